@@ -1,0 +1,377 @@
+#include "call.h"
+
+#include <structmember.h>
+
+#include "hosts/host.h"
+#include "key.h"
+
+namespace polyop {
+
+namespace {
+
+struct CallObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Cache *cache;
+  PyObject *kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
+  PyObject *defaults;       // tuple, one per argument; the Missing object where there is none
+  PyObject *missing;        // the Missing object
+  PyObject *differentiate;  // called instead when gradients are wanted; null sends it down the slow path
+  PyObject *weakrefs;
+  char plain;               // whether the fast path may be taken at all
+  char tuple;               // whether one output is returned as a 1-tuple
+};
+
+CallObject *as_call(PyObject *self) { return reinterpret_cast<CallObject *>(self); }
+
+Unwrap unwrap_launch;
+PyObject *slow_name, *prepare_name;
+
+enum class Gathered { kReady, kSlow, kDifferentiate, kError };
+
+// The arguments of one call, on their way to the kernel.
+struct Call {
+  const Host *host = nullptr;
+  bool guarded = false;
+  bool differentiate = false;
+  bool any = false;
+  View first{};  // outputs are allocated where the first tensor is
+  Parameters parameters;
+  Key key;
+
+  Gathered tensor(PyObject *value) {
+    if (value == Py_None) {
+      parameters.add_absent();
+      add_tag(key, Tag::kNone);
+      return Gathered::kReady;
+    }
+    if (!host->owns(Py_TYPE(value))) return Gathered::kSlow;
+    View view;
+    const Borrowed how = host->borrow(value, guarded, &view);
+    if (how == Borrowed::kOther) return Gathered::kSlow;
+    if (how == Borrowed::kDifferentiated) differentiate = true;
+    if (!any) first = view;
+    if (any && (view.device != first.device || view.device_id != first.device_id)) return Gathered::kSlow;
+    any = true;
+    parameters.add(view);
+    add_tensor(key, view);
+    return Gathered::kReady;
+  }
+
+  Gathered tensors(PyObject *value) {
+    if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) return Gathered::kSlow;
+    add_tag(key, Tag::kList);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
+      const Gathered how = tensor(PySequence_Fast_GET_ITEM(value, i));
+      if (how != Gathered::kReady) return how;
+    }
+    add_tag(key, Tag::kEnd);
+    return Gathered::kReady;
+  }
+};
+
+const Host *find_host(PyObject *const *args, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *value = args[i];
+    if ((PyTuple_CheckExact(value) || PyList_CheckExact(value)) && PySequence_Fast_GET_SIZE(value) > 0) {
+      value = PySequence_Fast_GET_ITEM(value, 0);
+    }
+    const Host *host = host_of(Py_TYPE(value));
+    if (host != nullptr) return host;
+  }
+  return nullptr;
+}
+
+Gathered gather(CallObject *self, PyObject *const *args, Py_ssize_t count, Call *call) {
+  const Py_ssize_t arguments = PyTuple_GET_SIZE(self->defaults);
+  if (count > arguments) return Gathered::kSlow;
+  call->host = find_host(args, count);
+  if (call->host == nullptr || (call->guarded && !call->host->plain())) return Gathered::kSlow;
+  const auto *kinds = static_cast<const char *>(PyUnicode_DATA(self->kinds));
+  for (Py_ssize_t i = 0; i < arguments; ++i) {
+    PyObject *value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
+    if (value == self->missing) return Gathered::kSlow;
+    Gathered how = Gathered::kReady;
+    if (kinds[i] == 't') {
+      how = call->tensor(value);
+    } else if (kinds[i] == 'l') {
+      how = call->tensors(value);
+    } else if (!add_value(call->key, value)) {
+      how = Gathered::kSlow;
+    }
+    if (how != Gathered::kReady) return how;
+  }
+  if (!call->any) return Gathered::kSlow;
+  return call->differentiate ? Gathered::kDifferentiate : Gathered::kReady;
+}
+
+// The outputs and workspaces of one call; dropped unless they were returned.
+struct Outputs {
+  const Host *host;
+  Small<Fresh, 8> made;
+  size_t returned = 0;
+
+  explicit Outputs(const Host *owner) : host(owner) {}
+  Outputs(const Outputs &) = delete;
+  Outputs &operator=(const Outputs &) = delete;
+  ~Outputs() {
+    for (size_t i = returned; i < made.size(); ++i) host->drop(&made[i]);
+  }
+
+  bool add(const Output &spec, const View &device) {
+    Fresh fresh{};
+    if (!host->empty(spec, device, &fresh)) return false;
+    made.push(fresh);
+    return true;
+  }
+
+  PyObject *finish_next() { return host->finish(&made[returned++]); }
+
+  PyObject *finish(size_t count, bool as_tuple) {
+    if (count == 0 && !as_tuple) Py_RETURN_NONE;
+    if (count == 1 && !as_tuple) return finish_next();
+    PyObject *all = PyTuple_New(static_cast<Py_ssize_t>(count));
+    if (all == nullptr) return nullptr;
+    for (size_t i = 0; i < count; ++i) {
+      PyObject *one = finish_next();
+      if (one == nullptr) {
+        Py_DECREF(all);
+        return nullptr;
+      }
+      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), one);
+    }
+    return all;
+  }
+};
+
+PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tuple) {
+  Outputs outputs(call->host);
+  for (const Output &spec : launch.outputs) {
+    if (!outputs.add(spec, call->first)) return nullptr;
+    call->parameters.add(outputs.made[outputs.made.size() - 1].view);
+  }
+  for (const size_t bytes : launch.extra->workspaces()) {
+    constexpr int32_t kUint8 = 5;  // row of dtypes(); checked when the table is set
+    if (!outputs.add(Output{{static_cast<int64_t>(bytes)}, kUint8}, call->first)) return nullptr;
+    call->parameters.data.push(outputs.made[outputs.made.size() - 1].view.data);
+  }
+  std::string error;
+  const int code = run(launch, call->parameters, call->host->stream(call->first), error);
+  if (code != 0) {
+    PyObject *done = PyObject_CallMethod(reinterpret_cast<PyObject *>(self), "_failed", "is", code, error.c_str());
+    Py_XDECREF(done);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
+    return nullptr;
+  }
+  return outputs.finish(launch.outputs.size(), as_tuple);
+}
+
+// Ask Python to choose and prepare a kernel; remember it unless it says not to.
+PyObject *prepare(CallObject *self, PyObject *const *args, Py_ssize_t count) {
+  PyObject *full = PyTuple_New(PyTuple_GET_SIZE(self->defaults));
+  if (full == nullptr) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(full); ++i) {
+    PyObject *value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
+    Py_INCREF(value);
+    PyTuple_SET_ITEM(full, i, value);
+  }
+  PyObject *found = PyObject_CallMethodObjArgs(reinterpret_cast<PyObject *>(self), prepare_name, full, nullptr);
+  Py_DECREF(full);
+  return found;  // (Launch, whether it may be kept), or None: not for the native path
+}
+
+PyObject *execute_prepared(CallObject *self, PyObject *const *args, Py_ssize_t count, Call *call, bool as_tuple,
+                           bool *declined) {
+  Cache::Found found = self->cache->find(call->key);
+  if (found.launch == nullptr) {
+    PyObject *answer = prepare(self, args, count);
+    if (answer == nullptr) return nullptr;
+    if (answer == Py_None) {
+      Py_DECREF(answer);
+      *declined = true;
+      return nullptr;
+    }
+    PyObject *owner = PyTuple_GET_ITEM(answer, 0);
+    const Launch *launch = unwrap_launch(owner);
+    if (launch == nullptr) {
+      Py_DECREF(answer);
+      return nullptr;
+    }
+    if (PyTuple_GET_ITEM(answer, 1) == Py_True) self->cache->add(call->key, launch, owner);
+    found = {launch, owner};
+    Py_INCREF(owner);
+    Py_DECREF(answer);
+  } else {
+    Py_INCREF(found.owner);  // another thread may replace the entry while the kernel runs
+  }
+  PyObject *result = execute(self, *found.launch, call, as_tuple);
+  Py_DECREF(found.owner);
+  return result;
+}
+
+PyObject *slow(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+  PyObject *method = PyObject_GetAttr(self, slow_name);
+  if (method == nullptr) return nullptr;
+  PyObject *result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), names);
+  Py_DECREF(method);
+  return result;
+}
+
+PyObject *vectorcall(PyObject *object, PyObject *const *args, size_t flagged, PyObject *names) {
+  CallObject *self = as_call(object);
+  const Py_ssize_t count = PyVectorcall_NARGS(flagged);
+  if (names != nullptr || self->plain == 0) return slow(object, args, count, names);
+  Call call;
+  call.guarded = true;
+  switch (gather(self, args, count, &call)) {
+    case Gathered::kError: return nullptr;
+    case Gathered::kSlow: return slow(object, args, count, nullptr);
+    case Gathered::kDifferentiate:
+      if (self->differentiate == nullptr) return slow(object, args, count, nullptr);
+      return PyObject_Vectorcall(self->differentiate, args, static_cast<size_t>(count), nullptr);
+    case Gathered::kReady: break;
+  }
+  bool declined = false;
+  PyObject *result = execute_prepared(self, args, count, &call, self->tuple != 0, &declined);
+  return declined ? slow(object, args, count, nullptr) : result;
+}
+
+// launch(*args): run below the framework's dispatcher. NotImplemented when an argument is not
+// dense or the operator has no native kernel for it.
+PyObject *launch_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+  CallObject *self = as_call(object);
+  Call call;
+  if (gather(self, args, count, &call) != Gathered::kReady) {
+    if (PyErr_Occurred()) return nullptr;
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  bool declined = false;
+  PyObject *result = execute_prepared(self, args, count, &call, false, &declined);
+  if (declined) Py_RETURN_NOTIMPLEMENTED;
+  return result;
+}
+
+PyObject *forget_method(PyObject *object, PyObject *) {
+  as_call(object)->cache->clear();
+  Py_RETURN_NONE;
+}
+
+PyObject *prepared_method(PyObject *object, PyObject *) { return PyLong_FromSize_t(as_call(object)->cache->size()); }
+
+// configure(kinds, defaults, missing, plain, tuple)
+PyObject *configure_method(PyObject *object, PyObject *args) {
+  CallObject *self = as_call(object);
+  PyObject *kinds = nullptr, *defaults = nullptr, *missing = nullptr;
+  int plain = 0, tuple = 0;
+  if (!PyArg_ParseTuple(args, "UO!Opp", &kinds, &PyTuple_Type, &defaults, &missing, &plain, &tuple)) return nullptr;
+  if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults)) {
+    PyErr_SetString(PyExc_ValueError, "kinds needs one ASCII letter per default");
+    return nullptr;
+  }
+  Py_INCREF(kinds);
+  Py_XSETREF(self->kinds, kinds);
+  Py_INCREF(defaults);
+  Py_XSETREF(self->defaults, defaults);
+  Py_INCREF(missing);
+  Py_XSETREF(self->missing, missing);
+  self->plain = plain != 0;
+  self->tuple = tuple != 0;
+  self->cache->clear();
+  Py_RETURN_NONE;
+}
+
+PyObject *new_call(PyTypeObject *type, PyObject *, PyObject *) {
+  PyObject *object = type->tp_alloc(type, 0);
+  if (object == nullptr) return nullptr;
+  CallObject *self = as_call(object);
+  self->vectorcall = vectorcall;
+  self->cache = new Cache();
+  self->kinds = PyUnicode_FromString("");
+  self->defaults = PyTuple_New(0);
+  return object;
+}
+
+int traverse(PyObject *object, visitproc visit, void *arg) {
+  CallObject *self = as_call(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->differentiate);
+  Py_VISIT(self->defaults);
+  return self->cache == nullptr ? 0 : self->cache->visit(visit, arg);
+}
+
+int clear(PyObject *object) {
+  CallObject *self = as_call(object);
+  Py_CLEAR(self->differentiate);
+  if (self->cache != nullptr) self->cache->clear();
+  return 0;
+}
+
+void dealloc(PyObject *object) {
+  CallObject *self = as_call(object);
+  PyTypeObject *type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
+  clear(object);
+  Py_CLEAR(self->kinds);
+  Py_CLEAR(self->defaults);
+  Py_CLEAR(self->missing);
+  delete self->cache;
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+// rearm(cls): give a Python subclass that has a __call__ (which torch.compile reads) the native
+// call slots back; Python takes them away whenever __call__ is defined or assigned.
+PyObject *rearm_method(PyObject *, PyObject *cls) {
+  if (!PyType_Check(cls)) {
+    PyErr_SetString(PyExc_TypeError, "needs a class");
+    return nullptr;
+  }
+  auto *type = reinterpret_cast<PyTypeObject *>(cls);
+  type->tp_call = PyVectorcall_Call;
+  type->tp_vectorcall_offset = offsetof(CallObject, vectorcall);
+  type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  Py_RETURN_NONE;
+}
+
+template <typename F>
+PyCFunction as_function(F *function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"launch", as_function(launch_method), METH_FASTCALL, "Run below the dispatcher; NotImplemented if not dense."},
+    {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
+    {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
+    {"configure", configure_method, METH_VARARGS, "Set kinds, defaults, the Missing object, plain and tuple."},
+    {"rearm", rearm_method, METH_O | METH_STATIC, "Give a subclass the native call slots back."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CallObject, vectorcall), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CallObject, weakrefs), READONLY, nullptr},
+    {"differentiate", T_OBJECT, offsetof(CallObject, differentiate), 0, "Called when gradients are wanted."},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(new_call)},
+                       {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                       {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+
+PyType_Spec spec = {"polyop._core.Call", sizeof(CallObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+
+}  // namespace
+
+PyObject *make_call_type(Unwrap unwrap) {
+  unwrap_launch = unwrap;
+  slow_name = PyUnicode_InternFromString("_slow");
+  prepare_name = PyUnicode_InternFromString("_prepare");
+  return PyType_FromSpec(&spec);
+}
+
+}  // namespace polyop

@@ -1,0 +1,61 @@
+// A kernel chosen and prepared for given input specs: what is left to do is to call it.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "extra.h"
+#include "small.h"
+
+namespace polyop {
+
+// The dtype table of polyop.core.dtypes, in its order; filled in once at import.
+struct DType {
+  std::string name;
+  uint8_t dlpack_code;
+  uint8_t dlpack_bits;
+  PyObject *numpy;  // the np.dtype, owned for the life of the process
+};
+std::vector<DType> &dtypes();
+
+// A tensor's data as the kernel sees it. Pointers are borrowed for the duration of a call.
+struct View {
+  void *data;
+  const int64_t *shape;
+  int32_t ndim;
+  int32_t dtype;   // row of dtypes(), or -1
+  int32_t device;  // DLPack's device type: 1 is the CPU
+  int32_t device_id;
+};
+constexpr int32_t kCpu = 1;
+
+struct Output {
+  std::vector<int64_t> shape;
+  int32_t dtype;
+};
+
+struct Launch {
+  polyop_kernel kernel = nullptr;
+  std::vector<Output> outputs;
+  std::shared_ptr<Extra> extra;
+};
+
+// What one call passes to a kernel.
+struct Parameters {
+  Small<void *, 16> data;
+  Small<int, 16> ndims;
+  Small<int64_t *, 16> shapes;
+  Small<const char *, 16> dtypes;
+
+  void add(const View &view);
+  void add_absent();  // an optional tensor that was not given
+};
+
+// Calls the kernel without Python's lock. Returns its code; -1 with `error` when it threw.
+int run(const Launch &launch, Parameters &parameters, void *stream, std::string &error);
+
+}  // namespace polyop

@@ -1,0 +1,1 @@
+"""What an operator is: schema, dtypes, specs, infer rules, information, registry, errors."""

@@ -1,0 +1,125 @@
+"""From what a program passes to what the schema says."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import dtype
+from .errors import ArgumentTypeError
+from .schema import MISSING, Argument, Schema
+
+
+def bind(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any], where: Any = None) -> tuple[Any, ...]:
+    """Return one value per argument of the schema, defaults filled in.
+
+    Raises ``ArgumentTypeError`` for too many, missing, unknown or repeated arguments.
+    """
+    arguments = schema.arguments
+    subject = schema.qualified_name
+    positional = sum(not argument.keyword_only for argument in arguments)
+    if len(args) > positional:
+        rule = f"takes {positional} positional arguments {schema.signature}"
+        raise ArgumentTypeError(subject, rule, f"{len(args)}", where=where)
+    if not kwargs and len(args) == len(arguments):
+        return tuple(args)
+    names = {argument.name for argument in arguments}
+    for name in kwargs:
+        if name not in names:
+            raise ArgumentTypeError(subject, f"has no argument {name!r} {schema.signature}", where=where)
+    values = list(args)
+    for argument in arguments[: len(args)]:
+        if argument.name in kwargs:
+            raise ArgumentTypeError(subject, f"argument {argument.name!r} was given twice", where=where)
+    for argument in arguments[len(args) :]:
+        value = kwargs.get(argument.name, argument.default)
+        if value is MISSING:
+            rule = f"needs argument {argument.name!r} {schema.signature}"
+            raise ArgumentTypeError(subject, rule, f"{len(args)} arguments", where=where)
+        values.append(value)
+    return tuple(values)
+
+
+def _int(value: Any) -> int:
+    return operator.index(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError
+    return float(value)
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError
+    return bool(value)
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    return _int(value) if hasattr(value, "__index__") else _float(value)
+
+
+_CONVERT = {  # base type of an attribute to its one Python type; each raises TypeError
+    "int": _int,
+    "SymInt": _int,
+    "float": _float,
+    "bool": _bool,
+    "str": _str,
+    "Scalar": _number,
+    "complex": complex,
+    "ScalarType": lambda value: dtype(value).name,
+    "Device": str,
+    "Layout": str,
+    "MemoryFormat": str,
+}
+
+
+def attribute(argument: Argument, value: Any, subject: str) -> Any:
+    """Return an attribute's value as its schema type: plain Python values, lists as tuples.
+
+    Raises ``ArgumentTypeError`` that names the argument.
+    """
+    if value is None and argument.type.is_optional:
+        return None
+    convert = _CONVERT.get(argument.type.base)
+    lists = [suffix for suffix in argument.type.suffixes if suffix != "?"]
+    try:
+        if convert is None:
+            raise TypeError
+        return _convert(value, convert, lists, argument.type.suffixes[:1] == ("?",))
+    except (TypeError, ValueError):
+        rule = f"must be {argument.type}"
+        seen = f"{value!r} ({type(value).__name__})"
+        raise ArgumentTypeError(f"{subject}: argument {argument.name}", rule, seen) from None
+
+
+def _convert(value: Any, convert: Any, lists: list[str], optional_items: bool) -> Any:
+    if not lists:
+        return None if value is None and optional_items else convert(value)
+    if not isinstance(value, (list, tuple)):
+        size = lists[-1][1:-1]
+        if size and not isinstance(value, (str, dict, set)):  # int[2] takes 3 for [3, 3]
+            return (convert(value),) * int(size)
+        raise TypeError
+    items = tuple(_convert(item, convert, lists[:-1], optional_items) for item in value)
+    if lists[-1] != "[]" and len(items) != int(lists[-1][1:-1]):
+        raise TypeError
+    return items
+
+
+def attributes(schema: Schema, values: Sequence[Any]) -> dict[str, Any]:
+    """Return the attributes among bound values, by name, as their schema types."""
+    subject = schema.qualified_name
+    return {a.name: attribute(a, values[i], subject) for i, a in schema.attributes()}

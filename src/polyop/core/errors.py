@@ -1,0 +1,91 @@
+"""Every error polyop raises, in one shape: subject, rule, what was seen, where the other half is.
+
+The classes also derive from the built-in exception that MindSpore and NumPy programs
+expect in the same place, so ``except TypeError`` keeps working.
+
+>>> from polyop.core.errors import ArgumentTypeError
+>>> print(ArgumentTypeError("demo::f: argument x", "must be a tensor", "int", where="ops.py:3"))
+demo::f: argument x: must be a tensor, but got int
+  defined at ops.py:3
+"""
+
+from __future__ import annotations
+
+
+class PolyopError(Exception):
+    """The base of all errors raised by polyop."""
+
+    def __init__(
+        self,
+        subject: object,
+        rule: str,
+        seen: object = None,
+        *,
+        where: object = None,
+        hint: str | None = None,
+    ) -> None:
+        """Join the four parts into a message; ``hint`` says what to do instead."""
+        text = f"{subject}: {rule}"
+        if seen is not None:
+            text += f", but got {seen}"
+        if where:
+            text += f"\n  defined at {where}"
+        if hint:
+            text += f"\n  {hint}"
+        super().__init__(text)
+
+
+class ArgumentTypeError(PolyopError, TypeError):
+    """An argument of the wrong type, dtype or device."""
+
+
+class ArgumentValueError(PolyopError, ValueError):
+    """An argument of the right type with a value that is not allowed."""
+
+
+class SchemaError(PolyopError, ValueError):
+    """A schema that cannot be parsed or breaks a rule of the grammar."""
+
+
+class InformationError(PolyopError, ValueError):
+    """Operator information that contradicts itself, the function or an earlier registration."""
+
+
+class InferError(PolyopError, ValueError):
+    """An infer rule that raised, or returned something that is no shape or dtype."""
+
+
+class LibraryError(PolyopError, RuntimeError):
+    """A shared library that cannot be opened or does not offer what is asked of it."""
+
+
+class BuildError(PolyopError, RuntimeError):
+    """A compiler that is missing, or failed; its own message is part of the text."""
+
+
+class CacheError(PolyopError, RuntimeError):
+    """A build cache that cannot be read or written."""
+
+
+class KernelError(PolyopError, RuntimeError):
+    """A kernel that returned a non-zero code, threw, or gave a result other than declared."""
+
+
+class NoKernelError(PolyopError, TypeError):
+    """No kernel of the operator takes these inputs; the text lists each refusal."""
+
+
+class GradientError(PolyopError, RuntimeError):
+    """A gradient that was asked for and does not exist, or a rule that broke its contract."""
+
+
+class HostError(PolyopError, RuntimeError):
+    """A framework that is missing, too old, or mixed with another in one call."""
+
+
+class UnsupportedError(PolyopError, NotImplementedError):
+    """Something that polyop recognises and does not do; the text says what to use instead."""
+
+
+class FallbackWarning(UserWarning):
+    """A slower way was taken than the one asked for; said once, and kept for ``explain``."""

@@ -1,0 +1,252 @@
+"""Infer rules: from input specs to output specs.
+
+A rule is called with the operator's arguments in schema order, each tensor replaced by its
+:class:`Spec` (a list of tensors by a tuple of them, an absent one by None), and returns a
+tuple of specs. ``repeatable`` says that equal arguments always give an equal answer, so that
+it may be remembered; a Python function that reads variables from outside is not.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import operator
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .dtypes import DType, dtype
+from .errors import ArgumentTypeError, InferError
+from .origin import of_function
+from .schema import Schema
+from .spec import Spec
+
+
+class InferRule(Protocol):
+    """From argument specs to output specs."""
+
+    repeatable: bool
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per output; raises ``InferError``."""
+
+
+def dimension(value: Any, subject: str, where: Any) -> Any:
+    """Return a dimension as an int (symbolic integers pass); raises ``InferError``."""
+    if type(value).__name__ == "SymInt":
+        return value
+    try:
+        size = operator.index(value)
+    except TypeError:
+        hint = "use // for a division whose result is a size" if isinstance(value, float) else None
+        raise InferError(subject, "a dimension must be an integer", repr(value), where=where, hint=hint) from None
+    if isinstance(value, bool) or size < 0:
+        raise InferError(subject, "a dimension must be an integer of at least 0", repr(value), where=where)
+    return size
+
+
+def as_shape(value: Any, subject: str, where: Any) -> tuple[Any, ...]:
+    """Return ``value`` as one shape; raises ``InferError``."""
+    if not isinstance(value, (list, tuple)):
+        raise InferError(subject, "'out_shape' must be one of [tuple, list, function]", repr(value), where=where)
+    return tuple(dimension(size, subject, where) for size in value)
+
+
+def is_shape(value: Any) -> bool:
+    """Whether ``value`` is a flat list of sizes, not a list of shapes."""
+    return isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value)
+
+
+def first_device(arguments: Sequence[Any]) -> str:
+    """Return the device of the first tensor among the arguments."""
+    for argument in arguments:
+        if isinstance(argument, Spec):
+            return argument.device
+        if isinstance(argument, tuple) and argument and isinstance(argument[0], Spec):
+            return argument[0].device
+    return "cpu"
+
+
+# dtypes that a scalar argument has where a function asks for one
+_SCALARS = ((bool, "bool"), (int, "int64"), (float, "float32"), (complex, "complex64"))
+
+
+def _shape_of(argument: Any) -> Any:
+    if isinstance(argument, Spec):
+        return list(argument.shape)
+    if isinstance(argument, tuple):
+        return [_shape_of(item) for item in argument]
+    return []
+
+
+def _dtype_of(argument: Any) -> Any:
+    if isinstance(argument, Spec):
+        return argument.dtype
+    if isinstance(argument, tuple):
+        return [_dtype_of(item) for item in argument]
+    return next((dtype(name) for kind, name in _SCALARS if isinstance(argument, kind)), None)
+
+
+def arity(function: Callable[..., Any]) -> int | None:
+    """Return how many positional arguments a function takes, or None when it is open."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+
+
+def _apply(function: Callable[..., Any], arguments: Sequence[Any], view: Callable[[Any], Any], what: str) -> Any:
+    given = list(arguments)
+    tensors = [a for a in given if isinstance(a, (Spec, tuple)) or a is None]
+    if arity(function) == len(tensors) != len(given):  # a function of the tensors alone
+        given = tensors
+    try:
+        return function(*map(view, given))
+    except Exception as problem:
+        raise InferError(
+            what,
+            f"the function raised {type(problem).__name__}: {problem}",
+            where=of_function(function),
+            hint=f"it was called with {', '.join(str(view(a)) for a in given)}",
+        ) from problem
+
+
+_PURE_MODULES = {"math", "operator", "itertools", "functools", "numpy"}
+
+
+def is_repeatable(function: Callable[..., Any]) -> bool:
+    """Whether a function can read nothing that changes between two calls.
+
+    Functions without a closure, whose global names are builtins or pure modules.
+
+    >>> is_repeatable(lambda x: x), is_repeatable(lambda x: [is_repeatable])
+    (True, False)
+    """
+    if not isinstance(function, types.FunctionType) or function.__closure__ or function.__defaults__:
+        return False
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, types.ModuleType):
+            if value.__name__.split(".")[0] not in _PURE_MODULES:
+                return False
+        elif name in function.__globals__:
+            return False
+        elif hasattr(builtins, name) and name in ("open", "input", "globals", "eval", "exec", "vars"):
+            return False
+    return not any(isinstance(constant, types.CodeType) for constant in function.__code__.co_consts)
+
+
+class ShapeAndDtype:
+    """The rule of ``out_shape`` and ``out_dtype`` in all their forms.
+
+    Each is a function (of one shape or dtype per argument; or per tensor), a constant, or
+    another rule's half (``LibraryHalf``) where the author gave None.
+    """
+
+    def __init__(self, out_shape: Any, out_dtype: Any, outputs: int, subject: str) -> None:
+        self.out_shape, self.out_dtype = out_shape, out_dtype
+        self.outputs, self.subject = outputs, subject
+        self.repeatable = all(self._repeats(half) for half in (out_shape, out_dtype))
+
+    @staticmethod
+    def _repeats(half: Any) -> bool:
+        if isinstance(half, LibraryHalf):
+            return True
+        return not callable(half) or isinstance(half, type) or is_repeatable(half)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per output; raises ``InferError``."""
+        if self.outputs == 0:
+            return ()
+        shapes, dtypes = self.shapes(arguments), self.dtypes(arguments)
+        device = first_device(arguments)
+        return tuple(Spec(s, d, device) for s, d in zip(shapes, dtypes, strict=True))
+
+    def shapes(self, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the output shapes."""
+        rule, where = self.out_shape, None
+        subject = f"{self.subject}: out_shape"
+        if isinstance(rule, LibraryHalf):
+            value, where = rule.find(arguments), rule.where
+        elif callable(rule):
+            value, where = _apply(rule, arguments, _shape_of, subject), of_function(rule)
+        else:
+            value = rule
+        if self.outputs == 1 and is_shape(value):
+            value = [value]
+        if not isinstance(value, (list, tuple)) or (value and not isinstance(value[0], (list, tuple))):
+            as_shape(value, self.subject, where)  # says what is wrong with one shape
+        if len(value) != self.outputs:
+            raise InferError(subject, f"must give {self.outputs} shapes, one per output", value, where=where)
+        return [as_shape(shape, subject, where) for shape in value]
+
+    def dtypes(self, arguments: Sequence[Any]) -> list[DType]:
+        """Return the output dtypes."""
+        rule, where = self.out_dtype, None
+        subject = f"{self.subject}: out_dtype"
+        if isinstance(rule, LibraryHalf):
+            value, where = rule.find(arguments), rule.where
+        elif callable(rule) and not isinstance(rule, type):
+            value, where = _apply(rule, arguments, _dtype_of, subject), of_function(rule)
+        else:
+            value = rule
+        items = list(value) if isinstance(value, (list, tuple)) else [value]
+        if len(items) != self.outputs:
+            raise InferError(subject, f"must give {self.outputs} dtypes, one per output", value, where=where)
+        return [self._dtype(item, where) for item in items]
+
+    def _dtype(self, value: Any, where: Any) -> DType:
+        if value is None:
+            rule = "'out_dtype' must be one of [mindspore.dtype, tuple, list, function]"
+            raise InferError(self.subject, rule, "None", where=where)
+        try:
+            return dtype(value)
+        except ArgumentTypeError as problem:
+            raise InferError(f"{self.subject}: out_dtype", str(problem), where=where) from None
+
+
+@dataclass(frozen=True)
+class LibraryHalf:
+    """Where the shape or the dtype comes from when the author gave None."""
+
+    find: Callable[[Sequence[Any]], Any]
+    where: str
+
+
+class FromSpecs:
+    """The rule of ``infer=``: a function of specs and attribute values, or the name of an argument.
+
+    The function returns a :class:`Spec`, or a tuple of them. A name stands for "like that
+    argument", for every output.
+    """
+
+    def __init__(self, rule: Callable[..., Any] | str, schema: Schema) -> None:
+        self.rule, self.outputs, self.subject = rule, len(schema.fresh), f"{schema.qualified_name}: infer"
+        self.repeatable = isinstance(rule, str) or is_repeatable(rule)
+        names = [argument.name for argument in schema.arguments]
+        if isinstance(rule, str):
+            if rule not in names or not schema.arguments[names.index(rule)].type.is_tensor:
+                tensors = [schema.arguments[i].name for i in schema.tensor_positions]
+                raise InferError(self.subject, f"must name a tensor argument, one of {tensors}", repr(rule))
+            self.position = names.index(rule)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per output; raises ``InferError``."""
+        if isinstance(self.rule, str):
+            return (arguments[self.position],) * self.outputs
+        where = of_function(self.rule)
+        try:
+            value = self.rule(*arguments)
+        except Exception as problem:
+            text = f"the function raised {type(problem).__name__}: {problem}"
+            raise InferError(self.subject, text, where=where) from problem
+        items = value if isinstance(value, (tuple, list)) else () if value is None else (value,)
+        if len(items) != self.outputs or not all(isinstance(item, Spec) for item in items):
+            rule = f"must return {self.outputs} Spec, one per output"
+            raise InferError(self.subject, rule, repr(value), where=where)
+        device = first_device(arguments)
+        return tuple(Spec(as_shape(s.shape, self.subject, where), dtype(s.dtype), device) for s in items)

@@ -1,0 +1,65 @@
+"""What an operator is: a value that front ends build and hosts consume.
+
+Vocabulary, used with these meanings everywhere:
+
+operator   name, schema, infer rule, kernels, gradient rule, batch rule, information
+spec       shape, dtype and device of a tensor, without its data
+kernel     one implementation, for a device and a set of dtypes and formats
+host       a framework whose tensors can be passed to an operator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .infer import InferRule
+from .origin import Origin
+from .schema import Schema
+from .spec import Spec
+
+
+class Kernel(Protocol):
+    """One implementation; ``str()`` names it in messages."""
+
+    @property
+    def device(self) -> str:
+        """The device type it runs on: ``"cpu"`` or ``"cuda"``."""
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return why it cannot take these specs, or None when it can."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """An operator. ``attributes`` are values fixed at definition, beside the schema's own.
+
+    ``gradient`` is called with the inputs, the output (a tuple when several, or when
+    ``returns_tuple``) and its gradient in the same form; it returns a tuple with one gradient
+    or None per input. ``jvp`` is called with the inputs, the output and the input tangents.
+    """
+
+    schema: Schema
+    infer: InferRule
+    kernels: tuple[Kernel, ...]
+    gradient: Callable[..., Any] | None = None
+    jvp: Callable[..., Any] | None = None
+    batch: Callable[..., Any] | str | None = None
+    information: tuple[Any, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+    returns_tuple: bool = False
+    autocast: str | None = None
+    reference: Callable[..., Any] | None = None
+    doc: str = ""
+    origin: Origin | None = None
+
+    @property
+    def name(self) -> str:
+        """``namespace::name``."""
+        return self.schema.qualified_name
+
+    def __str__(self) -> str:
+        """Return the text of the schema."""
+        return str(self.schema)

@@ -1,0 +1,243 @@
+"""From the text of a schema to a :class:`~polyop.core.schema.Schema`, with exact errors."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from .errors import SchemaError
+from .schema import BASES, MISSING, Argument, Return, Schema, Type
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?[A-Za-z_0-9]*)
+    | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
+    | (?P<mark>->|::|[()\[\],=*?!|.])
+    )""",
+    re.VERBOSE,
+)
+_LIST = re.compile(r"\[(\d*)\]")
+_NUMBER = re.compile(r"[-+]?(?:(?P<int>\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> Schema:
+    """Return the schema that ``text`` describes.
+
+    >>> str(parse("demo::scale(Tensor x, *, float alpha=1.0) -> Tensor"))
+    'demo::scale(Tensor x, *, float alpha=1.0) -> Tensor'
+
+    Raises ``SchemaError`` with a caret under the place that breaks the grammar.
+    """
+    return _Parser(text).schema()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(self._tokenise())
+        self.at = 0
+
+    def _tokenise(self) -> Any:
+        position = 0
+        end = len(self.text.rstrip())
+        while position < end:
+            match = _TOKEN.match(self.text, position)
+            if match is None or match.lastgroup is None:
+                self.fail("holds a character that no schema has", position)
+            yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
+            position = match.end()
+        yield _Token("end", "", end)
+
+    def fail(self, rule: str, position: int | None = None) -> NoReturn:
+        start = self.tokens[self.at].start if position is None else position
+        raise SchemaError("schema", f"{rule}\n  {self.text}\n  {' ' * start}^")
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.at]
+
+    def take(self, text: str) -> bool:
+        if self.token.kind in ("mark", "name") and self.token.text == text:
+            self.at += 1
+            return True
+        return False
+
+    def need(self, text: str) -> None:
+        if not self.take(text):
+            self.fail(f"needs {text!r} here")
+
+    def name(self, what: str) -> str:
+        token = self.token
+        if token.kind != "name":
+            self.fail(f"needs {what} here")
+        if keyword.iskeyword(token.text):
+            self.fail(f"{what} must not be the Python keyword {token.text!r}")
+        self.at += 1
+        return token.text
+
+    def schema(self) -> Schema:
+        namespace, name, overload = "", self.name("the operator's name"), ""
+        if self.take("::"):
+            namespace, name = name, self.name("the operator's name")
+        if self.take("."):
+            overload = self.name("the overload's name")
+        arguments = self.arguments()
+        self.need("->")
+        returns = self.returns()
+        if self.token.kind != "end":
+            self.fail("ends before this")
+        schema = Schema(namespace, name, arguments, returns, overload)
+        self.check(schema)
+        return schema
+
+    def arguments(self) -> tuple[Argument, ...]:
+        self.need("(")
+        found: list[Argument] = []
+        keyword_only = False
+        while not self.take(")"):
+            if (found or keyword_only) and self.tokens[self.at - 1].text != ",":
+                self.fail("needs ',' or ')' here")
+            if self.take("*"):
+                if keyword_only:
+                    self.fail("has a second '*'", self.tokens[self.at - 1].start)
+                keyword_only = True
+            else:
+                found.append(self.argument(keyword_only, {other.name for other in found}))
+            if not self.take(",") and self.token.text != ")":
+                self.fail("needs ',' or ')' here")
+        if self.tokens[self.at - 2].text == ",":
+            self.fail("ends in ',' without an argument", self.tokens[self.at - 2].start)
+        return tuple(found)
+
+    def argument(self, keyword_only: bool, taken: set[str]) -> Argument:
+        kind = self.type()
+        start = self.token.start
+        name = self.name("the argument's name")
+        if name in taken:
+            self.fail(f"names two arguments {name!r}", start)
+        default: Any = MISSING
+        if self.take("="):
+            start = self.token.start
+            default = self.default()
+            default = self.fit(kind, default, start)
+        return Argument(name, kind, default, keyword_only)
+
+    def returns(self) -> tuple[Return, ...]:
+        if not self.take("("):
+            return (Return(self.type()),)
+        found: list[Return] = []
+        while not self.take(")"):
+            if found:
+                self.need(",")
+            kind = self.type()
+            found.append(Return(kind, self.name("the result's name") if self.token.kind == "name" else ""))
+        return tuple(found)
+
+    def type(self) -> Type:
+        start = self.token.start
+        base = self.name("a type")
+        if base not in BASES:
+            self.fail(f"does not know the type {base!r}; the types are {', '.join(sorted(BASES))}", start)
+        alias = self.alias() if base == "Tensor" and self.take("(") else ""
+        suffixes: list[str] = []
+        while self.token.text in ("?", "["):
+            if self.take("?"):
+                if suffixes and suffixes[-1] == "?":
+                    self.fail("says '?' twice", self.tokens[self.at - 1].start)
+                suffixes.append("?")
+                continue
+            match = _LIST.match(self.text, self.token.start)
+            if match is None:
+                self.fail("needs '[]' or '[N]' here")
+            suffixes.append(match[0])
+            while self.token.start < match.end() and self.token.kind != "end":
+                self.at += 1
+        return Type(base, tuple(suffixes), alias)
+
+    def alias(self) -> str:
+        text = ""
+        while not self.take(")"):
+            if self.token.kind not in ("name", "mark") or self.token.text in "([,=":
+                self.fail("needs an alias such as (a!) here")
+            text += f" {self.token.text} " if self.token.text == "->" else self.token.text
+            self.at += 1
+        if not re.fullmatch(r"[a-z](\|[a-z])*!?( -> (\*|[a-z](\|[a-z])*))?", text):
+            self.fail(f"has the alias ({text}), which is not of the form (a), (a!) or (a -> *)")
+        return text
+
+    def default(self) -> Any:
+        token = self.token
+        if token.kind == "string":
+            self.at += 1
+            return re.sub(r"\\(.)", r"\1", token.text[1:-1])
+        if token.kind == "number":
+            match = _NUMBER.fullmatch(token.text)
+            if match is None:
+                self.fail("has a number in no form that the grammar knows (decimal only)")
+            self.at += 1
+            return int(token.text) if match["int"] else float(token.text)
+        for text, value in (("True", True), ("False", False), ("None", None)):
+            if self.take(text):
+                return value
+        if self.take("["):
+            items: list[Any] = []
+            while not self.take("]"):
+                if items:
+                    self.need(",")
+                items.append(self.default())
+            return tuple(items)
+        return self.fail("needs a default value here")
+
+    def fit(self, kind: Type, value: Any, start: int) -> Any:
+        if value is None:
+            if not kind.is_optional:
+                self.fail(f"gives None to {kind}, which is not optional", start)
+            return None
+        if kind.is_tensor:
+            self.fail("gives a tensor a default; only None is possible", start)
+        if kind.is_list:
+            if not isinstance(value, tuple) and not re.search(r"\[\d+\]", str(kind)):
+                self.fail(f"gives {kind} a default that is no list", start)
+            return value
+        if isinstance(value, int) and not isinstance(value, bool) and kind.base == "float":
+            return float(value)
+        allowed = _VALUES.get(kind.base)
+        if allowed and type(value) not in allowed:
+            self.fail(f"gives {kind} the default {value!r}", start)
+        return value
+
+    def check(self, schema: Schema) -> None:
+        needed = ""
+        for argument in schema.arguments:
+            if argument.keyword_only:
+                needed = ""
+            if argument.default is not MISSING and not needed:
+                needed = argument.name
+            elif argument.default is MISSING and needed and not argument.keyword_only:
+                self.fail(f"has {argument.name!r} without a default after {needed!r} with one", 0)
+        letters = {letter for a in schema.arguments for letter in re.findall("[a-z]", a.type.alias)}
+        for result in schema.returns:
+            if result.type.is_list and result.type.alias:
+                self.fail("returns a list that aliases an argument, which no host can express", 0)
+            if not set(re.findall("[a-z]", result.type.alias)) <= letters:
+                self.fail(f"returns the alias ({result.type.alias}) of no argument", 0)
+            if not result.type.is_tensor or result.type.is_list or result.type.is_optional:
+                self.fail(f"returns {result.type}; an operator returns tensors", 0)
+
+
+_VALUES = {
+    "int": (int,), "SymInt": (int,), "float": (float, int), "bool": (bool,), "str": (str,),
+    "ScalarType": (str, int), "Device": (str,), "Scalar": (int, float, bool), "complex": (complex, float, int),
+}  # fmt: skip

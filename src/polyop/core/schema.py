@@ -1,0 +1,171 @@
+"""The typed signature of an operator, in PyTorch's schema grammar.
+
+::
+
+    schema   = [namespace "::"] name ["." overload] "(" [argument {"," argument}] ")" "->" returns
+    argument = type identifier ["=" default]  |  "*"          (after "*": keyword only)
+    returns  = "()"  |  return  |  "(" return {"," return} ")"
+    return   = type [identifier]
+    type     = base [alias] {"?" | "[" [size] "]"}            (read from left to right)
+    alias    = "(" set ["!"] ["->" set] ")"                   ("!": written in place)
+    base     = "Tensor" | "int" | "SymInt" | "float" | "bool" | "str" | "complex" | "Scalar"
+             | "ScalarType" | "Device" | "Layout" | "MemoryFormat" | "Generator"
+    default  = int | float | "True" | "False" | "None" | string | "[" [default {"," default}] "]"
+
+The text form round-trips: ``parse(str(schema)) == schema``. Stricter than PyTorch's own
+parser, which accepts a duplicate argument name, reads ``0x10`` as 0 and lets a Python
+keyword be a name. Source of the grammar: PyTorch, aten/src/ATen/native/README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+BASES: Final = frozenset(
+    "Tensor int SymInt float bool str complex Scalar ScalarType Device Layout MemoryFormat Generator".split()
+)  # fmt: skip
+
+
+class _Missing:
+    """The default of an argument that has none."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A base type with its suffixes, each ``"?"``, ``"[]"`` or ``"[N]"``, outermost last."""
+
+    base: str
+    suffixes: tuple[str, ...] = ()
+    alias: str = ""
+
+    def __str__(self) -> str:
+        """Return the text of the type; PyTorch's place for the alias is after the base."""
+        alias = f"({self.alias})" if self.alias else ""
+        return self.base + alias + "".join(self.suffixes)
+
+    @property
+    def is_tensor(self) -> bool:
+        """A tensor, an optional tensor or a list of them."""
+        return self.base == "Tensor"
+
+    @property
+    def is_list(self) -> bool:
+        """The outermost type, leaving out a final ``?``, is a list."""
+        kept = [suffix for suffix in self.suffixes if suffix != "?"]
+        return bool(kept)
+
+    @property
+    def is_optional(self) -> bool:
+        """None is a value of the type."""
+        return bool(self.suffixes) and self.suffixes[-1] == "?"
+
+    @property
+    def writes(self) -> bool:
+        """The argument is written in place."""
+        return "!" in self.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument; ``default`` is ``MISSING`` when it must be given."""
+
+    name: str
+    type: Type
+    default: Any = MISSING
+    keyword_only: bool = False
+
+    def __str__(self) -> str:
+        """Return ``type name[=default]``."""
+        text = f"{self.type} {self.name}"
+        return text if self.default is MISSING else f"{text}={format_default(self.default)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """One result, with its name where the schema gives one."""
+
+    type: Type
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Return ``type [name]``."""
+        return f"{self.type} {self.name}" if self.name else str(self.type)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The signature: ``str()`` is its text, ``qualified_name`` is ``namespace::name``."""
+
+    namespace: str
+    name: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Return, ...]
+    overload: str = ""
+
+    def __str__(self) -> str:
+        """Return the text, which parses back to an equal schema."""
+        return f"{self.qualified_name}{self.signature}"
+
+    @property
+    def qualified_name(self) -> str:
+        """``namespace::name[.overload]``; no namespace gives the bare name."""
+        name = f"{self.name}.{self.overload}" if self.overload else self.name
+        return f"{self.namespace}::{name}" if self.namespace else name
+
+    @cached_property
+    def signature(self) -> str:
+        """Return the text after the name: ``(Tensor x) -> Tensor``."""
+        parts: list[str] = []
+        for argument in self.arguments:
+            if argument.keyword_only and "*" not in parts:
+                parts.append("*")
+            parts.append(str(argument))
+        returns = ", ".join(map(str, self.returns))
+        if len(self.returns) != 1 or self.returns[0].name:
+            returns = f"({returns})"
+        return f"({', '.join(parts)}) -> {returns}"
+
+    @cached_property
+    def mutates(self) -> bool:
+        """Whether any argument is written in place."""
+        return any(argument.type.writes for argument in self.arguments)
+
+    @cached_property
+    def fresh(self) -> tuple[int, ...]:
+        """Positions of the returns that are new tensors, not an argument written in place."""
+        return tuple(i for i, result in enumerate(self.returns) if not result.type.alias)
+
+    def alias_of(self, index: int) -> int:
+        """Return which argument the aliasing return number ``index`` is."""
+        letter = self.returns[index].type.alias.split("!")[0].split("|")[0].strip()
+        for position, argument in enumerate(self.arguments):
+            if letter in argument.type.alias.split("->")[0].replace("!", "").replace(" ", "").split("|"):
+                return position
+        raise LookupError(letter)
+
+    @cached_property
+    def tensor_positions(self) -> tuple[int, ...]:
+        """Positions of the arguments that are tensors, optional tensors or lists of them."""
+        return tuple(i for i, argument in enumerate(self.arguments) if argument.type.is_tensor)
+
+    def attributes(self) -> Iterator[tuple[int, Argument]]:
+        """Yield (position, argument) of every argument that is no tensor."""
+        return ((i, a) for i, a in enumerate(self.arguments) if not a.type.is_tensor)
+
+
+def format_default(value: Any) -> str:
+    """Return the text of a default; strings are quoted with the escapes that parse back."""
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(format_default, value)) + "]"
+    return repr(value)

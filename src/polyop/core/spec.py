@@ -1,0 +1,46 @@
+"""What is known of a tensor without its data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Shape, dtype and device of a tensor.
+
+    ``shape`` holds ints, or a framework's symbolic integers while it traces. ``device`` is
+    the device's type alone (``"cpu"``, ``"cuda"``).
+
+    >>> from polyop.core.dtypes import dtype
+    >>> str(Spec((2, 3), dtype("float32")))
+    'float32[2, 3]'
+    """
+
+    shape: tuple[Any, ...]
+    dtype: DType
+    device: str = "cpu"
+
+    def __str__(self) -> str:
+        """Return ``dtype[shape]``, with the device where it is not the CPU."""
+        text = f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+        return text if self.device == "cpu" else f"{text} on {self.device}"
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense data."""
+        return self.numel * self.dtype.itemsize

@@ -1,0 +1,1 @@
+"""The front ends: what users write, turned into operators."""

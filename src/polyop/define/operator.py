@@ -1,0 +1,135 @@
+"""The modern front end: a schema, kernels, and what cannot be derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ArgumentTypeError, InferError, SchemaError
+from ..core.infer import FromSpecs, InferRule, LibraryHalf, ShapeAndDtype
+from ..core.operator import Kernel, Operator
+from ..core.origin import caller
+from ..core.parse import parse
+from ..core.schema import Schema
+from ..hosts.bound import BoundOperator
+from ..kernels.library import LibraryKernel, library
+from ..kernels.python import PythonKernel
+from ..kernels.reference_name import split_reference
+from ..kernels.source import is_source, source
+
+
+def operator(
+    schema: str,
+    kernels: Any,
+    *,
+    infer: Callable[..., Any] | str | None = None,
+    gradient: Callable[..., Any] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    batch: Callable[..., Any] | str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    autocast: str | None = None,
+    reference: Callable[..., Any] | None = None,
+    doc: str = "",
+) -> BoundOperator:
+    """Return an operator that every host present can call.
+
+    ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
+    ``kernels``   ``"lib.so:func"`` or ``"source.cc:func"``, a Python function over NumPy
+                  arrays, a kernel from :func:`polyop.source` or :func:`polyop.library`, or a
+                  list of these, tried in order.
+    ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
+                  for several), or the name of the argument that outputs are like. Without it
+                  the library's ``<Func>InferShape`` and ``<Func>InferType`` are used.
+    ``gradient``  inputs, output, output gradient -> tuple of input gradients.
+    ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Derived
+                  from ``gradient`` where that is itself differentiable.
+    ``batch``     how ``vmap`` is done: ``"elementwise"``, or a function of
+                  (in_dims, inputs) -> (outputs, out_dims). Without it, one call per sample.
+    ``autocast``  the dtype that autocast regions cast floating inputs to.
+    ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
+
+    >>> import numpy as np
+    >>> half = operator("doc::half(Tensor x) -> Tensor", lambda x: x / 2, infer="x")
+    >>> half(np.array([3.0]))
+    array([1.5])
+
+    Raises ``SchemaError``, ``InferError``, ``LibraryError``, ``BuildError``.
+    """
+    origin = caller()
+    parsed = parse(schema)
+    if not parsed.namespace:
+        raise SchemaError(parsed.name, "the name needs a namespace, as in demo::scale", where=origin)
+    made = tuple(as_kernel(item) for item in (kernels if isinstance(kernels, (list, tuple)) else [kernels]))
+    return BoundOperator(
+        Operator(
+            schema=parsed,
+            infer=_infer_rule(parsed, infer, made),
+            kernels=made,
+            gradient=gradient,
+            jvp=jvp,
+            batch=check_batch(batch, parsed),
+            attributes=dict(attributes or {}),
+            autocast=autocast,
+            reference=reference,
+            doc=doc,
+            origin=origin,
+        )
+    )
+
+
+def as_kernel(value: Any) -> Kernel:
+    """Return a kernel for any form that ``kernels=`` takes."""
+    if isinstance(value, str):
+        path, function = split_reference(value, "kernels")
+        return source(path, function=function) if is_source(path) else library(Path(path), function)
+    if hasattr(value, "refuse"):
+        kernel: Kernel = value
+        return kernel
+    if callable(value):
+        return PythonKernel(value)
+    rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"
+    raise ArgumentTypeError("kernels", rule, type(value).__name__)
+
+
+def check_batch(batch: Any, schema: Schema) -> Any:
+    """Return a batch rule that is None, callable or ``"elementwise"``; raises ``ArgumentTypeError``."""
+    if batch is None or callable(batch) or batch == "elementwise":
+        return batch
+    raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
+
+
+def library_halves(
+    schema: Schema, kernels: Sequence[Kernel], attributes: Mapping[str, Any] | None = None
+) -> tuple[LibraryHalf, LibraryHalf] | None:
+    """Return shape and dtype halves that ask the first library kernel, or None without one."""
+    kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
+    if kernel is None:
+        return None
+    tensors, count = schema.tensor_positions, len(schema.fresh)
+    names = dict(schema.attributes())
+    fixed = attributes or {}
+
+    def split(arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        return [arguments[i] for i in tensors], {**fixed, **{a.name: arguments[i] for i, a in names.items()}}
+
+    def shapes(arguments: Sequence[Any]) -> Any:
+        return kernel.infer_shapes(*split(arguments), count)
+
+    def types(arguments: Sequence[Any]) -> Any:
+        return kernel.infer_types(*split(arguments), count)
+
+    return LibraryHalf(shapes, str(kernel)), LibraryHalf(types, str(kernel))
+
+
+def _infer_rule(schema: Schema, infer: Any, kernels: Sequence[Kernel]) -> InferRule:
+    if infer is not None:
+        return FromSpecs(infer, schema)
+    if not schema.fresh:
+        return ShapeAndDtype((), (), 0, schema.qualified_name)
+    kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
+    halves = library_halves(schema, kernels)
+    if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
+        hint = "give infer=, a function from specs to the output's Spec, or the name of an argument it is like"
+        raise InferError(schema.qualified_name, "the shape and dtype of the output cannot be derived", hint=hint)
+    return ShapeAndDtype(*halves, len(schema.fresh), schema.qualified_name)

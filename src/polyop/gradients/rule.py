@@ -1,0 +1,55 @@
+"""Calling a gradient rule, with its contract checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.errors import GradientError
+from ..core.operator import Operator
+from ..core.origin import of_function
+
+
+def no_gradient(operator: Operator) -> GradientError:
+    """Return the error for a gradient that nobody defined: never a silent zero."""
+    return GradientError(
+        operator.name,
+        "has no gradient rule",
+        where=operator.origin,
+        hint="give gradient= (or bprop=): a function of the inputs, the output and its gradient",
+    )
+
+
+def apply_rule(operator: Operator, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the input gradients, one or None per argument of the schema.
+
+    One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
+    Raises ``GradientError`` when there is no rule, or it returns anything but a tuple of the
+    right length; what the rule itself raises goes through.
+    """
+    rule = operator.gradient
+    if rule is None:
+        raise no_gradient(operator)
+    if len(outputs) == 1 and not operator.returns_tuple:
+        result = rule(*inputs, outputs[0], grads[0])
+    else:
+        result = rule(*inputs, tuple(outputs), tuple(grads))
+    if type(result) is tuple and len(result) == len(inputs):
+        return result
+    where = of_function(rule)
+    expected = f"the gradient rule must return a tuple of {len(inputs)}, one gradient or None per input"
+    if not isinstance(result, tuple):
+        hint = "also for one input: return (dx,)" if len(inputs) == 1 else None
+        raise GradientError(operator.name, expected, type(result).__name__, where=where, hint=hint)
+    raise GradientError(operator.name, expected, f"{len(result)}", where=where)
+
+
+def check_gradient(operator: Operator, name: str, value: Any, shape: Sequence[int]) -> None:
+    """Raise ``GradientError`` unless an input's gradient has that input's shape."""
+    where = of_function(operator.gradient)
+    subject = f"{operator.name}: gradient of {name}"
+    found = getattr(value, "shape", None)
+    if found is None:
+        raise GradientError(subject, "must be a tensor or None", type(value).__name__, where=where)
+    if tuple(found) != tuple(shape):
+        raise GradientError(subject, f"must have the input's shape {tuple(shape)}", tuple(found), where=where)

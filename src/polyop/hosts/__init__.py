@@ -1,0 +1,1 @@
+"""Frameworks whose tensors can be passed to an operator: translation, no numerics."""

@@ -1,0 +1,137 @@
+"""What a host is: the functions that every file of this folder provides, and how one is found.
+
+A host is imported only when its framework already is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from ..core.errors import ArgumentTypeError, HostError
+from ..core.operator import Operator
+from ..core.schema import Argument
+from ..core.spec import Spec
+
+
+class Host(Protocol):
+    """A framework whose tensors can be passed to an operator."""
+
+    name: str
+
+    def owns(self, value: Any) -> bool:
+        """Whether ``value`` is a tensor of this framework."""
+
+    def spec(self, tensor: Any) -> Spec:
+        """Return what is known of a tensor without its data."""
+
+    def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator on bound arguments and return its outputs, aliasing ones included."""
+
+    def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the outputs, and the function from output gradients to input gradients."""
+
+
+FRAMEWORKS = {"numpy": "numpy", "torch": "torch"}  # framework module to the file in this folder
+
+_loaded: dict[str, Host] = {}
+
+
+def hosts() -> Iterator[Host]:
+    """Yield the hosts whose framework is imported."""
+    for framework in FRAMEWORKS:
+        host = load(framework)
+        if host is not None:
+            yield host
+
+
+def load(framework: str) -> Host | None:
+    """Return the host of a framework if that is imported, else None."""
+    if framework not in _loaded:
+        module = sys.modules.get(framework)
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            return None
+        _loaded[framework] = importlib.import_module(f"{__package__}.{FRAMEWORKS[framework]}").HOST
+    return _loaded[framework]
+
+
+def host_of(value: Any) -> Host | None:
+    """Return the host that owns a value, or None."""
+    for kind in type(value).__mro__:
+        framework = kind.__module__.split(".", 1)[0]
+        if framework in FRAMEWORKS:
+            host = load(framework)
+            if host is not None and host.owns(value):
+                return host
+    return None
+
+
+def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
+    """Return the one host of all tensors among bound arguments.
+
+    Raises ``ArgumentTypeError`` for an argument that is no tensor where the schema has one,
+    ``HostError`` when two frameworks are mixed or there is no tensor at all.
+    """
+    found: tuple[Host, str] | None = None
+    for position in operator.schema.tensor_positions:
+        argument = operator.schema.arguments[position]
+        for name, value in tensors_of(operator, argument, arguments[position]):
+            host = host_of(value)
+            if host is None:
+                rule = f"must be a tensor of {' or '.join(FRAMEWORKS)}"
+                seen = f"{type(value).__module__}.{type(value).__qualname__}"
+                raise ArgumentTypeError(f"{operator.name}: argument {name}", rule, seen, where=operator.origin)
+            if found is not None and found[0] is not host:
+                rule = f"{name} is a tensor of {host.name}, and {found[1]} one of {found[0].name}"
+                raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
+            found = found or (host, name)
+    if found is None:
+        raise HostError(operator.name, "needs at least one tensor to know which framework is calling")
+    return found[0]
+
+
+def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, tensor) of one bound tensor argument; absent ones are left out."""
+    if argument.type.is_list and value is not None:
+        if not isinstance(value, (list, tuple)):
+            seen = type(value).__name__
+            raise ArgumentTypeError(f"{operator.name}: argument {argument.name}", f"must be {argument.type}", seen)
+        for number, item in enumerate(value):
+            if item is not None:
+                yield f"{argument.name}[{number}]", item
+    elif value is not None:
+        yield argument.name, value
+    elif not argument.type.is_optional:
+        raise ArgumentTypeError(f"{operator.name}: argument {argument.name}", "must be a tensor", "None")
+
+
+def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> tuple[Any, ...]:
+    """Return the arguments with ``function(name, tensor, argument)`` in place of each tensor."""
+    mapped = list(arguments)
+    for position in operator.schema.tensor_positions:
+        argument, value = operator.schema.arguments[position], arguments[position]
+        if value is None:
+            continue
+        if isinstance(value, (list, tuple)) and argument.type.is_list:
+            mapped[position] = tuple(
+                None if item is None else function(f"{argument.name}[{i}]", item, argument) for i, item in enumerate(value)
+            )
+        else:
+            mapped[position] = function(argument.name, value, argument)
+    return tuple(mapped)
+
+
+def specs(host: Host, operator: Operator, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the arguments with each tensor replaced by its spec."""
+    return map_tensors(operator, arguments, lambda name, value, argument: host.spec(value))
+
+
+def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[Any]) -> tuple[Any, ...]:
+    """Return all outputs in schema order: new ones, and arguments that were written in place."""
+    schema = operator.schema
+    new = iter(fresh)
+    return tuple(
+        next(new) if not result.type.alias else arguments[schema.alias_of(i)] for i, result in enumerate(schema.returns)
+    )

@@ -1,0 +1,173 @@
+"""The object that programs call: an operator, bound to the hosts that are present.
+
+A plain call goes through the native core: it recognises the tensors, finds the kernel
+prepared for their specs and runs it. Everything else comes to :meth:`BoundOperator._slow`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _core
+from ..core import registry
+from ..core.arguments import bind
+from ..core.dtypes import DTYPES
+from ..core.errors import KernelError
+from ..core.operator import Operator
+from ..core.schema import MISSING, Schema
+from ..kernels.prepare import Prepared, prepare
+from .base import Host, find_host, host_of, load, specs
+
+_alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
+
+_core.set_dtypes([(row.name, *row.dlpack, row.numpy) for row in DTYPES])
+
+
+class BoundOperator(_core.Call):  # type: ignore[misc]
+    """An operator that can be called on any host's tensors.
+
+    >>> import numpy as np, polyop
+    >>> double = polyop.operator("doc::double(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+    >>> double(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+
+    operator: Operator
+
+    def __init__(self, operator: Operator, *, register: bool = True) -> None:
+        """Bind an operator; ``register`` makes it known under its name."""
+        self._set(operator)
+        if register:
+            registry.add(self)
+        host: Any = load("torch")
+        if host is not None:  # now, not at the first call: that may be inside torch.compile
+            host.attach(self)
+        _alive.add(self)
+
+    def __init_subclass__(cls) -> None:
+        """Give the subclass the native call slots; its ``__call__`` is what tracers read."""
+        super().__init_subclass__()
+        _core.Call.rearm(cls)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs: one tensor, a tuple of several, or None."""
+        return self._slow(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """Return the schema."""
+        return f"<polyop operator {self.operator}>"
+
+    @property
+    def schema(self) -> Schema:
+        """The operator's schema."""
+        return self.operator.schema
+
+    @property
+    def name(self) -> str:
+        """``namespace::name``."""
+        return self.operator.name
+
+    @property
+    def torch(self) -> Any:
+        """The operator as ``torch.ops.<namespace>.<name>.default``; needs PyTorch."""
+        import torch  # noqa: F401 - the host is loaded only beside it
+
+        host: Any = load("torch")
+        return host.overload(self)
+
+    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the output, and a function from its gradient to the tuple of input gradients.
+
+        With several outputs both take tuples. The function can be called more than once.
+        Raises ``GradientError`` when there is no gradient rule or it breaks its contract.
+        """
+        arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+        outputs, pullback = find_host(self.operator, arguments).vjp(self, arguments)
+        single = len(outputs) == 1 and not self.operator.returns_tuple
+
+        def pull(grads: Any) -> tuple[Any, ...]:
+            result: tuple[Any, ...] = pullback((grads,) if single else tuple(grads))
+            return result
+
+        return (outputs[0] if single else outputs), pull
+
+    @staticmethod
+    def alive() -> Iterator[BoundOperator]:
+        """Yield all bound operators that still exist."""
+        yield from list(_alive)
+
+    def __deepcopy__(self, memo: Any) -> BoundOperator:
+        """Return the operator itself: copying a network must not define its operators again."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Pickle as a look-up by name, for the process that has defined the operator too."""
+        return registry.find, (self.name,)
+
+    def traced(self, outputs: Any) -> Any:
+        """Return the outputs of ``torch.ops`` as a call does; what a tracer reads."""
+        return (outputs,) if self.operator.returns_tuple and not isinstance(outputs, tuple) else outputs
+
+    def pack(self, outputs: tuple[Any, ...]) -> Any:
+        """Return outputs as a call does: one tensor, a tuple of several, or None."""
+        if len(outputs) == 1 and not self.operator.returns_tuple:
+            return outputs[0]
+        return outputs or None
+
+    def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
+        """Choose and prepare a kernel for a host's tensors."""
+        return prepare(self.operator, specs(host, self.operator, arguments))
+
+    def update(self, operator: Operator) -> None:
+        """Replace the operator's value; everything prepared for the old one is dropped."""
+        self._set(operator)
+
+    def _set(self, operator: Operator) -> None:
+        self.operator = operator
+        kinds = "".join(
+            ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
+        )
+        defaults = tuple(a.default for a in operator.schema.arguments)
+        keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
+        plain = not operator.schema.mutates and operator.target is None and not keyword
+        self.configure(kinds, defaults, MISSING, plain, operator.returns_tuple)
+
+    def _slow(self, *args: Any, **kwargs: Any) -> Any:
+        arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+        host = find_host(self.operator, arguments)
+        return self.pack(host.call(self, arguments))
+
+    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
+        # called by the native core for specs that it has not met
+        host = find_host(self.operator, arguments)
+        prepared = self.prepare(host, arguments)
+        launch = prepared.launch(arguments_specs(host, self.operator, arguments))
+        return None if launch is None else (launch, prepared.repeatable)
+
+    def _failed(self, code: int, text: str) -> None:
+        # called by the native core when a kernel returned non-zero or threw
+        kernels = ", ".join(str(kernel) for kernel in self.operator.kernels)
+        if code == -1 and text:
+            raise KernelError(self.name, f"the kernel threw {text}", where=kernels)
+        reason = f" ({text})" if text else ""
+        raise KernelError(
+            self.name,
+            f"the kernel returned {code}{reason}; any value other than 0 is an error code of its author's",
+            where=kernels,
+        )
+
+
+def arguments_specs(host: Host, operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return only the tensor arguments, as specs."""
+    all_specs = specs(host, operator, arguments)
+    return tuple(all_specs[i] for i in operator.schema.tensor_positions)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of any host that is present."""
+    return host_of(value) is not None
+
+
+_core.Call.rearm(BoundOperator)

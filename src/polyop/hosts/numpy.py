@@ -1,0 +1,94 @@
+"""NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.dtypes import dtype
+from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.operator import Operator
+from ..core.schema import Argument
+from ..core.spec import Spec
+from ..gradients.rule import apply_rule, check_gradient, no_gradient
+from ..kernels.python import PythonKernel
+from .base import map_tensors, with_aliases
+
+
+class NumpyHost:
+    """NumPy arrays, and NumPy scalars as 0-d arrays."""
+
+    name = "numpy"
+
+    def owns(self, value: Any) -> bool:
+        """Whether ``value`` is an array or a NumPy scalar."""
+        return isinstance(value, (np.ndarray, np.generic))
+
+    def spec(self, tensor: Any) -> Spec:
+        """Return shape and dtype; raises ``ArgumentTypeError`` for dtypes no tensor has."""
+        return Spec(tuple(tensor.shape), dtype(tensor.dtype))
+
+    def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator on arrays of any layout and byte order.
+
+        An argument that the schema writes must be a writeable array; what was written is
+        copied back when the array itself was not dense.
+        """
+        operator: Operator = bound.operator
+        copies: list[tuple[Any, Any]] = []
+
+        def dense(name: str, value: Any, argument: Argument) -> Any:
+            made = np.asarray(value, dtype=dtype(value.dtype).numpy, order="C")
+            if argument.type.writes:
+                _check_writeable(operator, name, value)
+                if made is not value:
+                    copies.append((value, made))
+            return made
+
+        arrays = map_tensors(operator, arguments, dense)
+        fresh = bound.launch(*arrays)
+        if fresh is NotImplemented:
+            fresh = self._run_python(bound, arrays)
+        for original, made in copies:
+            original[...] = made
+        outputs = () if fresh is None else fresh if isinstance(fresh, tuple) else (fresh,)
+        return with_aliases(operator, arguments, outputs)
+
+    def _run_python(self, bound: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        prepared = bound.prepare(self, arrays)
+        kernel = prepared.kernel
+        if not isinstance(kernel, PythonKernel):
+            return tuple(bound.launch(*arrays))
+        fixed = bound.operator.attributes
+        return tuple(kernel.call(arrays, prepared.outputs, fixed))
+
+    def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the outputs, and the function from output gradients to input gradients."""
+        operator: Operator = bound.operator
+        if operator.gradient is None:
+            raise no_gradient(operator)
+        outputs = self.call(bound, arguments)
+
+        def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+            if len(grads) != len(outputs):
+                rule = f"vjp needs {len(outputs)} output gradients"
+                raise ArgumentValueError(operator.name, rule, str(len(grads)))
+            found = apply_rule(operator, arguments, outputs, grads)
+            for argument, value, grad in zip(operator.schema.arguments, arguments, found, strict=True):
+                if grad is not None and argument.type.is_tensor and not argument.type.is_list:
+                    check_gradient(operator, argument.name, grad, value.shape)
+            return found
+
+        return outputs, pullback
+
+
+def _check_writeable(operator: Operator, name: str, value: Any) -> None:
+    subject = f"{operator.name}: argument {name}"
+    if not isinstance(value, np.ndarray):
+        raise ArgumentTypeError(subject, "is written in place, so it must be an array", type(value).__name__)
+    if not value.flags.writeable:
+        raise ArgumentValueError(subject, "is written in place", "a read-only array", hint="pass a copy")
+
+
+HOST = NumpyHost()

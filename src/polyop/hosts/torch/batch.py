@@ -1,0 +1,93 @@
+"""``vmap``: the operator's batch rule, or one call per sample, said once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+
+from ...core.arguments import bind
+from ...core.errors import FallbackWarning
+from ...kernels.prepare import infer, normalise
+from ..base import map_tensors
+from ..bound import BoundOperator
+from . import tensors
+from .layout import Layout
+
+_warned: set[str] = set()
+
+
+def vmap(layout: Layout, overload: Any, info: Any, dims: Any, flat: Any) -> tuple[Any, Any]:
+    """Return (outputs, out_dims) of a batched call; ``flat`` and ``dims`` are laid out flat."""
+    rule = layout.bound.operator.batch
+    if callable(rule):
+        found: tuple[Any, Any] = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
+        return found
+    if rule == "elementwise":
+        moved = [_batch_first(x, d, info.batch_size) for x, d in zip(flat, dims, strict=True)]
+        result = layout.call(overload, moved)
+        return result, (0,) * len(result) if isinstance(result, tuple) else 0
+    return _loop(layout, overload, info.batch_size, dims, flat)
+
+
+def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) -> None:
+    """Register the per-sample loop for an operator that writes in place."""
+    layout = Layout(bound)
+
+    def rule(info: Any, dims: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        arguments = bind(bound.schema, args, kwargs)
+        padded = (*dims, *(None,) * (len(arguments) - len(dims)))
+        flat_dims: list[Any] = []
+        for value, dim, is_list in zip(arguments, padded, layout.is_list, strict=True):
+            if is_list and value is not None:
+                flat_dims.extend((None, *(dim or (None,) * len(value))))
+            else:
+                flat_dims.append(dim)
+        return _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
+
+    torch.library.register_vmap(name, rule, lib=library)
+
+
+def _batch_first(value: Any, dim: int | None, size: int) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    if dim is None:
+        return value.unsqueeze(0).expand(size, *value.shape)
+    return value.movedim(dim, 0)
+
+
+def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:
+    _warn_once(layout.bound.name)
+    batched = [isinstance(d, int) and isinstance(x, torch.Tensor) for x, d in zip(flat, dims, strict=True)]
+    moved = [x.movedim(d, 0) if b else x for x, d, b in zip(flat, dims, batched, strict=True)]
+    samples = []
+    for index in range(size):
+        chosen = [x[index] if b else x for x, b in zip(moved, batched, strict=True)]
+        result = layout.call(overload, chosen)
+        samples.append(result if isinstance(result, tuple) else (result,))
+    count = len(layout.bound.schema.fresh)
+    if not samples:
+        stacked = _no_samples(layout, moved, batched)
+    else:
+        stacked = tuple(torch.stack([sample[i] for sample in samples]) for i in range(count))
+    if count == 1:
+        return stacked[0], 0
+    return (stacked, (0,) * count) if count else (None, None)
+
+
+def _warn_once(name: str) -> None:
+    if name not in _warned:
+        _warned.add(name)
+        text = f"{name}: vmap runs one call per sample; give batch= ('elementwise' or a rule) to do better"
+        warnings.warn(text, FallbackWarning, stacklevel=2)
+
+
+def _no_samples(layout: Layout, moved: Any, batched: Any) -> tuple[Any, ...]:
+    # the shapes of one sample come from the infer rule
+    one = [x.new_empty(x.shape[1:]) if b else x for x, b in zip(moved, batched, strict=True)]
+    operator, arguments = layout.bound.operator, layout.unflatten(one)
+    specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
+    where = tensors.device_of(arguments)
+    outputs = infer(operator, normalise(operator, specs))
+    return tuple(tensors.empty(spec, where).unsqueeze(0)[:0] for spec in outputs)

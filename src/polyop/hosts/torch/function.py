@@ -1,0 +1,99 @@
+"""The ``autograd.Function`` behind an operator: backward, forward mode, vmap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.autograd.forward_ad
+
+from ...core.arguments import bind
+from ...core.errors import GradientError
+from ...gradients.rule import no_gradient
+from ..bound import BoundOperator
+from . import batch
+from .layout import Layout
+
+
+def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
+    """Return what the Autograd key and functorch's front key call."""
+    schema = bound.schema
+    layout = Layout(bound)
+    below = torch._C._AutoDispatchBelowAutograd  # noqa: SLF001 - the dispatcher's own guard
+
+    def forward(*flat: Any) -> Any:
+        with below():
+            return layout.call(overload, flat)
+
+    kind: Any = type(
+        f"Polyop_{schema.name}",
+        (torch.autograd.Function,),
+        {
+            "forward": staticmethod(forward),
+            "setup_context": staticmethod(layout.save_with_forward),
+            "backward": staticmethod(layout.backward),
+            "jvp": staticmethod(lambda ctx, *tangents: _jvp(layout, ctx, tangents)),
+            "vmap": staticmethod(lambda info, dims, *flat: batch.vmap(layout, overload, info, dims, flat)),
+        },
+    )
+    # the base class's apply: autograd.Function.apply inspects signatures on every call
+    c_apply = super(torch.autograd.Function, kind).apply
+    forward_ad = torch.autograd.forward_ad
+
+    def autograd(*args: Any, **kwargs: Any) -> Any:
+        plain = forward_ad._current_level < 0 and not _wants_gradient(args, kwargs)  # noqa: SLF001
+        if plain or not torch.is_grad_enabled():
+            with below():
+                return overload(*args, **kwargs)
+        return c_apply(*layout.flatten(bind(schema, args, kwargs)))
+
+    def front(*args: Any, **kwargs: Any) -> Any:
+        return kind.apply(*layout.flatten(bind(schema, args, kwargs)))
+
+    return autograd, front
+
+
+def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, torch.Tensor):
+            if value.requires_grad:
+                return True
+        elif isinstance(value, (list, tuple)) and _wants_gradient(tuple(value), {}):
+            return True
+    return False
+
+
+def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
+    """Return the output tangents, from ``jvp=`` or by transposing the gradient rule."""
+    operator = layout.bound.operator
+    flat, outputs = layout.saved(ctx)
+    if operator.jvp is not None:
+        packed = outputs[0] if len(outputs) == 1 and not operator.returns_tuple else outputs
+        return operator.jvp(*layout.unflatten(flat), packed, layout.unflatten(flat, tangents))
+    if operator.gradient is None:
+        raise no_gradient(operator)
+    result = _transpose(layout, ctx, flat, outputs, tangents)
+    return result[0] if len(result) == 1 and not operator.returns_tuple else result
+
+
+def _transpose(layout: Layout, ctx: Any, flat: Any, outputs: Any, tangents: Any) -> tuple[Any, ...]:
+    # The rule is linear in the output gradient u. With g(u) = J^T u, the gradient of
+    # <g(u), t> with respect to u is J t: forward mode from reverse mode, exactly.
+    if ctx.outputs is None:
+        zeros = tuple(torch.zeros_like(x) for x in outputs)
+    else:
+        zeros = tuple(torch.zeros(s, dtype=d, device=v) for s, d, v in ctx.outputs)
+    chosen: list[Any] = []
+
+    def pull(*grads: Any) -> tuple[Any, ...]:
+        found = layout.gradients(flat, outputs, grads)
+        chosen[:] = [t for g, t in zip(found, tangents, strict=True) if t is not None and g is not None]
+        return tuple(g for g, t in zip(found, tangents, strict=True) if t is not None and g is not None)
+
+    try:
+        gradients, push = torch.func.vjp(pull, *zeros)
+        return tuple(push(tuple(chosen))) if gradients else zeros
+    except GradientError as problem:
+        operator = layout.bound.operator
+        rule = "forward mode needs jvp=, as the gradient rule is not differentiable itself"
+        raise GradientError(operator.name, rule, where=operator.origin, hint=str(problem)) from None

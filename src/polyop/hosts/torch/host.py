@@ -1,0 +1,77 @@
+"""The PyTorch host: what the files beside it do, under the names that every host has."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import torch
+
+from ... import _core
+from ...core.errors import HostError
+from ...core.spec import Spec
+from ...gradients.rule import apply_rule, no_gradient
+from ..base import with_aliases
+from ..bound import BoundOperator
+from . import direct, register, tensors
+
+
+class TorchHost:
+    """PyTorch tensors of every kind; anything unusual goes through ``torch.ops``."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        """Find PyTorch's exchange table and guards; raises ``HostError`` before PyTorch 2.10."""
+        if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+            rule = "must be 2.10 or later (its tensors have no DLPack exchange table)"
+            raise HostError("PyTorch", rule, torch.__version__)
+        folder = pathlib.Path(torch.__file__).parent / "lib"
+        self.missing_guards = _core.start_torch(torch, str(folder / "libc10.so"), str(folder / "libtorch_cpu.so"))
+        with torch.inference_mode():
+            _core.note_inference_mode()
+        # the class's own __call__ is what torch.compile and torch.export trace
+        type.__setattr__(BoundOperator, "__call__", _traceable_call)
+        for kind in (BoundOperator, *BoundOperator.__subclasses__()):
+            _core.Call.rearm(kind)
+        for bound in BoundOperator.alive():
+            self.attach(bound)
+
+    def owns(self, value: Any) -> bool:
+        """Whether ``value`` is a tensor, of any subclass."""
+        return isinstance(value, torch.Tensor)
+
+    def spec(self, tensor: Any) -> Spec:
+        """Return shape (symbolic while tracing), dtype and device type."""
+        return tensors.spec(tensor)
+
+    def attach(self, bound: BoundOperator) -> None:
+        """Register the operator with PyTorch, and give the native call its gradient."""
+        register.register(bound)
+        direct.attach(bound)
+
+    def overload(self, bound: BoundOperator) -> Any:
+        """Return the operator's ``torch.ops`` overload."""
+        return register.register(bound)
+
+    def call(self, bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator through PyTorch's dispatcher."""
+        fresh = register.call_overload(bound, arguments)
+        return with_aliases(bound.operator, arguments, fresh)
+
+    def vjp(self, bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the outputs, and the function from output gradients to input gradients."""
+        if bound.operator.gradient is None:
+            raise no_gradient(bound.operator)
+        outputs = self.call(bound, arguments)
+        return outputs, lambda grads: apply_rule(bound.operator, arguments, outputs, grads)
+
+
+def _traceable_call(self: BoundOperator, *args: Any, **kwargs: Any) -> Any:
+    """Return the outputs: one tensor, a tuple of several, or None."""
+    if torch.compiler.is_compiling():
+        return self.traced(self.torch_overload(*args, **kwargs))
+    return self._slow(*args, **kwargs)
+
+
+HOST = TorchHost()

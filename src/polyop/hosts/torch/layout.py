@@ -1,0 +1,148 @@
+"""How an operator's arguments are laid out for an ``autograd.Function``, and what is kept of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...core.errors import GradientError
+from ...gradients.rule import apply_rule, check_gradient, no_gradient
+from ...gradients.uses import Uses, used_by_rule
+from ..bound import BoundOperator
+
+
+class _Marker:
+    """Stands for a tensor in what is kept beside autograd's saved tensors."""
+
+
+SAVED, UNREAD = _Marker(), _Marker()
+
+
+class Layout:
+    """Flat arguments of a ``Function``.
+
+    ``Function`` loses gradients of tensors inside lists without a word, so lists are opened:
+    each becomes its length, then its items.
+    """
+
+    def __init__(self, bound: BoundOperator) -> None:
+        """Read the schema; the gradient rule is looked at in each call, as it can be replaced."""
+        self.bound = bound
+        self.is_list = [a.type.is_tensor and a.type.is_list for a in bound.schema.arguments]
+        self.has_lists = any(self.is_list)
+
+    def flatten(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return bound arguments with lists opened."""
+        if not self.has_lists:
+            return arguments
+        flat: list[Any] = []
+        for value, is_list in zip(arguments, self.is_list, strict=True):
+            if is_list and value is not None:
+                flat.extend((len(value), *value))
+            else:
+                flat.append(value)
+        return tuple(flat)
+
+    def unflatten(self, flat: Any, values: Any = None) -> tuple[Any, ...]:
+        """Return one value per argument again; ``values`` in place of ``flat``, whose lengths count."""
+        items = flat if values is None else values
+        if not self.has_lists:
+            return tuple(items)
+        made: list[Any] = []
+        at = 0
+        for is_list in self.is_list:
+            length = flat[at] if is_list else None
+            if length is None:
+                made.append(items[at])
+                at += 1
+                continue
+            made.append(tuple(items[at + 1 : at + 1 + length]))
+            at += 1 + length
+        return tuple(made)
+
+    def call(self, overload: Any, flat: Any) -> Any:
+        """Call the overload with flat arguments."""
+        arguments = self.unflatten(flat)
+        count = sum(not argument.keyword_only for argument in self.bound.schema.arguments)
+        names = (argument.name for argument in self.bound.schema.arguments[count:])
+        return overload(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
+
+    def uses(self) -> Uses:
+        """Return what the gradient rule and ``jvp`` read."""
+        operator = self.bound.operator
+        count = len(operator.schema.arguments)
+        if operator.jvp is not None:
+            return Uses((True,) * count, True)
+        return used_by_rule(operator.gradient, count)
+
+    def save(self, ctx: Any, inputs: Any, output: Any) -> None:
+        """Keep what the gradient rule reads: tensors through autograd, the rest as it is."""
+        outputs = output if isinstance(output, tuple) else () if output is None else (output,)
+        uses = self.uses()
+        reads = uses.inputs
+        if self.has_lists:
+            reads = (True,) * len(inputs)
+        kept, plan = [], []
+        for value, read in zip(inputs, reads, strict=True):
+            if not isinstance(value, torch.Tensor):
+                plan.append(value)
+            elif read:
+                kept.append(value)
+                plan.append(SAVED)
+            else:
+                plan.append(UNREAD)
+        if uses.outputs:
+            kept.extend(outputs)
+        ctx.save_for_backward(*kept)
+        ctx.plan = plan
+        ctx.outputs = None if uses.outputs else [(x.shape, x.dtype, x.device) for x in outputs]
+        discrete = [x for x in outputs if not (x.is_floating_point() or x.is_complex())]
+        if discrete:
+            ctx.mark_non_differentiable(*discrete)
+
+    def save_with_forward(self, ctx: Any, inputs: Any, output: Any) -> None:
+        """Do the same, also for forward mode."""
+        self.save(ctx, inputs, output)
+        ctx.save_for_forward(*ctx.to_save)
+
+    def saved(self, ctx: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return (flat inputs, outputs); a tensor that nobody reads is ``UNREAD``."""
+        kept = iter(ctx.saved_tensors)
+        flat = tuple([next(kept) if entry is SAVED else entry for entry in ctx.plan])
+        return flat, tuple(kept) if ctx.outputs is None else (UNREAD,) * len(ctx.outputs)
+
+    def gradients(self, flat: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
+        """Return the flat input gradients that the rule gives, checked against the inputs."""
+        operator = self.bound.operator
+        if operator.gradient is None:
+            raise no_gradient(operator)
+        inputs = self.unflatten(flat)
+        found = apply_rule(operator, inputs, outputs, grads)
+        made: list[Any] = []
+        arguments = operator.schema.arguments
+        for argument, value, grad, is_list in zip(arguments, inputs, found, self.is_list, strict=True):
+            if is_list and value is not None:
+                made.extend((None, *_list_gradients(operator.name, argument.name, value, grad)))
+                continue
+            if not argument.type.is_tensor or value is None:
+                grad = None  # noqa: PLW2901 - an attribute has a place in the tuple and no gradient
+            elif grad is not None and value is not UNREAD and getattr(grad, "shape", None) != value.shape:
+                check_gradient(operator, argument.name, grad, value.shape)
+            made.append(grad)
+        return tuple(made)
+
+    def backward(self, ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        """Return the flat input gradients."""
+        flat, outputs = self.saved(ctx)
+        return self.gradients(flat, outputs, grads)
+
+
+def _list_gradients(operator: str, name: str, value: Any, grad: Any) -> tuple[Any, ...]:
+    if grad is None:
+        return (None,) * len(value)
+    if not isinstance(grad, (list, tuple)) or len(grad) != len(value):
+        seen = f"{len(grad)}" if isinstance(grad, (list, tuple)) else type(grad).__name__
+        rule = f"must be a list of {len(value)} gradients, one per item"
+        raise GradientError(f"{operator}: gradient of {name}", rule, seen)
+    return tuple(grad)

@@ -1,0 +1,134 @@
+"""An operator as ``torch.ops.<namespace>.<name>``: schema, kernels, fake kernel, dispatch keys.
+
+One composition serves every transform (reverse, forward and nested modes, vmap, compile,
+export): an ``autograd.Function`` with ``setup_context``, ``backward``, ``jvp`` and ``vmap``,
+called from the Autograd key through the C-level ``apply``, and from functorch's front key
+through ``apply`` itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from ...core.arguments import bind
+from ...core.errors import GradientError, SchemaError
+from ...core.schema import Schema
+from ...kernels.prepare import infer, normalise
+from ..base import map_tensors
+from ..bound import BoundOperator
+from . import batch, function, tensors
+from .run import run
+
+_FRONT = "FuncTorchDynamicLayerFrontMode"
+_libraries: dict[str, Any] = {}
+
+
+def register(bound: BoundOperator) -> Any:
+    """Return the operator's overload, registering it with PyTorch on first use."""
+    found = bound.__dict__.get("torch_overload")
+    if found is not None:
+        return found
+    schema = torch_schema(bound.schema)
+    name = schema.qualified_name
+    old = _libraries.pop(name, None)
+    if old is not None:  # the operator was defined again at the same place
+        old._destroy()
+    library = torch.library.Library(schema.namespace, "FRAGMENT")
+    try:
+        library.define(f"{name.split('::', 1)[1]}{schema.signature}", tags=(torch.Tag.pt2_compliant_tag,))
+    except RuntimeError as problem:
+        rule = f"PyTorch does not take this schema: {str(problem).splitlines()[0]}"
+        raise SchemaError(str(schema), rule, where=bound.operator.origin) from None
+    packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
+    overload = getattr(packet, schema.overload or "default")
+    _libraries[name] = library
+    _implement(bound, library, overload)
+    bound.__dict__["torch_overload"] = overload
+    return overload
+
+
+def torch_schema(schema: Schema) -> Schema:
+    """Return the schema PyTorch is given: without returns that are arguments written in place."""
+    return dataclasses.replace(schema, returns=tuple(schema.returns[i] for i in schema.fresh))
+
+
+def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call the overload with bound arguments; return its fresh outputs as a tuple."""
+    positional, keywords = split_keywords(bound.schema, arguments)
+    result = register(bound)(*positional, **keywords)
+    return () if result is None else result if isinstance(result, tuple) else (result,)
+
+
+def split_keywords(schema: Schema, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return positional arguments, and keyword-only ones by name."""
+    count = sum(not argument.keyword_only for argument in schema.arguments)
+    names = (argument.name for argument in schema.arguments[count:])
+    return arguments[:count], dict(zip(names, arguments[count:], strict=True))
+
+
+def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
+    schema, operator = bound.schema, bound.operator
+    name = overload._schema.name.split("::", 1)[1]
+    if overload._overloadname != "default":
+        name = f"{name}.{overload._overloadname}"
+    full = f"{schema.namespace}::{name}"
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return run(bound, bind(schema, args, kwargs))
+
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        return _fake(bound, bind(schema, args, kwargs))
+
+    library.impl(name, kernel, "CompositeExplicitAutograd")
+    torch.library.register_fake(full, fake, lib=library)
+    if schema.mutates:
+        _implement_mutation(bound, library, overload, name)
+        batch.register_loop(bound, overload, library, full)
+    else:
+        apply, front = function.make(bound, overload)
+        library.impl(name, apply, "Autograd")
+        library.impl(name, front, _FRONT)
+    if operator.autocast is not None:
+        kind = tensors.TORCH_DTYPES[operator.autocast]
+        for device in ("cpu", "cuda"):
+            torch.library.register_autocast(full, device, kind, lib=library)
+
+
+def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
+    operator = bound.operator
+    where = tensors.device_of(arguments)
+    specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
+    outputs = infer(operator, normalise(operator, specs))
+    made = tuple(tensors.empty(spec, where) for spec in outputs)
+    return made[0] if len(made) == 1 else made or None
+
+
+def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name: str) -> None:
+    schema = bound.schema
+    written = [i for i, argument in enumerate(schema.arguments) if argument.type.writes]
+
+    def autograd(*args: Any, **kwargs: Any) -> Any:
+        arguments = bind(schema, args, kwargs)
+        wanted: list[torch.Tensor] = []
+        tensors.map_arguments(lambda t: wanted.append(t) if t.requires_grad else None, arguments)
+        if wanted and torch.is_grad_enabled():
+            rule = "writes an argument in place, and such an operator has no gradient"
+            hint = "return a new tensor instead, or call it under torch.no_grad()"
+            raise GradientError(bound.name, rule, where=bound.operator.origin, hint=hint)
+        with torch._C._AutoDispatchBelowAutograd():
+            return overload(*args, **kwargs)
+
+    def bump_versions(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        # autograd finds a saved tensor that was written afterwards by its version
+        with torch._C._AutoDispatchBelowADInplaceOrView():
+            result = overload.redispatch(keys & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
+        arguments = bind(schema, args, kwargs)
+        for position in written:
+            tensors.map_arguments(torch.autograd.graph.increment_version, (arguments[position],))
+        return result
+
+    library.impl(name, autograd, "Autograd")
+    library.impl(name, bump_versions, "ADInplaceOrView", with_keyset=True)

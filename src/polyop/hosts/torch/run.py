@@ -1,0 +1,81 @@
+"""Running a kernel below the dispatcher: what ``torch.ops`` calls for a real device."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+
+from ...core.errors import ArgumentTypeError
+from ...kernels.python import PythonKernel
+from ..base import map_tensors
+from ..bound import BoundOperator
+from . import tensors
+
+
+def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
+    """Return the fresh outputs of a kernel on real tensors: one, a tuple, or None.
+
+    Dense tensors go to the native core as they are; others are made dense first, and an
+    argument that is written in place is copied back. Raises what ``prepare`` and kernels do.
+    """
+    operator = bound.operator
+    where = tensors.device_of(arguments)
+    if where.type == "cpu":
+        result = bound.launch(*arguments)
+        return _run_other(bound, arguments, where) if result is NotImplemented else result
+    if operator.target not in (None, where.type):
+        return _run_elsewhere(bound, arguments, where)
+    guard = torch.cuda.device(where) if where.type == "cuda" else contextlib.nullcontext()
+    with guard:
+        result = bound.launch(*arguments)
+        return _run_other(bound, arguments, where) if result is NotImplemented else result
+
+
+def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
+    """Make the arguments dense and try again; run a Python kernel."""
+    copies: list[tuple[Any, Any]] = []
+
+    def prepare(name: str, value: Any, argument: Any) -> Any:
+        if value.device != where:
+            rule = f"must be on {where}, as the first tensor is"
+            raise ArgumentTypeError(f"{bound.name}: argument {name}", rule, str(value.device))
+        made = tensors.dense(value)
+        if argument.type.writes and made.data_ptr() != value.data_ptr():
+            copies.append((value, made))
+        return made
+
+    dense = map_tensors(bound.operator, arguments, prepare)
+    result = bound.launch(*dense)
+    if result is NotImplemented:
+        result = _run_python(bound, dense, where)
+    for original, made in copies:
+        original.copy_(made)
+    return result
+
+
+def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
+    from .host import HOST
+
+    prepared = bound.prepare(HOST, arguments)
+    kernel = prepared.kernel
+    if not isinstance(kernel, PythonKernel):
+        raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
+    arrays = tensors.map_arguments(tensors.to_numpy, arguments)
+    made = kernel.call(arrays, prepared.outputs, bound.operator.attributes)
+    results = tuple(tensors.from_numpy(array, where) for array in made)
+    return results[0] if len(results) == 1 else results or None
+
+
+def _run_elsewhere(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
+    """Run a kernel of another device (``primitive_target``) and bring the results back."""
+    target = torch.device(str(bound.operator.target))
+    moved = tensors.map_arguments(lambda tensor: tensors.dense(tensor).to(target), arguments)
+    result = run(bound, moved)
+    for position, argument in enumerate(bound.schema.arguments):
+        if argument.type.writes:
+            arguments[position].copy_(moved[position])
+    if isinstance(result, torch.Tensor):
+        return result.to(where)
+    return None if result is None else tuple(tensor.to(where) for tensor in result)

@@ -1,0 +1,81 @@
+"""Tensors to specs, to dense data, to NumPy, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...core.dtypes import DTYPES, DType, dtype
+from ...core.errors import ArgumentTypeError
+from ...core.spec import Spec
+
+TORCH_DTYPES: dict[str, torch.dtype] = {
+    row.name: getattr(torch, row.name) for row in DTYPES if hasattr(torch, row.name)
+}
+_ROWS: dict[torch.dtype, DType] = {kind: dtype(name) for name, kind in TORCH_DTYPES.items()}
+_UNSIGNED = {1: torch.uint8, 2: torch.uint16}
+
+
+def spec(tensor: torch.Tensor) -> Spec:
+    """Return a tensor's spec; raises ``ArgumentTypeError`` for sparse and quantised ones."""
+    row = _ROWS.get(tensor.dtype)
+    if row is None or tensor.layout is not torch.strided:
+        rule = f"must be a strided tensor of {', '.join(TORCH_DTYPES)}"
+        raise ArgumentTypeError("tensor", rule, f"{tensor.layout} {tensor.dtype}")
+    return Spec(tuple(tensor.shape), row, tensor.device.type)
+
+
+def empty(wanted: Spec, device: torch.device) -> torch.Tensor:
+    """Return an uninitialised dense tensor of a spec; raises ``ArgumentTypeError``."""
+    kind = TORCH_DTYPES.get(wanted.dtype.name)
+    if kind is None:
+        raise ArgumentTypeError("output", f"PyTorch {torch.__version__} has no dtype {wanted.dtype}")
+    return torch.empty(wanted.shape, dtype=kind, device=device)
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a plain row-major tensor of the same values: no conjugate or negative bit."""
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
+
+
+def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return a CPU array of the values; dtypes that PyTorch cannot export go by their bytes."""
+    plain = dense(tensor).cpu()
+    row = _ROWS[tensor.dtype]
+    if row.numpy.kind in "biufc":
+        return plain.numpy()
+    return plain.view(_UNSIGNED[row.itemsize]).numpy().view(row.numpy)
+
+
+def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+    """Return a tensor on ``device`` that shares or copies the array's data."""
+    row = dtype(array.dtype)
+    if row.numpy.kind in "biufc":
+        return torch.from_numpy(array).to(device)
+    raw = torch.from_numpy(array.view(np.dtype(f"u{row.itemsize}")))
+    return raw.view(TORCH_DTYPES[row.name]).to(device)
+
+
+def device_of(arguments: tuple[Any, ...]) -> torch.device:
+    """Return the device of the first tensor among arguments."""
+    for value in arguments:
+        items = value if isinstance(value, (list, tuple)) else (value,)
+        for item in items:
+            if isinstance(item, torch.Tensor):
+                return item.device
+    return torch.device("cpu")
+
+
+def map_arguments(function: Callable[[torch.Tensor], Any], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with ``function`` applied to each tensor, lists opened."""
+    return tuple(
+        type(value)(map_arguments(function, tuple(value)))
+        if isinstance(value, (list, tuple))
+        else function(value)
+        if isinstance(value, torch.Tensor)
+        else value
+        for value in arguments
+    )

@@ -1,0 +1,117 @@
+"""What all kinds of kernel share: what they accept, and how a choice among them is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.dtypes import DType
+from ..core.errors import NoKernelError
+from ..core.operator import Kernel, Operator
+from ..core.spec import Spec
+
+ROW_MAJOR = "dense row-major"
+
+
+@dataclass(frozen=True)
+class Accepts:
+    """The device and dtypes a kernel takes. ``dtypes`` None means all of them."""
+
+    device: str = "cpu"
+    dtypes: tuple[DType, ...] | None = None
+
+    def refuse(self, inputs: tuple[Any, ...]) -> str | None:
+        """Return why these inputs are refused, or None."""
+        if self.dtypes is None:
+            return None
+        for spec in flatten(inputs):
+            if spec is not None and spec.dtype not in self.dtypes:
+                return f"takes {', '.join(map(str, self.dtypes))}, not {spec.dtype}"
+        return None
+
+
+def flatten(arguments: Sequence[Any]) -> Iterator[Spec | None]:
+    """Yield the specs among arguments, lists of them opened, absent ones as None."""
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from flatten(argument)
+        elif argument is None or isinstance(argument, Spec):
+            yield argument
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The kernel that was chosen, and where it runs."""
+
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A kernel that was not chosen, with the reason."""
+
+    kernel: Kernel
+    reason: str
+
+    def __str__(self) -> str:
+        """Return ``kernel: reason``."""
+        return f"{self.kernel}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The result of a selection: the taken kernel, if any, and each refusal."""
+
+    taken: Taken | None
+    refused: tuple[Refused, ...]
+
+
+def choose(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> Choice:
+    """Return the first kernel that takes these specs, and why the others do not.
+
+    ``operator.target`` restricts the device; it is how a CPU kernel serves tensors elsewhere.
+    """
+    present = next((spec.device for spec in flatten(inputs) if spec is not None), "cpu")
+    device = operator.target or present
+    taken: Taken | None = None
+    refused: list[Refused] = []
+    for kernel in operator.kernels:
+        reason = _refuse(operator, kernel, device, inputs, outputs)
+        if reason is None and taken is not None:
+            reason = f"{taken.kernel} comes first"
+        if reason is None:
+            taken = Taken(kernel)
+        else:
+            refused.append(Refused(kernel, reason))
+    return Choice(taken, tuple(refused))
+
+
+_TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
+
+
+def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, outputs: Any) -> str | None:
+    if kernel.device not in (device, "any"):
+        return f"runs on {kernel.device}, and the tensors are on {device}"
+    registered = [i for i in operator.information if i.target == _TARGETS.get(device)]
+    if operator.information and not registered:
+        targets = ", ".join(sorted({i.target for i in operator.information}))
+        return f"the operator information is for {targets}, not {_TARGETS.get(device, device)}"
+    for information in registered:
+        reason: str | None = information.refuse(
+            [list(a) if isinstance(a, tuple) else a for a in inputs if a is None or isinstance(a, (Spec, tuple))],
+            outputs,
+        )
+        if reason is not None:
+            return reason
+    return kernel.refuse(inputs, outputs)
+
+
+def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> Kernel:
+    """Return the chosen kernel; raises ``NoKernelError`` that lists each refusal."""
+    choice = choose(operator, inputs, outputs)
+    if choice.taken is not None:
+        return choice.taken.kernel
+    seen = ", ".join("None" if spec is None else str(spec) for spec in flatten(inputs))
+    reasons = "\n  ".join(map(str, choice.refused)) or "the operator has no kernels"
+    raise NoKernelError(operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=reasons)

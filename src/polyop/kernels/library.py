@@ -1,0 +1,180 @@
+"""Kernels in a shared library: the 7-argument C function and its companions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..core.dtypes import DTYPES, dtype_of_type_id
+from ..core.errors import InferError, KernelError, LibraryError
+from ..core.spec import Spec
+from . import library_file
+from .allowed import check_allowed
+from .base import Accepts, flatten
+
+_ROWS = {row.name: number for number, row in enumerate(DTYPES)}
+_open: dict[str, int] = {}
+_lock = threading.Lock()
+
+Specs = list[tuple[list[int], str]]
+
+
+def open_library(path: Path, *, built: bool = False) -> int:
+    """Return the handle of the library at ``path``, opened once per process.
+
+    Raises ``LibraryError`` that says what is wrong with the file, or ``ArgumentTypeError``
+    when it lies outside the folders that POLYOP_LIBRARY_PATHS allows. ``built``: it is our
+    own build, always allowed.
+    """
+    resolved = Path(path).resolve()
+    if not built:
+        check_allowed(resolved)
+    key = str(resolved)
+    with _lock:
+        if key not in _open:
+            try:
+                _open[key] = _core.open_library(key)
+            except RuntimeError as problem:
+                raise library_file.diagnose(str(path), str(problem)) from None
+        return _open[key]
+
+
+def _rows(specs: Sequence[Spec | None]) -> Specs:
+    return [([], "") if s is None else (list(s.shape), s.dtype.name) for s in specs]
+
+
+@dataclass(eq=False)
+class LibraryKernel:
+    """The function ``name`` of the library at ``path``.
+
+    Finding it checks the library: its functions, and the companions' contract.
+    """
+
+    path: Path
+    name: str
+    accepts: Accepts = field(default_factory=Accepts)
+    built: bool = False
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        handle = open_library(self.path, built=self.built)
+        self._address = _core.find_symbol(handle, self.name)
+        if not self._address:
+            raise library_file.missing_symbol(library_file.read(self.path), self.name)
+        self._init = _core.find_symbol(handle, f"{self.name}Init")
+        self._infer_shape = _core.find_symbol(handle, f"{self.name}InferShape")
+        self._infer_type = _core.find_symbol(handle, f"{self.name}InferType")
+        if self._init or self._infer_shape or self._infer_type:
+            library_file.check_companions(library_file.read(self.path), self.name)
+        self._launches: dict[Any, Any] = {}
+
+    def __str__(self) -> str:
+        """Return ``file:function``."""
+        return self.label or f"{self.path.name}:{self.name}"
+
+    @property
+    def device(self) -> str:
+        """The device type it runs on."""
+        return self.accepts.device
+
+    @property
+    def has_infer_shape(self) -> bool:
+        """Whether the library has ``<Func>InferShape``."""
+        return bool(self._infer_shape)
+
+    @property
+    def has_infer_type(self) -> bool:
+        """Whether the library has ``<Func>InferType``."""
+        return bool(self._infer_type)
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return why these specs are refused, or None."""
+        del outputs
+        return self.accepts.refuse(inputs)
+
+    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
+        """Return the native launch for these specs; ``<Func>Init`` runs once for each.
+
+        Raises ``KernelError`` when Init fails.
+        """
+        specs = tuple(flatten(inputs))
+        key = (specs, outputs, repr(sorted(attributes.items())))
+        found = self._launches.get(key)
+        if found is None:
+            extra = self._extra(attributes)
+            if self._init:
+                self._run_init([*specs, *outputs], extra)
+            rows = [(list(spec.shape), _ROWS[spec.dtype.name]) for spec in outputs]
+            found = _core.make_launch(self._address, rows, extra)
+            if len(self._launches) >= 256:  # shapes that keep changing must not grow memory
+                self._launches.clear()
+            self._launches[key] = found
+        return found
+
+    def _extra(self, attributes: Mapping[str, Any]) -> Any:
+        try:
+            return _core.make_extra(dict(attributes))
+        except TypeError as problem:
+            raise KernelError(self, f"an attribute cannot be passed to it: {problem}") from None
+
+    def _run_init(self, specs: Sequence[Spec | None], extra: Any) -> None:
+        subject = f"{self}: {self.name}Init"
+        try:
+            code, text = _core.call_init(self._init, _rows(specs), extra)
+        except Exception as problem:
+            raise KernelError(subject, f"threw a C++ exception: {problem}", where=self.path) from None
+        if code:
+            raise KernelError(subject, f"failed with code {code}{': ' + text if text else ''}", where=self.path)
+
+    def infer_shapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[list[int]]:
+        """Return the output shapes that ``<Func>InferShape`` gives.
+
+        Symbolic sizes are specialised: the C++ function sees numbers. Raises ``InferError``.
+        """
+        subject = f"{self}: {self.name}InferShape"
+        if not self._infer_shape:
+            rule = "is missing, and no out_shape was given (the operator does not support dynamic shape yet)"
+            raise InferError(subject, rule, where=self.path, hint="give out_shape, or export that function")
+        rows = [([int(size) for size in s.shape], s.dtype.name) for s in flatten(inputs) if s is not None]
+        try:
+            shapes = _core.call_infer_shape(self._infer_shape, rows, self._extra(attributes), outputs != 1)
+        except Exception as problem:
+            raise InferError(subject, f"failed: {problem}", where=self.path) from None
+        if any(size < 0 for shape in shapes for size in shape):
+            raise InferError(subject, "gave an unknown size for inputs whose sizes are known", shapes, where=self.path)
+        return [list(shape) for shape in shapes]
+
+    def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
+        """Return the output dtypes that ``<Func>InferType`` gives. Raises ``InferError``."""
+        subject = f"{self}: {self.name}InferType"
+        if not self._infer_type:
+            rule = "is missing, and no out_dtype was given. Please add infer type function"
+            raise InferError(subject, rule, where=self.path, hint="give out_dtype, or export that function")
+        types = [s.dtype.type_id for s in flatten(inputs) if s is not None]
+        try:
+            numbers = _core.call_infer_type(self._infer_type, types, self._extra(attributes), outputs != 1)
+        except Exception as problem:
+            raise InferError(subject, f"failed: {problem}", where=self.path) from None
+        found = [dtype_of_type_id(number) for number in numbers]
+        if None in found:
+            raise InferError(subject, "returned a TypeId that is no dtype of a tensor", numbers, where=self.path)
+        return found
+
+
+def library(
+    path: str | Path, function: str, *, device: str = "cpu", dtypes: Sequence[Any] | None = None
+) -> LibraryKernel:
+    """Return the kernel ``function`` of a prebuilt library.
+
+    Raises ``LibraryError`` for a file that is no usable library or lacks the function.
+    """
+    from ..core.dtypes import dtype
+
+    if not str(path):
+        raise LibraryError("library", "the path is empty")
+    kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
+    return LibraryKernel(Path(path), function, Accepts(device, kept))

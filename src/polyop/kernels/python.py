@@ -1,0 +1,85 @@
+"""Kernels that are Python functions over NumPy arrays (``func_type="pyfunc"``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import KernelError
+from ..core.origin import of_function
+from ..core.spec import Spec
+
+
+@dataclass(eq=False)
+class PythonKernel:
+    """A Python function, called with read-only arrays and the attributes, in schema order.
+
+    A 0-d array is passed as a Python scalar when ``scalars`` (MindSpore's rule for pyfunc).
+    The result's count, dtypes and shapes are checked against the infer rule.
+    """
+
+    function: Callable[..., Any]
+    device: str = "cpu"
+    scalars: bool = False
+
+    def __str__(self) -> str:
+        """Return ``pyfunc name``."""
+        return f"pyfunc {getattr(self.function, '__qualname__', self.function)}"
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return None: NumPy takes every dtype."""
+        del inputs, outputs
+
+    def call(self, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]) -> list[Any]:
+        """Return the results as dense arrays of exactly the inferred specs.
+
+        ``fixed`` are attributes of the operator that are not arguments: keyword arguments.
+        Raises ``KernelError`` for a result of another count, shape or dtype; what the
+        function itself raises goes through.
+        """
+        result = self.function(*map(self._view, arguments), **fixed)
+        return self.results(result, outputs)
+
+    def _view(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and any(isinstance(item, np.ndarray) for item in value):
+            return type(value)(map(self._view, value))
+        if not isinstance(value, np.ndarray):
+            return value
+        if self.scalars and value.ndim == 0:
+            return value.item() if value.dtype.kind in "biufc" else value[()]
+        view = value.view()
+        view.flags.writeable = False  # an input that the function writes would change the caller's tensor
+        return view
+
+    def results(self, result: Any, outputs: Sequence[Spec]) -> list[Any]:
+        """Check a result against the inferred specs and return dense arrays."""
+        where = of_function(self.function)
+        if not outputs:
+            if result is not None and result != ():
+                raise KernelError(self, "must return None, as it has no outputs", type(result).__name__, where=where)
+            return []
+        items = list(result) if isinstance(result, tuple) else [result]
+        if len(items) != len(outputs):
+            seen = f"{len(items)}" if result is not None else "None"
+            rule = f"must return {len(outputs)} outputs (a tuple when more than one)"
+            raise KernelError(self, rule, seen, where=where)
+        return [self._result(item, spec, i) for i, (item, spec) in enumerate(zip(items, outputs, strict=True))]
+
+    def _result(self, value: Any, spec: Spec, index: int) -> Any:
+        subject, where = f"{self}: output {index}", of_function(self.function)
+        if isinstance(value, (bool, int, float, complex)):  # a Python scalar has no dtype of its own
+            kept = np.asarray(value)
+            if np.can_cast(kept.dtype, spec.dtype.numpy, casting="same_kind") or spec.dtype.is_floating:
+                value = kept.astype(spec.dtype.numpy)
+        if not isinstance(value, (np.ndarray, np.generic)):
+            hint = "several outputs are returned as a tuple" if isinstance(value, list) else None
+            raise KernelError(subject, "must be a NumPy array", type(value).__name__, where=where, hint=hint)
+        array = np.asarray(value)
+        if array.dtype != spec.dtype.numpy:
+            raise KernelError(subject, f"must be {spec.dtype}, as out_dtype says", array.dtype.name, where=where)
+        if array.shape != tuple(spec.shape):
+            raise KernelError(subject, f"must have shape {tuple(spec.shape)}, as out_shape says", array.shape, where=where)
+        return np.array(array, order="C", copy=not array.flags.c_contiguous or not array.flags.owndata)

@@ -1,0 +1,1 @@
+"""Somebody else's operators by name."""

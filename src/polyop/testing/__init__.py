@@ -1,0 +1,1 @@
+"""What polyop runs on its own operators, for yours."""
