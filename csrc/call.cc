@@ -27,7 +27,7 @@ CallObject *as_call(PyObject *self) { return reinterpret_cast<CallObject *>(self
 Unwrap unwrap_launch;
 PyObject *slow_name, *prepare_name;
 
-enum class Gathered { kReady, kSlow, kDifferentiate, kError };
+enum class Gathered { kReady, kSlow, kDifferentiate };
 
 // The arguments of one call, on their way to the kernel.
 struct Call {
@@ -217,23 +217,39 @@ PyObject *slow(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject
   return result;
 }
 
+// The guarded call. `declined` is set, and no error, when it must go another way.
+PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool as_tuple, bool *declined) {
+  Call call;
+  call.guarded = true;
+  switch (self->plain == 0 ? Gathered::kSlow : gather(self, args, count, &call)) {
+    case Gathered::kReady: return execute_prepared(self, args, count, &call, as_tuple, declined);
+    case Gathered::kDifferentiate:
+      if (self->differentiate != nullptr) {
+        return PyObject_Vectorcall(self->differentiate, args, static_cast<size_t>(count), nullptr);
+      }
+      break;
+    case Gathered::kSlow: break;
+  }
+  *declined = true;
+  return nullptr;
+}
+
 PyObject *vectorcall(PyObject *object, PyObject *const *args, size_t flagged, PyObject *names) {
   CallObject *self = as_call(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
-  if (names != nullptr || self->plain == 0) return slow(object, args, count, names);
-  Call call;
-  call.guarded = true;
-  switch (gather(self, args, count, &call)) {
-    case Gathered::kError: return nullptr;
-    case Gathered::kSlow: return slow(object, args, count, nullptr);
-    case Gathered::kDifferentiate:
-      if (self->differentiate == nullptr) return slow(object, args, count, nullptr);
-      return PyObject_Vectorcall(self->differentiate, args, static_cast<size_t>(count), nullptr);
-    case Gathered::kReady: break;
-  }
+  if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
-  PyObject *result = execute_prepared(self, args, count, &call, self->tuple != 0, &declined);
+  PyObject *result = fast(self, args, count, self->tuple != 0, &declined);
   return declined ? slow(object, args, count, nullptr) : result;
+}
+
+// fast(*args): the guarded call, or NotImplemented where it must go another way. One output is
+// never packed into a tuple: this is what the framework's own dispatcher calls.
+PyObject *fast_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+  bool declined = false;
+  PyObject *result = fast(as_call(object), args, count, false, &declined);
+  if (declined) Py_RETURN_NOTIMPLEMENTED;
+  return result;
 }
 
 // launch(*args): run below the framework's dispatcher. NotImplemented when an argument is not
@@ -241,10 +257,7 @@ PyObject *vectorcall(PyObject *object, PyObject *const *args, size_t flagged, Py
 PyObject *launch_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
   CallObject *self = as_call(object);
   Call call;
-  if (gather(self, args, count, &call) != Gathered::kReady) {
-    if (PyErr_Occurred()) return nullptr;
-    Py_RETURN_NOTIMPLEMENTED;
-  }
+  if (gather(self, args, count, &call) != Gathered::kReady) Py_RETURN_NOTIMPLEMENTED;
   bool declined = false;
   PyObject *result = execute_prepared(self, args, count, &call, false, &declined);
   if (declined) Py_RETURN_NOTIMPLEMENTED;
@@ -341,6 +354,7 @@ PyCFunction as_function(F *function) {
 
 PyMethodDef methods[] = {
     {"launch", as_function(launch_method), METH_FASTCALL, "Run below the dispatcher; NotImplemented if not dense."},
+    {"fast", as_function(fast_method), METH_FASTCALL, "Make the guarded call; NotImplemented where it cannot be."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
     {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
     {"configure", configure_method, METH_VARARGS, "Set kinds, defaults, the Missing object, plain and tuple."},

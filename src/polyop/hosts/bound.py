@@ -123,6 +123,9 @@ class BoundOperator(_core.Call):  # type: ignore[misc]
     def update(self, operator: Operator) -> None:
         """Replace the operator's value; everything prepared for the old one is dropped."""
         self._set(operator)
+        host: Any = load("torch")
+        if host is not None:
+            host.attach(self)
 
     def _set(self, operator: Operator) -> None:
         self.operator = operator

@@ -12,9 +12,15 @@ from typing import Any
 import torch
 
 from ...core.arguments import bind
+from ...core.dtypes import DTYPES
+from ...gradients.rule import apply_rule, check_gradient
+from ...gradients.uses import Uses
 from ..bound import BoundOperator
-from .layout import Layout
+from .layout import UNREAD, Layout
 from .run import run
+from .tensors import TORCH_DTYPES
+
+_DIFFERENTIABLE = {TORCH_DTYPES[row.name] for row in DTYPES if row.is_floating and row.name in TORCH_DTYPES}
 
 
 def attach(bound: BoundOperator) -> None:
@@ -24,7 +30,49 @@ def attach(bound: BoundOperator) -> None:
     if schema.mutates or layout.has_lists:
         bound.differentiate = None  # through torch.ops
         return
-    launch, count, as_tuple = bound.launch, len(schema.arguments), bound.operator.returns_tuple
+    only_tensors = all(a.type.is_tensor and not a.type.is_optional for a in schema.arguments)
+    single = len(schema.returns) == 1 and not bound.operator.returns_tuple
+    make = _lean if only_tensors and single and layout.uses() == _inputs_only(schema) else _general
+    body = {name: staticmethod(function) for name, function in make(bound, layout).items()}
+    kind: Any = type(f"Polyop_{schema.name}", (torch.autograd.Function,), body)
+    bound.differentiate = super(torch.autograd.Function, kind).apply
+
+
+def _inputs_only(schema: Any) -> Uses:
+    return Uses((True,) * len(schema.arguments), False)
+
+
+def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
+    """The common case written out: tensors in, one tensor out, a rule that reads the inputs."""
+    launch, operator, rule = bound.launch, bound.operator, bound.operator.gradient
+    count, names = len(bound.schema.arguments), [a.name for a in bound.schema.arguments]
+    assert rule is not None
+
+    def forward(ctx: Any, *args: Any) -> Any:
+        output = launch(*args)
+        if output is NotImplemented:
+            output = run(bound, args)
+        ctx.save_for_backward(*args)
+        if output.dtype not in _DIFFERENTIABLE:
+            ctx.mark_non_differentiable(output)
+        return output
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        inputs = ctx.saved_tensors
+        found = rule(*inputs, UNREAD, grad)
+        if type(found) is not tuple or len(found) != count:
+            return apply_rule(operator, inputs, (UNREAD,), (grad,))  # says what is wrong
+        for name, value, given in zip(names, inputs, found):  # noqa: B905 - lengths were compared
+            if given is not None and getattr(given, "shape", None) != value.shape:
+                check_gradient(operator, name, given, value.shape)
+        return found
+
+    return {"forward": forward, "backward": backward}
+
+
+def _general(bound: BoundOperator, layout: Layout) -> dict[str, Any]:
+    schema, launch = bound.schema, bound.launch
+    count, as_tuple = len(schema.arguments), bound.operator.returns_tuple
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.given = len(args)
@@ -38,6 +86,4 @@ def attach(bound: BoundOperator) -> None:
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         return layout.backward(ctx, *grads)[: ctx.given]
 
-    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    kind: Any = type(f"Polyop_{schema.name}", (torch.autograd.Function,), body)
-    bound.differentiate = super(torch.autograd.Function, kind).apply
+    return {"forward": forward, "backward": backward}

@@ -39,8 +39,13 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     # the base class's apply: autograd.Function.apply inspects signatures on every call
     c_apply = super(torch.autograd.Function, kind).apply
     forward_ad = torch.autograd.forward_ad
+    fast = bound.fast
 
     def autograd(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            result = fast(*args)  # no second trip through the dispatcher when nothing else is on
+            if result is not NotImplemented:
+                return result
         plain = forward_ad._current_level < 0 and not _wants_gradient(args, kwargs)  # noqa: SLF001
         if plain or not torch.is_grad_enabled():
             with below():
