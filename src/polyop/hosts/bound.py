@@ -134,7 +134,7 @@ class BoundOperator(_core.Call):  # type: ignore[misc]
         )
         defaults = tuple(a.default for a in operator.schema.arguments)
         keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
-        plain = not operator.schema.mutates and operator.target is None and not keyword
+        plain = not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
         self.configure(kinds, defaults, MISSING, plain, operator.returns_tuple)
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -165,16 +166,26 @@ class LibraryKernel:
         return found
 
 
+_CUDA_MARKS = (b".nv_fatbin", b"libcudart.so", b"libc10_cuda.so")
+
+
+def device_of_library(path: Path) -> str:
+    """Return ``"cuda"`` for a library that holds CUDA code or needs CUDA's runtime, else ``"cpu"``."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return "cuda" if any(data.find(mark) >= 0 for mark in _CUDA_MARKS) else "cpu"
+
+
 def library(
-    path: str | Path, function: str, *, device: str = "cpu", dtypes: Sequence[Any] | None = None
+    path: str | Path, function: str, *, device: str | None = None, dtypes: Sequence[Any] | None = None
 ) -> LibraryKernel:
     """Return the kernel ``function`` of a prebuilt library.
 
-    Raises ``LibraryError`` for a file that is no usable library or lacks the function.
+    ``device`` is read from the library where it is not given. Raises ``LibraryError`` for a file that is no usable library or lacks the function.
     """
     from ..core.dtypes import dtype
 
     if not str(path):
         raise LibraryError("library", "the path is empty")
     kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
-    return LibraryKernel(Path(path), function, Accepts(device, kept))
+    open_library(Path(path))  # first, as its errors say what is wrong with the file
+    return LibraryKernel(Path(path), function, Accepts(device or device_of_library(Path(path)), kept))

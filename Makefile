@@ -1,0 +1,45 @@
+# Everything sets itself up: a virtual environment in .venv, the compiled core, the test tools.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/hosts/* include/polyop/*)
+
+.PHONY: demo test lint bench sanitize format golden clean
+
+demo: $(VENV)/ready
+	$(BIN)/python -m polyop demo
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror csrc/*.cc csrc/*.h csrc/hosts/*.cc csrc/hosts/*.h include/polyop/*.h
+
+bench: $(VENV)/ready
+	$(BIN)/python bench/run.py
+
+sanitize: $(VENV)/ready
+	bash tests/native/run_sanitized.sh $(BIN)/python
+
+format: $(VENV)/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i csrc/*.cc csrc/*.h csrc/hosts/*.cc csrc/hosts/*.h include/polyop/*.h
+
+golden: $(VENV)/ready
+	$(BIN)/python -m pytest tests --update-golden
+
+# An editable install: Python files are used where they stand, the core is built once per change.
+$(VENV)/ready: $(SOURCES) tests/requirements.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r tests/requirements.txt
+	$(BIN)/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
+	touch $@
+
+clean:
+	rm -rf $(VENV) build bench/build

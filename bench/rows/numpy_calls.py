@@ -1,0 +1,28 @@
+"""NumPy calls beside a ufunc of NumPy's own."""
+
+import numpy as np
+from kernels import leaky, scaled
+from measure import Row, Timed, beside
+
+
+def rows() -> list[Row]:
+    ours = leaky()
+    x, large, every_other = np.ones(4, np.float32), np.ones(1000, np.float32), np.ones(8, np.float32)[::2]
+
+    def call(f: object, x: object, statement: str) -> Timed:
+        return Timed(statement, {"f": f, "x": x})
+
+    def add(x: object) -> Timed:
+        return call(np.add, x, "f(x, x)")
+
+    return [
+        Row("NumPy call, 4 elements", "np.add(x, x)", 1.0, beside(call(ours, x, "f(x)"), add(x))),
+        Row("NumPy call, 1000 elements", "np.add(x, x)", None, beside(call(ours, large, "f(x)"), add(large))),
+        Row("NumPy call, one float attribute", "np.add(x, x)", None, beside(call(scaled(), x, "f(x, 0.5)"), add(x))),
+        Row(
+            "NumPy call, not contiguous",
+            "np.add(x, x)",
+            None,
+            beside(call(ours, every_other, "f(x)"), add(every_other)),
+        ),
+    ]

@@ -1,0 +1,45 @@
+"""Eager PyTorch calls beside the same kernel as a C++ operator."""
+
+from kernels import leaky, need_torch, scaled, torch_leaky
+from measure import Row, Timed, beside
+
+OPERATOR = "C++ TORCH_LIBRARY operator with an Autograd kernel"
+FUNCTION = "C++ torch::autograd::Function"
+BOTH_WAYS = "f(x).backward(g)"
+
+
+def rows() -> list[Row]:
+    torch = need_torch()
+    peer, ours = torch_leaky(), leaky()
+    x, large = torch.randn(4), torch.randn(1000)
+    assert torch.equal(ours(x), peer(x))
+
+    def call(f: object, x: object, statement: str = "f(x)") -> Timed:
+        return Timed(statement, {"f": f, "x": x, "g": torch.ones(4)})
+
+    wanted = torch.randn(4, requires_grad=True)
+    every_other = torch.randn(8)[::2]
+    return [
+        Row("torch call, no gradient, 4 elements", OPERATOR, 0.5, beside(call(ours, x), call(peer, x))),
+        Row("the same through torch.ops", OPERATOR, 2.0, beside(call(ours.torch, x), call(peer, x))),
+        Row(
+            "torch forward + backward, 4 elements",
+            FUNCTION,
+            1.2,
+            beside(call(ours, wanted, BOTH_WAYS), call(peer, wanted, BOTH_WAYS)),
+        ),
+        Row(
+            "forward + backward through torch.ops",
+            FUNCTION,
+            1.6,
+            beside(call(ours.torch, wanted, BOTH_WAYS), call(peer, wanted, BOTH_WAYS)),
+        ),
+        Row("torch call, 1000 elements", OPERATOR, None, beside(call(ours, large), call(peer, large))),
+        Row(
+            "torch call, one float attribute",
+            f"{OPERATOR}, none",
+            None,
+            beside(call(scaled(), x, "f(x, 0.5)"), call(peer, x)),
+        ),
+        Row("torch call, not contiguous", OPERATOR, None, beside(call(ours, every_other), call(peer, every_other))),
+    ]

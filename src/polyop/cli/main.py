@@ -1,0 +1,36 @@
+"""The command ``polyop``: finds the verb's file and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from ..core.errors import PolyopError
+
+VERBS = ("demo", "build", "check", "explain", "inspect", "cache")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs."""
+    top = argparse.ArgumentParser(
+        prog="polyop", description="Custom operators, written once, called from every framework."
+    )
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for verb in VERBS:
+        importlib.import_module(f"{__package__}.{verb}").add(verbs)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return its exit code; an error of polyop is printed, without a trace."""
+    options = parser().parse_args(arguments)
+    try:
+        code: int = importlib.import_module(f"{__package__}.{options.verb}").run(options)
+    except PolyopError as problem:
+        print(f"polyop {options.verb}: {problem}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+    return code

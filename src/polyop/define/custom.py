@@ -1,0 +1,247 @@
+"""``Custom``: MindSpore's constructor for an operator, with its names, forms and rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..core import registration, registry
+from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
+from ..core.information import Information, agree
+from ..core.operator import Kernel, Operator
+from ..core.origin import caller, of_function
+from ..core.schema import Schema
+from ..hosts.bound import BoundOperator, is_tensor
+from ..kernels.allowed import check_allowed
+from ..kernels.library import library
+from ..kernels.provider import ProviderKernel
+from ..kernels.python import PythonKernel
+from ..kernels.reference_name import resolve_path, split_reference
+from ..kernels.source import is_source, source
+from .derive import Signature, derive_infer, derive_schema, input_count, output_count, signature_of
+
+FUNC_TYPES = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc", "julia")
+
+INSTEAD = {  # recognised and not done: what to use instead
+    "tbe": "TBE compiles for Ascend alone; write an 'aot' kernel in C++, or name an aclnn operator",
+    "aicpu": "AICPU kernels live in the Ascend device; write an 'aot' kernel in C++ for the CPU",
+    "julia": "MindSpore removed it after 2.7.0; write an 'aot' kernel in C or a 'pyfunc'",
+    "hybrid": "loop kernels are not compiled by this version; write an 'aot' kernel in C or a 'pyfunc'",
+    "akg": "loop kernels are not compiled by this version; write an 'aot' kernel in C or a 'pyfunc'",
+}
+TARGETS = {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}
+
+
+class Custom(BoundOperator):
+    """An operator from a library, a source or a Python function, as MindSpore's ``ops.Custom``.
+
+    ``func``       aot: ``"file:function"``, the file a library or a C, C++ or CUDA source; or
+                   the name of a provider's operator. pyfunc: a function over NumPy arrays.
+    ``out_shape``, ``out_dtype``  a function of the inputs' shapes (lists) or dtypes, a
+                   constant, a tuple of these for several outputs; None asks the library's
+                   ``<func>InferShape`` and ``<func>InferType``. pyfunc: ``(), ()`` for no
+                   output, ``()`` with a dtype for a scalar.
+    ``func_type``  "aot" or "pyfunc"; other kinds are recognised and say what to use instead.
+    ``bprop``      inputs, output, output gradient (tuples for several outputs) -> tuple of
+                   input gradients, None where there is none.
+    ``reg_info``   operator information: what ``CustomRegOp().get_op_info()`` returns, its
+                   JSON text, or a list of these.
+
+    >>> import numpy as np
+    >>> from polyop import Custom
+    >>> square = Custom(lambda x: x * x, lambda x: x, lambda x: x, "pyfunc")
+    >>> square(np.array([1.0, 4.0, 9.0], np.float32))
+    array([ 1., 16., 81.], dtype=float32)
+
+    Raises ``ArgumentTypeError``, ``ArgumentValueError``, ``InformationError``,
+    ``LibraryError``, ``BuildError``, ``UnsupportedError``.
+    """
+
+    def __init__(
+        self,
+        func: Any,
+        out_shape: Any = None,
+        out_dtype: Any = None,
+        func_type: str = "pyfunc",
+        bprop: Callable[..., Any] | None = None,
+        reg_info: Any = None,
+    ) -> None:
+        """Check everything that can be checked before the first call."""
+        self.subject = f"For 'Custom', 'func_type': {func_type}, 'func': {_shown(func)}"
+        self.func, self.func_type = func, func_type
+        self.out_shape, self.out_dtype = out_shape, out_dtype
+        self._variants: dict[Signature, BoundOperator] = {}
+        _check_func_type(func_type, self.subject)
+        _check_func(func, func_type, self.subject)
+        self._information = self._register(reg_info)
+        kernels = (self._kernel(),)
+        count = input_count(out_shape, out_dtype, func if func_type == "pyfunc" else None, self._information)
+        start = Operator(
+            schema=Schema("custom", registry.unique("custom", _name(func)), (), ()),
+            infer=_unknown,
+            kernels=kernels,
+            gradient=bprop,
+            information=self._information,
+            attributes=self._constants(),
+            origin=caller(),
+        )
+        self._known = count is not None
+        if count is None:
+            self._set(start)  # the number of inputs is known at the first call
+        else:
+            super().__init__(self._derive(start, ("T",) * count))
+
+    def add_prim_attr(self, name: str, value: Any) -> Custom:
+        """Fix an attribute of the operator and return it, so that calls chain.
+
+        ``"primitive_target"`` ("CPU") makes tensors of another device come to this device's
+        kernel and the results go back; ``"path_from_env"`` reads the file of ``func`` from
+        the environment variable of that name; any other name reaches the kernel.
+        """
+        if name == "primitive_target":
+            return self.set_device(value)
+        operator = self.operator
+        if name == "path_from_env":
+            self._path_from_env = bool(value)
+            return self._change(kernels=(self._kernel(),))
+        return self._change(attributes={**operator.attributes, name: value})
+
+    def set_device(self, target: str) -> Custom:
+        """Choose the device whose kernel runs: "CPU", "GPU" or "Ascend". Returns the operator."""
+        if target not in TARGETS:
+            raise ArgumentValueError(self.subject, f"the target must be one of {list(TARGETS)}", repr(target))
+        return self._change(target=TARGETS[target])
+
+    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the output, and a function from its gradient to the tuple of input gradients."""
+        operator = self._for(args)
+        return BoundOperator.vjp(operator, *args, **kwargs)
+
+    def _slow(self, *args: Any, **kwargs: Any) -> Any:
+        operator = self._for(args)
+        if operator is self:
+            return super()._slow(*args, **kwargs)
+        return operator(*args, **kwargs)
+
+    def _for(self, args: tuple[Any, ...]) -> BoundOperator:
+        """Return the operator for these arguments: itself, or one of another signature."""
+        if self._information:
+            return self
+        signature = signature_of(args, is_tensor)
+        if not self._known:
+            self._known = True
+            BoundOperator.__init__(self, self._derive(self.operator, signature))
+        if signature == self._signature:
+            return self
+        if len(signature) != len(self._signature) and self._arity_is_fixed():
+            return self  # binding says what is wrong
+        if signature not in self._variants:
+            name = registry.unique("custom", self.operator.schema.name)
+            start = dataclasses.replace(self.operator, schema=Schema("custom", name, (), ()))
+            kept = self._signature
+            self._variants[signature] = BoundOperator(self._derive(start, signature))
+            self._signature = kept
+        return self._variants[signature]
+
+    def _arity_is_fixed(self) -> bool:
+        return input_count(self.out_shape, self.out_dtype, None, ()) is not None
+
+    def _change(self, **fields: Any) -> Custom:
+        changed = dataclasses.replace(self.operator, **fields)
+        if self._known:
+            self.update(self._derive(changed, self._signature))
+        else:
+            self._set(changed)
+        for signature, variant in self._variants.items():
+            kept = self._signature
+            variant.update(self._derive(dataclasses.replace(variant.operator, **fields), signature))
+            self._signature = kept
+        return self
+
+    def _derive(self, operator: Operator, signature: Signature) -> Operator:
+        self._signature = signature
+        outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
+        schema = derive_schema(operator.schema.name, signature, outputs, self._information)
+        where = operator.origin
+        for information in self._information:
+            agree(information, self._function_inputs(), outputs, None, self.subject, where)
+        infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
+        return dataclasses.replace(operator, schema=schema, infer=infer, returns_tuple=as_tuple)
+
+    def _function_inputs(self) -> int | None:
+        if self.func_type != "pyfunc":
+            return None
+        count = input_count(None, None, self.func, ())
+        return None if count is None or not self._information else count - len(self._information[0].call_attributes)
+
+    def _register(self, reg_info: Any) -> tuple[Information, ...]:
+        if reg_info is None and callable(self.func):
+            reg_info = registration.of_decorated(self.func)
+        if reg_info is None:
+            return ()
+        found = Information.from_any(reg_info, subject=self.subject, func_type=self.func_type)
+        return registration.register(self.func, found, subject=self.subject)
+
+    def _constants(self) -> dict[str, Any]:
+        return {a.name: a.value for information in self._information for a in information.constants}
+
+    def _kernel(self) -> Kernel:
+        if self.func_type == "pyfunc":
+            return PythonKernel(self.func, scalars=True)
+        if ":" not in self.func:
+            return ProviderKernel(self.func)
+        text, function = split_reference(self.func, self.subject)
+        from_env = getattr(self, "_path_from_env", False)
+        if not from_env and not Path(text).exists() and text in os.environ:
+            return ProviderKernel(self.func)  # add_prim_attr("path_from_env", True) is to follow
+        path = resolve_path(text, from_env)
+        device = next((TARGETS[i.target] for i in self._information if len(self._information) == 1), None)
+        if is_source(path):
+            check_allowed(Path(path).resolve())
+            return source(path, function=function, device=device)
+        return library(path, function, device=device)
+
+
+class _Unknown:
+    repeatable = False
+
+    def __call__(self, arguments: Any) -> Any:
+        raise NotImplementedError
+
+
+_unknown = _Unknown()
+
+
+def _shown(func: Any) -> str:
+    return func if isinstance(func, str) else getattr(func, "__name__", repr(func))
+
+
+def _name(func: Any) -> str:
+    text = func.rsplit(":", 1)[-1] if isinstance(func, str) else getattr(func, "__name__", "function")
+    clean = "".join(c if c.isalnum() and c.isascii() else "_" for c in text).strip("_")
+    return clean if clean[:1].isalpha() else f"op_{clean}"
+
+
+def _check_func_type(func_type: Any, subject: str) -> None:
+    if func_type not in FUNC_TYPES:
+        raise ArgumentValueError(subject, f"'func_type' must be one of {list(FUNC_TYPES)}", repr(func_type))
+
+
+def _check_func(func: Any, func_type: str, subject: str) -> None:
+    if func_type == "aot":
+        if not isinstance(func, str):
+            hint = None
+            if callable(func):
+                hint = "an aot kernel is in a library: information goes to reg_info, not to a decorated function"
+            raise ArgumentTypeError(subject, "'func' must be of type str", str(type(func)), hint=hint)
+        return
+    if not callable(func) and not isinstance(func, str):
+        raise ArgumentTypeError(subject, "'func' must be of type function or str", str(type(func)))
+    if func_type in INSTEAD:
+        where = of_function(func) if callable(func) else None
+        raise UnsupportedError(subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type])
+    if not callable(func):
+        raise ArgumentTypeError(subject, "'func' must be of type function", str(type(func)))

@@ -1,0 +1,134 @@
+"""What ``Custom`` derives from the forms that its arguments can have: schema and infer rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from ..core.dtypes import DType, dtype
+from ..core.errors import InferError
+from ..core.infer import LibraryHalf, ShapeAndDtype, arity, is_shape
+from ..core.information import Information
+from ..core.operator import Operator
+from ..core.parse import parse
+from ..core.schema import Schema
+from ..core.spec import Spec
+from .operator import library_halves
+
+Signature: TypeAlias = tuple[str, ...]
+"""One letter or type per argument: ``"T"`` a tensor, ``"L"`` a list of them, else a schema type."""
+
+_PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
+_SCALARS: tuple[tuple[type, str], ...] = ((bool, "bool"), (int, "int"), (float, "float"), (str, "str"))
+
+
+def signature_of(args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> Signature:
+    """Return the signature of positional arguments; what is no attribute counts as a tensor."""
+    return tuple(map(lambda value: _letter(value, is_tensor), args))
+
+
+def _letter(value: Any, is_tensor: Callable[[Any], bool]) -> str:
+    if is_tensor(value):
+        return "T"
+    if isinstance(value, (list, tuple)):
+        if any(is_tensor(item) for item in value):
+            return "L"
+        items = {_letter(item, is_tensor) for item in value}
+        return f"{'float' if items == {'int', 'float'} else items.pop() if len(items) == 1 else 'int'}[]"
+    return next((name for kind, name in _SCALARS if isinstance(value, kind)), "T")
+
+
+def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence[Information]) -> int | None:
+    """Return how many arguments the operator takes, or None when only a call can tell."""
+    if information:
+        return len(information[0].inputs) + len(information[0].call_attributes)
+    for rule in (out_shape, out_dtype, func):
+        if callable(rule) and not isinstance(rule, (type, DType)):
+            count = arity(rule)
+            if count is not None:
+                return count
+    return None
+
+
+def output_count(
+    out_shape: Any, out_dtype: Any, inputs: int, information: Sequence[Information]
+) -> tuple[int, bool]:
+    """Return how many outputs there are, and whether they come in a tuple.
+
+    A function of dtypes is tried on float32; a tuple of one shape and one dtype gives a
+    1-tuple, as in MindSpore.
+    """
+    if isinstance(out_dtype, tuple) and not out_dtype:
+        return 0, False
+    declared = len(information[0].outputs) if information and information[0].outputs else None
+    value = out_dtype
+    if callable(out_dtype) and not isinstance(out_dtype, (type, DType)):
+        try:
+            value = out_dtype(*(dtype("float32") for _ in range(arity(out_dtype) or inputs)))
+        except Exception:  # noqa: BLE001 - the author's function meets a probe it was not written for
+            value = None
+    if isinstance(value, (list, tuple)):
+        return len(value), True
+    if value is None and declared is None and isinstance(out_shape, (list, tuple)) and not is_shape(out_shape):
+        return len(out_shape), True
+    if declared is not None and declared > 1:
+        return declared, True
+    return 1, isinstance(out_shape, (list, tuple)) and not is_shape(out_shape)
+
+
+def derive_schema(name: str, signature: Signature, outputs: int, information: Sequence[Information]) -> Schema:
+    """Return the schema: from the information, or from the signature with names x0, x1, ..."""
+    if information:
+        first = information[0]
+        taken: set[str] = set()
+        arguments = [
+            f"{_PARAM_TYPES.get(t.param_type or 'required', 'Tensor')} {_identifier(t.name, f'x{i}', taken)}"
+            for i, t in enumerate(first.inputs)
+        ]
+        arguments += [f"{a.schema_type} {_identifier(a.name, 'a', taken)}" for a in first.call_attributes]
+    else:
+        kinds = {"T": "Tensor", "L": "Tensor[]"}
+        arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
+    returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
+    return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}")
+
+
+def _identifier(name: str | None, default: str, taken: set[str]) -> str:
+    import keyword
+
+    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name or default)
+    if not clean.isidentifier() or keyword.iskeyword(clean):
+        clean = f"{clean}_" if clean.isidentifier() else f"x_{clean}"
+    while clean in taken:
+        clean += "_"
+    taken.add(clean)
+    return clean
+
+
+def derive_infer(out_shape: Any, out_dtype: Any, schema: Schema, operator: Operator, subject: str) -> ShapeAndDtype:
+    """Return the infer rule; None is replaced by the library's functions, or the information's rows."""
+    halves = library_halves(schema, operator.kernels, operator.attributes)
+    if out_dtype is None:
+        from_rows = _dtype_from_rows(operator, schema)
+        kernel_has = halves is not None and getattr(operator.kernels[0], "has_infer_type", False)
+        out_dtype = halves[1] if kernel_has and halves else from_rows or (halves[1] if halves else None)
+    if out_shape is None and halves is not None:
+        out_shape = halves[0]
+    return ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
+
+
+def _dtype_from_rows(operator: Operator, schema: Schema) -> LibraryHalf | None:
+    if not any(information.rows for information in operator.information):
+        return None
+
+    def find(arguments: Sequence[Any]) -> Any:
+        inputs: list[Any] = [arguments[i] for i in schema.tensor_positions]
+        opened = [list(x) if isinstance(x, tuple) else x for x in inputs]
+        for information in operator.information:
+            found = information.output_dtypes(opened)
+            if found is not None:
+                return found
+        seen = ", ".join(str(x) for x in inputs if isinstance(x, Spec))
+        raise InferError(operator.name, "no row of the operator information has these inputs", seen)
+
+    return LibraryHalf(find, "the operator information")

@@ -1,0 +1,86 @@
+"""Everything that was decided about an operator, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.errors import PolyopError
+from ..core.spec import Spec
+from ..kernels.base import choose
+from .base import hosts
+from .bound import BoundOperator
+
+
+def explain(bound: BoundOperator, inputs: tuple[Spec, ...] = ()) -> str:
+    """Return a text: schema, kernels with the reasons of the choice, gradient, batching, hosts.
+
+    ``inputs`` are specs for which a kernel is chosen; without them the kernels are listed.
+    """
+    operator = bound.operator
+    lines = [str(operator), f"  defined at  {operator.origin}", *_kernels(bound, inputs)]
+    lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]
+    lines.append(f"  gradient    {'given' if operator.gradient else 'none: asking for one is an error'}")
+    lines.append(f"  forward     {_forward(operator)}")
+    lines.append(f"  batching    {_batching(operator.batch)}")
+    lines.append(f"  infer rule  {_infer(operator.infer)}")
+    lines.append(f"  fast call   {_fast(bound)}")
+    lines += [f"  {host.name:<11} {text}" for host in hosts() for text in _host(host)]
+    return "\n".join(lines)
+
+
+def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
+    operator = bound.operator
+    if not inputs:
+        yield from (f"  kernel      {kernel} (on {kernel.device})" for kernel in operator.kernels)
+        return
+    try:
+        defaults = [argument.default for argument in operator.schema.arguments]
+        for position, spec in zip(operator.schema.tensor_positions, inputs, strict=False):
+            defaults[position] = spec
+        outputs = operator.infer(defaults)
+        yield "  outputs     " + (", ".join(map(str, outputs)) or "none")
+        choice = choose(operator, inputs, outputs)
+    except PolyopError as problem:
+        yield f"  kernel      none: {problem}"
+        return
+    yield f"  kernel      {choice.taken.kernel if choice.taken else 'none'}"
+    yield from (f"  refused     {refused}" for refused in choice.refused)
+
+
+def _forward(operator: Any) -> str:
+    if operator.jvp is not None:
+        return "given (jvp)"
+    if operator.gradient is None:
+        return "none"
+    return "the gradient rule, transposed; an error where that is not differentiable itself"
+
+
+def _batching(rule: Any) -> str:
+    if rule is None:
+        return "fallback: one call per sample, with a warning the first time"
+    return rule if isinstance(rule, str) else "given"
+
+
+def _infer(rule: Any) -> str:
+    if rule.repeatable:
+        return "run once for each set of input specs"
+    return "run at every call: it reads variables that can change"
+
+
+def _fast(bound: BoundOperator) -> str:
+    if bound.schema.mutates:
+        return "no: an argument is written in place, which goes through the framework's dispatcher"
+    if bound.operator.target not in (None, "cpu"):
+        return f"no: the operator is bound to {bound.operator.target}"
+    return f"yes, with {bound.prepared()} prepared kernels"
+
+
+def _host(host: Any) -> Iterator[str]:
+    missing = getattr(host, "missing_guards", None)
+    if missing is None:
+        yield "present"
+    elif missing:
+        yield f"present; fallback: every call goes through torch.ops, as this PyTorch lacks {missing}"
+    else:
+        yield "present, with the guarded native call"

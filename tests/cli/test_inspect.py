@@ -1,0 +1,137 @@
+"""``polyop inspect``, in this process and on a terminal."""
+
+import argparse
+import os
+import pathlib
+import pty
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from polyop.cli import inspect
+
+INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
+SCRIPT = """
+import argparse, sys
+from polyop.cli import inspect
+parser = argparse.ArgumentParser()
+inspect.add(parser.add_subparsers())
+options = parser.parse_args(["inspect", *sys.argv[1:]])
+sys.exit(options.run(options))
+"""
+OURS = """
+#include "polyop/custom_aot_extra.h"
+extern "C" int Scale(int, void **, int *, int64_t **, const char **, void *, void *) { return 0; }
+extern "C" int ScaleInit(int *, int64_t **, const char **, AotExtra *extra) { return !extra->HasAttr("by"); }
+extern "C" std::vector<int64_t> ScaleInferShape(int *, int64_t **, AotExtra *) { return {1}; }
+extern "C" int Add(int, void **, int *, int64_t **, const char **, void *, void *) { return 0; }
+int Forgotten(int, void **, int *, int64_t **, const char **, void *, void *) { return 0; }
+"""
+FOREIGN = """
+#include <cstdint>
+#include <string>
+struct AotExtra { virtual bool HasAttr(std::string name) = 0; };
+extern "C" int Add(int, void **, int *, int64_t **, const char **, void *, void *) { return 0; }
+extern "C" int AddInit(int *, int64_t **, const char **, AotExtra *extra) { return !extra->HasAttr("by"); }
+"""
+
+
+def make(path, code, *flags):
+    source = path.with_suffix(".cc")
+    source.write_text(code)
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    subprocess.run([*compiler, "-shared", "-fPIC", f"-I{INCLUDE}", "-o", path, source, *flags], check=True)
+    return path
+
+
+def show(capsys, path):
+    parser = argparse.ArgumentParser()
+    inspect.add(parser.add_subparsers())
+    options = parser.parse_args(["inspect", str(path)])
+    code = options.run(options)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_operators_companions_and_abi_are_shown(tmp_path, capsys):
+    code, out, err = show(capsys, make(tmp_path / "lib.so", OURS, f"-Wl,-rpath,{tmp_path}"))
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert ["operator", "Init", "InferShape", "InferType"] in rows
+    assert ["Scale", "yes", "yes", "-"] in rows
+    assert ["Add", "-", "-", "-"] in rows
+    assert "version 1 (this polyop: 1)" in out
+    assert f"run path:     {tmp_path}" in out
+    assert "libc.so" in out
+    assert "libstdc++, new (_GLIBCXX_USE_CXX11_ABI=1)" in out
+    assert "note: Forgotten(int, void**" in out
+    assert "\x1b" not in out
+
+
+def test_a_foreign_header_is_remarked(tmp_path, capsys):
+    code, out, _ = show(capsys, make(tmp_path / "lib.so", FOREIGN, "-D_GLIBCXX_USE_CXX11_ABI=0"))
+    assert code == 0
+    assert "no header of polyop included" in out
+    assert "libstdc++, old (_GLIBCXX_USE_CXX11_ABI=0)" in out
+    assert "note: has AddInit, compiled against another custom_aot_extra.h" in out
+
+
+def test_frameworks_and_libraries_without_operators(tmp_path, capsys):
+    make(tmp_path / "libtorch_none.so", "int torch() { return 1; }")
+    code, out, _ = show(
+        capsys,
+        make(
+            tmp_path / "lib.so",
+            "int torch(); void *PyList_New(long); int f() { return torch(); }",
+            f"-L{tmp_path}",
+            "-ltorch_none",
+        ),
+    )
+    assert code == 0
+    assert "PyTorch (libtorch_none.so)" in out
+    assert "no operators" in out
+    extension = 'extern "C" void *PyList_New(long); extern "C" void *PyInit_x() { return PyList_New(1); }'
+    _, out, _ = show(capsys, make(tmp_path / "x.so", extension))
+    assert "Python (its symbols, not linked)" in out
+    assert "no operators" in out
+
+
+def test_another_machine_is_remarked(tmp_path, capsys):
+    path = make(tmp_path / "lib.so", OURS)
+    raw = bytearray(path.read_bytes())
+    raw[18:20] = (243).to_bytes(2, "little")
+    path.write_bytes(raw)
+    code, out, _ = show(capsys, path)
+    assert code == 0
+    assert "note: it is for riscv, and this machine is " in out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("absent.so", "couldn't find the AOT binary file"), ("a.cc", "a text file")]
+)
+def test_a_bad_file_is_a_clean_error(tmp_path, capsys, name, words):
+    (tmp_path / "a.cc").write_text("int f;\n")
+    code, out, err = show(capsys, tmp_path / name)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"library {tmp_path / name}: ")
+    assert words in err
+
+
+def test_a_terminal_gets_a_table(tmp_path):
+    path = make(tmp_path / "lib.so", OURS)
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT, path], stdout=follower, env=environment, check=False)
+    os.close(follower)
+    text = b""
+    try:
+        while piece := os.read(leader, 65536):
+            text += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(leader)
+    assert done.returncode == 0
+    assert "┃ InferShape ┃" in text.decode()
+    assert "\x1b[" in text.decode()

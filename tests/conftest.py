@@ -1,0 +1,40 @@
+"""Fixtures that several folders of tests use."""
+
+import os
+import pathlib
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts from what is produced")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _build_cache(tmp_path_factory):
+    """A build cache of the session's own, unless one is given: the user's is left alone."""
+    if "POLYOP_CACHE_DIR" not in os.environ:
+        os.environ["POLYOP_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a text with tests/golden/<name>; --update-golden writes it."""
+
+    def compare(name, text):
+        path = HERE / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.exists(), f"{path} is missing: run 'make golden' and look at what it wrote"
+        assert text == path.read_text()
+
+    return compare
+
+
+@pytest.fixture
+def sources():
+    """The folder of C and C++ kernels that tests share."""
+    return HERE / "sources"

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from polyop.core.arguments import attributes, bind
+from polyop.core.errors import ArgumentTypeError
+from polyop.core.parse import parse
+
+SCHEMA = parse("n::f(Tensor x, int k=2, *, float alpha=1.0, int[2] pads=0, str? mode=None) -> Tensor")
+
+
+def test_defaults_are_filled_in():
+    assert bind(SCHEMA, ("t",), {"alpha": 3}) == ("t", 2, 3, 0, None)
+
+
+@pytest.mark.parametrize(("args", "kwargs", "words"), [
+    ((), {}, "needs argument 'x'"),
+    ((1, 2, 3), {}, "takes 2 positional arguments .* but got 3"),
+    ((1,), {"beta": 1}, "has no argument 'beta'"),
+    ((1,), {"x": 1}, "'x' was given twice"),
+])  # fmt: skip
+def test_wrong_calls_name_the_argument_and_the_schema(args, kwargs, words):
+    with pytest.raises(ArgumentTypeError, match=words) as caught:
+        bind(SCHEMA, args, kwargs)
+    assert "n::f" in str(caught.value)
+
+
+def test_attributes_become_plain_python_values():
+    found = attributes(SCHEMA, ("t", np.int32(4), 3, 5, "same"))
+    assert found == {"k": 4, "alpha": 3.0, "pads": (5, 5), "mode": "same"}
+    assert type(found["k"]) is int and type(found["alpha"]) is float
+
+
+@pytest.mark.parametrize(("values", "words"), [
+    (("t", 1.5, 1.0, 0, None), "argument k: must be int, but got 1.5 \\(float\\)"),
+    (("t", 1, "1", 0, None), "argument alpha: must be float"),
+    (("t", 1, 1.0, (1, 2, 3), None), "argument pads: must be int\\[2\\]"),
+    (("t", 1, 1.0, 0, 7), "argument mode: must be str"),
+])  # fmt: skip
+def test_an_attribute_of_the_wrong_type_is_named(values, words):
+    with pytest.raises(ArgumentTypeError, match=words):
+        attributes(SCHEMA, values)

@@ -1,0 +1,367 @@
+"""What is said of libraries that cannot be used; all of them are compiled here."""
+
+import ctypes
+import os
+import pathlib
+import random
+import re
+import shlex
+import socket
+import subprocess
+
+import pytest
+
+from polyop.core.errors import LibraryError
+from polyop.kernels import abi, library_file
+from polyop.kernels.elf import own_machine
+
+INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
+KERNEL = "(int n, void **p, int *d, int64_t **s, const char **t, void *stream, void *extra) { return 0; }\n"
+C = "#include <stdint.h>\nint Add" + KERNEL
+CC = '#include <cstdint>\n#include <string>\n#include <vector>\nextern "C" int Add' + KERNEL
+
+# A header as another framework has it: virtual functions that take and give C++ strings.
+FOREIGN = """
+#include <cstdint>
+#include <string>
+#include <vector>
+class AotExtra {
+ public:
+  virtual ~AotExtra() = default;
+  virtual bool HasAttr(std::string name) = 0;
+  template <typename T> T Attr(std::string name) { T value; Get(name, &value); return value; }
+ private:
+  virtual bool Get(std::string name, float *value) = 0;
+};
+extern "C" int Add(int, void **, int *, int64_t **, const char **, void *, void *) { return 0; }
+"""
+COMPANION = {
+    "AddInit": 'extern "C" int AddInit(int *, int64_t **, const char **, AotExtra *e) {'
+    ' return e->HasAttr("a") && e->Attr<float>("a") > 0; }\n',
+    "AddInferShape": 'extern "C" std::vector<int64_t> AddInferShape(int *, int64_t **, AotExtra *) { return {2, 3}; }\n',
+    "AddInferType": 'enum TypeId : int {};\nextern "C" TypeId AddInferType(std::vector<TypeId> t, AotExtra *) {'
+    " return t.at(0); }\n",
+}
+
+
+def make(folder, name, code, *flags):
+    """Compile the text to folder/name, as C when it is not C++."""
+    cxx = "extern" in code or "namespace" in code or "std::" in code
+    compiler = os.environ.get("CXX", "c++") if cxx else os.environ.get("CC", "cc")
+    source = folder / f"{name}.{'cc' if cxx else 'c'}"
+    source.write_text(code)
+    command = [
+        *shlex.split(compiler),
+        "-shared",
+        "-fPIC",
+        f"-I{INCLUDE}",
+        "-o",
+        str(folder / name),
+        str(source),
+    ]
+    done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / name
+
+
+def failed(path):
+    """Open the library for real, and return what is made of the loader's refusal."""
+    with pytest.raises(OSError) as problem:
+        ctypes.CDLL(str(path))
+    return str(library_file.diagnose(str(path), str(problem.value)))
+
+
+def test_read_names_functions_machine_and_needs(tmp_path):
+    path = make(
+        tmp_path,
+        "lib.so",
+        C + "static int hidden(void) { return 1; }\nint used(void) { return hidden(); }",
+        "-lm",
+    )
+    file = library_file.read(path)
+    assert file.path == path
+    assert file.functions == ("Add", "used")
+    assert any("libc" in name for name in file.needed)
+    assert (file.marker, file.machine) == (None, own_machine())
+
+
+def test_read_works_without_section_headers(tmp_path):
+    path = make(tmp_path, "lib.so", C + '#include <stdio.h>\nint Sub(void) { return puts("x"); }\n')
+    before = library_file.read(path)
+    raw = bytearray(path.read_bytes())
+    raw[0x28:0x30] = bytes(8)  # e_shoff
+    raw[0x3C:0x40] = bytes(4)  # e_shnum, e_shstrndx
+    path.write_bytes(raw)
+    after = library_file.read(path)
+    assert (after.functions, after.needed, after.machine) == (before.functions, before.needed, before.machine)
+
+
+@pytest.mark.parametrize(
+    "flags", [(), ("-fvisibility=hidden",), ("-O2", "-s"), ("-std=c++20", "-Wl,--gc-sections")]
+)
+def test_the_header_leaves_its_marker(tmp_path, flags):
+    code = '#include "polyop/custom_aot_extra.h"\nextern "C" int Add() { return 0; }\n'
+    file = library_file.read(make(tmp_path, "lib.so", code, *flags))
+    assert file.marker == abi.ABI_VERSION
+
+
+def test_abi_version_is_that_of_the_header():
+    found = re.search(r"#define POLYOP_ABI_VERSION (\d+)", (INCLUDE / "polyop/abi.h").read_text())
+    assert found
+    assert int(found[1]) == abi.ABI_VERSION
+
+
+def test_aot_functions_pairs_companions_and_drops_the_runtime(tmp_path):
+    code = CC.replace("Add", "Add") + "".join(
+        f'extern "C" int {name}() {{ return 0; }}\n'
+        for name in (
+            "AddInit",
+            "AddInferType",
+            "Sub",
+            "SubInferShape",
+            "WarmInit",
+            "_init2",
+            "__mine",
+            "PyInit_x",
+        )
+    )
+    found = library_file.aot_functions(library_file.read(make(tmp_path, "lib.so", code)))
+    assert found == (
+        library_file.AotFunction("Add", has_init=True, has_infer_shape=False, has_infer_type=True),
+        library_file.AotFunction("Sub", has_init=False, has_infer_shape=True, has_infer_type=False),
+        library_file.AotFunction("WarmInit", has_init=False, has_infer_shape=False, has_infer_type=False),
+        library_file.AotFunction("_init2", has_init=False, has_infer_shape=False, has_infer_type=False),
+    )
+
+
+def test_missing_file_names_the_nearest(tmp_path):
+    make(tmp_path, "libadd.so", C)
+    text = str(library_file.diagnose(str(tmp_path / "libad.so"), "no such file"))
+    assert re.search(r"couldn't find the AOT binary file", text)
+    assert "similar name libadd.so" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "the path is empty"),
+        ("absent/lib.so", "there is no folder .*absent"),
+        ("dangling.so", "a link to nowhere, which does not exist"),
+        (".", "a directory"),
+        ("file.txt/lib.so", "Not a directory"),
+        ("socket", "a device, pipe or socket"),
+        ("file.txt", "a text file that begins with 'hello'"),
+        ("add.cc", "polyop build add.cc -o lib.so"),
+        ("empty.so", "an empty file"),
+        ("short.so", "a file that was cut off"),
+        ("bytes.so", "a file that begins with b'.x00.x01"),
+        ("wheel.whl", "a zip file or wheel"),
+        ("lib.dll", "a Windows library"),
+        ("nul\0.so", "is no path"),
+    ],
+)
+def test_files_that_are_no_library_are_named(tmp_path, monkeypatch, name, words):
+    monkeypatch.chdir(tmp_path)
+    contents = {
+        "file.txt": b"hello\nworld",
+        "add.cc": b"int f;",
+        "empty.so": b"",
+        "short.so": b"\x7fELF\x02\x01",
+        "bytes.so": b"\0\1\2\3",
+        "wheel.whl": b"PK\x03\x04",
+        "lib.dll": b"MZ\x90\0",
+    }
+    for other, content in contents.items():
+        (tmp_path / other).write_bytes(content)
+    (tmp_path / "dangling.so").symlink_to("nowhere")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        assert re.search(words, str(library_file.diagnose(name, "x")))
+        with pytest.raises(LibraryError, match=words):
+            library_file.read(name)
+
+
+def test_object_archive_and_program_are_named(tmp_path):
+    (tmp_path / "m.c").write_text("int main(void) { return 0; }\n")
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+
+    def run(*command):
+        subprocess.run(command, cwd=tmp_path, check=True)
+
+    run(*compiler, "-c", "m.c", "-o", "m.o")
+    run("ar", "rcs", "m.a", "m.o")
+    run(*compiler, "-pie", "-fPIE", "m.c", "-o", "pie")
+    run(*compiler, "-no-pie", "m.c", "-o", "fixed")
+    assert re.search(r"got an object file, not linked yet\n.*-shared", failed(tmp_path / "m.o"))
+    assert re.search(r"got a static archive\n.*--whole-archive", failed(tmp_path / "m.a"))
+    for program in ("pie", "fixed"):
+        assert re.search(r"got a program\n.*-shared", failed(tmp_path / program))
+
+
+def test_wrong_architecture_names_both(tmp_path):
+    path = make(tmp_path, "lib.so", C)
+    raw = bytearray(path.read_bytes())
+    other, name = (62, "x86-64") if own_machine() == "aarch64" else (183, "aarch64")
+    raw[18:20] = other.to_bytes(2, "little")
+    path.write_bytes(raw)
+    assert re.search(rf"architecture, {own_machine()}, but got {name}", failed(path))
+
+
+def test_missing_dependency_names_it_and_the_way_out(tmp_path):
+    make(tmp_path, "libdeep.so", "int deep(void) { return 1; }")
+    middle = make(
+        tmp_path,
+        "libmiddle.so",
+        "int deep(void); int middle(void) { return deep(); }",
+        f"-L{tmp_path}",
+        "-ldeep",
+    )
+    rpath = f"-Wl,-rpath,{tmp_path}"
+    path = make(
+        tmp_path,
+        "lib.so",
+        "int middle(void); int Add(void) { return middle(); }",
+        f"-L{tmp_path}",
+        "-lmiddle",
+        rpath,
+    )
+    text = failed(path)
+    assert re.search(r"needs libdeep.so, which is not found \(one of the libraries it needs does\)", text)
+    middle.unlink()
+    text = failed(path)
+    assert re.search(r"needs libmiddle.so, which is not found\n.*LD_LIBRARY_PATH", text)
+    assert f"its run path ({tmp_path})" in text
+    assert "-Wl,-rpath" in text
+
+
+def test_missing_pytorch_says_how_to_build(tmp_path):
+    torch = make(tmp_path, "libtorch_none.so", "int t(void) { return 1; }")
+    path = make(
+        tmp_path, "lib.so", "int t(void); int Add(void) { return t(); }", f"-L{tmp_path}", "-ltorch_none"
+    )
+    torch.unlink()
+    assert re.search(
+        r"needs libtorch_none.so.*no run path of its own.*it is PyTorch's.*polyop build", failed(path), re.S
+    )
+
+
+def test_undefined_symbol_of_c_and_of_cxx(tmp_path):
+    text = failed(make(tmp_path, "c.so", "int helper(void); int Add(void) { return helper(); }"))
+    assert re.search(r'undefined symbol: helper\n.*link the library.*extern "C"', text)
+    text = failed(
+        make(tmp_path, "cxx.so", 'namespace my { int f(int); } extern "C" int Add() { return my::f(1); }')
+    )
+    assert re.search(r"undefined symbol: my::f\(int\) \(_ZN2my1fEi\)", text)
+    text = failed(
+        make(tmp_path, "t.so", 'namespace c10 { int f(int); } extern "C" int Add() { return c10::f(1); }')
+    )
+    assert re.search(r"c10::f\(int\).*it is PyTorch's", text, re.S)
+
+
+def test_missing_symbol_version_asks_for_a_rebuild(tmp_path):
+    (tmp_path / "v1").write_text("V1 { global: *; };")
+    (tmp_path / "v2").write_text("V2 { global: *; };")
+    make(tmp_path, "libv.so", "int v(void) { return 1; }", f"-Wl,--version-script={tmp_path}/v1")
+    path = make(
+        tmp_path,
+        "lib.so",
+        "int v(void); int Add(void) { return v(); }",
+        f"-L{tmp_path}",
+        "-lv",
+        f"-Wl,-rpath,{tmp_path}",
+    )
+    make(tmp_path, "libv.so", "int v(void) { return 1; }", f"-Wl,--version-script={tmp_path}/v2")
+    assert re.search(r"needs V1, which .*libv.so does not have\n.*rebuild it here", failed(path))
+
+
+def test_thread_storage(tmp_path):
+    code = '__thread char big[1 << 22] __attribute__((tls_model("initial-exec")));\nchar Add(int i) { return big[i]; }\n'
+    assert re.search(r"more thread-local storage.*\n.*LD_PRELOAD", failed(make(tmp_path, "lib.so", code)))
+
+
+def test_an_unknown_message_is_shown(tmp_path):
+    path = make(tmp_path, "lib.so", C)
+    assert "cannot be opened: out of luck" in str(library_file.diagnose(path, "out of luck"))
+
+
+def test_damaged_files_are_an_error_of_ours(tmp_path):
+    whole = make(tmp_path, "lib.so", C).read_bytes()
+    path = tmp_path / "damaged.so"
+    chance = random.Random(7)
+    refused = 0
+    for _ in range(300):
+        raw = bytearray(whole)
+        for _ in range(4):
+            raw[chance.randrange(4, 0x400)] = chance.randrange(256)
+        path.write_bytes(raw[: chance.choice([64, 500, 3000, len(raw)])])
+        try:
+            library_file.read(path)
+        except LibraryError as problem:
+            refused += 1
+            assert re.search("is damaged|must be a shared library", str(problem))
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "words"),
+    [
+        (C + "int Sub(void) { return 0; }", "Ad", r"did you mean Add\? it offers Add, Sub"),
+        (C, "Matmul", "it offers Add$"),
+        (CC + "int Matmul(int) { return 1; }", "Matmul", r'the C\+\+ function Matmul\(int\): add extern "C"'),
+        ("namespace my { int Matmul(int) { return 1; } }", "Matmul", r"my::Matmul\(int\): add extern"),
+        (
+            "namespace my { int Other(int) { return 1; } }",
+            "Matmul",
+            r'no C functions, only C\+\+ ones: add extern "C"',
+        ),
+        ("int data = 1;", "Add", "it offers no C functions$"),
+        (
+            C + "static int Sub(void) { return 0; }\nint (*keep)(void) = Sub;",
+            "Sub",
+            r"hides it: is it static",
+        ),
+        (
+            C + "int Sub(void);\nint Neg(void) { return Sub(); }",
+            "Sub",
+            r"calls that function and does not define it",
+        ),
+        ("".join(f"int F{i:02}(void) {{ return 0; }}\n" for i in range(15)), "Add", "F00, .*F11 and 3 more"),
+    ],
+)
+def test_missing_symbol_says_where_it_is(tmp_path, code, name, words):
+    problem = library_file.missing_symbol(library_file.read(make(tmp_path, "lib.so", code)), name)
+    assert isinstance(problem, LibraryError)
+    assert re.search(rf"does not offer the function '{name}'\n.*{words}", str(problem))
+
+
+@pytest.mark.parametrize("name", COMPANION)
+@pytest.mark.parametrize("strings", [0, 1])
+def test_companions_of_a_foreign_header_are_refused(tmp_path, name, strings):
+    path = make(tmp_path, "lib.so", FOREIGN + COMPANION[name], f"-D_GLIBCXX_USE_CXX11_ABI={strings}")
+    with pytest.raises(
+        LibraryError, match=rf"has {name}, compiled against another custom_aot_extra.h"
+    ) as problem:
+        library_file.check_companions(library_file.read(path), "Add")
+    assert "polyop build source.cc -o lib.so" in str(problem.value)
+
+
+def test_a_foreign_kernel_without_companions_is_taken(tmp_path):
+    library_file.check_companions(library_file.read(make(tmp_path, "lib.so", FOREIGN)), "Add")
+
+
+def test_companions_of_our_header_and_of_plain_c_are_taken(tmp_path):
+    code = '#include "polyop/custom_aot_extra.h"\nextern "C" int Add() { return 0; }\n' + "".join(
+        COMPANION.values()
+    )
+    library_file.check_companions(library_file.read(make(tmp_path, "ours.so", code)), "Add")
+    plain = C + "int AddInit(int *d, int64_t **s, const char **t, void *extra) { return 0; }\n"
+    library_file.check_companions(library_file.read(make(tmp_path, "c.so", plain)), "Add")
+
+
+def test_a_newer_contract_is_refused_with_both_versions(tmp_path):
+    path = make(tmp_path, "lib.so", C + f"const int {abi.MARKER} = 7;\n")
+    assert library_file.read(path).marker == 7
+    with pytest.raises(
+        LibraryError, match=r"version 7 of polyop's contract, and this polyop knows 1\n.*update polyop"
+    ):
+        library_file.check_companions(library_file.read(path), "Add")

@@ -1,0 +1,30 @@
+"""What ``import polyop`` must not import."""
+
+import subprocess
+import sys
+
+HEAVY = ("torch", "jax", "mindspore", "onnxruntime", "rich", "filelock", "platformdirs", "elftools", "array_api_compat", "setuptools")
+PROGRAM = "import sys; {first}; import polyop; print(*[n for n in {heavy} if n in sys.modules])"
+
+
+def imported(first="pass"):
+    program = PROGRAM.format(first=first, heavy=HEAVY)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_no_framework_and_nothing_heavy():
+    assert imported() == []
+
+
+def test_the_check_can_fail():
+    assert imported("import rich") == ["rich"]
+
+
+def test_numpy_calls_import_no_framework():
+    program = (
+        "import sys, numpy as np, polyop\n"
+        "op = polyop.operator('imports::f(Tensor x) -> Tensor', lambda x: x + 1, infer='x')\n"
+        "print(op(np.zeros(1)), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[1.]", "False"]
