@@ -64,6 +64,7 @@ class Timed:
 
 def calls_per_slice(timer: timeit.Timer, slice_s: float) -> int:
     """Return how many calls take about ``slice_s``; also warms up."""
+    timer.timeit(10)  # the first call prepares; it must not be taken for a usual one
     number = 1
     while (spent := timer.timeit(number)) < slice_s / 4:
         number *= 2

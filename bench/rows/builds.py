@@ -19,7 +19,7 @@ def build(*, warm: bool, settings: Settings) -> Measured:
     times = []
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(settings.processes):
-            env = {**os.environ, "POLYOP_CACHE_DIR": os.path.join(folder, "warm" if warm else str(turn))}
+            env = {**os.environ, "XDG_CACHE_HOME": os.path.join(folder, "warm" if warm else str(turn))}
             if warm and turn == 0:
                 fresh_process(CODE, env=env)
             times.append(fresh_process(CODE, env=env))

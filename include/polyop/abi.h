@@ -18,6 +18,10 @@
 extern "C" {
 #endif
 
+/* Read by polyop when it opens a library: which version of this file it was built against. */
+extern const int polyop_aot_abi_version __attribute__((weak, visibility("default")));
+const int polyop_aot_abi_version = POLYOP_ABI_VERSION;
+
 /* A kernel.
  *
  * nparam   how many pointers `params` holds: inputs, then outputs, then workspaces.

@@ -18,11 +18,6 @@
 
 #include "polyop/abi.h"
 
-// Read by polyop when it opens the library: which version of the contract it was built against.
-extern "C" __attribute__((weak, visibility("default"))) extern const int polyop_aot_abi_version;
-extern "C" __attribute__((weak, visibility("default"))) const int polyop_aot_abi_version =
-    POLYOP_ABI_VERSION;
-
 // State that a kernel keeps between calls: derive from it, create it in <Func>Init.
 class AotKernelData {
  public:

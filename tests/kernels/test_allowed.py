@@ -54,7 +54,7 @@ def test_links_are_followed_on_both_sides(folders, monkeypatch):
     (folders / "alias").symlink_to(folders / "good")
     monkeypatch.setenv(OURS, str(folders / "alias"))
     assert check_allowed("good/lib.so") == folders / "good/lib.so"
-    with pytest.raises(TypeError, match="but the file is .*/other/lib.so"):
+    with pytest.raises(TypeError, match=r"but the file is .*/other/lib.so"):
         check_allowed("good/out.so")
 
 
@@ -62,12 +62,12 @@ def test_lists_and_variables_add_up_and_are_read_at_each_call(folders, monkeypat
     monkeypatch.setenv(OURS, os.pathsep.join(["good", "", "good2"]))
     assert allowed_folders() == (folders / "good", folders / "good2")
     check_allowed("good2/lib.so")
-    with pytest.raises(TypeError, match="good, .*good2, but the file is"):
+    with pytest.raises(TypeError, match=r"good, .*good2, but the file is"):
         check_allowed("other/lib.so")
     monkeypatch.setenv(UPSTREAM, "other")
     check_allowed("other/lib.so")
     monkeypatch.delenv(OURS)
-    with pytest.raises(TypeError, match="the legal path for the file is .*/other, but"):
+    with pytest.raises(TypeError, match=r"the legal path for the file is .*/other, but"):
         check_allowed("good/lib.so")
 
 

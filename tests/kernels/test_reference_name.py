@@ -43,7 +43,7 @@ def test_anything_else_is_an_error(text, words):
 
 @pytest.mark.parametrize("value", [None, 3, b"a.so:f"])
 def test_no_text_is_a_type_error(value):
-    with pytest.raises(TypeError, match="'func' must be of type str, but got .*(NoneType|int|bytes)"):
+    with pytest.raises(TypeError, match=r"'func' must be of type str, but got .*(NoneType|int|bytes)"):
         split_reference(value, "Custom")
 
 

@@ -34,7 +34,7 @@ def add(subparsers: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the report on ``options.library``; return 0, or 1 when it is no usable library."""
     try:
-        file = read(options.library)
+        file = _read(options.library)
     except LibraryError as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -45,6 +45,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_plain(facts(file), rows, remarks(file, operators))
     return 0
+
+
+def _read(path: str) -> LibraryFile:
+    if not sys.stderr.isatty():
+        return read(path)
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"reading {path}"):  # a framework's own library takes seconds
+        return read(path)
 
 
 def facts(file: LibraryFile) -> list[tuple[str, str]]:

@@ -115,10 +115,12 @@ def companion_problem(file: LibraryFile, name: str) -> LibraryError | None:
         hint = "update polyop, or rebuild the library with this one"
         return LibraryError(subject_of(file.path), f"{rule}, and this polyop knows {ABI_VERSION}", hint=hint)
     found = companions(file, name)
-    if not found or (found == [f"{name}Init"] and not _has_cxx(file)):
-        return None  # an Init in plain C cannot have included a C++ header
+    in_c = found in ([], [f"{name}Init"]) and not _has_cxx(file)  # C cannot have included a C++ header
+    if in_c or not (found or _uses_extra(file)):
+        return None
+    what = f"has {' and '.join(found)}" if found else "has functions that use AotExtra"
     rule = (
-        f"has {' and '.join(found)}, compiled against another {HEADER} than polyop's; "
+        f"{what}, compiled against another {HEADER} than polyop's; "
         "MindSpore's passes the strings of another C++ ABI"
     )
     return LibraryError(subject_of(file.path), rule, hint=_REBUILD)
@@ -128,3 +130,11 @@ def _has_cxx(file: LibraryFile) -> bool:
     return bool(file.cxx_functions) or any(
         is_mangled(name) or name.startswith("__gxx_personality") for name in file.undefined
     )
+
+
+def _uses_extra(file: LibraryFile) -> bool:
+    """Return whether AotExtra is in a C++ name: a kernel reads attributes without any companion.
+
+    What the compiler put inline leaves no name, so False proves nothing.
+    """
+    return any("8AotExtra" in name for name in (*file.cxx_functions, *file.undefined))

@@ -42,10 +42,9 @@ def split_reference(func: str, subject: str) -> tuple[str, str]:
 
 def _colon_hint(path: str, name: str) -> str:
     if path.endswith(":"):  # lib.so:space::func
-        return f"{name} is in a C++ namespace: declare it extern \"C\", and name it as 'lib.so:{name}'"
-    return (
-        f"the path {path!r} has a ':' itself: rename the file or make a link to it, for the function {name!r}"
-    )
+        file = path.partition(":")[0]
+        return f"{name} is in a C++ namespace: declare it extern \"C\", and name it as '{file}:{name}'"
+    return f"the path {path!r} has a ':' itself: rename the file or link to it, for the function {name!r}"
 
 
 def resolve_path(text: str, from_env: bool = False) -> Path:

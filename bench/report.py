@@ -1,0 +1,120 @@
+"""The table of a run: on the terminal, and in bench/results."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HEAD = ("work", "beside", "ours", "peer", "found", "10 % - 90 %", "bar", "")
+PACKAGES = ("numpy", "torch", "jax", "mindspore")
+
+
+def machine() -> dict[str, Any]:
+    """Return what numbers depend on; no name or path of this machine."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    model = next((x.split(":")[1].strip() for x in _cpuinfo() if x.startswith("model name")), platform.machine())
+    return {
+        "kind": _kind(),
+        "processor": model,
+        "cores": cores,
+        "load": round(load, 2),
+        "busy": load > 0.3 * cores,
+        "python": platform.python_version(),
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+    }
+
+
+def show(lines: Sequence[dict[str, Any]], *, plain: bool) -> None:
+    """Print the table."""
+    rows = [cells(line) for line in lines]
+    if not plain:
+        try:
+            return _rich(rows)
+        except ImportError:
+            pass
+    widths = [max(len(row[i]) for row in (HEAD, *rows)) for i in range(len(HEAD))]
+    for row in (HEAD, *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return None
+
+
+def write(folder: Path, about: dict[str, Any], lines: Sequence[dict[str, Any]]) -> None:
+    """Write <kind>.json and <kind>.md."""
+    folder.mkdir(exist_ok=True)
+    data = json.dumps({"machine": about, "rows": list(lines)}, indent=1)
+    (folder / f"{about['kind']}.json").write_text(data + "\n")
+    packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+    text = [
+        f"# Speed, {about['kind']}",
+        "",
+        f"{about['processor']}, {about['cores']} cores, load average {about['load']} before the run"
+        f"{' (busy: less sure)' if about['busy'] else ''}; Python {about['python']}, {packages}. Written by `make bench`.",
+        "",
+        *(f"| {' | '.join(row)} |" for row in (HEAD, ("---",) * len(HEAD), *(cells(line) for line in lines))),
+    ]
+    (folder / f"{about['kind']}.md").write_text("\n".join(text) + "\n")
+
+
+def cells(line: dict[str, Any]) -> tuple[str, ...]:
+    """Return the text of a line under each word of ``HEAD``."""
+    bar = "-" if line["bar"] is None else _amount(line["bar"], line["unit"])
+    if "value" not in line:
+        return (line["name"], line["beside"], "", "", "", "", bar, line["verdict"])
+    value, low, high = (_amount(line[key], line["unit"]) for key in ("value", "low", "high"))
+    peer = "-" if line["peer_s"] is None else _amount(line["peer_s"], "s")
+    return (
+        line["name"],
+        line["beside"],
+        _amount(line["ours_s"], "s"),
+        peer,
+        value,
+        f"{low} - {high}",
+        bar,
+        line["verdict"],
+    )
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "x":
+        return f"{value:.2f} x"
+    scale, name = next((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "us")) if value * s >= 0.5 or s == 1e6)
+    return f"{value * scale:.3g} {name}"
+
+
+def _rich(rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*HEAD)
+    for row in rows:
+        table.add_row(*row, style="red" if row[-1] not in ("ok", "") else None)
+    console = Console()
+    console.width = max(console.width, 150)
+    console.print(table)
+
+
+def _kind() -> str:
+    try:
+        import torch
+    except ImportError:
+        return "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cpuinfo() -> list[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,89 @@
+"""Measure the speed bars: every row of bench/rows beside its peer, in this run, on this machine.
+
+    python bench/run.py [--strict] [--quick] [--plain] [WORD ...]
+
+Only rows whose file name or own name has one of the words are run, and then nothing is written.
+A full run writes bench/results/<kind of machine>.md and .json. A missed bar is reported, and is
+an error with --strict only. A file of bench/rows adds rows with a table ROWS or a function rows().
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER))
+
+import report  # noqa: E402 - beside this file
+from measure import Missing, Row, Settings  # noqa: E402 - same
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="WORD", help="run only rows that have one of these in their name")
+    parser.add_argument("--strict", action="store_true", help="exit 1 when a bar is missed or a row cannot be measured")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds; the numbers are less sure")
+    parser.add_argument("--plain", action="store_true", help="print plain text")
+    options = parser.parse_args(arguments)
+    settings = Settings(rounds=15, slice_s=0.002, processes=3) if options.quick else Settings()
+    machine = report.machine()
+    print(f"load average {machine['load']} on {machine['cores']} cores, before the first row", flush=True)
+    if machine["busy"]:
+        print("warning: the machine is busy; the ratios are less sure", file=sys.stderr, flush=True)
+    lines = [line for path in sorted((FOLDER / "rows").glob("*.py")) for line in measure(path, options.words, settings)]
+    report.show(lines, plain=options.plain)
+    if not options.words and not options.quick:
+        report.write(FOLDER / "results", machine, lines)
+    missed = [line for line in lines if line["verdict"] not in ("ok", "")]
+    return 1 if options.strict and missed else 0
+
+
+def measure(path: Path, words: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield one line per row of a file; a row that cannot be measured says why."""
+    whole = not words or any(word in path.stem for word in words)
+    try:
+        rows = load(path)
+    except Missing as problem:
+        if whole:
+            yield {"name": path.stem, "beside": "", "bar": None, "unit": "x", "verdict": f"not measured: {problem}"}
+        return
+    for row in rows:
+        if whole or any(word in row.name for word in words):
+            print(f"  {row.name} ...", file=sys.stderr, flush=True)
+            yield line_of(row, settings)
+
+
+def load(path: Path) -> Sequence[Row]:
+    """Return the rows of a file."""
+    spec = importlib.util.spec_from_file_location(f"bench_rows_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Sequence[Row] = module.rows() if hasattr(module, "rows") else module.ROWS
+    return found
+
+
+def line_of(row: Row, settings: Settings) -> dict[str, Any]:
+    """Return a row and what was measured, as plain data."""
+    line: dict[str, Any] = {"name": row.name, "beside": row.beside, "bar": row.bar, "unit": row.unit}
+    try:
+        found = row.measure(settings)
+    except Missing as problem:
+        return {**line, "verdict": f"not measured: {problem}"}
+    except Exception as problem:  # noqa: BLE001 - one broken row must not hide the others
+        return {**line, "verdict": f"failed: {type(problem).__name__}: {str(problem).strip().splitlines()[-1:]}"}
+    verdict = "" if row.bar is None else "ok" if found.value <= row.bar else "MISSED"
+    return {**line, **dataclasses.asdict(found), "verdict": verdict}
+
+
+if __name__ == "__main__":
+    os.chdir(FOLDER.parent)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""Real shapes and dtypes against inferred ones, in several sizes, and with symbolic sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.infer import LibraryHalf, ShapeAndDtype
+from ..core.spec import Spec
+from ..kernels.python import PythonKernel
+from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
+from .samples import resized
+
+
+def real_against_inferred(case: Case) -> str | None:
+    """Compare what the kernel and the reference really give with what was inferred.
+
+    A native kernel writes into outputs of the inferred sizes: the guard bands judge it.
+    """
+    _compare(case)
+    remark = None
+    for variant in resized(case):
+        try:
+            variant.prepare()
+        except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way
+            remark = f"other sizes are refused: {first_line(problem)}"
+            continue
+        remark = _compare(variant, lenient=True) or remark
+    return remark
+
+
+def _compare(case: Case, *, lenient: bool = False) -> str | None:
+    prepared = case.prepare()
+    expected = prepared.outputs
+    found: list[tuple[str, list[Any]]] = []
+    try:
+        if isinstance(prepared.kernel, PythonKernel):
+            found.append((str(prepared.kernel), _result(prepared.kernel, case)))
+        reference = case.expected()
+    except Exception as problem:
+        if not lenient:
+            raise
+        return f"other sizes are refused: {first_line(problem)}"
+    if reference is not None:
+        found.append(("the reference", reference[: len(expected)]))
+    for what, outputs in found:
+        _same(what, outputs, expected, case)
+    return None
+
+
+def _result(kernel: PythonKernel, case: Case) -> list[Any]:
+    views = case.map(lambda _, value: value.item() if kernel.scalars and value.ndim == 0 else value.copy())
+    result = kernel.function(*views, **case.operator.attributes)
+    return list(result) if isinstance(result, tuple) else [] if result is None else [result]
+
+
+def _same(what: str, outputs: list[Any], expected: tuple[Spec, ...], case: Case) -> None:
+    if len(outputs) != len(expected):
+        raise BrokenRuleError(f"the infer rule gives {len(expected)} outputs", f"{len(outputs)} from {what}, for {case}")
+    for number, (value, spec) in enumerate(zip(outputs, expected, strict=True)):
+        if isinstance(value, (bool, int, float, complex)):  # takes the inferred dtype
+            value = np.asarray(value, spec.dtype.numpy)  # noqa: PLW2901
+        if not isinstance(value, (np.ndarray, np.generic)):
+            raise BrokenRuleError(f"output {number} of {what} must be an array", type(value).__name__)
+        if spec_of(value) != spec:
+            rule = f"output {number}: the infer rule gives {spec}"
+            raise BrokenRuleError(rule, f"{spec_of(value)} from {what}, for {case}")
+
+
+def symbolic_sizes(case: Case) -> str | None:
+    """Trace the operator under PyTorch's fake tensors; no size may become a number."""
+    rule = case.operator.infer
+    if isinstance(rule, ShapeAndDtype) and isinstance(rule.out_shape, LibraryHalf):
+        raise NotRunError("InferShape of the library is compiled code and sees numbers, never symbols")
+    if not any(value.ndim for _, value in case.tensors()):
+        raise NotRunError("the sample has no sizes")
+    variant = next(resized(case), case)
+    try:
+        expected = variant.prepare().outputs
+    except Exception:  # noqa: BLE001 - other sizes are refused: the sample's own then
+        variant, expected = case, case.prepare().outputs
+    _trace(variant, expected)
+    return None
+
+
+def _trace(case: Case, expected: tuple[Spec, ...]) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    from .frameworks import to_torch
+
+    environment = ShapeEnv(duck_shape=True)
+    mode = FakeTensorMode(shape_env=environment)
+    names: dict[Any, str] = {}
+
+    def fake(name: str, value: Any) -> Any:
+        real = to_torch(value, "cpu")
+        context = StatelessSymbolicContext([DimDynamic.DUCK] * real.ndim)
+        made = mode.from_tensor(real, symbolic_context=context)
+        for axis, size in enumerate(made.shape):
+            if not isinstance(size, int):
+                names.setdefault(size.node.expr, f"dimension {axis} of {name}")
+        return made
+
+    arguments = case.map(fake)
+    args, keywords = case.positional(arguments)
+    with mode:
+        result = case.bound.torch(*args, **keywords)
+    outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
+    for symbol, value in environment.replacements.items():
+        if value.is_number and symbol in names:
+            raise BrokenRuleError(
+                f"the infer rule must not fix {names[symbol]}: with symbolic sizes it stays a symbol",
+                f"the number {value} (a comparison with a number, or int() of a size, does this)",
+            )
+    for number, (value, spec) in enumerate(zip(outputs, expected, strict=True)):
+        shape = tuple(_number(size) for size in value.shape)
+        if shape != tuple(spec.shape):
+            raise BrokenRuleError(f"output {number}: the infer rule gives {spec}", f"{shape} under fake tensors")
+
+
+def _number(size: Any) -> int:
+    return size if isinstance(size, int) else int(size.node.hint)
+
+
+CHECKS = (
+    Check("inferred specs", "numpy", real_against_inferred),
+    Check("symbolic sizes", "torch", symbolic_sizes),
+)

@@ -1,0 +1,89 @@
+"""Running a native kernel in buffers of our own, whose borders show what it should not touch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..core.errors import KernelError
+from ..kernels.library import LibraryKernel
+from ..kernels.prepare import Prepared
+from .case import Array, Case, spec_of
+
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """An array inside a buffer; ``fill`` is the byte that its borders were filled with."""
+
+    array: Array
+    buffer: Array
+    start: int
+    fill: int
+
+    def border(self) -> int | None:
+        """Return the offset in bytes, from the array's start, of the first changed byte, or None."""
+        stop = self.start + self.array.nbytes
+        changed = self.buffer != self.fill
+        changed[self.start : stop] = False
+        found = np.flatnonzero(changed)
+        return int(found[0]) - self.start if found.size else None
+
+
+def guard(shape: tuple[int, ...], kind: Any, band: int, fill: int) -> Guarded:
+    """Return an array, filled like its borders of ``band`` bytes, aligned to 64 bytes."""
+    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    raw = np.full(size + 2 * band + 64, fill, np.uint8)
+    shift = -raw.ctypes.data % 64
+    buffer = raw[shift : shift + size + 2 * band]
+    array = buffer[band : band + size].view(kind).reshape(shape)
+    return Guarded(array, buffer, band, fill)
+
+
+def guard_copy(value: Array, band: int, fill: int) -> Guarded:
+    """Return a copy of an array inside such a buffer."""
+    made = guard(value.shape, value.dtype, band, fill)
+    made.array[...] = value
+    return made
+
+
+class _Launcher(_core.Call):  # type: ignore[misc]
+    """Calls one kernel with outputs that are passed in: inputs and outputs are one list to it."""
+
+    def __init__(self, launch: Any, tensors: int, kernel: LibraryKernel) -> None:
+        self.prepared, self.kernel = launch, kernel
+        self.configure("t" * tensors, (_MISSING,) * tensors, _MISSING, True, False)  # noqa: FBT003
+
+    def _prepare(self, _: tuple[Any, ...]) -> tuple[Any, bool]:
+        return self.prepared, False
+
+    def _failed(self, code: int, text: str) -> None:
+        raise KernelError(self.kernel, f"returned {code}", text or None)
+
+
+def run_guarded(case: Case, prepared: Prepared, fill: int, outside: int) -> tuple[list[Guarded | None], list[Guarded]]:
+    """Run the kernel once; return its inputs and outputs in their buffers.
+
+    Outputs hold ``fill`` beforehand, and all borders ``outside``. They are wide enough for a
+    kernel that writes as much as all its inputs together where less was declared.
+    """
+    kernel = prepared.kernel
+    assert isinstance(kernel, LibraryKernel)
+    band = 4096 + 4 * sum(value.nbytes for _, value in case.tensors())
+    inputs: list[Guarded | None] = []
+    for position in case.operator.schema.tensor_positions:
+        value = case.arguments[position]
+        items = value if isinstance(value, (list, tuple)) else (value,)
+        inputs.extend(None if item is None else guard_copy(item, band, outside) for item in items)
+    outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, outside) for spec in prepared.outputs]
+    for made in outputs:
+        made.array.view(np.uint8).fill(fill) if made.array.ndim else made.array.reshape(1).view(np.uint8).fill(fill)
+    every = [None if g is None else g.array for g in (*inputs, *outputs)]
+    specs = [None if array is None else spec_of(array) for array in every]
+    launch = kernel.launch(specs, (), prepared.attributes)
+    _Launcher(launch, len(every), kernel).launch(*every)
+    return inputs, outputs

@@ -1,0 +1,133 @@
+"""Sample arguments: from the caller, from specs, from the schema alone; and the same in other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.arguments import bind
+from ..core.dtypes import DType, dtype
+from ..core.errors import ArgumentTypeError
+from ..core.operator import Operator
+from ..core.schema import MISSING
+from ..core.spec import Spec
+from ..hosts.base import host_of, map_tensors
+from .case import Case
+
+DEFAULT_SHAPE = (3, 4)
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+
+
+def arguments(operator: Operator, args: Sequence[Any], attributes: Mapping[str, Any], seed: int) -> tuple[Any, ...]:
+    """Return arguments in schema order, each tensor a NumPy array of its own.
+
+    ``args`` hold arrays, framework tensors or specs; without any, each required tensor is
+    drawn in the default shape. Raises ``ArgumentTypeError`` for anything else.
+    """
+    rng = np.random.default_rng(seed)
+    given = args if args else _from_schema(operator, attributes)
+    bound = bind(operator.schema, given, attributes, operator.origin)
+
+    def array(name: str, value: Any, _: Any) -> Any:
+        if isinstance(value, Spec):
+            return draw(value.shape, value.dtype, rng)
+        return to_array(f"{operator.name}: sample of {name}", value)
+
+    return map_tensors(operator, bound, array)
+
+
+def to_array(subject: str, value: Any) -> Any:
+    """Return a dense copy of an array or a framework's tensor; raises ``ArgumentTypeError``."""
+    host = host_of(value)
+    if host is not None and host.name == "torch":
+        from ..hosts.torch.tensors import to_numpy
+
+        return to_numpy(value).copy()
+    if host is None and not isinstance(value, (bool, int, float, complex)):
+        raise ArgumentTypeError(subject, "must be a tensor, an array or a Spec", type(value).__name__)
+    array = np.asarray(value)
+    return np.array(array, dtype=dtype(array.dtype).numpy, order="C")
+
+
+def draw(shape: Sequence[int], kind: DType, rng: np.random.Generator) -> Any:
+    """Return random values: of either sign and at least 1/4 away from 0, where dtypes allow.
+
+    Operators often have a kink at 0, at which no difference quotient is the gradient.
+    """
+    size = tuple(shape)
+    if kind.kind == "bool":
+        return rng.integers(0, 2, size).astype(np.bool_)
+    if kind.kind in ("int", "uint"):
+        return rng.integers(-4 if kind.kind == "int" else 0, 5, size).astype(kind.numpy)
+    values = rng.uniform(0.25, 1.75, size) * rng.choice([-1.0, 1.0], size)
+    if kind.kind == "complex":
+        return (values + 1j * rng.uniform(0.25, 1.75, size)).astype(kind.numpy)
+    return values.astype(kind.numpy)
+
+
+def registered_dtypes(operator: Operator) -> tuple[DType, ...]:
+    """Return the dtypes that the kernels, or else the information, name; () when none do."""
+    found: dict[str, DType] = {}
+    for kernel in operator.kernels:
+        for kind in getattr(getattr(kernel, "accepts", None), "dtypes", None) or ():
+            found[kind.name] = kind
+    for information in () if found else operator.information:
+        for row in getattr(information, "dtype_format", ()):
+            first = row[0] if row else None
+            name = first[0] if isinstance(first, (list, tuple)) else first
+            if name is not None:
+                kind = dtype(name)
+                found[kind.name] = kind
+    return tuple(found.values())
+
+
+def resized(case: Case) -> Iterator[Case]:
+    """Yield the case with every size replaced, equal ones alike, by distinct larger primes.
+
+    Values are taken from the sample's own, so that they stay within what the operator is for.
+    """
+    for skip in (0, 3):
+        sizes = {size for _, value in case.tensors() for size in value.shape if size > 1}
+        if not sizes:
+            return
+        table: dict[int, int] = {}
+        for size in sorted(sizes):
+            free = [p for p in PRIMES if p > size and p not in table.values()]
+            table[size] = free[min(skip, len(free) - 1)] if free else size + skip + 1
+        yield reshaped(case, lambda shape, table=table: tuple(table.get(s, s) for s in shape))
+
+
+def reshaped(case: Case, shape_of: Callable[..., tuple[int, ...]]) -> Case:
+    """Return the case with arrays of other shapes, whose values are the sample's."""
+    rng = case.rng("reshaped")
+
+    def change(_: str, value: Any) -> Any:
+        shape = shape_of(value.shape)
+        if value.size == 0:
+            return draw(shape, dtype(value.dtype), rng)
+        return rng.choice(value.reshape(-1), shape) if shape else value.reshape(-1)[0].reshape(()).copy()
+
+    return case.mapped(change)
+
+
+def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]:
+    kinds = registered_dtypes(operator)
+    kind = next((k for k in kinds if k.name == "float32"), kinds[0] if kinds else dtype("float32"))
+    given: list[Any] = []
+    for argument in operator.schema.arguments:
+        if argument.keyword_only or argument.name in attributes:
+            break
+        if not argument.type.is_tensor:
+            if argument.default is MISSING:
+                rule = f"needs a value for its attribute {argument.name!r}, as in check(op, {argument.name}=...)"
+                raise ArgumentTypeError(operator.name, rule, where=operator.origin)
+            given.append(argument.default)
+        elif argument.type.is_optional:
+            given.append(None)
+        elif argument.type.is_list:
+            given.append([Spec(DEFAULT_SHAPE, kind)] * 2)
+        else:
+            given.append(Spec(DEFAULT_SHAPE, kind))
+    return given
