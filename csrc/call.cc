@@ -16,7 +16,7 @@ struct CallObject {
   PyObject *kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
   PyObject *defaults;       // tuple, one per argument; the Missing object where there is none
   PyObject *missing;        // the Missing object
-  PyObject *differentiate;  // called instead when gradients are wanted; null sends it down the slow path
+  PyObject *differentiate;  // called instead when gradients are wanted; null or None: the slow path
   PyObject *weakrefs;
   char plain;               // whether the fast path may be taken at all
   char tuple;               // whether one output is returned as a 1-tuple
@@ -224,7 +224,7 @@ PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool a
   switch (self->plain == 0 ? Gathered::kSlow : gather(self, args, count, &call)) {
     case Gathered::kReady: return execute_prepared(self, args, count, &call, as_tuple, declined);
     case Gathered::kDifferentiate:
-      if (self->differentiate != nullptr) {
+      if (self->differentiate != nullptr && self->differentiate != Py_None) {
         return PyObject_Vectorcall(self->differentiate, args, static_cast<size_t>(count), nullptr);
       }
       break;

@@ -131,7 +131,7 @@ def test_written_views_and_compiled_mutation(scale_):
 def test_vmap_of_a_written_argument(scale_):
     x, expected = f32(3, 4), f32(3, 4) * 2
     with pytest.warns(polyop.FallbackWarning, match="one call per sample"):
-        torch.vmap(lambda t: scale_(t, 2.0))(x)
+        torch.vmap(lambda t: scale_(t, 2.0), out_dims=None)(x)
     torch.testing.assert_close(x, expected)
 
 

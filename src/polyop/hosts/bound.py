@@ -6,6 +6,7 @@ prepared for their specs and runs it. Everything else comes to :meth:`BoundOpera
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from ..core.dtypes import DTYPES
 from ..core.errors import KernelError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
-from ..kernels.prepare import Prepared, prepare
+from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
 _alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
@@ -35,6 +36,8 @@ class BoundOperator(_core.Call):  # type: ignore[misc]
     """
 
     operator: Operator
+    torch_overload: Any
+    """The operator in ``torch.ops``, once the PyTorch host has registered it."""
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
         """Bind an operator; ``register`` makes it known under its name."""
@@ -53,6 +56,9 @@ class BoundOperator(_core.Call):  # type: ignore[misc]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling() and _register_late(self._key):
+            return self.traced(self.torch_overload(*args, **kwargs))
         return self._slow(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -129,6 +135,7 @@ class BoundOperator(_core.Call):  # type: ignore[misc]
 
     def _set(self, operator: Operator) -> None:
         self.operator = operator
+        self._key = id(self)
         kinds = "".join(
             ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
         )
@@ -139,6 +146,7 @@ class BoundOperator(_core.Call):  # type: ignore[misc]
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+        arguments = normalise(self.operator, arguments)
         host = find_host(self.operator, arguments)
         return self.pack(host.call(self, arguments))
 
@@ -166,6 +174,15 @@ def arguments_specs(host: Host, operator: Operator, arguments: tuple[Any, ...]) 
     """Return only the tensor arguments, as specs."""
     all_specs = specs(host, operator, arguments)
     return tuple(all_specs[i] for i in operator.schema.tensor_positions)
+
+
+def _register_late(key: int) -> bool:
+    # PyTorch was imported after the operator was defined, and its first call is being traced
+    return next(bound for bound in _alive if bound._key == key).torch is not None  # noqa: SLF001
+
+
+# torch.compile runs the function while it traces, and takes the answer for a constant
+_register_late._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def is_tensor(value: Any) -> bool:

@@ -34,11 +34,15 @@ class NotRunError(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """A row of a table of checks. ``run`` returns a remark or None; it raises what is above."""
+    """A row of a table of checks. ``run`` returns a remark or None; it raises what is above.
+
+    ``stops``: when it fails, the checks after it are not run, for that reason.
+    """
 
     name: str
     host: str
     run: Callable[[Case], str | None]
+    stops: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,11 @@ class Case:
             if argument.type.writes and value is not None:
                 found.extend(value if isinstance(value, (list, tuple)) else [value])
         return found
+
+    def writes(self, name: str) -> bool:
+        """Whether the schema writes the tensor of this name in place."""
+        written = {argument.name for argument in self.operator.schema.arguments if argument.type.writes}
+        return name.split("[", maxsplit=1)[0] in written
 
     def positional(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional arguments, and keyword-only ones by name."""

@@ -15,7 +15,9 @@ def same_specs(what: str, found: list[Any], expected: list[Any], other: str) -> 
         raise BrokenRuleError(f"{other} gives {len(expected)} outputs", f"{len(found)} from {what}")
     for number, (left, right) in enumerate(zip(found, expected, strict=True)):
         if spec_of(left) != spec_of(right):
-            raise BrokenRuleError(f"output {number}: {other} gives {spec_of(right)}", f"{spec_of(left)} from {what}")
+            raise BrokenRuleError(
+                f"output {number}: {other} gives {spec_of(right)}", f"{spec_of(left)} from {what}"
+            )
 
 
 def same_bits(what: str, found: list[Any], expected: list[Any], other: str) -> None:
@@ -23,25 +25,31 @@ def same_bits(what: str, found: list[Any], expected: list[Any], other: str) -> N
     same_specs(what, found, expected, other)
     for number, (left, right) in enumerate(zip(found, expected, strict=True)):
         if left.tobytes() != right.tobytes() and not _equal(left, right):
-            raise BrokenRuleError(_difference(what, number, left, right, _wide(left) != _wide(right), other))
+            raise BrokenRuleError(
+                _difference(what, number, left, right, apart=_wide(left) != _wide(right), other=other)
+            )
 
 
 def close(case: Case, what: str, found: list[Any], expected: list[Any], other: str) -> None:
     """Raise ``BrokenRuleError`` unless shapes and dtypes agree, and values within tolerance."""
     same_specs(what, found, expected, other)
     for number, (left, right) in enumerate(zip(found, expected, strict=True)):
-        near(what, number, left, right, case.tolerance(left.dtype), other)
+        near(what, number, left, right, tolerance=case.tolerance(left.dtype), other=other)
 
 
-def near(what: str, number: int, left: Any, right: Any, tolerance: tuple[float, float], other: str) -> None:
+def near(
+    what: str, number: int, left: Any, right: Any, *, tolerance: tuple[float, float], other: str
+) -> None:
     """Raise ``BrokenRuleError`` unless two arrays of one shape agree within (rtol, atol)."""
     if left.shape != right.shape:
-        raise BrokenRuleError(f"output {number}: {other} gives shape {right.shape}", f"{left.shape} from {what}")
+        raise BrokenRuleError(
+            f"output {number}: {other} gives shape {right.shape}", f"{left.shape} from {what}"
+        )
     wide, expected = _wide(left), _wide(right)
     with np.errstate(all="ignore"):
         apart = ~np.isclose(wide, expected, rtol=tolerance[0], atol=tolerance[1], equal_nan=True)
     if apart.any():
-        raise BrokenRuleError(_difference(what, number, left, right, apart, other))
+        raise BrokenRuleError(_difference(what, number, left, right, apart=apart, other=other))
 
 
 def _wide(array: Any) -> Any:
@@ -54,7 +62,7 @@ def _equal(left: Any, right: Any) -> bool:
     return bool(np.array_equal(wide, other, equal_nan=wide.dtype.kind in "fc"))
 
 
-def _difference(what: str, number: int, left: Any, right: Any, apart: Any, other: str) -> str:
+def _difference(what: str, number: int, left: Any, right: Any, *, apart: Any, other: str) -> str:
     place = tuple(int(i) for i in np.argwhere(apart)[0])
     subject = f"output {number}{list(place) if place else ''}"
     count = f" ({int(np.sum(apart))} of {left.size} elements differ)"

@@ -57,7 +57,9 @@ def _result(kernel: PythonKernel, case: Case) -> list[Any]:
 
 def _same(what: str, outputs: list[Any], expected: tuple[Spec, ...], case: Case) -> None:
     if len(outputs) != len(expected):
-        raise BrokenRuleError(f"the infer rule gives {len(expected)} outputs", f"{len(outputs)} from {what}, for {case}")
+        raise BrokenRuleError(
+            f"the infer rule gives {len(expected)} outputs", f"{len(outputs)} from {what}, for {case}"
+        )
     for number, (value, spec) in enumerate(zip(outputs, expected, strict=True)):
         if isinstance(value, (bool, int, float, complex)):  # takes the inferred dtype
             value = np.asarray(value, spec.dtype.numpy)  # noqa: PLW2901
@@ -117,7 +119,9 @@ def _trace(case: Case, expected: tuple[Spec, ...]) -> None:
     for number, (value, spec) in enumerate(zip(outputs, expected, strict=True)):
         shape = tuple(_number(size) for size in value.shape)
         if shape != tuple(spec.shape):
-            raise BrokenRuleError(f"output {number}: the infer rule gives {spec}", f"{shape} under fake tensors")
+            raise BrokenRuleError(
+                f"output {number}: the infer rule gives {spec}", f"{shape} under fake tensors"
+            )
 
 
 def _number(size: Any) -> int:
@@ -125,6 +129,6 @@ def _number(size: Any) -> int:
 
 
 CHECKS = (
-    Check("inferred specs", "numpy", real_against_inferred),
+    Check("inferred specs", "numpy", real_against_inferred, "the inferred specs are wrong"),
     Check("symbolic sizes", "torch", symbolic_sizes),
 )

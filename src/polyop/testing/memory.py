@@ -2,81 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..core.errors import KernelError
 from ..kernels.library import LibraryKernel
 from ..kernels.python import PythonKernel
-from .case import BrokenRuleError, Case, Check, NotRunError
+from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
 from .native import Guarded, run_guarded
 from .samples import resized
 
-FILLS = (0xA5, 0x5A, 0x00)
-
-
-def refused(variant: Case) -> str | None:
-    """Return why an operator does not take a variant of the sample, or None when it does."""
-    try:
-        variant.run()
-    except Exception as problem:  # noqa: BLE001 - an infer rule, a kernel or NumPy may refuse in any way
-        return f"{type(problem).__name__}: {problem}".splitlines()[0]
-    return None
+FILLS = (0xA5, 0x5A)
 
 
 def guard_bands(case: Case) -> str | None:
     """Run the native kernel in guarded buffers, in the sample's sizes and others."""
-    _guarded(case)
+    return _in_sizes(case, _guarded)
+
+
+def inputs_alone(case: Case) -> str | None:
+    """Run the native kernel twice, with other bytes around its inputs and in its outputs."""
+    return _in_sizes(case, _stale)
+
+
+def _in_sizes(case: Case, judge: Callable[[Case, LibraryKernel], None]) -> str | None:
+    kernel = case.prepare().kernel
+    if not isinstance(kernel, LibraryKernel):
+        raise NotRunError(f"{kernel} is no native kernel")
+    if kernel.device != "cpu":
+        raise NotRunError(f"{kernel} runs on {kernel.device}")
+    judge(case, kernel)
     remark = None
     for variant in resized(case):
         try:
-            variant.prepare()
-        except Exception as problem:  # noqa: BLE001 - as above: other sizes may be refused in any way
-            remark = f"other sizes are refused: {type(problem).__name__}"
+            other = variant.prepare().kernel
+        except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way
+            remark = f"other sizes are refused: {first_line(problem)}"
             continue
-        try:
-            _guarded(variant)
-        except RuntimeError as problem:  # a kernel may return an error code for other sizes
-            remark = f"other sizes are refused: {problem}".splitlines()[0]
+        if isinstance(other, LibraryKernel):
+            try:
+                judge(variant, other)
+            except KernelError as problem:  # it may return an error code for other sizes
+                remark = f"other sizes are refused: {first_line(problem)}"
     return remark
 
 
-def _guarded(case: Case) -> None:
-    prepared = case.prepare()
-    if not isinstance(prepared.kernel, LibraryKernel):
-        raise NotRunError(f"{prepared.kernel} is no native kernel")
-    if prepared.kernel.device != "cpu":
-        raise NotRunError(f"{prepared.kernel} runs on {prepared.kernel.device}")
+def _guarded(case: Case, kernel: LibraryKernel) -> None:
     results: list[list[Any]] = []
     for fill in FILLS:
-        inputs, outputs = run_guarded(case, prepared, fill, outside=fill)
+        inputs, outputs = run_guarded(case, case.prepare(), kernel, fill)
         _inputs(case, inputs)
         for number, made in enumerate(outputs):
             _border(f"output {number}", made, case)
         results.append([made.array for made in outputs])
-    for number, (first, second, _) in enumerate(zip(*results, strict=True)):
-        _filled(number, first, second, case)
+    for number, pair in enumerate(zip(*results, strict=True)):
+        left, right = (np.frombuffer(x.tobytes(), np.uint8).reshape(-1, x.dtype.itemsize) for x in pair)
+        stale = np.all(left == FILLS[0], axis=1) & np.all(right == FILLS[1], axis=1)
+        if stale.any():
+            rule = f"output {number}: the kernel must write every element of {spec_of(pair[0])}, as inferred"
+            raise BrokenRuleError(rule, f"{int(stale.sum())} of {stale.size} unwritten, for {case}")
 
 
-def _filled(number: int, first: Any, second: Any, case: Case) -> None:
-    """Compare outputs whose buffers held different bytes before the kernel ran."""
-    width = first.dtype.itemsize
-    left, right = (np.frombuffer(x.tobytes(), np.uint8).reshape(-1, width) for x in (first, second))
-    stale = np.all(left == FILLS[0], axis=1) & np.all(right == FILLS[1], axis=1)
-    rule = f"output {number}: the kernel must write every element of {prepared_spec(first)}"
-    if stale.any():
-        raise BrokenRuleError(rule, f"{int(stale.sum())} of {first.size} unwritten, for {case}")
-    if not np.array_equal(left, right):
-        rule = f"output {number}: must depend on the values of the inputs alone"
-        raise BrokenRuleError(
-            rule,
-            f"other results when the memory around the inputs, or in the outputs before the call, differs, for {case}",
-        )
-
-
-def prepared_spec(array: Any) -> str:
-    """Return the inferred dtype and shape of an output."""
-    return f"{array.dtype.name}{list(array.shape)}, as inferred"
+def _stale(case: Case, kernel: LibraryKernel) -> None:
+    first, second = (run_guarded(case, case.prepare(), kernel, fill)[1] for fill in FILLS)
+    for number, (left, right) in enumerate(zip(first, second, strict=True)):
+        if left.array.tobytes() != right.array.tobytes():
+            rule = f"output {number}: must depend on the values of the inputs alone"
+            seen = (
+                "other results when the bytes around the inputs, and in the outputs before the call, differ"
+            )
+            raise BrokenRuleError(rule, f"{seen}, for {case}")
 
 
 def _border(name: str, made: Guarded, case: Case) -> None:
@@ -103,7 +100,9 @@ def _inputs(case: Case, inputs: list[Guarded | None]) -> None:
 def _unchanged(name: str, after: Any, before: Any) -> None:
     if after.tobytes() != before.tobytes():
         declared = "Tensor(a!)"
-        raise BrokenRuleError(f"{name}: an input must not be written unless the schema says {declared} {name}", "a write")
+        raise BrokenRuleError(
+            f"{name}: an input must not be written unless the schema says {declared} {name}", "a write"
+        )
 
 
 def inputs_kept(case: Case) -> None:
@@ -123,7 +122,9 @@ def inputs_kept(case: Case) -> None:
 def _compare(case: Case, given: tuple[Any, ...]) -> None:
     for argument, after, before in zip(case.operator.schema.arguments, given, case.arguments, strict=True):
         if argument.type.is_tensor and not argument.type.writes and before is not None:
-            pairs = zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
+            pairs = (
+                zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
+            )
             for left, right in pairs:
                 _unchanged(argument.name, left, right)
 
@@ -136,13 +137,16 @@ def declared_writes(case: Case) -> None:
     case.call(given)
     for argument, after, before in zip(case.operator.schema.arguments, given, case.arguments, strict=True):
         if argument.type.writes and before is not None:
-            pairs = zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
+            pairs = (
+                zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
+            )
             if all(left.tobytes() == right.tobytes() for left, right in pairs):
                 raise BrokenRuleError(f"{argument.name}: the schema says that it is written", "no change")
 
 
 CHECKS = (
-    Check("guard bands", "native", guard_bands),
-    Check("inputs unchanged", "numpy", inputs_kept),
+    Check("guard bands", "native", guard_bands, "the kernel failed in guarded memory"),
+    Check("inputs alone", "native", inputs_alone),
+    Check("inputs unchanged", "numpy", inputs_kept, "the operator failed on the sample"),
     Check("declared writes", "numpy", declared_writes),
 )

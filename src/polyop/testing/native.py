@@ -65,23 +65,22 @@ class _Launcher(_core.Call):  # type: ignore[misc]
         raise KernelError(self.kernel, f"returned {code}", text or None)
 
 
-def run_guarded(case: Case, prepared: Prepared, fill: int, outside: int) -> tuple[list[Guarded | None], list[Guarded]]:
+def run_guarded(
+    case: Case, prepared: Prepared, kernel: LibraryKernel, fill: int
+) -> tuple[list[Guarded | None], list[Guarded]]:
     """Run the kernel once; return its inputs and outputs in their buffers.
 
-    Outputs hold ``fill`` beforehand, and all borders ``outside``. They are wide enough for a
-    kernel that writes as much as all its inputs together where less was declared.
+    Outputs and all borders hold the byte ``fill`` beforehand. Borders are wide enough for a
+    kernel that writes as much as its inputs hold where less was inferred.
     """
-    kernel = prepared.kernel
-    assert isinstance(kernel, LibraryKernel)
     band = 4096 + 4 * sum(value.nbytes for _, value in case.tensors())
+    band += -band % 64
     inputs: list[Guarded | None] = []
     for position in case.operator.schema.tensor_positions:
         value = case.arguments[position]
         items = value if isinstance(value, (list, tuple)) else (value,)
-        inputs.extend(None if item is None else guard_copy(item, band, outside) for item in items)
-    outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, outside) for spec in prepared.outputs]
-    for made in outputs:
-        made.array.view(np.uint8).fill(fill) if made.array.ndim else made.array.reshape(1).view(np.uint8).fill(fill)
+        inputs.extend(None if item is None else guard_copy(item, band, fill) for item in items)
+    outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, fill) for spec in prepared.outputs]
     every = [None if g is None else g.array for g in (*inputs, *outputs)]
     specs = [None if array is None else spec_of(array) for array in every]
     launch = kernel.launch(specs, (), prepared.attributes)

@@ -20,14 +20,16 @@ DEFAULT_SHAPE = (3, 4)
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 
 
-def arguments(operator: Operator, args: Sequence[Any], attributes: Mapping[str, Any], seed: int) -> tuple[Any, ...]:
+def arguments(
+    operator: Operator, args: Sequence[Any], attributes: Mapping[str, Any], seed: int
+) -> tuple[Any, ...]:
     """Return arguments in schema order, each tensor a NumPy array of its own.
 
     ``args`` hold arrays, framework tensors or specs; without any, each required tensor is
     drawn in the default shape. Raises ``ArgumentTypeError`` for anything else.
     """
     rng = np.random.default_rng(seed)
-    given = args if args else _from_schema(operator, attributes)
+    given = args or _from_schema(operator, attributes)
     bound = bind(operator.schema, given, attributes, operator.origin)
 
     def array(name: str, value: Any, _: Any) -> Any:
@@ -121,7 +123,9 @@ def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]
             break
         if not argument.type.is_tensor:
             if argument.default is MISSING:
-                rule = f"needs a value for its attribute {argument.name!r}, as in check(op, {argument.name}=...)"
+                rule = (
+                    f"needs a value for its attribute {argument.name!r}, as in check(op, {argument.name}=...)"
+                )
                 raise ArgumentTypeError(operator.name, rule, where=operator.origin)
             given.append(argument.default)
         elif argument.type.is_optional:

@@ -41,6 +41,7 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
         if value.device != where:
             rule = f"must be on {where}, as the first tensor is"
             raise ArgumentTypeError(f"{bound.name}: argument {name}", rule, str(value.device))
+        tensors.spec(value)  # refuses what cannot be made dense
         made = tensors.dense(value)
         if argument.type.writes and made.data_ptr() != value.data_ptr():
             copies.append((value, made))

@@ -27,7 +27,7 @@ from .manifest import Manifest, Variant
 from .paths import cache_dir
 
 _ALWAYS_HASHED = 8 << 20
-"""Bytes: a larger result is checked by its size only, and was flushed to the disk for that."""
+"""Bytes: a larger result is hashed only when its time has changed; it is flushed to disk for that."""
 _FORGOTTEN = 86400.0
 """Seconds after which a working folder that nobody claims is swept."""
 _ATTEMPTS = 3
@@ -124,8 +124,9 @@ class Cache:
 
     def _whole(self, path: Path, variant: Variant) -> bool:
         try:
-            size = path.stat().st_size
-            whole = size == variant.size and (size > _ALWAYS_HASHED or digest(path) == variant.sha256)
+            seen = path.stat()
+            trusted = seen.st_size > _ALWAYS_HASHED and seen.st_mtime_ns == variant.modified
+            whole = seen.st_size == variant.size and (trusted or digest(path) == variant.sha256)
         except OSError:
             whole = False
         if not whole:
@@ -150,8 +151,12 @@ class Cache:
                 step = work / str(attempt)
                 step.mkdir()
                 made = make(step)
-                inputs = [Input.of(path) for path in dict.fromkeys([*watch, *made.inputs])]
-                if not _changed_since(before, inputs, started):
+                try:
+                    inputs = [Input.of(path) for path in dict.fromkeys([*watch, *made.inputs])]
+                    still = not _changed_since(before, inputs, started)
+                except FileNotFoundError:  # a header was removed while it was used
+                    continue
+                if still:
                     return self._publish(identity, sources, made, tuple(inputs))
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -160,22 +165,23 @@ class Cache:
     def _publish(self, identity: str, sources: Sequence[str], made: Made, inputs: tuple[Input, ...]) -> Found:
         contents = [(item.path, item.sha256) for item in inputs]
         key = hashlib.sha256(json.dumps([identity, contents]).encode()).hexdigest()[:40]
-        size = made.file.stat().st_size
-        if size > _ALWAYS_HASHED:
+        seen = made.file.stat()
+        if seen.st_size > _ALWAYS_HASHED:
             with made.file.open("rb") as file:
                 os.fsync(file.fileno())
         absent = tuple(would_shadow((item.path for item in inputs), made.search))
-        variant = Variant(key, made.file.name, size, digest(made.file), time.time(), inputs, absent)
+        size, modified, name = seen.st_size, seen.st_mtime_ns, made.file.name
+        variant = Variant(key, name, size, modified, digest(made.file), time.time(), inputs, absent)
         entry = self.folder / "entries" / key
         manifest = self._read(identity)
         with self._writable():
             entry.mkdir(parents=True, exist_ok=True)
-            made.file.replace(entry / made.file.name)
+            made.file.replace(entry / name)
             manifest.sources = list(sources)
             for dropped in manifest.add(variant):
                 shutil.rmtree(self.folder / "entries" / dropped.key, ignore_errors=True)
             manifest.write(self._manifest(identity))
-        return Found(entry / made.file.name, variant)
+        return Found(entry / name, variant)
 
     def _sweep(self, identity: str) -> None:
         """Remove what killed builds left: of this request, whose lock we hold, and all that is old."""

@@ -13,6 +13,7 @@ from ...core.errors import CacheError
 from .manifest import Manifest
 from .paths import cache_dir
 
+_YOUNG = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -83,8 +84,9 @@ def _remove_leftovers(folder: Path) -> None:
     """Remove damaged manifests, entries no manifest knows, and inline sources."""
     known = {variant.key for _, manifest in _manifests(folder) for variant in manifest.variants}
     for entry in (folder / "entries").glob("*"):
-        if entry.name not in known:
-            shutil.rmtree(entry, ignore_errors=True)
+        with contextlib.suppress(OSError):  # a young one may be about to get its manifest
+            if entry.name not in known and time.time() - entry.stat().st_mtime > _YOUNG:
+                shutil.rmtree(entry)
     whole = {path for path, _ in _manifests(folder)}
     for path in (folder / "requests").glob("*"):
         if path not in whole:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ class Variant:
     key: str
     file: str
     size: int
+    modified: int
     sha256: str
     created: float
     inputs: tuple[Input, ...]
@@ -40,9 +41,7 @@ class Variant:
             found.append(same)
         if all(new is old for new, old in zip(found, self.inputs, strict=True)):
             return self
-        return Variant(
-            self.key, self.file, self.size, self.sha256, self.created, tuple(found), self.absent
-        )
+        return replace(self, inputs=tuple(found))
 
 
 @dataclass(slots=True)
@@ -64,6 +63,7 @@ class Manifest:
                     row["key"],
                     row["file"],
                     int(row["size"]),
+                    int(row["modified"]),
                     row["sha256"],
                     float(row["created"]),
                     tuple(Input(*item) for item in row["inputs"]),
@@ -88,6 +88,7 @@ class Manifest:
                 "key": v.key,
                 "file": v.file,
                 "size": v.size,
+                "modified": v.modified,
                 "sha256": v.sha256,
                 "created": v.created,
                 "inputs": [[i.path, i.size, i.modified, i.changed, i.sha256] for i in v.inputs],

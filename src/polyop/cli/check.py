@@ -1,0 +1,83 @@
+"""``polyop check``: runs :func:`polyop.testing.check` on the operators that a file or module defines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from ..core import registry
+from ..core.errors import ArgumentValueError
+from ..testing import Report, check
+from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
+from .load import load
+
+SAMPLES = "polyop_samples"
+_STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "dim"}
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb to the parser of ``polyop``."""
+    parser = subparsers.add_parser(
+        "check",
+        help="check operators: shapes, values, gradients, memory, layouts",
+        description="Check every operator that a Python file or module defines. A file may hold "
+        f"{SAMPLES}, a dictionary from an operator's name to a tuple of sample inputs, or to a "
+        "dictionary of them by argument; other operators are checked on drawn inputs.",
+    )
+    parser.add_argument(
+        "targets", nargs="+", metavar="MODULE_OR_FILE[:OPERATOR]", help="what defines the operators"
+    )
+    parser.add_argument("--host", action="append", help="numpy or torch; all that are installed without it")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a report per operator; return 0, or 1 when a check failed."""
+    ok = True
+    for target in options.targets:
+        for bound, samples in _operators(target):
+            if sys.stderr.isatty():
+                print(f"checking {bound.name} ...", file=sys.stderr)
+            args, named = ((), samples) if isinstance(samples, dict) else (tuple(samples), {})
+            keywords = {"hosts": options.host, "seed": options.seed, "raise_on_failure": False}
+            report = check(bound, *args, **keywords, **named)
+            _show(report)
+            ok = ok and report.ok
+    return 0 if ok else 1
+
+
+def _operators(target: str) -> Iterator[tuple[Any, Any]]:
+    """Yield (operator, samples) of one target; raises ``ArgumentValueError`` when there are none."""
+    name, _, wanted = target.partition(":")
+    before = {bound.name for bound in registry.operators()}
+    module = load(name)
+    samples = getattr(module, SAMPLES, {})
+    found = [
+        bound for bound in registry.operators() if bound.name not in before or bound in vars(module).values()
+    ]
+    chosen = [bound for bound in found if wanted in ("", bound.name, bound.name.split("::")[-1])]
+    if not chosen:
+        names = ", ".join(bound.name for bound in found) or "no operators"
+        rule = f"must define the operator {wanted}" if wanted else "must define an operator"
+        raise ArgumentValueError(name, rule, names)
+    for bound in chosen:
+        yield bound, samples.get(bound.name, ())
+
+
+def _show(report: Report) -> None:
+    if not sys.stdout.isatty():
+        print(f"{report}\n", flush=True)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*COLUMNS, title=Text(f"{report.operator}, defined at {report.where}"), title_justify="left")
+    for check_name, host, status, detail in report.rows:
+        table.add_row(Text(check_name), Text(host), Text(status, style=_STYLES[status]), Text(detail))
+    console = Console()
+    console.print(table)
+    console.print(Text(report.summary, style=_STYLES[PASSED if report.ok else FAILED]))

@@ -1,0 +1,111 @@
+"""The compilers of this machine: which one, and exactly which version of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import BuildError
+from . import atomic
+from .paths import cache_dir
+from .run import run
+
+# language: (variables that name the compiler, programs tried, what to install)
+_CANDIDATES = {
+    "c":    ("CC",      ("cc", "gcc", "clang"),      "install gcc or clang, or name a C compiler in CC"),
+    "c++":  ("CXX",     ("c++", "g++", "clang++"),   "install g++ or clang++, or name a C++ compiler in CXX"),
+    "cuda": ("CUDACXX", ("nvcc",), "install the CUDA toolkit, or name nvcc in CUDACXX or the toolkit's folder in CUDA_HOME"),
+}  # fmt: skip
+_WRAPPERS = {"ccache", "sccache", "distcc", "icecc", "env"}
+_SMALL = 64 << 10
+"""Bytes: a program this small is a script or a launcher, and another program's version stands behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler: how to start it, its family (gcc, clang, nvcc) and the text of its version."""
+
+    command: tuple[str, ...]
+    family: str
+    version: str
+
+    @property
+    def identity(self) -> list[str]:
+        """What makes two compilers the same one, for the cache's key."""
+        return [*self.command, self.version]
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Return (major, minor).
+
+        >>> Compiler(("nvcc",), "nvcc", "Cuda compilation tools, release 13.0, V13.0.88").number
+        (13, 0)
+        """
+        found = re.search(r"release (\d+)\.(\d+)" if self.family == "nvcc" else r"(\d+)\.(\d+)\.\d", self.version)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def find(language: str) -> Compiler:
+    """Return the compiler for ``"c"``, ``"c++"`` or ``"cuda"``; CC, CXX and CUDACXX are honoured.
+
+    Raises ``BuildError`` that says what to install.
+    """
+    variable, programs, remedy = _CANDIDATES[language]
+    named = os.environ.get(variable, "").strip()
+    if named:
+        command = shlex.split(named)
+        path = shutil.which(command[0])
+        if path is None:
+            raise BuildError(f"{variable}={named}", "must name a program that exists", hint=remedy)
+        return _identify(path, tuple(command[1:]))
+    folders = _toolkit_folders() if language == "cuda" else []
+    found = filter(None, (shutil.which(p, path=f) for f in [*folders, None] for p in programs))
+    path = next(found, None)
+    if path is None and language == "cuda":
+        path = shutil.which("nvcc", path="/usr/local/cuda/bin")
+    if path is None:
+        kind = {"c": "C", "c++": "C++", "cuda": "CUDA"}[language]
+        rule = f"no {kind} compiler was found (tried {', '.join(programs)})"
+        raise BuildError("build", rule, hint=remedy)
+    return _identify(path, ())
+
+
+def _toolkit_folders() -> list[str]:
+    homes = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH"))
+    return [str(Path(home) / "bin") for home in homes if home]
+
+
+def _identify(path: str, arguments: tuple[str, ...]) -> Compiler:
+    program = Path(path).resolve()
+    seen = program.stat()
+    launcher = program.stem in _WRAPPERS or seen.st_size < _SMALL
+    version = _version((path, *arguments), f"{program}:{seen.st_size}:{seen.st_mtime_ns}", not launcher)
+    lower = version.lower()
+    family = "nvcc" if "cuda compiler" in lower else "clang" if "clang" in lower else "gcc"
+    return Compiler((path, *arguments), family, version)
+
+
+@functools.cache
+def _version(command: tuple[str, ...], stamp: str, lasting: bool) -> str:
+    """Return what ``--version`` prints; kept on disk for a program whose file tells when it changes."""
+    file = cache_dir() / "compilers.json"
+    name = json.dumps([*command, stamp])
+    known: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError):
+        known = dict(json.loads(file.read_bytes()))
+        if lasting and name in known:
+            return str(known[name])
+    done = run([*command, "--version"])
+    if done.code:
+        raise BuildError(shlex.join(command), "must answer --version", f"code {done.code}", hint=done.output)
+    if lasting:
+        with contextlib.suppress(OSError):  # an unwritable cache is reported where it matters
+            atomic.write_text(file, json.dumps({**known, name: done.output}))
+    return done.output

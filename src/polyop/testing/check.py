@@ -1,0 +1,131 @@
+"""``polyop.testing.check``: runs every check on an operator and reports."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.errors import HostError
+from ..hosts.base import host_of
+from . import compiled, determinism, dtypes, gradient, infer, memory, samples, values
+from .case import BrokenRuleError, Case, Check, NotRunError
+from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
+
+HOSTS = ("numpy", "torch")
+
+# memory early: a kernel that writes outside its outputs must not run in ordinary memory
+CHECKS: tuple[Check, ...] = (
+    *infer.CHECKS,
+    *memory.CHECKS,
+    *values.CHECKS,
+    *dtypes.CHECKS,
+    *gradient.CHECKS,
+    *determinism.CHECKS,
+    *compiled.CHECKS,
+)
+
+
+def check(
+    op: Any,
+    *args: Any,
+    reference: Callable[..., Any] | None = None,
+    hosts: Sequence[str] | None = None,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    raise_on_failure: bool = True,
+    **attributes: Any,
+) -> Report:
+    """Return what all checks find about an operator.
+
+    ``args``       sample inputs, in schema order: arrays, framework tensors, or specs from
+                   which values are drawn. Without any, float32 tensors of shape (3, 4).
+    ``reference``  a NumPy function of the same arguments; the operator's own without it.
+    ``hosts``      ``"numpy"`` and ``"torch"``, or one of them; all that are installed.
+    ``rtol, atol`` how far values may be apart; without them, by dtype.
+    ``attributes`` further arguments of the schema, by name.
+
+    A check that does not apply or cannot run is "not run", with the reason. Raises
+    ``CheckError`` with each failed check (not with ``raise_on_failure=False``),
+    ``ArgumentTypeError`` for samples that do not fit the schema, ``HostError`` for a host
+    that does not exist.
+
+    >>> import polyop
+    >>> twice = polyop.operator("doc::twice(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+    >>> check(twice, reference=lambda x: x + x, hosts=["numpy"]).ok
+    True
+    """
+    chosen = tuple(hosts) if hosts is not None else HOSTS
+    for host in chosen:
+        if host not in HOSTS:
+            raise HostError("hosts", f"must be among {', '.join(HOSTS)}", repr(host))
+    absent = _import_torch() if "torch" in chosen else None
+    case = Case(
+        bound=op,
+        arguments=samples.arguments(op.operator, args, attributes, seed),
+        reference=reference or op.operator.reference,
+        hosts=chosen,
+        seed=seed,
+        user_tolerance=(rtol, atol),
+        torch_device=_device(op, args),
+    )
+    results: list[Result] = []
+    stopped = ""
+    for row in CHECKS:
+        reason = _skip(row, case, absent) or stopped
+        results.append(Result(row.name, row.host, NOT_RUN, reason) if reason else _run(row, case))
+        if results[-1].status == FAILED:
+            stopped = stopped or row.stops
+    report = Report(op.name, str(op.operator.origin or "unknown"), tuple(results))
+    if raise_on_failure and not report.ok:
+        raise CheckError(report)
+    return report
+
+
+def _run(row: Check, case: Case) -> Result:
+    try:
+        remark = row.run(case)
+    except NotRunError as reason:
+        return Result(row.name, row.host, NOT_RUN, str(reason))
+    except BrokenRuleError as problem:
+        return Result(row.name, row.host, FAILED, str(problem))
+    except Exception as problem:  # noqa: BLE001 - whatever an operator raises is what the check found
+        return Result(row.name, row.host, FAILED, f"it raised {type(problem).__name__}: {problem}")
+    return Result(row.name, row.host, PASSED, remark or "")
+
+
+def _skip(row: Check, case: Case, absent: str | None) -> str | None:
+    needed = "numpy" if row.host == "native" else row.host
+    if needed not in case.hosts:
+        return f"hosts= leaves out {needed}"
+    if row.host == "torch":
+        return absent
+    devices = {kernel.device for kernel in case.operator.kernels}
+    if devices and not devices & {"cpu", "any"}:
+        return f"the kernels run on {', '.join(sorted(devices))} only"
+    return None
+
+
+def _import_torch() -> str | None:
+    """Import PyTorch, so that its host is present; return why it cannot be used, or None."""
+    if importlib.util.find_spec("torch") is None:
+        return "PyTorch is not installed"
+    try:
+        import torch  # noqa: F401 - importing it is what makes the host present
+
+        from ..hosts.base import load
+
+        load("torch")
+    except (ImportError, HostError) as problem:
+        return f"PyTorch cannot be used: {problem}"
+    return None
+
+
+def _device(op: Any, args: Sequence[Any]) -> str:
+    for value in args:
+        host = host_of(value)
+        if host is not None and host.name == "torch":
+            return str(value.device)
+    devices = {kernel.device for kernel in op.operator.kernels}
+    return "cpu" if not devices or devices & {"cpu", "any"} else min(devices)

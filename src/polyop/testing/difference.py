@@ -1,0 +1,93 @@
+"""Difference quotients: derivatives along one random direction, and what they are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.dtypes import dtype
+from .case import BrokenRuleError, Case
+from .samples import registered_dtypes
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A step, and how far a derivative may be from the quotient with that step."""
+
+    dtype: str
+    step: float
+    tolerance: float
+
+
+# central differences are off by step**2 and by the dtype's rounding over the step
+FLOAT64 = Precision("float64", 1e-5, 1e-5)
+FLOAT32 = Precision("float32", 1e-2, 2e-2)
+
+
+def wide(value: Any) -> Any:
+    """Return an array in double precision."""
+    return value.astype(np.complex128 if dtype(value.dtype).kind == "complex" else np.float64)
+
+
+def is_floating(value: Any) -> bool:
+    """Whether gradients with respect to an array can exist."""
+    return dtype(value.dtype).is_floating
+
+
+def precise(case: Case) -> tuple[Case, Precision]:
+    """Return the case in float64 where the operator truly computes in it, else as it is.
+
+    A kernel that names no dtypes may still be written for one: it is tried, and its results
+    are compared with those for the sample's own dtype.
+    """
+    kinds = {dtype(value.dtype).name for _, value in case.tensors() if is_floating(value)}
+    if kinds <= {"float64", "complex128"}:
+        return case, FLOAT64
+    known = registered_dtypes(case.operator)
+    if not known or any(kind.name in ("float64", "complex128") for kind in known):
+        double = case.mapped(lambda _, value: wide(value) if is_floating(value) else value)
+        try:
+            pairs = zip(double.run(), case.run(), strict=True)
+            if all(_agree(left, right) for left, right in pairs):
+                return double, FLOAT64
+        except Exception:  # noqa: BLE001, S110 - refused in any way: the sample's own dtype then
+            pass
+    return case, FLOAT32
+
+
+def _agree(left: Any, right: Any) -> bool:
+    if left.shape != right.shape or dtype(left.dtype).name not in ("float64", "complex128"):
+        return False
+    return bool(np.allclose(left, wide(right), rtol=2e-2, atol=2e-2, equal_nan=True))
+
+
+def inner(left: Any, right: Any) -> float:
+    """Return the real inner product, in which complex numbers are pairs of real ones."""
+    return float(np.sum(np.conj(wide(left)) * wide(right)).real)
+
+
+def direction(value: Any, rng: np.random.Generator) -> Any:
+    """Return a random direction of unit-sized components, in double precision."""
+    made = rng.standard_normal(value.shape)
+    return made + 1j * rng.standard_normal(value.shape) if dtype(value.dtype).kind == "complex" else made
+
+
+def quotient(function: Callable[[Any], float], at: Any, along: Any, step: float) -> float:
+    """Return the central difference quotient of a function of one array."""
+    ahead = (wide(at) + step * along).astype(at.dtype)
+    behind = (wide(at) - step * along).astype(at.dtype)
+    taken = wide(ahead) - wide(behind)  # rounding may have changed the step
+    length = inner(taken, along) / max(inner(along, along), 1e-300)
+    return (function(ahead) - function(behind)) / length if length else 0.0
+
+
+def agree(what: str, derivative: float, expected: float, scale: float, precision: Precision) -> None:
+    """Raise ``BrokenRuleError`` unless a derivative is near its difference quotient."""
+    allowed = precision.tolerance * max(1.0, scale, abs(expected))
+    if not abs(derivative - expected) <= allowed:
+        quotient_text = f"{expected:.6g} along one direction"
+        rule = f"{what} must match finite differences in {precision.dtype}, {quotient_text}"
+        raise BrokenRuleError(rule, f"{derivative:.6g}")

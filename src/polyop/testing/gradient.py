@@ -1,0 +1,257 @@
+"""Gradients against finite differences: first and second order, every host, unusual layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import GradientError
+from . import difference
+from .case import BrokenRuleError, Case, Check, NotRunError, first_line
+from .compare import near
+from .difference import Precision, inner, wide
+from .layouts import expanded, repeated, torch_every_second, torch_transposed, transposed
+
+Pull = Callable[[Case, "list[Any]"], "dict[str, Any]"]
+TRIES = 2  # a sample next to a kink of the function can fail one direction, never each
+
+
+def _needs_rule(case: Case) -> None:
+    if case.operator.gradient is None:
+        raise NotRunError("no gradient rule")
+    if case.operator.schema.mutates:
+        raise NotRunError("an operator that writes in place has no gradient")
+    if not any(difference.is_floating(value) for _, value in case.tensors()):
+        raise NotRunError("no input of floating dtype")
+
+
+def _floating(case: Case) -> Iterator[tuple[str, Any]]:
+    return ((name, value) for name, value in case.tensors() if difference.is_floating(value))
+
+
+def _cotangents(case: Case, purpose: str) -> list[Any]:
+    """Return a random gradient for each floating output, zeros of it for the others."""
+    rng = case.rng(purpose)
+    made = []
+    for output in case.run():
+        floating = difference.is_floating(output)
+        made.append(
+            (difference.direction(output, rng) if floating else np.zeros(output.shape)).astype(output.dtype)
+        )
+    return made
+
+
+def _weighted(cotangents: list[Any]) -> Callable[[Case], float]:
+    """Return the function from a case to the weighted sum of the operator's outputs."""
+
+    def total(case: Case) -> float:
+        pairs = zip(cotangents, case.run(), strict=True)
+        return sum(inner(v, output) for v, output in pairs if difference.is_floating(output))
+
+    return total
+
+
+def _quotient(case: Case, name: str, function: Callable[[Case], float], along: Any, step: float) -> float:
+    """Return the difference quotient of a function of the case when one tensor moves."""
+
+    def moved(value: Any) -> float:
+        return function(case.mapped(lambda n, old: value if n == name else old))
+
+    return difference.quotient(moved, dict(case.tensors())[name], along, step)
+
+
+def numpy_gradients(case: Case, cotangents: list[Any]) -> dict[str, Any]:
+    """Return the input gradients of ``op.vjp``, by the tensor's name."""
+    args, keywords = case.positional(case.copy())
+    _, pull = case.bound.vjp(*args, **keywords)
+    single = len(cotangents) == 1 and not case.operator.returns_tuple
+    found = pull(cotangents[0] if single else tuple(cotangents))
+    return named(case, found)
+
+
+def named(case: Case, found: Any) -> dict[str, Any]:
+    """Return gradients, one per argument, by the tensor's name."""
+    gradients: dict[str, Any] = {}
+    for argument, value, grad in zip(case.operator.schema.arguments, case.arguments, found, strict=True):
+        if isinstance(value, (list, tuple)) and argument.type.is_list:
+            items = grad if grad is not None else [None] * len(value)
+            gradients.update({f"{argument.name}[{i}]": item for i, item in enumerate(items)})
+        else:
+            gradients[argument.name] = grad
+    return {name: None if grad is None else np.asarray(grad) for name, grad in gradients.items()}
+
+
+def torch_gradients(case: Case, cotangents: list[Any]) -> dict[str, Any]:
+    """Return the input gradients of PyTorch's autograd, by the tensor's name."""
+    from . import torch_gradient
+
+    return torch_gradient.gradients(case, cotangents)
+
+
+def _first_order(case: Case, pull: Pull, host: str) -> str | None:
+    _needs_rule(case)
+    case, precision = difference.precise(case)
+    problems: list[BrokenRuleError] = []
+    for attempt in range(TRIES):
+        found = _attempt(case, pull, precision, f"{host} {attempt}")
+        if isinstance(found, BrokenRuleError):
+            problems.append(found)
+        else:
+            remark = f"in {precision.dtype}"
+            return f"{remark}; no gradient for {', '.join(found)}" if found else remark
+    raise problems[0]
+
+
+def _attempt(case: Case, pull: Pull, precision: Precision, purpose: str) -> list[str] | BrokenRuleError:
+    """Return the inputs without a gradient, or what was wrong along these directions."""
+    try:
+        return _compare(case, pull, precision, purpose)
+    except BrokenRuleError as problem:
+        return problem
+
+
+def _compare(case: Case, pull: Pull, precision: Precision, purpose: str) -> list[str]:
+    cotangents = _cotangents(case, purpose)
+    gradients = pull(case, cotangents)
+    rng = case.rng(f"direction {purpose}")
+    missing = []
+    for name, value in _floating(case):
+        along = difference.direction(value, rng)
+        grad = gradients[name]
+        if grad is None:
+            missing.append(name)
+            continue
+        if grad.shape != value.shape:
+            raise BrokenRuleError(
+                f"gradient of {name}: must have the input's shape {value.shape}", grad.shape
+            )
+        expected = _quotient(case, name, _weighted(cotangents), along, precision.step)
+        scale = float(np.sum(np.abs(wide(grad)) * np.abs(along))) if grad.size else 0.0
+        difference.agree(f"{name}: its gradient", inner(grad, along), expected, scale * 0.1, precision)
+    return missing
+
+
+def first_order_numpy(case: Case) -> str | None:
+    """Compare ``op.vjp`` with finite differences."""
+    return _first_order(case, numpy_gradients, "numpy")
+
+
+def first_order_torch(case: Case) -> str | None:
+    """Compare PyTorch's autograd with finite differences."""
+    return _first_order(case, torch_gradients, "torch")
+
+
+def second_order(case: Case) -> str | None:
+    """Compare the gradient of the gradient with finite differences of the gradient."""
+    _needs_rule(case)
+    case, precision = difference.precise(case)
+    from . import torch_gradient
+
+    cotangents = _cotangents(case, "second order")
+    rng = case.rng("second order weights")
+    weights = {name: difference.direction(value, rng) for name, value in _floating(case)}
+    found = torch_gradient.second_order(case, cotangents, weights)
+
+    def weighted(variant: Case) -> float:
+        gradients = torch_gradient.gradients(variant, cotangents)
+        return sum(inner(weights[n], g) for n, g in gradients.items() if n in weights and g is not None)
+
+    for name, value in _floating(case):
+        along = difference.direction(value, rng)
+        expected = _quotient(case, name, weighted, along, precision.step)
+        grad = found.get(name)
+        derivative = 0.0 if grad is None else inner(grad, along)
+        scale = 0.0 if grad is None else float(np.sum(np.abs(grad) * np.abs(along)))
+        difference.agree(f"{name}: its second derivative", derivative, expected, scale * 0.1, precision)
+    return f"in {precision.dtype}"
+
+
+def layouts_numpy(case: Case) -> None:
+    """Compare gradients for strided inputs and output gradients with those for dense ones."""
+    _needs_rule(case)
+    cotangents = _cotangents(case, "layouts")
+    dense = numpy_gradients(case, cotangents)
+    laid_out = case.mapped(lambda _, value: transposed(value) if value.ndim else value)
+    args, keywords = case.positional(laid_out.arguments)
+    _, pull = case.bound.vjp(*args, **keywords)
+    single = len(cotangents) == 1 and not case.operator.returns_tuple
+    strided = [transposed(v) if v.ndim else v for v in cotangents]
+    _same(case, named(case, pull(strided[0] if single else tuple(strided))), dense, "transposed arrays")
+    constant = [repeated(v) if v.ndim else v for v in cotangents]
+    broadcast = [expanded(v) if v.ndim else v for v in cotangents]
+    found = named(case, pull(broadcast[0] if single else tuple(broadcast)))
+    _same(case, found, numpy_gradients(case, constant), "output gradients with stride 0")
+
+
+def layouts_torch(case: Case) -> None:
+    """Do the same in PyTorch, and compare ``out.sum().backward()`` with dense ones."""
+    _needs_rule(case)
+    from . import torch_gradient
+
+    cotangents = _cotangents(case, "layouts")
+    dense = torch_gradient.gradients(case, cotangents)
+    for label, layout in (("every second element", torch_every_second), ("transposed", torch_transposed)):
+        found = torch_gradient.gradients(case, cotangents, layout)
+        _same(case, found, dense, f"tensors laid out as: {label}")
+    ones = [np.ones_like(v) for v in cotangents]
+    _same(
+        case,
+        torch_gradient.of_sum(case),
+        torch_gradient.gradients(case, ones),
+        "out.sum().backward() (stride 0)",
+    )
+
+
+def _same(case: Case, found: dict[str, Any], expected: dict[str, Any], what: str) -> None:
+    for name, grad in expected.items():
+        other = found[name]
+        if (grad is None) != (other is None):
+            raise BrokenRuleError(f"gradient of {name}: must exist for every layout", f"none for {what}")
+        if grad is None:
+            continue
+        try:
+            near(
+                what,
+                0,
+                other,
+                grad,
+                tolerance=case.tolerance(grad.dtype),
+                other="dense data of the same values",
+            )
+        except BrokenRuleError as problem:
+            raise BrokenRuleError(str(problem).replace("output 0", f"gradient of {name}", 1)) from None
+
+
+def forward_mode(case: Case) -> str | None:
+    """Compare PyTorch's forward mode with finite differences, where it exists."""
+    if case.operator.jvp is None and case.operator.gradient is None:
+        raise NotRunError("no jvp rule and no gradient rule")
+    if case.operator.schema.mutates:
+        raise NotRunError("an operator that writes in place has no gradient")
+    case, precision = difference.precise(case)
+    from . import torch_gradient
+
+    cotangents = _cotangents(case, "forward mode")
+    rng = case.rng("forward mode direction")
+    for name, value in _floating(case):
+        along = difference.direction(value, rng)
+        try:
+            tangents = torch_gradient.forward(case, name, along)
+        except GradientError as problem:
+            raise NotRunError(first_line(problem)) from None
+        derivative = sum(inner(v, t) for v, t in zip(cotangents, tangents, strict=True))
+        expected = _quotient(case, name, _weighted(cotangents), along, precision.step)
+        difference.agree(f"{name}: forward mode", derivative, expected, abs(derivative), precision)
+    return f"in {precision.dtype}"
+
+
+CHECKS = (
+    Check("gradient", "numpy", first_order_numpy),
+    Check("gradient", "torch", first_order_torch),
+    Check("second order", "torch", second_order),
+    Check("forward mode", "torch", forward_mode),
+    Check("gradient, layouts", "numpy", layouts_numpy),
+    Check("gradient, layouts", "torch", layouts_torch),
+)

@@ -1,0 +1,118 @@
+"""PyTorch's autograd for the gradient checks. Import this file only where PyTorch is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..core.errors import GradientError
+from ..hosts.base import tensors_of
+from . import frameworks
+from .case import Case, NotRunError
+
+
+def _identity(tensor: Any) -> Any:
+    return tensor
+
+
+def _tensors(case: Case, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the tensors that require gradients, by name."""
+    found: dict[str, Any] = {}
+    for position in case.operator.schema.tensor_positions:
+        argument = case.operator.schema.arguments[position]
+        found.update(tensors_of(case.operator, argument, arguments[position]))
+    return {name: value for name, value in found.items() if value.requires_grad}
+
+
+def _outputs(case: Case, arguments: tuple[Any, ...]) -> list[Any]:
+    return [x for x in case.call(arguments) if x.is_floating_point() or x.is_complex()]
+
+
+def _grad(outputs: list[Any], leaves: list[Any], grads: list[Any], **options: Any) -> tuple[Any, ...]:
+    kept = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad]
+    if not kept or not leaves:
+        return (None,) * len(leaves)
+    chosen, weights = zip(*kept, strict=True)
+    found: tuple[Any, ...] = torch.autograd.grad(chosen, leaves, weights, allow_unused=True, **options)
+    return found
+
+
+def _weights(case: Case, cotangents: list[Any]) -> list[Any]:
+    made = [frameworks.to_torch(v, case.torch_device) for v in cotangents]
+    return [v for v in made if v.is_floating_point() or v.is_complex()]
+
+
+def gradients(case: Case, cotangents: list[Any], layout: Callable[[Any], Any] = _identity) -> dict[str, Any]:
+    """Return the input gradients by name; ``layout`` lays out inputs and output gradients."""
+    leaves = _tensors(case, frameworks.arguments(case, gradients=True))
+
+    def laid(name: str, value: Any) -> Any:
+        tensor = leaves.get(name)
+        if tensor is None:
+            tensor = frameworks.to_torch(value, case.torch_device)
+        return layout(tensor) if tensor.ndim else tensor
+
+    outputs = _outputs(case, case.map(laid))
+    grads = [layout(v) if v.ndim else v for v in _weights(case, cotangents)]
+    return _named(case, leaves, _grad(outputs, list(leaves.values()), grads))
+
+
+def of_sum(case: Case) -> dict[str, Any]:
+    """Return the input gradients of the sum of all outputs: their gradients have stride 0."""
+    arguments = frameworks.arguments(case, gradients=True)
+    leaves = _tensors(case, arguments)
+    total = sum(x.sum() for x in _outputs(case, arguments))
+    return _named(case, leaves, _grad([total], list(leaves.values()), [torch.ones_like(total)]))
+
+
+def _named(case: Case, leaves: dict[str, Any], grads: tuple[Any, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: None for name, _ in case.tensors()}
+    for name, grad in zip(leaves, grads, strict=True):
+        found[name] = None if grad is None else frameworks.to_arrays([grad])[0]
+    return found
+
+
+def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> dict[str, Any]:
+    """Return the gradients of the weighted sum of the input gradients.
+
+    Raises ``NotRunError`` where the gradient rule is not differentiable itself.
+    """
+    arguments = frameworks.arguments(case, gradients=True)
+    leaves = _tensors(case, arguments)
+    outputs = _outputs(case, arguments)
+    try:
+        first = _grad(outputs, list(leaves.values()), _weights(case, cotangents), create_graph=True)
+        pairs = [
+            (g, weights[n]) for n, g in zip(leaves, first, strict=True) if g is not None and g.requires_grad
+        ]
+        if not pairs:
+            return {}
+        sums = [g for g, _ in pairs]
+        along = [frameworks.to_torch(w, case.torch_device).to(g.dtype) for g, w in pairs]
+        found = _grad(sums, list(leaves.values()), along)
+    except GradientError as problem:
+        text = str(problem).splitlines()[0]
+        raise NotRunError(f"the gradient rule is not differentiable: {text}") from None
+    return _named(case, leaves, found)
+
+
+def forward(case: Case, name: str, along: Any) -> list[Any]:
+    """Return the output tangents for a tangent of one input."""
+    from torch.autograd import forward_ad
+
+    with forward_ad.dual_level():
+
+        def dual(n: str, value: Any) -> Any:
+            tensor = frameworks.to_torch(value, case.torch_device)
+            if n != name:
+                return tensor
+            return forward_ad.make_dual(
+                tensor, frameworks.to_torch(along, case.torch_device).to(tensor.dtype)
+            )
+
+        outputs = case.call(case.map(dual))
+        parts = [forward_ad.unpack_dual(x) for x in outputs]
+        tangents = [torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
+        return frameworks.to_arrays([t.detach() for t in tangents])

@@ -1,0 +1,138 @@
+"""Values: against a reference, across hosts, and for every layout and size of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .case import Case, Check, NotRunError, first_line
+from .compare import close, same_bits, same_specs
+from .layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS
+from .samples import reshaped, resized
+
+
+def against_reference(case: Case) -> str | None:
+    """Compare with the reference, in the sample's sizes and others."""
+    expected = case.expected()
+    if expected is None:
+        raise NotRunError("no reference (give reference=, to check or to the operator)")
+    close(case, "the operator", case.run(), expected, "the reference")
+    remark = None
+    for variant in resized(case):
+        try:
+            found = variant.run()
+            other = variant.expected()
+        except Exception as problem:  # noqa: BLE001 - other sizes may be refused in any way
+            remark = f"other sizes are refused: {first_line(problem)}"
+            continue
+        assert other is not None
+        close(variant, f"the operator for {variant}", found, other, "the reference")
+    return remark
+
+
+def across_hosts(case: Case) -> None:
+    """Compare PyTorch's results with NumPy's."""
+    from . import frameworks
+
+    if "numpy" not in case.hosts:
+        raise NotRunError("hosts= leaves out numpy")
+    close(case, "PyTorch", frameworks.run(case), case.run(), "NumPy")
+
+
+def _each_tensor(case: Case) -> Iterator[str]:
+    """Yield the names of the tensors to lay out differently, one at a time."""
+    return (name for name, value in case.tensors() if value.ndim and value.size)
+
+
+def numpy_layouts(case: Case) -> None:
+    """Compare each layout of each input with a dense copy of the same values."""
+
+    def run(variant: Case, name: str, layout: Callable[[Any], Any]) -> list[Any]:
+        if case.writes(name) and layout.__name__ == "expanded":
+            return variant.run()  # elements that share memory cannot be written one by one
+        arguments = variant.map(lambda n, x: layout(x) if n == name else x.copy())
+        return [np.asarray(x) for x in variant.call(arguments)]
+
+    _layouts(case, NUMPY_LAYOUTS, run, lambda variant: variant.run())
+
+
+def torch_layouts(case: Case) -> None:
+    """Compare each layout of each tensor with a dense copy of the same values."""
+    from . import frameworks
+
+    def run(variant: Case, name: str, layout: Callable[[Any], Any]) -> list[Any]:
+        if case.writes(name) and layout.__name__ == "torch_expanded":
+            return frameworks.run(variant)
+
+        def tensor(n: str, value: Any) -> Any:
+            made = frameworks.to_torch(value, case.torch_device)
+            return layout(made) if n == name else made
+
+        return frameworks.to_arrays(variant.call(variant.map(tensor)))
+
+    _layouts(case, TORCH_LAYOUTS, run, frameworks.run)
+
+
+def _layouts(case: Case, layouts: Any, run: Any, dense: Any) -> None:
+    names = list(_each_tensor(case))
+    if not names:
+        raise NotRunError("the sample has no tensor of at least one dimension")
+    for name in names:
+        for label, change, layout in layouts:
+            variant = case
+            if change is not None:
+                variant = case.mapped(lambda n, x, name=name, change=change: change(x) if n == name else x)
+            what = f"{name} with {label}"
+            same_bits(what, run(variant, name, layout), dense(variant), "a dense copy of the same values")
+
+
+def zero_size(case: Case) -> str | None:
+    """Call with each size of the sample replaced by 0 in turn; outputs have the inferred specs."""
+    sizes = sorted({size for _, value in case.tensors() for size in value.shape})
+    variants = [_zeroed(case, size) for size in sizes]
+    return _accepted(variants, "zero-size inputs")
+
+
+def _zeroed(case: Case, zero: int) -> Case:
+    return reshaped(case, lambda shape: tuple(0 if size == zero else size for size in shape))
+
+
+def zero_dimensional(case: Case) -> str | None:
+    """Call with 0-dimensional inputs; outputs have the inferred specs and the reference's values."""
+    return _accepted([reshaped(case, lambda _: ())], "0-dimensional inputs")
+
+
+def _accepted(variants: list[Case], what: str) -> str | None:
+    """Check the variants that the operator takes; refusing them with an error is allowed."""
+    refused: list[str] = []
+    for variant in variants:
+        try:
+            expected = variant.prepare().outputs
+            found = variant.run()
+        except Exception as problem:  # noqa: BLE001 - an operator may refuse them in any way
+            refused.append(first_line(problem))
+            continue
+        empty = [np.empty(spec.shape, spec.dtype.numpy) for spec in expected]
+        fresh = found[: len(expected)]
+        same_specs(f"the operator for {variant}", fresh, empty, "the infer rule")
+        try:
+            reference = variant.expected()
+        except Exception:  # noqa: BLE001, S112 - NumPy refuses some of these where a kernel does not
+            continue
+        if reference is not None:
+            close(variant, f"the operator for {variant}", found, reference, "the reference")
+    if len(refused) == len(variants):
+        raise NotRunError(f"{what} are refused: {refused[0]}" if refused else "the sample has no sizes")
+    return f"some {what} are refused: {refused[0]}" if refused else None
+
+
+CHECKS = (
+    Check("values, reference", "numpy", against_reference),
+    Check("values, across hosts", "torch", across_hosts),
+    Check("layouts", "numpy", numpy_layouts),
+    Check("layouts", "torch", torch_layouts),
+    Check("zero-size", "numpy", zero_size),
+    Check("0-dimensional", "numpy", zero_dimensional),
+)
