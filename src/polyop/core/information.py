@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from .attribute_types import freeze
 from .dtypes import DType, dtype
 from .errors import InformationError
+from .information_match import Given, Place, Row, dense, fitting, input_places, labels, output_places, refuse
 from .information_parts import (
     AttributeInfo,
-    Cell,
     TensorInfo,
     dictionaries,
     read_attributes,
@@ -22,15 +22,8 @@ from .information_parts import (
 )
 from .origin import Origin, caller
 from .schema import MISSING
-from .spec import Spec
 
-__all__ = ["AttributeInfo", "Cell", "Information", "TensorInfo", "agree", "need"]
-
-Given: TypeAlias = Spec | Sequence[Spec] | None
-"""What is in one place of the call: a tensor, a list of tensors, or nothing."""
-
-DENSE = ("", "DefaultFormat", "ND", "NCHW", "NCDHW")
-"""The formats whose data lie row-major in the order of the shape, as all data here do."""
+__all__ = ["AttributeInfo", "Given", "Information", "TensorInfo", "agree", "need"]
 
 _KEYS = ("op_name", "inputs", "outputs", "attr", "dtype_format", "target", "fusion_type")
 
@@ -39,15 +32,15 @@ _KEYS = ("op_name", "inputs", "outputs", "attr", "dtype_format", "target", "fusi
 class Information:
     """One registration: for one target, in immutable form.
 
-    Two are equal when they say the same; their op_name, which registers nothing here, and
-    the place where they were given do not count.
+    Two are equal when they say the same. Their ``op_name``, which registers nothing here,
+    and the place where they were given do not count.
     """
 
     op_name: str = field(compare=False)
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     attributes: tuple[AttributeInfo, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Row, ...]
     target: str
     fusion_type: str = "OPAQUE"
     extra: tuple[tuple[str, Any], ...] = ()
@@ -81,97 +74,54 @@ class Information:
     @property
     def multi_output(self) -> bool:
         """Whether a call returns a tuple: several outputs, or one that is a list of tensors."""
-        return len(self.outputs) > 1 or any(o.param_type == "dynamic" for o in self.outputs)
+        return len(self.outputs) > 1 or any(output.param_type == "dynamic" for output in self.outputs)
 
     def refuse(self, inputs: Sequence[Given], outputs: Sequence[Given] = ()) -> str | None:
         """Return why these tensors are outside the information, or None when they are not.
 
-        Without ``outputs`` the inputs alone are looked at. Information without inputs or
-        without rows takes any dtype.
+        One row must have them all. Without ``outputs`` the inputs alone are looked at.
+        Information without rows, or without inputs, takes the dtypes that it is given.
         """
         places = self._places(inputs, outputs)
         if isinstance(places, str):
             return places
         if not self.rows or (inputs and not self.inputs):
             return None
-        fitting = [row for row in self.rows if _fits(row, places)]
-        if not fitting:
-            return self._dtype_reason(places)
-        strange = [_strange_cells(row) for row in fitting]
-        if not all(strange):
-            return None
-        column, cell = strange[0][0]
-        label = self._label(column)
-        return f"{label} is wanted in format {cell.format}; tensors here are dense and row-major ({_DENSE})"
+        return refuse(self.rows, places, labels(self.inputs, self.outputs))
 
     def output_dtypes(self, inputs: Sequence[Given]) -> tuple[DType, ...] | None:
-        """Return one dtype per output from the row that has these inputs.
+        """Return one dtype per output, from the rows that have these inputs.
 
-        None when no row has them, or the rows that do leave a dtype open or disagree.
+        None when there is no such row, or they leave an output open, or disagree.
         """
         places = self._places(inputs, ())
-        if isinstance(places, str) or not self.inputs:
+        if isinstance(places, str) or (inputs and not self.inputs):
             return None
-        rows = [row for row in self.rows if _fits(row, places) and not _strange_cells(row)]
+        rows = [row for row in fitting(self.rows, places) if dense(row)]
         found = {tuple(cell.dtype for cell in row[len(self.inputs) :]) for row in rows}
         names = found.pop() if len(found) == 1 else ()
         return tuple(map(dtype, names)) if names and all(names) else None
 
-    def _places(self, inputs: Sequence[Given], outputs: Sequence[Given]) -> list[_Place] | str:
-        """Return each tensor with its column, or why inputs and outputs are not so many or so formed."""
-        found: list[_Place] = []
+    def _places(self, inputs: Sequence[Given], outputs: Sequence[Given]) -> list[Place] | str:
+        found: list[Place] = []
         if self.inputs:
             tensors = sum(a.value_type == "tensor" for a in self.call_attributes)
-            if len(inputs) != len(self.inputs) + tensors:
-                total = len(self.inputs) + tensors
-                return f"the operator information has {total} inputs, and the call {len(inputs)}"
-            inputs = inputs[: len(self.inputs)]
-            for column, given in enumerate(inputs):
-                reason = self._wrong_form(column, given)
-                if reason is not None:
-                    return reason
-                found += [_Place(column, spec) for spec in _specs(given)]
-        if outputs and self.outputs:
-            shared = _share(self.outputs, outputs)
-            if shared is None:
-                return f"the operator information has {len(self.outputs)} outputs, and the call {len(outputs)}"
-            for column, given in enumerate(shared, len(self.inputs)):
-                found += [_Place(column, spec) for spec in _specs(given)]
+            places = input_places(self.inputs, inputs, tensors)
+            if isinstance(places, str):
+                return places
+            found += places
+        if self.outputs and outputs:
+            places = output_places(self.outputs, outputs, len(self.inputs))
+            if isinstance(places, str):
+                return places
+            found += places
         return found
-
-    def _wrong_form(self, column: int, given: Given) -> str | None:
-        label, param_type = self._label(column), self.inputs[column].param_type
-        if given is None:
-            return None if param_type == "optional" else f"{label} is {param_type}, and the call has none"
-        if not isinstance(given, Spec) and param_type != "dynamic":
-            return f"{label} is one tensor, and the call has a list of {len(given)}"
-        return None
-
-    def _label(self, column: int) -> str:
-        kind, infos = ("input", self.inputs) if column < len(self.inputs) else ("output", self.outputs)
-        position = column if kind == "input" else column - len(self.inputs)
-        return f"{kind} {position}" + (f" {infos[position].name!r}" if infos[position].name else "")
-
-    def _dtype_reason(self, places: Sequence[_Place]) -> str:
-        for column, spec in places:
-            allowed = list(dict.fromkeys(row[column].dtype for row in self.rows))
-            if "" not in allowed and spec.dtype.name not in allowed:
-                return f"{self._label(column)} must be {' or '.join(allowed)}, and is {spec.dtype}"
-        seen = ", ".join(str(spec.dtype) for _, spec in places)
-        rows = [", ".join(cell.dtype or "any" for cell in row) for row in self.rows]
-        more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
-        return f"no row of the operator information has ({seen}); the rows are ({'), ('.join(rows[:8])}){more}"
-
-
-_DENSE = ", ".join(name for name in DENSE if name)
-
-_Place: TypeAlias = "_PlaceTuple"
 
 
 def _read(info: Mapping[str, Any], func_type: str, subject: str) -> Information:
     inputs, outputs = (read_tensors(info, key, subject) for key in ("inputs", "outputs"))
     rows = read_rows(info, len(inputs) + len(outputs), subject)
-    tensors = [_as_list(*pair, rows, subject) for pair in enumerate((*inputs, *outputs))]
+    tensors = [_with_container(*pair, rows, subject) for pair in enumerate((*inputs, *outputs))]
     return Information(
         op_name=str(info.get("op_name") or "Custom"),
         inputs=tuple(tensors[: len(inputs)]),
@@ -182,4 +132,78 @@ def _read(info: Mapping[str, Any], func_type: str, subject: str) -> Information:
         fusion_type=str(info.get("fusion_type") or "OPAQUE"),
         extra=tuple(sorted((str(key), freeze(value)) for key, value in info.items() if key not in _KEYS)),
         origin=caller(),
+    )
+
+
+def _with_container(column: int, tensor: TensorInfo, rows: Sequence[Row], subject: str) -> TensorInfo:
+    """Return the tensor as a list of tensors when the rows say tuple or list in its column."""
+    containers = {bool(row[column].container) for row in rows}
+    if len(containers) > 1:
+        rule = f"the rows disagree whether column {column} is one tensor or a list of them"
+        raise InformationError(f"{subject}: registration information, dtype_format", rule)
+    return dataclasses.replace(tensor, param_type="dynamic") if True in containers else tensor
+
+
+def agree(
+    information: Information,
+    n_inputs: int | None,
+    n_outputs: int | None,
+    attribute_names: Sequence[str] | None,
+    subject: str,
+    where: Any = None,
+) -> None:
+    """Check that the information is about the function; None stands for not known.
+
+    Information without inputs or without outputs says nothing of their number; an output
+    that is a list of tensors stands for any number.
+
+    Raises ``InformationError`` with both numbers or names, and both places.
+    """
+    open_ended = any(output.param_type == "dynamic" for output in information.outputs)
+    places = " (the function), ".join(map(str, filter(None, (where, information.origin))))
+    places += " (the information)" if information.origin else ""
+    for kind, declared, count in (
+        ("inputs", len(information.inputs), n_inputs),
+        ("outputs", len(information.outputs), None if open_ended else n_outputs),
+    ):
+        if declared and count is not None and declared != count:
+            rule = f"the registration information has {declared} {kind}, and the function must have as many"
+            raise InformationError(subject, rule, count, where=places)
+    if attribute_names is None:
+        return
+    names = [attribute.name for attribute in information.attributes]
+    if sorted(names) != sorted(attribute_names):
+        rule = f"the registration information has the attributes {names}, and the function must use the same names"
+        raise InformationError(subject, rule, list(attribute_names), where=places)
+
+
+_MUST_HAVE = {  # kind of kernel that cannot do without information: when, why
+    "tbe": (True, "a tbe function is compiled for the dtypes and formats that it says"),
+    "aicpu": (True, "it names the library that the kernel is in"),
+    "akg": (False, "it says in which order the attributes of a loop kernel are passed"),
+    "hybrid": (False, "it says in which order the attributes of a loop kernel are passed"),
+}
+
+
+def need(
+    func_type: str,
+    information: Sequence[Information],
+    attribute_names: Sequence[str],
+    subject: str,
+    where: Any = None,
+) -> None:
+    """Check that there is information where the kind of kernel must have it.
+
+    Always for tbe and aicpu; for the loop kernels akg and hybrid when they have attributes.
+    Raises ``InformationError``.
+    """
+    always, why = _MUST_HAVE.get(func_type, (False, ""))
+    if information or not why or not (always or attribute_names):
+        return
+    seen = None if always else f"the attributes {list(attribute_names)}"
+    rule = f"the registration information must be set for {func_type} kernels" + (
+        "" if always else " with attributes"
+    )
+    raise InformationError(
+        subject, rule, seen, where=where, hint=f"{why}: give reg_info, or @custom_info_register"
     )

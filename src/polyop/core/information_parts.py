@@ -179,12 +179,16 @@ def read_rows(info: Mapping[str, Any], width: int, subject: str) -> tuple[tuple[
         if len(row) != width:
             rule = f"row {number} must have one cell per input and output, {width}"
             raise InformationError(where, rule, len(row))
-    return tuple(tuple(_cell(cell, f"{where}, row {number}") for cell in row) for number, row in enumerate(rows))
+    return tuple(
+        tuple(_cell(cell, f"{where}, row {number}") for cell in row) for number, row in enumerate(rows)
+    )
 
 
 def _cell(cell: Any, where: str) -> Cell:
     if not _is_list(cell) or len(cell) not in (2, 3) or not all(isinstance(part, str) for part in cell):
-        raise InformationError(where, "a cell must be two or three texts: dtype, format, tuple or list", repr(cell))
+        raise InformationError(
+            where, "a cell must be two or three texts: dtype, format, tuple or list", repr(cell)
+        )
     read = Cell(*cell)
     if read.container not in ("", "tuple", "list"):
         raise InformationError(where, "the third text of a cell must be 'tuple' or 'list'", repr(cell))

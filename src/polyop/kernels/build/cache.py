@@ -160,7 +160,9 @@ class Cache:
                     return self._publish(identity, sources, made, tuple(inputs))
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        raise BuildError(", ".join(sources), f"must keep still while it is built; it changed {_ATTEMPTS} times")
+        raise BuildError(
+            ", ".join(sources), f"must keep still while it is built; it changed {_ATTEMPTS} times"
+        )
 
     def _publish(self, identity: str, sources: Sequence[str], made: Made, inputs: tuple[Input, ...]) -> Found:
         contents = [(item.path, item.sha256) for item in inputs]
@@ -198,5 +200,3 @@ def _changed_since(before: Sequence[Input], after: Sequence[Input], started: int
     until = time.time_ns()
     headers = [item.path for item in after if item.path not in {old.path for old in before}]
     return any(started < Path(path).stat().st_mtime_ns <= until for path in headers)
-
-

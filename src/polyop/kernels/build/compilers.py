@@ -21,7 +21,7 @@ from .run import run
 _CANDIDATES = {
     "c":    ("CC",      ("cc", "gcc", "clang"),      "install gcc or clang, or name a C compiler in CC"),
     "c++":  ("CXX",     ("c++", "g++", "clang++"),   "install g++ or clang++, or name a C++ compiler in CXX"),
-    "cuda": ("CUDACXX", ("nvcc",), "install the CUDA toolkit, or name nvcc in CUDACXX or the toolkit's folder in CUDA_HOME"),
+    "cuda": ("CUDACXX", ("nvcc",),                   "install the CUDA toolkit, or name nvcc in CUDACXX"),
 }  # fmt: skip
 _WRAPPERS = {"ccache", "sccache", "distcc", "icecc", "env"}
 _SMALL = 64 << 10
@@ -48,7 +48,9 @@ class Compiler:
         >>> Compiler(("nvcc",), "nvcc", "Cuda compilation tools, release 13.0, V13.0.88").number
         (13, 0)
         """
-        found = re.search(r"release (\d+)\.(\d+)" if self.family == "nvcc" else r"(\d+)\.(\d+)\.\d", self.version)
+        found = re.search(
+            r"release (\d+)\.(\d+)" if self.family == "nvcc" else r"(\d+)\.(\d+)\.\d", self.version
+        )
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
 

@@ -16,6 +16,7 @@ _USUAL = (70, 75, 80, 86, 89, 90, 100, 120)
 """Built for when no GPU is here to ask; those that the toolkit knows."""
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+?)\.?(\d)([af]?)")
 _FOR_THE_HOST = re.compile(r"-(f|W|m(?!axrregcount)|pthread|pedantic|pipe)")
+_ESCAPED = r"\\\1"
 _SHELL = re.compile(r"([^\w@%+=:,./-])")
 
 
@@ -61,7 +62,9 @@ def _present() -> tuple[str, ...]:
     done = run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
     if done.code:
         return ()
-    return tuple(dict.fromkeys(f"{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d)\s*$", done.output, re.MULTILINE)))
+    return tuple(
+        dict.fromkeys(f"{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d)\s*$", done.output, re.MULTILINE))
+    )
 
 
 def compile_flag(flag: str) -> list[str]:
@@ -74,13 +77,13 @@ def compile_flag(flag: str) -> list[str]:
 
 
 def link_flag(flag: str) -> list[str]:
-    """Return a linker flag as nvcc takes it; nvcc hands these to a shell, so they are escaped.
+    r"""Return a linker flag as nvcc takes it; nvcc hands these to a shell, so they are escaped.
 
     >>> link_flag("-Wl,-rpath,/a b")
     ['-Xlinker=-rpath', '-Xlinker=/a\\\\ b']
     """
     if flag.startswith("-Wl,"):
-        return [f"-Xlinker={_SHELL.sub(chr(92) * 2 + '1', part)}" for part in flag[4:].split(",")]
+        return [f"-Xlinker={_SHELL.sub(_ESCAPED, part)}" for part in flag[4:].split(",")]
     return compile_flag(flag)
 
 

@@ -15,6 +15,7 @@ from .paths import cache_dir
 
 _YOUNG = 60.0
 
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One built file: its key, what it was built from, bytes, and when it was built and last used."""

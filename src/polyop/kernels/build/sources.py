@@ -31,7 +31,9 @@ class Source:
         return str(self.path)
 
 
-def gather(paths: Sequence[str | Path], code: str | None, language: str, include: Sequence[str]) -> list[Source]:
+def gather(
+    paths: Sequence[str | Path], code: str | None, language: str, include: Sequence[str]
+) -> list[Source]:
     """Return the sources of a build, an inline one last; that is kept as a file of the cache.
 
     Raises ``BuildError`` for a file that is missing or of no known language, and

@@ -1,0 +1,88 @@
+// For kernels that call PyTorch's operators: what an aot function is given, as ATen's tensors.
+//
+// Header-only. `polyop build kernel.cpp -o kernel.so` finds the installed PyTorch.
+#ifndef POLYOP_MS_EXT_H
+#define POLYOP_MS_EXT_H
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace polyop_ms_ext {
+
+struct Row {
+  const char *name;
+  at::ScalarType type;
+};
+
+// The dtypes of the kernel contract (polyop/abi.h).
+inline constexpr Row kRows[] = {
+    {"bool", at::kBool},
+    {"int8", at::kChar},
+    {"int16", at::kShort},
+    {"int32", at::kInt},
+    {"int64", at::kLong},
+    {"uint8", at::kByte},
+    {"uint16", at::kUInt16},
+    {"uint32", at::kUInt32},
+    {"uint64", at::kUInt64},
+    {"float16", at::kHalf},
+    {"bfloat16", at::kBFloat16},
+    {"float32", at::kFloat},
+    {"float64", at::kDouble},
+    {"complex64", at::kComplexFloat},
+    {"complex128", at::kComplexDouble},
+    {"float8_e4m3fn", at::kFloat8_e4m3fn},
+    {"float8_e5m2", at::kFloat8_e5m2},
+    {"float8_e4m3fnuz", at::kFloat8_e4m3fnuz},
+    {"float8_e5m2fnuz", at::kFloat8_e5m2fnuz},
+    {"float8_e8m0fnu", at::kFloat8_e8m0fnu},
+};
+
+inline at::ScalarType scalar_type(const char *name, int position) {
+  for (const Row &row : kRows) {
+    if (std::strcmp(row.name, name) == 0) return row.type;
+  }
+  throw std::invalid_argument("get_torch_tensors: parameter " + std::to_string(position) +
+                              " has the dtype '" + name + "', which PyTorch has no tensors of");
+}
+
+}  // namespace polyop_ms_ext
+
+// The inputs and outputs of an aot function as tensors on `device`, in the order of `params`.
+//
+// They are views: nothing is copied, writing to an output's tensor writes the output, and no
+// tensor may be kept after the function returns. An optional input that was not given is an
+// undefined tensor. A CUDA device without an index is the one that the memory belongs to.
+//
+// `nparam` counts workspaces too, and ndims, shapes and dtypes have no entries for them: polyop
+// ends `dtypes` with a null pointer, and the result ends there. Where a framework does not, pass
+// `nparam` less the number of workspaces.
+//
+// Throws std::invalid_argument for a dtype it does not know; polyop shows the text to the user.
+inline std::vector<at::Tensor> get_torch_tensors(int nparam, void **params, int *ndims, int64_t **shapes,
+                                                 const char **dtypes, c10::Device device) {
+  std::vector<at::Tensor> tensors;
+  tensors.reserve(static_cast<size_t>(nparam));
+  for (int i = 0; i < nparam && dtypes[i] != nullptr; ++i) {
+    if (dtypes[i][0] == '\0') {
+      tensors.emplace_back();
+      continue;
+    }
+    const at::IntArrayRef shape(shapes[i], static_cast<size_t>(ndims[i]));
+    const auto options = at::TensorOptions().dtype(polyop_ms_ext::scalar_type(dtypes[i], i)).device(device);
+    int64_t elements = 1;
+    for (const int64_t size : shape) elements *= size;
+    // the pointer of a tensor without elements need not be memory of the device
+    tensors.push_back(elements == 0 ? at::empty(shape, options) : at::from_blob(params[i], shape, options));
+  }
+  return tensors;
+}
+
+#endif

@@ -1,0 +1,5 @@
+// Stands before PyTorch's header of this name for sources that do not use Python's API: reading
+// it costs more than most kernels. polyop builds again with the real one when a name is missing.
+#ifndef POLYOP_TORCH_WITHOUT_PYTHON_H
+#define POLYOP_TORCH_WITHOUT_PYTHON_H
+#endif

@@ -1,0 +1,125 @@
+"""Which information is registered for which function: once per function and target."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import InformationError
+from .information import Information
+from .origin import Origin, caller
+
+
+@dataclass(slots=True)
+class _Record:
+    """What is registered for one function; ``owner`` keeps what cannot be held weakly."""
+
+    by_target: dict[str, tuple[Information, Origin]] = field(default_factory=dict)
+    owner: Any = None
+
+
+_lock = threading.Lock()
+_records: dict[Hashable, _Record] = {}
+
+
+def register(
+    function: Callable[..., Any] | str,
+    information: Iterable[Information],
+    *,
+    subject: str,
+) -> tuple[Information, ...]:
+    """Register information for a function and return it, one per target; all of it or nothing.
+
+    Registering what is registered already changes nothing. A function is forgotten when it
+    ceases to exist; a text such as ``"lib.so:f"`` is remembered as long as the process.
+
+    Raises ``InformationError`` for another information for the same target, with both
+    places, and for attribute names that differ between targets.
+    """
+    here = caller()
+    with _lock:
+        key, owner = _key(function)
+        record = _records.get(key)
+        known = dict(record.by_target) if record is not None else {}
+        targets: dict[str, None] = {}
+        for new in information:
+            _check(new, known, here, subject)
+            known.setdefault(new.target, (new, here))
+            targets[new.target] = None
+        if record is not None:
+            record.by_target = known
+        elif known:
+            _records[key] = _Record(known, _watch(owner, key))
+        return tuple(known[target][0] for target in targets)
+
+
+def forget(function: Callable[..., Any] | str) -> None:
+    """Forget what is registered for a function, so that a notebook's next cell can say otherwise.
+
+    Operators that were built keep their information.
+    """
+    with _lock:
+        _records.pop(_key(function)[0], None)
+
+
+def of_decorated(function: Any) -> tuple[Any, ...] | None:
+    """Return what ``custom_info_register`` attached to a function, or None."""
+    found = getattr(function, "reg_info", None)
+    if found is None or isinstance(function, str):
+        return None
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _check(
+    new: Information, known: dict[str, tuple[Information, Origin]], here: Origin, subject: str
+) -> None:
+    for old, place in known.values():
+        names, saved = ([a.name for a in i.attributes] for i in (new, old))
+        if old.target != new.target and names != saved:
+            rule = "attr names set in registration information must be the same as previous saved one"
+            raise InformationError(
+                subject, rule, f"{names} vs {saved}", where=f"{here}, the saved one at {place}"
+            )
+    old, place = known.get(new.target, (new, here))
+    if old != new:
+        changed = [f for f in _COMPARED if getattr(old, f) != getattr(new, f)]
+        rule = (
+            f"the registration information for {new.target} must be the one registered already; "
+            f"different are {', '.join(changed)}"
+        )
+        hint = "use the registered one, or another function, or polyop.core.registration.forget(function)"
+        raise InformationError(subject, rule, where=f"{here}, the registered one at {place}", hint=hint)
+
+
+_COMPARED = ("inputs", "outputs", "attributes", "rows", "fusion_type", "extra")
+
+
+def _key(function: Any) -> tuple[Hashable, Any]:
+    """Return what identifies a function, and the object whose life is that of the key.
+
+    A decorated function is the function that was decorated. A bound method is a new object
+    at each access: it is its function and its self.
+    """
+    if isinstance(function, str):
+        return function, None
+    while getattr(function, "reg_info", None) is not None and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    owner = getattr(function, "__self__", None)
+    inner = getattr(function, "__func__", None)
+    if owner is not None and inner is not None:
+        return (id(owner), id(inner)), owner
+    return id(function), function
+
+
+def _watch(owner: Any, key: Hashable) -> Any:
+    """Return None when the key goes with its owner, else the owner, to be kept."""
+    if owner is None:
+        return None
+    try:
+        weakref.finalize(owner, _records.pop, key, None).atexit = False
+    except TypeError:  # the type has no weak references
+        return owner
+    return None

@@ -1,0 +1,143 @@
+"""The ATen toolkit: what it takes to compile and link against the installed PyTorch.
+
+PyTorch is found without importing it. Its heaviest headers are left out where the sources do
+not use them (``TIERS``), which makes a build several times faster; a build that fails for
+lack of a name is tried again with all of them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import BuildError
+from .compilers import Compiler
+from .paths import include_dir
+
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h)', re.MULTILINE)
+_PYTHON_WORDS = re.compile(
+    r"\bpy::|pybind11|PYBIND11_|\bPy(?:_|Object\b|[A-Z][A-Za-z]+_)|\bTHP|torch::python|torch/csrc/\w*python"
+)
+_ALL_WORDS = re.compile(
+    r"torch::(?:nn|optim|data|jit|serialize|save|load|autograd|cuda|fft|linalg|special|sparse|nested|mps|xpu|manual_seed"
+    r"|get_num_threads|set_num_threads|NoGradGuard|AutoGradMode)\b|AutogradContext|GradMode|torch/csrc/"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """How much of ``torch/extension.h`` a source needs; ``instead`` are folders that stand before it."""
+
+    name: str
+    instead: tuple[str, ...]
+
+
+TENSORS = Tier("tensors", ("without_python", "without_frontend"))  # at::, c10:: and torch:: functions
+FRONTEND = Tier("frontend", ("without_python",))  # also torch::autograd, torch::nn ...
+EVERYTHING = Tier("everything", ())  # also Python's API and pybind11
+
+
+@dataclass(frozen=True, slots=True)
+class LibTorch:
+    """An installed PyTorch: its folder, version, the git commit, and the CUDA it was built for or None."""
+
+    root: Path
+    version: str
+    commit: str
+    cuda: str | None
+
+    @property
+    def standard(self) -> str:
+        """The C++ standard its headers demand.
+
+        >>> LibTorch(Path(), "2.13.0+cpu", "", None).standard
+        'c++20'
+        """
+        number = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
+        return "c++20" if number >= (2, 12) else "c++17"
+
+    def compile_flags(self, tier: Tier, language: str) -> list[str]:
+        """Return the flags that make its headers found. Raises ``BuildError`` without Python's headers."""
+        light = include_dir() / "polyop" / "torch"
+        headers = self.root / "include"
+        flags = [f"-I{light / name}" for name in tier.instead]
+        flags += ["-isystem", str(headers), "-isystem", str(headers / "torch" / "csrc" / "api" / "include")]
+        if tier is EVERYTHING:
+            python = sysconfig.get_paths()["include"]
+            if not (Path(python) / "Python.h").is_file():
+                rule = "is needed by a source that uses Python's API, and is missing"
+                raise BuildError(
+                    f"{python}/Python.h", rule, hint="install Python's development files (python3-dev)"
+                )
+            flags += ["-isystem", python]
+        return [*flags, "--expt-relaxed-constexpr"] if language == "cuda" else flags
+
+    def link_flags(self, tier: Tier, *, cuda: bool) -> list[str]:
+        """Return the flags that link its libraries and find them again when the result is opened."""
+        folder = self.root / "lib"
+        names = ["c10", "torch_cpu", "torch", *(["c10_cuda", "torch_cuda"] if cuda else [])]
+        names += ["torch_python"] if tier is EVERYTHING else []
+        # kernels register themselves when their library is loaded: none may be left out as unused
+        return [f"-L{folder}", "-Wl,--no-as-needed", *(f"-l{name}" for name in names), f"-Wl,-rpath,{folder}"]
+
+    def check_cuda(self, subject: object, nvcc: Compiler) -> None:
+        """Raise ``BuildError`` unless nvcc and this PyTorch are of the same CUDA major version."""
+        toolkit = ".".join(map(str, nvcc.number))
+        if self.cuda is None:
+            rule = f"needs a PyTorch built for CUDA {nvcc.number[0]} (nvcc is {toolkit})"
+            seen = f"PyTorch {self.version}, which is built for the CPU only"
+        elif int(self.cuda.partition(".")[0]) == nvcc.number[0]:
+            return
+        else:
+            rule = "needs an nvcc and a PyTorch of the same CUDA major version"
+            seen = f"nvcc {toolkit} and PyTorch {self.version} for CUDA {self.cuda}"
+        hint = f"install a PyTorch for CUDA {nvcc.number[0]}, or name another nvcc in CUDACXX"
+        raise BuildError(subject, rule, seen, where=self.root, hint=hint)
+
+
+def is_wanted(text: str) -> bool:
+    """Return whether a source includes PyTorch's headers or ``ms_ext.h``.
+
+    >>> is_wanted("#include <torch/extension.h>")
+    True
+    """
+    return _INCLUDED.search(text) is not None
+
+
+def tier_of(texts: Sequence[str]) -> Tier:
+    """Return the smallest tier that has the names used in these sources."""
+    if any(map(_PYTHON_WORDS.search, texts)):
+        return EVERYTHING
+    return FRONTEND if any(map(_ALL_WORDS.search, texts)) else TENSORS
+
+
+def find(subject: object) -> LibTorch:
+    """Return the installed PyTorch. Raises ``BuildError`` when there is none."""
+    loaded = sys.modules.get("torch")
+    try:
+        spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec("torch")
+    except ValueError:
+        spec = None
+    if spec is None or spec.origin is None:
+        rule = "includes PyTorch's headers, and PyTorch is not installed for this Python"
+        raise BuildError(subject, rule, where=sys.executable, hint="pip install torch")
+    root = Path(spec.origin).parent
+    try:
+        text = (root / "version.py").read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    version = _value(text, "__version__")
+    if version is None or not (root / "include").is_dir():
+        rule = "needs a PyTorch with its headers and version.py"
+        raise BuildError(subject, rule, root, hint="pip install --force-reinstall torch")
+    return LibTorch(root, version, _value(text, "git_version") or "", _value(text, "cuda"))
+
+
+def _value(text: str, name: str) -> str | None:
+    found = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE)
+    return found[1] if found else None

@@ -1,0 +1,137 @@
+"""What will be run to build a library: one compile command per source, and one link command."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..abi import ABI_VERSION
+from . import compilers, cuda, libtorch
+from .compilers import Compiler
+from .options import BuildOptions
+from .paths import include_dir
+from .sources import Source
+
+RECIPE = 1
+"""Goes up when this package builds differently from the same inputs."""
+_ENVIRONMENT = (
+    "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
+    "SOURCE_DATE_EPOCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
+)  # fmt: skip
+"""Variables that change what a compiler makes of the same command."""
+_STANDARD = re.compile(r"-std=(c\+\+|gnu\+\+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One source with its compiler and all flags but the names of files."""
+
+    source: Source
+    compiler: Compiler
+    flags: tuple[str, ...]
+    search: tuple[str, ...]
+
+    def command(self, output: Path, depfile: Path) -> list[str]:
+        """Return the command that compiles it."""
+        names = ["-MD", "-MF", str(depfile), "-MT", "object", "-c", str(self.source.path), "-o", str(output)]
+        return [*self.compiler.command, *self.flags, *names]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole build. ``torch`` and ``tier`` are None for one that does not use PyTorch."""
+
+    units: tuple[Unit, ...]
+    linker: Compiler
+    link_flags: tuple[str, ...]
+    torch: libtorch.LibTorch | None
+    tier: libtorch.Tier | None
+    folder: str
+    """The working directory where it matters (relative paths in flags, debug information), else ""."""
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What, with the content of the inputs, decides what comes out."""
+        return {
+            "recipe": RECIPE,
+            "abi": ABI_VERSION,
+            "units": [[str(u.source.path), u.compiler.identity, u.flags] for u in self.units],
+            "link": [self.linker.identity, self.link_flags],
+            "torch": [self.torch.version, self.torch.commit] if self.torch else None,
+            "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
+            "folder": self.folder,
+        }
+
+    def link_command(self, objects: Sequence[Path], output: Path) -> list[str]:
+        """Return the command that links the objects."""
+        return [*self.linker.command, "-o", str(output), *map(str, objects), *self.link_flags]
+
+
+def make_plan(
+    sources: Sequence[Source], options: BuildOptions, name: str, tier: libtorch.Tier | None = None
+) -> Plan:
+    """Return the plan; ``name`` is the result's, for TORCH_EXTENSION_NAME; ``tier`` as given or as needed.
+
+    Raises ``BuildError`` when a compiler or PyTorch is missing or they do not fit.
+    """
+    texts = [source.text for source in sources]
+    users = [s for s in sources if libtorch.is_wanted(s.text)] if options.torch is None else list(sources)
+    torch = libtorch.find(users[0].subject) if users and options.torch is not False else None
+    if torch is not None:
+        tier = tier or libtorch.tier_of(texts)
+        for source in users:
+            if source.language == "cuda":
+                torch.check_cuda(source.subject, compilers.find("cuda"))
+    units = tuple(_unit(source, options, torch, tier, name) for source in sources)
+    languages = {source.language for source in sources}
+    main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
+    linker = next((u.compiler for u in units if u.source.language == main), None) or compilers.find(main)
+    flags = [*options.flags, *options.link_flags, "-lm"]
+    if torch is not None and tier is not None:
+        flags += torch.link_flags(tier, cuda=main == "cuda")
+    if main == "cuda":
+        flags = [*cuda.host_compiler(), "-shared", *(new for old in flags for new in cuda.link_flag(old))]
+    else:
+        flags = ["-shared", "-fPIC", *flags]
+    folder = str(Path.cwd()) if options.flags or options.link_flags or options.debug else ""
+    return Plan(units, linker, tuple(flags), torch, tier if torch else None, folder)
+
+
+def _unit(
+    source: Source,
+    options: BuildOptions,
+    torch: libtorch.LibTorch | None,
+    tier: libtorch.Tier | None,
+    name: str,
+) -> Unit:
+    compiler = compilers.find(source.language)
+    headers = include_dir()
+    search = [*options.include_paths, str(source.path.parent), str(headers), str(headers / "polyop")]
+    uses_torch = torch is not None and tier is not None and source.language != "c"
+    standard = "c11" if source.language == "c" else torch.standard if torch and uses_torch else "c++17"
+    flags = ["-O0", "-g"] if options.debug else ["-O3"]
+    flags += [f"-std={standard}", "-fPIC", "-fvisibility=default", *(f"-I{folder}" for folder in search)]
+    if torch is not None and tier is not None and uses_torch:
+        flags += torch.compile_flags(tier, source.language)
+        if "TORCH_EXTENSION_NAME" in source.text:
+            flags.append(f"-DTORCH_EXTENSION_NAME={name}")
+    flags += [flag for flag in options.flags if _fits(flag, source.language)]
+    if source.language == "cuda":
+        device = ["-G"] if options.debug else []
+        flags = [new for old in flags for new in cuda.compile_flag(old)]
+        flags += [
+            *cuda.architecture_flags(compiler, options.cuda_architectures),
+            *device,
+            *cuda.host_compiler(),
+        ]
+    return Unit(source, compiler, tuple(flags), tuple(search))
+
+
+def _fits(flag: str, language: str) -> bool:
+    """Whether a flag is for this language: a -std= of C is not for C++, nor the other way round."""
+    found = _STANDARD.match(flag)
+    return found is None or (found[1] is None) == (language == "c")
