@@ -174,14 +174,20 @@ def test_e2_a_source_constructs_without_shapes(sources):
     (3, "pyfunc", TypeError, "'func' must be of type function or str"),
     ("text", "pyfunc", TypeError, "'func' must be of type function"),
     (lambda x: x, "nonsense", ValueError, "'func_type' must be one of"),
-    (lambda x: x, "tbe", NotImplementedError, "write an 'aot' kernel"),
-    ("name", "aicpu", NotImplementedError, "write an 'aot' kernel"),
+    (lambda x: x, "tbe", ValueError, "the registration information must be set for tbe"),
+    ("name", "aicpu", ValueError, "the registration information must be set for aicpu"),
     ("f.jl:M:f", "julia", NotImplementedError, "removed it after 2.7.0"),
 ])  # fmt: skip
 def test_e3_e4_construction_errors(func, func_type, error, words):
     with pytest.raises(error, match=words) as caught:
         Custom(func, None, None, func_type=func_type)
-    assert f"'func_type': {func_type}" in str(caught.value) or "aclnn" in str(caught.value)
+    assert f"'func_type': {func_type}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("func_type", "words"), [("tbe", "write an 'aot' kernel"), ("akg", "loop kernels"), ("hybrid", "loop kernels")])
+def test_kinds_that_are_recognised_say_what_to_use_instead(func_type, words):
+    with pytest.raises(NotImplementedError, match=words):
+        Custom(lambda x: x, None, None, func_type=func_type, reg_info=information(1, target='Ascend').get_op_info())
 
 
 def test_e5_a_library_outside_the_allowed_folders_is_refused(sources, tmp_path, monkeypatch):

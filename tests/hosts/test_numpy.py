@@ -200,3 +200,19 @@ def test_copy_and_pickle(square):
 def test_a_bfloat16_scalar_is_a_tensor(kernels):
     op = polyop.operator("numpy_tests::bf(Tensor x) -> Tensor", kernels("copy"), infer="x")
     assert op(ml_dtypes.bfloat16(1.5)) == 1.5
+
+
+@pytest.mark.parametrize("returns", ["()", "Tensor(a!)"])
+def test_a_python_kernel_may_write_what_the_schema_says(returns):
+    def add_(x, y):
+        x += y
+        return x
+
+    op = polyop.operator(f"numpy_tests::{polyop_name()}(Tensor(a!) x, Tensor y) -> {returns}", add_)
+    x = X.copy()
+    assert op(x.T, X.T) is None or returns != "()"
+    np.testing.assert_array_equal(x, 2 * X)
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    t = torch.tensor(X)
+    op(t.t(), torch.tensor(X).t())
+    np.testing.assert_array_equal(t, 2 * X)

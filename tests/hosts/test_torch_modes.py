@@ -2,6 +2,8 @@
 
 import pytest
 
+import polyop
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import func  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
@@ -140,6 +142,31 @@ def test_gradcheck_to_second_order(cube):
     y = torch.randn(5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(cube, (y, 2.0), check_forward_ad=True, check_batched_grad=True)
     assert torch.autograd.gradgradcheck(cube, (y, 2.0))
+
+
+def test_operators_that_are_each_others_gradient(x):
+    import numpy as np
+
+    sine = polyop.operator("modes::sine(Tensor x) -> Tensor", np.sin, infer="x", gradient=lambda x, out, d: (cosine(x) * d,), batch="elementwise")
+    cosine = polyop.operator("modes::cosine(Tensor x) -> Tensor", np.cos, infer="x", gradient=lambda x, out, d: (-sine(x) * d,), batch="elementwise")
+    for name in ("double", "dual numbers", "forward over reverse", "jvp", "hessian", "jacfwd", "grad of grad", "vmap of grad"):
+        torch.testing.assert_close(CASES[name](lambda t, a: sine(t), x, x.expand(3, 4)), CASES[name](lambda t, a: torch.sin(t), x, x.expand(3, 4)))
+    one = torch.tensor(0.5, dtype=torch.float64)
+    for order in ((func.grad, func.jacfwd, func.grad), (func.grad, func.grad, func.jacfwd), (func.jacfwd, func.grad, func.grad)):
+        ours, theirs = sine, torch.sin
+        for transform in order:
+            ours, theirs = transform(ours), transform(theirs)
+        torch.testing.assert_close(ours(one), theirs(one))
+
+
+def test_forward_inside_forward_is_refused_where_pytorch_would_give_zero(cube):
+    one = torch.tensor(0.5, dtype=torch.float64)
+    for order in ((func.jacfwd, func.jacfwd), (func.jacfwd, func.grad, func.jacfwd)):
+        f = cube
+        for transform in order:
+            f = transform(f)
+        with pytest.raises(RuntimeError, match="forward mode inside forward mode loses the inner tangent"):
+            f(one)
 
 
 class Net(torch.nn.Module):

@@ -27,7 +27,7 @@ def typed(value_type: str, value: Any, subject: str) -> Any:
 
     Raises ``InformationError`` for a value of another type.
     """
-    if value_type == "all":
+    if value_type == "all" and _plain(value):
         return freeze(value)
     try:
         return attribute(Argument("value", schema_type(value_type)), value, subject)
@@ -77,6 +77,12 @@ def freeze(value: Any) -> Any:
     return value
 
 
+def _plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_plain, value))
+    return isinstance(value, (bool, int, float, str))
+
+
 def _int(text: str) -> int:
     if not re.fullmatch(r"\s*[-+]?[0-9]+\s*", text):  # int() takes 1_000 and other alphabets
         raise ValueError(text)
@@ -97,12 +103,12 @@ def _number(text: str) -> int | float:
 
 
 def _any(text: str) -> bool | float | str:
-    for read in (_bool, _number):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+    if text.strip().lower() in ("true", "false"):
+        return _bool(text)
+    try:
+        return _number(text)
+    except ValueError:
+        return text
 
 
 def _none(text: str) -> Any:

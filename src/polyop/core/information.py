@@ -144,7 +144,7 @@ def _with_container(column: int, tensor: TensorInfo, rows: Sequence[Row], subjec
     return dataclasses.replace(tensor, param_type="dynamic") if True in containers else tensor
 
 
-def agree(
+def agree(  # noqa: PLR0917 - two counts, names, two texts
     information: Information,
     n_inputs: int | None,
     n_outputs: int | None,
@@ -160,8 +160,8 @@ def agree(
     Raises ``InformationError`` with both numbers or names, and both places.
     """
     open_ended = any(output.param_type == "dynamic" for output in information.outputs)
-    places = " (the function), ".join(map(str, filter(None, (where, information.origin))))
-    places += " (the information)" if information.origin else ""
+    known = ((where, "function"), (information.origin, "information"))
+    places = ", ".join(f"{place} (the {what})" for place, what in known if place is not None)
     for kind, declared, count in (
         ("inputs", len(information.inputs), n_inputs),
         ("outputs", len(information.outputs), None if open_ended else n_outputs),
@@ -173,7 +173,7 @@ def agree(
         return
     names = [attribute.name for attribute in information.attributes]
     if sorted(names) != sorted(attribute_names):
-        rule = f"the registration information has the attributes {names}, and the function must use the same names"
+        rule = f"the registration information has the attributes {names}, and the function must have the same"
         raise InformationError(subject, rule, list(attribute_names), where=places)
 
 

@@ -148,11 +148,11 @@ def read_attributes(info: Mapping[str, Any], func_type: str, subject: str) -> tu
 
 
 def _attribute(name: str, item: Mapping[str, Any], func_type: str, where: str) -> AttributeInfo:
-    value = item.get("value", MISSING)
+    value = MISSING if item.get("value") is None else item["value"]
     value_type = _text(item, ("type", "value_type"), where) or value_type_of(value)
     if value_type not in VALUE_TYPES:
         raise InformationError(where, f"the value type must be one of {', '.join(VALUE_TYPES)}", value_type)
-    if value == "all" and (value_type != "str" or func_type == "tbe"):
+    if isinstance(value, str) and value == "all" and (value_type != "str" or func_type == "tbe"):
         value = MISSING  # the builders for TBE write "all" where any value may be passed
     default = item.get("defaultValue", item.get("default_value"))
     if value is not MISSING:

@@ -35,6 +35,9 @@ class _Missing:
     def __repr__(self) -> str:
         return "MISSING"
 
+    def __reduce__(self) -> str:
+        return "MISSING"  # copies and pickles are the one object again
+
 
 MISSING: Final = _Missing()
 

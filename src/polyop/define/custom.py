@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from ..core import registration, registry
 from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
-from ..core.information import Information, agree
+from ..core.information import Information, agree, need
 from ..core.operator import Kernel, Operator
 from ..core.origin import caller, of_function
 from ..core.schema import Schema
@@ -77,6 +78,7 @@ class Custom(BoundOperator):
         _check_func_type(func_type, self.subject)
         _check_func(func, func_type, self.subject)
         self._information = self._register(reg_info)
+        _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
         count = input_count(out_shape, out_dtype, func if func_type == "pyfunc" else None, self._information)
         start = Operator(
@@ -128,7 +130,7 @@ class Custom(BoundOperator):
 
     def _for(self, args: tuple[Any, ...]) -> BoundOperator:
         """Return the operator for these arguments: itself, or one of another signature."""
-        if self._information:
+        if self._information and self._information[0].inputs:
             return self
         signature = signature_of(args, is_tensor)
         if not self._known:
@@ -165,7 +167,7 @@ class Custom(BoundOperator):
         self._signature = signature
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
         schema = derive_schema(operator.schema.name, signature, outputs, self._information)
-        where = operator.origin
+        where = of_function(self.func) if callable(self.func) else operator.origin
         for information in self._information:
             agree(information, self._function_inputs(), outputs, None, self.subject, where)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
@@ -191,8 +193,8 @@ class Custom(BoundOperator):
     def _kernel(self) -> Kernel:
         if self.func_type == "pyfunc":
             return PythonKernel(self.func, scalars=True)
-        if ":" not in self.func:
-            return ProviderKernel(self.func)
+        if ":" not in self.func and callable(self.out_shape):
+            return ProviderKernel(self.func)  # a name alone is an operator of a provider
         text, function = split_reference(self.func, self.subject)
         from_env = getattr(self, "_path_from_env", False)
         if not from_env and not Path(text).exists() and text in os.environ:
@@ -222,7 +224,7 @@ def _shown(func: Any) -> str:
 def _name(func: Any) -> str:
     text = func.rsplit(":", 1)[-1] if isinstance(func, str) else getattr(func, "__name__", "function")
     clean = "".join(c if c.isalnum() and c.isascii() else "_" for c in text).strip("_")
-    return clean if clean[:1].isalpha() else f"op_{clean}"
+    return clean if clean[:1].isalpha() and not keyword.iskeyword(clean) else f"op_{clean}"
 
 
 def _check_func_type(func_type: Any, subject: str) -> None:
@@ -240,8 +242,14 @@ def _check_func(func: Any, func_type: str, subject: str) -> None:
         return
     if not callable(func) and not isinstance(func, str):
         raise ArgumentTypeError(subject, "'func' must be of type function or str", str(type(func)))
-    if func_type in INSTEAD:
-        where = of_function(func) if callable(func) else None
-        raise UnsupportedError(subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type])
-    if not callable(func):
+    if func_type not in ("aicpu", "julia") and not callable(func):
         raise ArgumentTypeError(subject, "'func' must be of type function", str(type(func)))
+
+
+def _check_kind(func: Any, func_type: str, information: tuple[Information, ...], subject: str) -> None:
+    if func_type not in INSTEAD:
+        return
+    where = of_function(func) if callable(func) else None
+    if not information:
+        need(func_type, (), (), subject, where)
+    raise UnsupportedError(subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type])

@@ -18,8 +18,9 @@ class CustomRegOp:
     """A builder of operator information; every method but ``get_op_info`` returns the builder.
 
     >>> from polyop.core.data_types import DataType
-    >>> info = CustomRegOp().input(0, "x").output(0, "y").dtype_format(DataType.F32_Default, DataType.F32_Default)
-    >>> info.target("CPU").get_op_info()["inputs"]
+    >>> info = CustomRegOp("double").input(0, "x").output(0, "y")
+    >>> info = info.dtype_format(DataType.F32_Default, DataType.F32_Default).target("CPU")
+    >>> info.get_op_info()["inputs"]
     [{'index': 0, 'name': 'x', 'paramType': 'required'}]
 
     Raises ``ArgumentValueError`` for an operator name that is no text, or blank.
@@ -72,7 +73,7 @@ class CustomRegOp:
         given = {"name": name, "paramType": param_type, "type": value_type, "defaultValue": default_value}
         for key, value in given.items():
             _need(value, str, "attr", key)
-        self._attributes.append({**_present(given), **copy.deepcopy(kwargs)})
+        self._attributes.append(_present({**given, **copy.deepcopy(kwargs)}))
         return self
 
     def dtype_format(self, *args: tuple[str, ...]) -> CustomRegOp:

@@ -11,7 +11,7 @@ from ..core.infer import LibraryHalf, ShapeAndDtype, arity, is_shape
 from ..core.information import Information
 from ..core.operator import Operator
 from ..core.parse import parse
-from ..core.schema import Schema
+from ..core.schema import MISSING, Schema, format_default
 from ..core.spec import Spec
 from .operator import library_halves
 
@@ -40,7 +40,7 @@ def _letter(value: Any, is_tensor: Callable[[Any], bool]) -> str:
 
 def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence[Information]) -> int | None:
     """Return how many arguments the operator takes, or None when only a call can tell."""
-    if information:
+    if information and information[0].inputs:
         return len(information[0].inputs) + len(information[0].call_attributes)
     for rule in (out_shape, out_dtype, func):
         if callable(rule) and not isinstance(rule, (type, DType)):
@@ -78,19 +78,29 @@ def output_count(
 
 def derive_schema(name: str, signature: Signature, outputs: int, information: Sequence[Information]) -> Schema:
     """Return the schema: from the information, or from the signature with names x0, x1, ..."""
-    if information:
+    if information and information[0].inputs:
         first = information[0]
         taken: set[str] = set()
         arguments = [
             f"{_PARAM_TYPES.get(t.param_type or 'required', 'Tensor')} {_identifier(t.name, f'x{i}', taken)}"
             for i, t in enumerate(first.inputs)
         ]
-        arguments += [f"{a.schema_type} {_identifier(a.name, 'a', taken)}" for a in first.call_attributes]
+        arguments += _attributes(first, taken)
     else:
         kinds = {"T": "Tensor", "L": "Tensor[]"}
         arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
     returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
     return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}")
+
+
+def _attributes(information: Information, taken: set[str]) -> list[str]:
+    found = []
+    optional = True  # a default is possible only when all arguments after it have one
+    for attribute in reversed(information.call_attributes):
+        optional = optional and attribute.default is not MISSING
+        default = f"={format_default(attribute.default)}" if optional else ""
+        found.append(f"{attribute.schema_type} {_identifier(attribute.name, 'a', taken)}{default}")
+    return found[::-1]
 
 
 def _identifier(name: str | None, default: str, taken: set[str]) -> str:
@@ -129,6 +139,8 @@ def _dtype_from_rows(operator: Operator, schema: Schema) -> LibraryHalf | None:
             if found is not None:
                 return found
         seen = ", ".join(str(x) for x in inputs if isinstance(x, Spec))
-        raise InferError(operator.name, "no row of the operator information has these inputs", seen)
+        reason = next(filter(None, (i.refuse(opened) for i in operator.information)), None)
+        rule = reason or "its rows do not settle the output dtype: give out_dtype"
+        raise InferError(operator.name, f"the operator information: {rule}", seen, where=operator.origin)
 
     return LibraryHalf(find, "the operator information")

@@ -61,7 +61,7 @@ class NumpyHost:
         if not isinstance(kernel, PythonKernel):
             return tuple(bound.launch(*arrays))
         fixed = bound.operator.attributes
-        return tuple(kernel.call(arrays, prepared.outputs, fixed))
+        return tuple(kernel.call(bound.schema, arrays, prepared.outputs, fixed))
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.errors import KernelError
 from ..core.origin import of_function
+from ..core.schema import Schema
 from ..core.spec import Spec
 
 
@@ -33,14 +34,23 @@ class PythonKernel:
         """Return None: NumPy takes every dtype."""
         del inputs, outputs
 
-    def call(self, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]) -> list[Any]:
-        """Return the results as dense arrays of exactly the inferred specs.
+    def call(
+        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
+    ) -> list[Any]:
+        """Return the fresh outputs as dense arrays of exactly the inferred specs.
 
         ``fixed`` are attributes of the operator that are not arguments: keyword arguments.
-        Raises ``KernelError`` for a result of another count, shape or dtype; what the
-        function itself raises goes through.
+        Arrays of arguments that the schema writes are passed writeable. Raises
+        ``KernelError`` for a result of another count, shape or dtype; what the function
+        itself raises goes through.
         """
-        result = self.function(*map(self._view, arguments), **fixed)
+        views = [
+            value if argument.type.writes else self._view(value)
+            for argument, value in zip(schema.arguments, arguments, strict=True)
+        ]
+        result = self.function(*views, **fixed)
+        if schema.mutates and not outputs:
+            return []  # it may return the array that it wrote
         return self.results(result, outputs)
 
     def _view(self, value: Any) -> Any:
@@ -58,7 +68,7 @@ class PythonKernel:
         """Check a result against the inferred specs and return dense arrays."""
         where = of_function(self.function)
         if not outputs:
-            if result is not None and result != ():
+            if result is not None and not (isinstance(result, tuple) and not result):
                 raise KernelError(self, "must return None, as it has no outputs", type(result).__name__, where=where)
             return []
         items = list(result) if isinstance(result, tuple) else [result]
@@ -70,10 +80,8 @@ class PythonKernel:
 
     def _result(self, value: Any, spec: Spec, index: int) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
-        if isinstance(value, (bool, int, float, complex)):  # a Python scalar has no dtype of its own
-            kept = np.asarray(value)
-            if np.can_cast(kept.dtype, spec.dtype.numpy, casting="same_kind") or spec.dtype.is_floating:
-                value = kept.astype(spec.dtype.numpy)
+        if isinstance(value, (bool, int, float, complex)):
+            value = _scalar(value, spec, subject, where)
         if not isinstance(value, (np.ndarray, np.generic)):
             hint = "several outputs are returned as a tuple" if isinstance(value, list) else None
             raise KernelError(subject, "must be a NumPy array", type(value).__name__, where=where, hint=hint)
@@ -83,3 +91,17 @@ class PythonKernel:
         if array.shape != tuple(spec.shape):
             raise KernelError(subject, f"must have shape {tuple(spec.shape)}, as out_shape says", array.shape, where=where)
         return np.array(array, order="C", copy=True)  # the function may keep the array it returned
+
+
+_RANKS = {"bool": 0, "int": 1, "float": 2, "complex": 3}
+
+
+def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
+    """Return a Python scalar, which has no dtype of its own, as the declared one."""
+    kind = next(i for i, t in enumerate((bool, int, float, complex)) if isinstance(value, t))
+    if kind > _RANKS[spec.dtype.kind]:
+        raise KernelError(subject, f"must be {spec.dtype}, as out_dtype says", repr(value), where=where)
+    try:
+        return np.asarray(value, spec.dtype.numpy)
+    except OverflowError:
+        raise KernelError(subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where) from None

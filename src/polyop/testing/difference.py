@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import dtype
-from .case import BrokenRuleError, Case
+from .case import BrokenRuleError, Case, NotRunError
 from .samples import registered_dtypes
 
 
@@ -24,7 +24,12 @@ class Precision:
 
 # central differences are off by step**2 and by the dtype's rounding over the step
 FLOAT64 = Precision("float64", 1e-5, 1e-5)
-FLOAT32 = Precision("float32", 1e-2, 2e-2)
+PRECISIONS = {  # for operators that do not compute in float64, coarsest first
+    "bfloat16": Precision("bfloat16", 0.1, 0.3),
+    "float16": Precision("float16", 0.05, 0.1),
+    "float32": Precision("float32", 1e-2, 2e-2),
+    "complex64": Precision("complex64", 1e-2, 2e-2),
+}
 
 
 def wide(value: Any) -> Any:
@@ -41,7 +46,8 @@ def precise(case: Case) -> tuple[Case, Precision]:
     """Return the case in float64 where the operator truly computes in it, else as it is.
 
     A kernel that names no dtypes may still be written for one: it is tried, and its results
-    are compared with those for the sample's own dtype.
+    are compared with those for the sample's own dtype. Raises ``NotRunError`` where the
+    dtype is too coarse for any difference quotient.
     """
     kinds = {dtype(value.dtype).name for _, value in case.tensors() if is_floating(value)}
     if kinds <= {"float64", "complex128"}:
@@ -55,7 +61,10 @@ def precise(case: Case) -> tuple[Case, Precision]:
                 return double, FLOAT64
         except Exception:  # noqa: BLE001, S110 - refused in any way: the sample's own dtype then
             pass
-    return case, FLOAT32
+    found = next((PRECISIONS[name] for name in PRECISIONS if name in kinds), None)
+    if found is None or any(name.startswith("float8") for name in kinds):
+        raise NotRunError(f"{', '.join(sorted(kinds))} is too coarse for difference quotients")
+    return case, found
 
 
 def _agree(left: Any, right: Any) -> bool:

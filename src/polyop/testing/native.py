@@ -70,8 +70,8 @@ def run_guarded(
 ) -> tuple[list[Guarded | None], list[Guarded]]:
     """Run the kernel once; return its inputs and outputs in their buffers.
 
-    Outputs and all borders hold the byte ``fill`` beforehand. Borders are wide enough for a
-    kernel that writes as much as its inputs hold where less was inferred.
+    Outputs hold the byte ``fill`` beforehand, and all borders another one. Borders are wide
+    enough for a kernel that writes as much as its inputs hold where less was inferred.
     """
     band = 4096 + 4 * sum(value.nbytes for _, value in case.tensors())
     band += -band % 64
@@ -79,8 +79,10 @@ def run_guarded(
     for position in case.operator.schema.tensor_positions:
         value = case.arguments[position]
         items = value if isinstance(value, (list, tuple)) else (value,)
-        inputs.extend(None if item is None else guard_copy(item, band, fill) for item in items)
-    outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, fill) for spec in prepared.outputs]
+        inputs.extend(None if item is None else guard_copy(item, band, fill ^ 0xFF) for item in items)
+    outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, fill ^ 0xFF) for spec in prepared.outputs]
+    for made in outputs:
+        made.buffer[made.start : made.start + made.array.nbytes] = fill
     every = [None if g is None else g.array for g in (*inputs, *outputs)]
     specs = [None if array is None else spec_of(array) for array in every]
     launch = kernel.launch(specs, (), prepared.attributes)

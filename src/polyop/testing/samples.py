@@ -76,12 +76,9 @@ def registered_dtypes(operator: Operator) -> tuple[DType, ...]:
         for kind in getattr(getattr(kernel, "accepts", None), "dtypes", None) or ():
             found[kind.name] = kind
     for information in () if found else operator.information:
-        for row in getattr(information, "dtype_format", ()):
-            first = row[0] if row else None
-            name = first[0] if isinstance(first, (list, tuple)) else first
-            if name is not None:
-                kind = dtype(name)
-                found[kind.name] = kind
+        for row in information.rows:
+            if row and row[0].dtype:  # the first input's; an empty one takes every dtype
+                found[row[0].dtype] = dtype(row[0].dtype)
     return tuple(found.values())
 
 

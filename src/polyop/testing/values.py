@@ -9,7 +9,7 @@ import numpy as np
 
 from .case import Case, Check, NotRunError, first_line
 from .compare import close, same_bits, same_specs
-from .layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS
+from .layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS, Layout
 from .samples import reshaped, resized
 
 
@@ -55,7 +55,7 @@ def numpy_layouts(case: Case) -> None:
         arguments = variant.map(lambda n, x: layout(x) if n == name else x.copy())
         return [np.asarray(x) for x in variant.call(arguments)]
 
-    _layouts(case, NUMPY_LAYOUTS, run, lambda variant: variant.run())
+    _layouts(case, NUMPY_LAYOUTS, run, Case.run)
 
 
 def torch_layouts(case: Case) -> None:
@@ -81,9 +81,7 @@ def _layouts(case: Case, layouts: Any, run: Any, dense: Any) -> None:
         raise NotRunError("the sample has no tensor of at least one dimension")
     for name in names:
         for label, change, layout in layouts:
-            variant = case
-            if change is not None:
-                variant = case.mapped(lambda n, x, name=name, change=change: change(x) if n == name else x)
+            variant = case if change is None else _changed(case, name, change)
             what = f"{name} with {label}"
             same_bits(what, run(variant, name, layout), dense(variant), "a dense copy of the same values")
 
@@ -93,6 +91,10 @@ def zero_size(case: Case) -> str | None:
     sizes = sorted({size for _, value in case.tensors() for size in value.shape})
     variants = [_zeroed(case, size) for size in sizes]
     return _accepted(variants, "zero-size inputs")
+
+
+def _changed(case: Case, name: str, change: Layout) -> Case:
+    return case.mapped(lambda other, value: change(value) if other == name else value)
 
 
 def _zeroed(case: Case, zero: int) -> Case:

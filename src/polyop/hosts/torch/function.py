@@ -9,6 +9,7 @@ import torch.autograd.forward_ad
 
 from ...core.arguments import bind
 from ...core.errors import GradientError
+from ...core.operator import Operator
 from ...gradients.rule import no_gradient
 from ..bound import BoundOperator
 from . import batch
@@ -71,7 +72,8 @@ def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
     """Return the output tangents, from ``jvp=`` or by transposing the gradient rule."""
     operator = layout.bound.operator
-    flat, outputs = layout.saved(ctx)
+    _refuse_nested_forward(operator)
+    flat, outputs = (tuple(map(_primal, values)) for values in layout.saved(ctx))
     if operator.jvp is not None:
         packed = outputs[0] if len(outputs) == 1 and not operator.returns_tuple else outputs
         return operator.jvp(*layout.unflatten(flat), packed, layout.unflatten(flat, tangents))
@@ -79,6 +81,23 @@ def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
         raise no_gradient(operator)
     result = _transpose(layout, ctx, flat, outputs, tangents)
     return result[0] if len(result) == 1 and not operator.returns_tuple else result
+
+
+def _refuse_nested_forward(operator: Operator) -> None:
+    # inside jvp() of a Function, PyTorch drops the tangents of outer forward levels: a zero, silently
+    levels = torch._C._functorch.get_interpreter_stack() or ()  # noqa: SLF001 - no public way to ask
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:  # noqa: SLF001
+        rule = "forward mode inside forward mode loses the inner tangent in PyTorch"
+        hint = "use reverse mode for one of them: jacfwd(grad(f)), or hessian(f)"
+        raise GradientError(operator.name, rule, where=operator.origin, hint=hint)
+
+
+def _primal(value: Any) -> Any:
+    # What is saved still carries this level's tangent: an operator in the rule would ask for
+    # its own tangent in turn, and two that are each other's gradient would never end.
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.autograd.forward_ad.unpack_dual(value, level=0).primal
 
 
 def _transpose(layout: Layout, ctx: Any, flat: Any, outputs: Any, tangents: Any) -> tuple[Any, ...]:

@@ -64,7 +64,10 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
     if not isinstance(kernel, PythonKernel):
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
     arrays = tensors.map_arguments(tensors.to_numpy, arguments)
-    made = kernel.call(arrays, prepared.outputs, bound.operator.attributes)
+    made = kernel.call(bound.schema, arrays, prepared.outputs, bound.operator.attributes)
+    for position, argument in enumerate(bound.schema.arguments):
+        if argument.type.writes:  # the array shares the tensor's memory only on the CPU
+            arguments[position].copy_(tensors.from_numpy(arrays[position], where))
     results = tuple(tensors.from_numpy(array, where) for array in made)
     return results[0] if len(results) == 1 else results or None
 

@@ -45,15 +45,16 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return a CPU array of the values; dtypes that PyTorch cannot export go by their bytes."""
     plain = dense(tensor).cpu()
     row = _ROWS[tensor.dtype]
-    if row.numpy.kind in "biufc":
+    if row.numpy.isbuiltin == 1:
         return plain.numpy()
-    return plain.view(_UNSIGNED[row.itemsize]).numpy().view(row.numpy)
+    array: np.ndarray[Any, Any] = plain.view(_UNSIGNED[row.itemsize]).numpy()
+    return array.view(row.numpy)
 
 
 def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
     """Return a tensor on ``device`` that shares or copies the array's data."""
     row = dtype(array.dtype)
-    if row.numpy.kind in "biufc":
+    if row.numpy.isbuiltin == 1:
         return torch.from_numpy(array).to(device)
     raw = torch.from_numpy(array.view(np.dtype(f"u{row.itemsize}")))
     return raw.view(TORCH_DTYPES[row.name]).to(device)

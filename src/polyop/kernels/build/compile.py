@@ -107,11 +107,7 @@ def _make(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
 def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
     """Compile one source and return the files it has read."""
     depfile = target.with_suffix(".d")
-    command = unit.command(target, depfile)
-    if header is not None:
-        place = len(unit.compiler.command)
-        command[place:place] = header.flags
-    done = run(command)
+    done = run(unit.command(target, depfile, header.flags if header else ()))
     if done.code:
         raise _Refused(unit, done)
     read = [str(Path(path).absolute()) for path in parse_depfile(depfile.read_text(encoding="utf-8"))]

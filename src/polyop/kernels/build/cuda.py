@@ -80,7 +80,7 @@ def link_flag(flag: str) -> list[str]:
     r"""Return a linker flag as nvcc takes it; nvcc hands these to a shell, so they are escaped.
 
     >>> link_flag("-Wl,-rpath,/a b")
-    ['-Xlinker=-rpath', '-Xlinker=/a\\\\ b']
+    ['-Xlinker=-rpath', '-Xlinker=/a\\ b']
     """
     if flag.startswith("-Wl,"):
         return [f"-Xlinker={_SHELL.sub(_ESCAPED, part)}" for part in flag[4:].split(",")]

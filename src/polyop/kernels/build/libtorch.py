@@ -1,7 +1,7 @@
 """The ATen toolkit: what it takes to compile and link against the installed PyTorch.
 
 PyTorch is found without importing it. Its heaviest headers are left out where the sources do
-not use them (``TIERS``), which makes a build several times faster; a build that fails for
+not use them (:class:`Tier`), which makes a build several times faster; a build that fails for
 lack of a name is tried again with all of them.
 """
 
@@ -23,23 +23,25 @@ _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_
 _PYTHON_WORDS = re.compile(
     r"\bpy::|pybind11|PYBIND11_|\bPy(?:_|Object\b|[A-Z][A-Za-z]+_)|\bTHP|torch::python|torch/csrc/\w*python"
 )
-_ALL_WORDS = re.compile(
-    r"torch::(?:nn|optim|data|jit|serialize|save|load|autograd|cuda|fft|linalg|special|sparse|nested|mps|xpu|manual_seed"
-    r"|get_num_threads|set_num_threads|NoGradGuard|AutoGradMode)\b|AutogradContext|GradMode|torch/csrc/"
+_NN_WORDS = re.compile(
+    r"torch::(?:nn|optim|data|jit|serialize|save|load|pickle_\w+|mps|xpu|OrderedDict)\b|torch/csrc/"
+)
+_LIBRARY_WORDS = re.compile(
+    r"AutogradContext|GradMode|NoGradGuard|InferenceMode|InterOp"
+    r"|torch::(?:autograd|cuda|enumtype|k[A-Z]\w+|fft|linalg|sparse|special|nested|manual_seed|[gs]et_num_\w+)\b"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """How much of ``torch/extension.h`` a source needs; ``instead`` are folders that stand before it."""
+    """How much of ``torch/extension.h`` sources need: folders that stand before it, and Python or not."""
 
-    name: str
     instead: tuple[str, ...]
+    python: bool
 
 
-TENSORS = Tier("tensors", ("without_python", "without_frontend"))  # at::, c10:: and torch:: functions
-FRONTEND = Tier("frontend", ("without_python",))  # also torch::autograd, torch::nn ...
-EVERYTHING = Tier("everything", ())  # also Python's API and pybind11
+TENSORS = Tier(("tensors_only", "without_python"), python=False)
+EVERYTHING = Tier((), python=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,13 @@ class LibTorch:
         number = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
         return "c++20" if number >= (2, 12) else "c++17"
 
-    def compile_flags(self, tier: Tier, language: str) -> list[str]:
+    def header_flags(self, tier: Tier) -> list[str]:
         """Return the flags that make its headers found. Raises ``BuildError`` without Python's headers."""
         light = include_dir() / "polyop" / "torch"
         headers = self.root / "include"
         flags = [f"-I{light / name}" for name in tier.instead]
         flags += ["-isystem", str(headers), "-isystem", str(headers / "torch" / "csrc" / "api" / "include")]
-        if tier is EVERYTHING:
+        if tier.python:
             python = sysconfig.get_paths()["include"]
             if not (Path(python) / "Python.h").is_file():
                 rule = "is needed by a source that uses Python's API, and is missing"
@@ -75,13 +77,13 @@ class LibTorch:
                     f"{python}/Python.h", rule, hint="install Python's development files (python3-dev)"
                 )
             flags += ["-isystem", python]
-        return [*flags, "--expt-relaxed-constexpr"] if language == "cuda" else flags
+        return flags
 
     def link_flags(self, tier: Tier, *, cuda: bool) -> list[str]:
         """Return the flags that link its libraries and find them again when the result is opened."""
         folder = self.root / "lib"
         names = ["c10", "torch_cpu", "torch", *(["c10_cuda", "torch_cuda"] if cuda else [])]
-        names += ["torch_python"] if tier is EVERYTHING else []
+        names += ["torch_python"] if tier.python else []
         # kernels register themselves when their library is loaded: none may be left out as unused
         return [f"-L{folder}", "-Wl,--no-as-needed", *(f"-l{name}" for name in names), f"-Wl,-rpath,{folder}"]
 
@@ -111,9 +113,13 @@ def is_wanted(text: str) -> bool:
 
 def tier_of(texts: Sequence[str]) -> Tier:
     """Return the smallest tier that has the names used in these sources."""
-    if any(map(_PYTHON_WORDS.search, texts)):
-        return EVERYTHING
-    return FRONTEND if any(map(_ALL_WORDS.search, texts)) else TENSORS
+
+    def used(words: re.Pattern[str]) -> bool:
+        return any(map(words.search, texts))
+
+    python = used(_PYTHON_WORDS)
+    frontend = () if used(_NN_WORDS) else ("without_nn",) if used(_LIBRARY_WORDS) else ("tensors_only",)
+    return Tier((*frontend, *(() if python else ("without_python",))), python)
 
 
 def find(subject: object) -> LibTorch:

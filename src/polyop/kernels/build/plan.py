@@ -28,17 +28,21 @@ _STANDARD = re.compile(r"-std=(c\+\+|gnu\+\+)?")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One source with its compiler and all flags but the names of files."""
+    """One source with its compiler; ``flags`` say how to compile, ``headers`` where headers are.
+
+    ``search`` are those of the folders that hold the author's and polyop's headers.
+    """
 
     source: Source
     compiler: Compiler
     flags: tuple[str, ...]
+    headers: tuple[str, ...]
     search: tuple[str, ...]
 
-    def command(self, output: Path, depfile: Path) -> list[str]:
-        """Return the command that compiles it."""
+    def command(self, output: Path, depfile: Path, first: Sequence[str] = ()) -> list[str]:
+        """Return the command that compiles it; ``first`` stands before all other flags."""
         names = ["-MD", "-MF", str(depfile), "-MT", "object", "-c", str(self.source.path), "-o", str(output)]
-        return [*self.compiler.command, *self.flags, *names]
+        return [*self.compiler.command, *first, *self.headers, *self.flags, *names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Plan:
         return {
             "recipe": RECIPE,
             "abi": ABI_VERSION,
-            "units": [[str(u.source.path), u.compiler.identity, u.flags] for u in self.units],
+            "units": [[str(u.source.path), u.compiler.identity, u.flags, u.headers] for u in self.units],
             "link": [self.linker.identity, self.link_flags],
             "torch": [self.torch.version, self.torch.commit] if self.torch else None,
             "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
@@ -113,22 +117,23 @@ def _unit(
     search = [*options.include_paths, str(source.path.parent), str(headers), str(headers / "polyop")]
     uses_torch = torch is not None and tier is not None and source.language != "c"
     standard = "c11" if source.language == "c" else torch.standard if torch and uses_torch else "c++17"
-    flags = ["-O0", "-g"] if options.debug else ["-O3"]
-    flags += [f"-std={standard}", "-fPIC", "-fvisibility=default", *(f"-I{folder}" for folder in search)]
-    if torch is not None and tier is not None and uses_torch:
-        flags += torch.compile_flags(tier, source.language)
-        if "TORCH_EXTENSION_NAME" in source.text:
-            flags.append(f"-DTORCH_EXTENSION_NAME={name}")
+    flags = [
+        *(["-O0", "-g"] if options.debug else ["-O3"]),
+        f"-std={standard}",
+        "-fPIC",
+        "-fvisibility=default",
+    ]
     flags += [flag for flag in options.flags if _fits(flag, source.language)]
+    found = [f"-I{folder}" for folder in search]
+    if torch is not None and tier is not None and uses_torch:
+        found += torch.header_flags(tier)
+        if "TORCH_EXTENSION_NAME" in source.text:
+            found.append(f"-DTORCH_EXTENSION_NAME={name}")
     if source.language == "cuda":
-        device = ["-G"] if options.debug else []
         flags = [new for old in flags for new in cuda.compile_flag(old)]
-        flags += [
-            *cuda.architecture_flags(compiler, options.cuda_architectures),
-            *device,
-            *cuda.host_compiler(),
-        ]
-    return Unit(source, compiler, tuple(flags), tuple(search))
+        flags += [*cuda.architecture_flags(compiler, options.cuda_architectures), *cuda.host_compiler()]
+        flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]
+    return Unit(source, compiler, tuple(flags), tuple(found), tuple(search))
 
 
 def _fits(flag: str, language: str) -> bool:

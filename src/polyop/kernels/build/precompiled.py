@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,21 +11,16 @@ from ...core.errors import BuildError
 from . import atomic
 from .cache import Cache, Made
 from .inputs import parse_depfile
-from .libtorch import LibTorch
+from .libtorch import TENSORS, LibTorch
 from .plan import Unit
 from .run import failed, progress, run
 
-# what a source includes, to what is precompiled for it; the first that matches
-_HEADERS = (
-    ("torch/extension.h", "torch/extension.h"),
-    ("torch/torch.h",     "torch/extension.h"),
-    ("torch/all.h",       "torch/all.h"),
-    ("torch/types.h",     "torch/types.h"),
-    ("ATen/ATen.h",       "ATen/ATen.h"),
-)  # fmt: skip
+_HEADER = "torch/types.h"
+"""Precompiled for all: tensors and their functions, which every heavier header begins with."""
+_HEAVY = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*<(?:torch/(?:extension|torch|all|types)|ATen/ATen)\.h>", re.MULTILINE
+)
 _FIRST_DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
-# flags that may differ between a precompiled header and its user
-_HARMLESS = ("-I", "-DTORCH_EXTENSION_NAME=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +37,12 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
     None when the source includes no heavy header, or defines a macro before it does (which
     the header might look at), or the compiler is not gcc or clang.
     """
-    header = _heavy_header(unit.source.text)
-    if header is None or unit.source.language != "c++" or unit.compiler.family not in ("gcc", "clang"):
+    if not _fits(unit):
         return None
-    flags = _own_flags(unit)
+    flags = [*torch.header_flags(TENSORS), *unit.flags]
     suffix = "gch" if unit.compiler.family == "gcc" else "pch"
-    text = f"#include <{header}>\n"
+    text = f"#include <{_HEADER}>\n"
+    subject = f"<{_HEADER}> of PyTorch {torch.version}"
 
     def make(work: Path) -> Made:
         source = work / "torch.h"
@@ -58,13 +52,13 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         with progress(f"precompiling the headers of PyTorch {torch.version}, once"):
             done = run([*unit.compiler.command, *flags, "-x", "c++-header", *names])
         if done.code:
-            raise failed(f"<{header}> of PyTorch {torch.version}", "cannot be precompiled", done)
+            raise failed(subject, "cannot be precompiled", done)
         read = parse_depfile(depfile.read_text(encoding="utf-8"))
         return Made(output, [path for path in read if path != str(source)])
 
     request = [
         "precompiled",
-        header,
+        _HEADER,
         unit.compiler.identity,
         flags,
         torch.version,
@@ -72,7 +66,7 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         str(torch.root),
     ]
     try:
-        found = cache.get(request, [f"<{header}> of PyTorch {torch.version}"], make)
+        found = cache.get(request, [subject], make)
     except BuildError:
         return None  # the compile itself will say what is wrong with these headers
     plain = found.path.with_suffix("")
@@ -83,16 +77,8 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
     return Precompiled(use, tuple(item.path for item in found.variant.inputs))
 
 
-def _heavy_header(text: str) -> str | None:
-    for included, header in _HEADERS:
-        place = re.search(rf"^[ \t]*#[ \t]*include[ \t]*<{re.escape(included)}>", text, re.MULTILINE)
-        if place is not None:
-            return None if _FIRST_DEFINE.search(text, 0, place.start()) else header
-    return None
-
-
-def _own_flags(unit: Unit) -> Sequence[str]:
-    """Return the flags for the header: the unit's, less those about the unit's own folders and name."""
-    light = [flag for flag in unit.flags if flag.startswith("-I") and "/polyop/torch/" in flag]
-    rest = [flag for flag in unit.flags if not flag.startswith(_HARMLESS)]
-    return [*light, *rest]
+def _fits(unit: Unit) -> bool:
+    if unit.source.language != "c++" or unit.compiler.family not in ("gcc", "clang"):
+        return False
+    place = _HEAVY.search(unit.source.text)
+    return place is not None and _FIRST_DEFINE.search(unit.source.text, 0, place.start()) is None

@@ -1,0 +1,64 @@
+"""``polyop build``: C, C++ and CUDA sources to a shared library."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..kernels.build import build
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb to the parser of ``polyop``."""
+    parser = subparsers.add_parser(
+        "build",
+        help="compile C, C++ and CUDA sources to a shared library",
+        description="Compile sources to a shared library. Sources that include PyTorch's headers or ms_ext.h "
+        "are compiled and linked against the installed PyTorch. CC, CXX and CUDACXX name the compilers.",
+    )
+    parser.add_argument("sources", nargs="+", metavar="SRC", help="a .c .cc .cpp .cxx or .cu file")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="the library; without it, the cache's own copy is named"
+    )
+    parser.add_argument(
+        "-I", dest="include", action="append", default=[], metavar="DIR", help="a folder of headers"
+    )
+    parser.add_argument(
+        "-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]", help="a macro"
+    )
+    parser.add_argument(
+        "--flag", action="append", default=[], metavar="FLAG", help="for the compilers, as in --flag=-fopenmp"
+    )
+    parser.add_argument(
+        "--link-flag",
+        action="append",
+        default=[],
+        metavar="FLAG",
+        help="for the linker, as in --link-flag=-lblas",
+    )
+    parser.add_argument("--debug", action="store_true", help="no optimisation, with debug information")
+    parser.add_argument(
+        "--arch",
+        action="append",
+        metavar="SM",
+        help="a CUDA architecture, as in --arch sm_90 (default: the GPUs here)",
+    )
+    parser.add_argument("--no-torch", action="store_true", help="do not look for PyTorch")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build and print the library's path; return 0. Raises ``BuildError`` and ``CacheError``."""
+    built = build(
+        options.sources,
+        flags=[*(f"-D{name}" for name in options.define), *options.flag],
+        link_flags=options.link_flag,
+        include_paths=options.include,
+        debug=options.debug,
+        cuda_architectures=options.arch,
+        torch=False if options.no_torch else None,
+        output=Path(options.output) if options.output else None,
+    )
+    print(built)
+    return 0

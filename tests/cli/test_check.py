@@ -1,0 +1,97 @@
+"""``polyop check`` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+GOOD = """
+import polyop
+double = polyop.operator("cli::double(Tensor x) -> Tensor", lambda x: x * 2, infer="x", reference=lambda x: x + x)
+"""
+WRONG = """
+import polyop
+wrong = polyop.operator("cli::wrong(Tensor x) -> Tensor", lambda x: x * 2, infer="x", reference=lambda x: x + 1)
+"""
+SAMPLED = """
+import numpy as np
+import polyop
+
+def index(x, i):
+    return x[i]
+
+index = polyop.operator(
+    "cli::pick(Tensor x, Tensor i) -> Tensor", index, infer=lambda x, i: polyop.Spec((*i.shape, *x.shape[1:]), x.dtype)
+)
+polyop_samples = {"cli::pick": (np.ones((4, 2), np.float32), np.array([0, 3, 1]))}
+"""
+
+
+def polyop_check(folder, *arguments):
+    command = [sys.executable, "-m", "polyop", "check", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_good_operators_give_0_and_a_plain_table(tmp_path):
+    (tmp_path / "good.py").write_text(GOOD)
+    done = polyop_check(tmp_path, "good.py", "--host", "numpy")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"cli::double, defined at {tmp_path / 'good.py'}:3"
+    assert lines[1].split() == ["check", "host", "result", "detail"]
+    assert "\x1b" not in done.stdout
+
+
+def test_a_failure_gives_1_and_says_what(tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    (tmp_path / "good.py").write_text(GOOD)
+    done = polyop_check(tmp_path, "wrong.py", "good", "--host", "numpy")
+    assert done.returncode == 1
+    assert "the reference gives" in done.stdout
+    assert "cli::double" in done.stdout
+
+
+def test_one_operator_of_a_file_can_be_named(tmp_path):
+    (tmp_path / "both.py").write_text(GOOD + WRONG)
+    for name in ("double", "cli::double"):
+        done = polyop_check(tmp_path, f"both.py:{name}", "--host", "numpy")
+        assert done.returncode == 0
+        assert "cli::wrong" not in done.stdout
+
+
+def test_samples_of_the_file_are_used(tmp_path):
+    (tmp_path / "sampled.py").write_text(SAMPLED)
+    done = polyop_check(tmp_path, "sampled.py", "--host", "numpy")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_operator_and_no_file_are_errors(tmp_path):
+    (tmp_path / "empty.py").write_text("")
+    done = polyop_check(tmp_path, "empty.py")
+    assert done.returncode == 1
+    assert "empty.py: must define an operator, but got no operators" in done.stderr
+    assert "must be a Python file or an importable module" in polyop_check(tmp_path, "absent.py").stderr
+
+
+def test_a_terminal_gets_a_drawn_table(tmp_path):
+    (tmp_path / "good.py").write_text(GOOD)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "polyop", "check", "good.py", "--host", "numpy"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=tmp_path, env=environment) as process:
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other side was closed
+                break
+            if not part:
+                break
+            text += part
+        assert process.wait() == 0
+    os.close(ours)
+    assert "checking cli::double ..." in text.decode()
+    assert "┃" in text.decode()
