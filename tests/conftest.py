@@ -9,7 +9,9 @@ HERE = pathlib.Path(__file__).parent
 
 
 def pytest_addoption(parser):
-    parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts from what is produced")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the expected texts from what is produced"
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

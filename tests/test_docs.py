@@ -12,7 +12,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-BLOCK = re.compile(r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```\w*\n)(?P<code>.*?)(```)", re.S)
+BLOCK = re.compile(
+    r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```\w*\n)(?P<code>.*?)(```)", re.S
+)
 
 
 def wanted(file, region):
@@ -35,7 +37,10 @@ def test_code_is_included_from_files(page, request):
 
 
 def test_the_first_pages_include_code():
-    assert all(BLOCK.search((ROOT / name).read_text()) for name in ("README.md", "docs/getting-started.md", "docs/aot-kernels.md"))
+    assert all(
+        BLOCK.search((ROOT / name).read_text())
+        for name in ("README.md", "docs/getting-started.md", "docs/aot-kernels.md")
+    )
 
 
 def test_links_lead_somewhere():

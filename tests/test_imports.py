@@ -3,13 +3,26 @@
 import subprocess
 import sys
 
-HEAVY = ("torch", "jax", "mindspore", "onnxruntime", "rich", "filelock", "platformdirs", "elftools", "array_api_compat", "setuptools")
+HEAVY = (
+    "torch",
+    "jax",
+    "mindspore",
+    "onnxruntime",
+    "rich",
+    "filelock",
+    "platformdirs",
+    "elftools",
+    "array_api_compat",
+    "setuptools",
+)
 PROGRAM = "import sys; {first}; import polyop; print(*[n for n in {heavy} if n in sys.modules])"
 
 
 def imported(first="pass"):
     program = PROGRAM.format(first=first, heavy=HEAVY)
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def test_no_framework_and_nothing_heavy():

@@ -5,7 +5,19 @@ import pathlib
 
 import pytest
 
-LAYERS = ("core", "kernels", "gradients", "hosts", "providers", "define", "graph", "wheel", "testing", "mindspore", "cli")
+LAYERS = (
+    "core",
+    "kernels",
+    "gradients",
+    "hosts",
+    "providers",
+    "define",
+    "graph",
+    "wheel",
+    "testing",
+    "mindspore",
+    "cli",
+)
 ROOT = pathlib.Path(__file__).parents[1] / "src" / "polyop"
 FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT)
 
@@ -24,7 +36,11 @@ def imports(path, root=ROOT):
 def upward(path, root=ROOT):
     layer = path.relative_to(root).parts[0]
     later = LAYERS[LAYERS.index(layer) + 1 :]
-    return [f"{path.relative_to(root)}:{line}: {layer} may not import {parts[0]}" for parts, line in imports(path, root) if parts[0] in later]
+    return [
+        f"{path.relative_to(root)}:{line}: {layer} may not import {parts[0]}"
+        for parts, line in imports(path, root)
+        if parts[0] in later
+    ]
 
 
 def test_imports_point_down():
@@ -37,7 +53,13 @@ def test_every_folder_is_a_layer():
 
 
 def test_no_host_imports_another():
-    hosts = {p.stem if p.is_file() else p.name for p in (ROOT / "hosts").iterdir()} - {"__init__", "base", "bound", "explain", "__pycache__"}
+    hosts = {p.stem if p.is_file() else p.name for p in (ROOT / "hosts").iterdir()} - {
+        "__init__",
+        "base",
+        "bound",
+        "explain",
+        "__pycache__",
+    }
     wrong = []
     for path in (ROOT / "hosts").rglob("*.py"):
         own = path.relative_to(ROOT / "hosts").parts[0].removesuffix(".py")
@@ -48,7 +70,12 @@ def test_no_host_imports_another():
 
 
 def test_nothing_imports_the_root():
-    wrong = [f"{path}:{line}" for path in FILES for parts, line in imports(path) if len(parts) == 1 and parts[0] not in (*LAYERS, "_core")]
+    wrong = [
+        f"{path}:{line}"
+        for path in FILES
+        for parts, line in imports(path)
+        if len(parts) == 1 and parts[0] not in (*LAYERS, "_core")
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -59,8 +86,16 @@ def test_frameworks_are_imported_in_their_host_only():
         if path.relative_to(ROOT).parts[0] in ("hosts", "testing", "cli"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            wrong += [f"{path.relative_to(ROOT)}:{node.lineno}: {n}" for n in names if n.split(".")[0] in frameworks]
+            names = (
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom) and not node.level
+                else []
+            )
+            wrong += [
+                f"{path.relative_to(ROOT)}:{node.lineno}: {n}" for n in names if n.split(".")[0] in frameworks
+            ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -29,7 +29,12 @@ def functions(path):
 
 
 def test_functions_are_short():
-    long = [f"{p.relative_to(ROOT)}:{f.lineno} {f.name}" for p in PYTHON for f in functions(p) if f.end_lineno - f.lineno + 1 > 60]
+    long = [
+        f"{p.relative_to(ROOT)}:{f.lineno} {f.name}"
+        for p in PYTHON
+        for f in functions(p)
+        if f.end_lineno - f.lineno + 1 > 60
+    ]
     assert not long, long
 
 
@@ -39,7 +44,9 @@ def test_arguments_are_typed():
         for function in functions(path):
             arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
             bare = [a.arg for a in arguments if a.annotation is None and a.arg not in ("self", "cls")]
-            untyped += [f"{path.relative_to(ROOT)}:{function.lineno} {function.name}({name})" for name in bare]
+            untyped += [
+                f"{path.relative_to(ROOT)}:{function.lineno} {function.name}({name})" for name in bare
+            ]
     assert not untyped, untyped
 
 
@@ -47,18 +54,39 @@ def test_public_things_have_docstrings():
     bare = []
     for path in PYTHON:
         tree = ast.parse(path.read_text())
-        nodes = [tree, *(n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and not n.name.startswith("_"))]
-        bare += [f"{path.relative_to(ROOT)}: {getattr(n, 'name', 'module')}" for n in nodes if not ast.get_docstring(n)]
+        nodes = [
+            tree,
+            *(
+                n
+                for n in tree.body
+                if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and not n.name.startswith("_")
+            ),
+        ]
+        bare += [
+            f"{path.relative_to(ROOT)}: {getattr(n, 'name', 'module')}"
+            for n in nodes
+            if not ast.get_docstring(n)
+        ]
     assert not bare, bare
 
 
 def test_no_leftovers():
     words = ("TO" + "DO", "FIX" + "ME", "X" + "XX")
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    found = [f"{name}: {w}" for name in tracked if name.endswith((".py", ".cc", ".h", ".md")) and (ROOT / name).exists() for w in words if w in (ROOT / name).read_text()]
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    found = [
+        f"{name}: {w}"
+        for name in tracked
+        if name.endswith((".py", ".cc", ".h", ".md")) and (ROOT / name).exists()
+        for w in words
+        if w in (ROOT / name).read_text()
+    ]
     assert not found, found
 
 
 def test_the_root_is_small():
-    visible = [p.name for p in ROOT.iterdir() if not p.name.startswith(".") and p.name not in ("build", "dist")]
+    visible = [
+        p.name for p in ROOT.iterdir() if not p.name.startswith(".") and p.name not in ("build", "dist")
+    ]
     assert len(visible) <= 13, sorted(visible)

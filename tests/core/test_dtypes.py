@@ -18,12 +18,23 @@ def test_sizes_agree_with_dlpack_bits():
         assert row.itemsize * 8 == row.dlpack[1], row
 
 
-@pytest.mark.parametrize("spelling", ["float32", "Float32", "torch.float32", "float", np.float32, np.dtype("f4"), np.dtype(">f4")])
+@pytest.mark.parametrize(
+    "spelling", ["float32", "Float32", "torch.float32", "float", np.float32, np.dtype("f4"), np.dtype(">f4")]
+)
 def test_spellings_of_float32(spelling):
     assert dtype(spelling).name == "float32"
 
 
-@pytest.mark.parametrize(("spelling", "name"), [(bool, "bool"), (int, "int64"), (float, "float64"), (ml_dtypes.bfloat16, "bfloat16"), ("half", "float16")])
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        (bool, "bool"),
+        (int, "int64"),
+        (float, "float64"),
+        (ml_dtypes.bfloat16, "bfloat16"),
+        ("half", "float16"),
+    ],
+)
 def test_python_types_and_aliases(spelling, name):
     assert dtype(spelling).name == name
 

@@ -89,4 +89,4 @@ def test_only_functions_that_read_nothing_changing_are_repeatable():
     assert is_repeatable(lambda x: [math.prod(x)])
     assert not is_repeatable(lambda x: [size])
     assert not is_repeatable(lambda x: [X])
-    assert not is_repeatable(lambda x, k=[1]: k)  # noqa: B006 - a default can be changed from outside
+    assert not is_repeatable(lambda x, k=[1]: k)

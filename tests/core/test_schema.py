@@ -16,7 +16,7 @@ from polyop.core.schema import MISSING, Argument, Return, Schema, Type, format_d
         "demo::f(Tensor x) -> Tensor",
         "demo::f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
         "f() -> ()",
-        "n::f(Tensor? x=None, int[2] k=3, float alpha=1.0, bool b=True, str s=\"a\\\"b\", int[] z=[1, 2]) -> (Tensor out, Tensor)",
+        'n::f(Tensor? x=None, int[2] k=3, float alpha=1.0, bool b=True, str s="a\\"b", int[] z=[1, 2]) -> (Tensor out, Tensor)',
         "n::f(Tensor[] xs, Tensor?[] ys, int[][] rows, ScalarType? dtype=None, float eps=1e-08) -> Tensor",
         "n::f(Tensor(a) x, Tensor(a|b) y, Tensor(b!)[] z) -> Tensor(a)",
     ],
@@ -64,12 +64,17 @@ def test_parts():
     assert schema.arguments[0].default is MISSING
 
 
-names = st.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: s.isidentifier() and not __import__("keyword").iskeyword(s))
+names = st.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(
+    lambda s: s.isidentifier() and not __import__("keyword").iskeyword(s)
+)
 scalars = {
     "int": st.integers(-(2**40), 2**40),
     "float": st.floats(allow_nan=False, allow_infinity=False),
     "bool": st.booleans(),
-    "str": st.text(string.printable.replace("\n", "").replace("\r", "").replace("\x0b", "").replace("\x0c", ""), max_size=8),
+    "str": st.text(
+        string.printable.replace("\n", "").replace("\r", "").replace("\x0b", "").replace("\x0c", ""),
+        max_size=8,
+    ),
 }
 
 
@@ -82,15 +87,25 @@ def schemas(draw):
     for i, name in enumerate(chosen):
         keyword_only = i >= keyword_from
         base = draw(st.sampled_from(["Tensor", *scalars]))
-        has_default = i >= defaults_from or keyword_only and draw(st.booleans())
+        has_default = i >= defaults_from or (keyword_only and draw(st.booleans()))
         if base == "Tensor":
             suffixes = ("?",) if has_default else draw(st.sampled_from([(), ("?",), ("[]",), ("?", "[]")]))
-            arguments.append(Argument(name, Type("Tensor", suffixes), None if has_default else MISSING, keyword_only))
+            arguments.append(
+                Argument(name, Type("Tensor", suffixes), None if has_default else MISSING, keyword_only)
+            )
             continue
         is_list = draw(st.booleans())
-        value = draw(st.lists(scalars[base], max_size=3).map(tuple) if is_list else scalars[base]) if has_default else MISSING
+        value = (
+            draw(st.lists(scalars[base], max_size=3).map(tuple) if is_list else scalars[base])
+            if has_default
+            else MISSING
+        )
         arguments.append(Argument(name, Type(base, ("[]",) if is_list else ()), value, keyword_only))
-    returns = tuple(Return(Type("Tensor"), draw(st.sampled_from(["", "out"])) if n == 1 else "") for n in [draw(st.integers(0, 3))] for _ in range(n))
+    returns = tuple(
+        Return(Type("Tensor"), draw(st.sampled_from(["", "out"])) if n == 1 else "")
+        for n in [draw(st.integers(0, 3))]
+        for _ in range(n)
+    )
     return Schema(draw(names), draw(names), tuple(arguments), returns)
 
 
@@ -103,7 +118,9 @@ def test_printing_then_parsing_gives_the_same_schema(schema):
 def test_what_polyop_accepts_pytorch_accepts(schema):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     # without defaults: PyTorch takes none for lists of strings, and no denormal numbers
-    bare = dataclasses.replace(schema, arguments=tuple(dataclasses.replace(a, default=MISSING) for a in schema.arguments))
+    bare = dataclasses.replace(
+        schema, arguments=tuple(dataclasses.replace(a, default=MISSING) for a in schema.arguments)
+    )
     parsed = torch._C.parse_schema(str(bare))
     assert [a.name for a in parsed.arguments] == [a.name for a in schema.arguments]
 

@@ -51,24 +51,44 @@ def pair(rng=None):
 
 
 def test_a1_prebuilt_library_with_information(sources, tmp_path, host):
-    op = Custom(f"{library(sources, tmp_path)}:CustomAdd", ((4, 5),), (F32,), "aot", None, information().get_op_info())
+    op = Custom(
+        f"{library(sources, tmp_path)}:CustomAdd", ((4, 5),), (F32,), "aot", None, information().get_op_info()
+    )
     x, y = pair()
     out = op(host(x), host(y))
     assert isinstance(out, tuple) and len(out) == 1
     np.testing.assert_allclose(out[0], x + y)
 
 
-@pytest.mark.parametrize("form", [lambda info: info, json.dumps, lambda info: [info], lambda info: ((json.dumps(info),),)])
+@pytest.mark.parametrize(
+    "form", [lambda info: info, json.dumps, lambda info: [info], lambda info: ((json.dumps(info),),)]
+)
 def test_every_form_of_reg_info(sources, tmp_path, form):
-    op = Custom(f"{library(sources, tmp_path)}:CustomAdd", (4, 5), F32, "aot", reg_info=form(information().get_op_info()))
+    op = Custom(
+        f"{library(sources, tmp_path)}:CustomAdd",
+        (4, 5),
+        F32,
+        "aot",
+        reg_info=form(information().get_op_info()),
+    )
     x, y = pair()
     np.testing.assert_allclose(op(x, y), x + y)
 
 
 def test_a2_source_with_attributes_and_a_workspace(sources, host):
-    info = information(rows=False).attr("scale", "required", "float").attr("paddings", "required", "listFloat", value=[2.0, 2.0])
+    info = (
+        information(rows=False)
+        .attr("scale", "required", "float")
+        .attr("paddings", "required", "listFloat", value=[2.0, 2.0])
+    )
     info.dtype_format(*[DataType.None_None] * 3)
-    op = Custom(f"{sources / 'add_with_attr.cc'}:AddWithAttr", lambda x, y, _: x, lambda x, y, _: x, "aot", reg_info=info.get_op_info())
+    op = Custom(
+        f"{sources / 'add_with_attr.cc'}:AddWithAttr",
+        lambda x, y, _: x,
+        lambda x, y, _: x,
+        "aot",
+        reg_info=info.get_op_info(),
+    )
     x, y = pair()
     np.testing.assert_allclose(op(host(x), host(y), 0.7), x + 2 * np.float32(0.7) * y + 4, rtol=1e-6)
     np.testing.assert_allclose(op(host(x), host(y), scale=0.5), x + y + 4, rtol=1e-6)
@@ -78,9 +98,17 @@ def test_the_three_routes_of_an_attribute_reach_the_kernel(sources):
     func = f"{sources / 'add_with_attr.cc'}:AddWithAttr"
     x, y = pair()
     expected = x + 2 * np.float32(0.5) * y + 4
-    fixed = Custom(func, lambda x, y: x, lambda x, y: x, "aot").add_prim_attr("scale", 0.5).add_prim_attr("paddings", [1, 3.0])
+    fixed = (
+        Custom(func, lambda x, y: x, lambda x, y: x, "aot")
+        .add_prim_attr("scale", 0.5)
+        .add_prim_attr("paddings", [1, 3.0])
+    )
     np.testing.assert_allclose(fixed(x, y), expected, rtol=1e-6)
-    modern = polyop.operator("aot::add_with_attr(Tensor x, Tensor y, float scale=0.5, float[] paddings=[4.0]) -> Tensor", func, infer="x")
+    modern = polyop.operator(
+        "aot::add_with_attr(Tensor x, Tensor y, float scale=0.5, float[] paddings=[4.0]) -> Tensor",
+        func,
+        infer="x",
+    )
     np.testing.assert_allclose(modern(x, y), expected, rtol=1e-6)
 
 
@@ -95,7 +123,9 @@ def test_a4_infer_shape_handles_an_unknown_rank(sources):
     from polyop import _core
 
     kernel = polyop.source(sources / "add.cc", function="CustomAdd")
-    found = _core.call_infer_shape(kernel._infer_shape, [([-2], "float32"), ([-2], "float32")], _core.make_extra({}), False)
+    found = _core.call_infer_shape(
+        kernel._infer_shape, [([-2], "float32"), ([-2], "float32")], _core.make_extra({}), False
+    )
     assert found == [[-2]]
 
 
@@ -123,7 +153,11 @@ def dx_of_two_squares(op, mode):
         _, back_twice = op.vjp(once)
         return back_once(back_twice(np.ones(3, np.float32))[0])[0]
     tensor = torch.tensor(x, requires_grad=True)
-    net = (lambda t: op(op(t))) if mode == "torch" else torch.compile(lambda t: op(op(t)), fullgraph=True, backend="aot_eager")
+    net = (
+        (lambda t: op(op(t)))
+        if mode == "torch"
+        else torch.compile(lambda t: op(op(t)), fullgraph=True, backend="aot_eager")
+    )
     net(tensor).sum().backward()
     return tensor.grad.numpy()
 
@@ -138,17 +172,28 @@ def test_a8_python_bprop(sources, mode):
 @pytest.mark.parametrize("inside", [False, True], ids=["built outside", "built inside"])
 def test_a9_bprop_calls_another_operator(sources, mode, inside):
     def make():
-        return Custom(f"{sources / 'kernels.c'}:square_grad", lambda x, out, dout: x, lambda x, out, dout: x, "aot")
+        return Custom(
+            f"{sources / 'kernels.c'}:square_grad", lambda x, out, dout: x, lambda x, out, dout: x, "aot"
+        )
 
     if inside and mode == "compiled":
-        pytest.skip("not run: an operator cannot be defined while torch.compile traces, nor in MindSpore's graphs")
+        pytest.skip(
+            "not run: an operator cannot be defined while torch.compile traces, nor in MindSpore's graphs"
+        )
     outside = make()
     op = squares(sources, lambda x, out, dout: ((make() if inside else outside)(x, out, dout),))
     assert dx_of_two_squares(op, mode).tolist() == [4, 256, 2916]
 
 
 def test_several_outputs_inferred_in_cpp(sources, host):
-    info = CustomRegOp().input(0, "x").output(0, "value").output(1, "where").attr("keepdims", "required", "bool").target("CPU")
+    info = (
+        CustomRegOp()
+        .input(0, "x")
+        .output(0, "value")
+        .output(1, "where")
+        .attr("keepdims", "required", "bool")
+        .target("CPU")
+    )
     op = Custom(f"{sources / 'two_outputs.cc'}:RowMax", None, None, "aot", reg_info=info.get_op_info())
     x = np.array([[1, 5, 2], [7, 0, 3]], np.float32)
     value, where = op(host(x), False)
@@ -163,7 +208,9 @@ def test_e1_a_name_alone_constructs_and_says_at_the_call_what_is_missing():
 
 
 def test_e2_a_source_constructs_without_shapes(sources):
-    assert Custom(f"{sources / 'add.cc'}:CustomAdd", None, None, func_type="aot").schema.name.startswith("CustomAdd")
+    assert Custom(f"{sources / 'add.cc'}:CustomAdd", None, None, func_type="aot").schema.name.startswith(
+        "CustomAdd"
+    )
 
 
 @pytest.mark.parametrize(("func", "func_type", "error", "words"), [
@@ -184,10 +231,19 @@ def test_e3_e4_construction_errors(func, func_type, error, words):
     assert f"'func_type': {func_type}" in str(caught.value)
 
 
-@pytest.mark.parametrize(("func_type", "words"), [("tbe", "write an 'aot' kernel"), ("akg", "loop kernels"), ("hybrid", "loop kernels")])
+@pytest.mark.parametrize(
+    ("func_type", "words"),
+    [("tbe", "write an 'aot' kernel"), ("akg", "loop kernels"), ("hybrid", "loop kernels")],
+)
 def test_kinds_that_are_recognised_say_what_to_use_instead(func_type, words):
     with pytest.raises(NotImplementedError, match=words):
-        Custom(lambda x: x, None, None, func_type=func_type, reg_info=information(1, target='Ascend').get_op_info())
+        Custom(
+            lambda x: x,
+            None,
+            None,
+            func_type=func_type,
+            reg_info=information(1, target="Ascend").get_op_info(),
+        )
 
 
 def test_e5_a_library_outside_the_allowed_folders_is_refused(sources, tmp_path, monkeypatch):
@@ -208,7 +264,9 @@ def test_the_number_of_inputs_can_be_known_only_at_the_call(sources, host):
 
 def test_path_from_the_environment(sources, tmp_path, monkeypatch):
     monkeypatch.setenv("ADD_LIBRARY", str(library(sources, tmp_path)))
-    op = Custom("ADD_LIBRARY:CustomAdd", lambda x, _: x, lambda x, _: x, "aot").add_prim_attr("path_from_env", True)
+    op = Custom("ADD_LIBRARY:CustomAdd", lambda x, _: x, lambda x, _: x, "aot").add_prim_attr(
+        "path_from_env", True
+    )
     x, y = pair()
     np.testing.assert_allclose(op(x, y), x + y)
 

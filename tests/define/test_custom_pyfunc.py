@@ -64,7 +64,11 @@ def test_no_outputs():
 def test_python_scalars_and_flags_as_arguments():
     op = Custom(lambda x, k, up: x * k if up else x, lambda x, k, up: x, lambda x, k, up: x, "pyfunc")
     x = np.ones(2, np.float32)
-    assert op(x, 3, True).tolist() == [3, 3] and op(x, 3.5, True).tolist() == [3.5, 3.5] and op(x, 3, False).tolist() == [1, 1]
+    assert (
+        op(x, 3, True).tolist() == [3, 3]
+        and op(x, 3.5, True).tolist() == [3.5, 3.5]
+        and op(x, 3, False).tolist() == [1, 1]
+    )
 
 
 @pytest.mark.parametrize(("function", "shape", "kind", "words"), [
@@ -110,5 +114,7 @@ def test_what_the_function_raises_goes_through():
 
 
 def test_without_out_dtype_the_error_has_mindspores_words():
-    with pytest.raises(polyop.PolyopError, match="'out_dtype' must be one of \\[mindspore.dtype, tuple, list, function\\]"):
+    with pytest.raises(
+        polyop.PolyopError, match="'out_dtype' must be one of \\[mindspore.dtype, tuple, list, function\\]"
+    ):
         Custom(lambda x: x, lambda x: x, None, "pyfunc")(np.ones(1))

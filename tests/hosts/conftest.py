@@ -29,9 +29,16 @@ def cube(kernels):
 @pytest.fixture(scope="session")
 def square(kernels):
     """x ** 2 in float32; its gradient is another operator, which has none itself."""
-    grad = polyop.operator("host_tests::square_grad(Tensor x, Tensor out, Tensor dout) -> Tensor", kernels("square_grad"), infer="x")
+    grad = polyop.operator(
+        "host_tests::square_grad(Tensor x, Tensor out, Tensor dout) -> Tensor",
+        kernels("square_grad"),
+        infer="x",
+    )
     return polyop.operator(
-        "host_tests::square(Tensor x) -> Tensor", kernels("square"), infer="x", gradient=lambda x, out, dout: (grad(x, out, dout),)
+        "host_tests::square(Tensor x) -> Tensor",
+        kernels("square"),
+        infer="x",
+        gradient=lambda x, out, dout: (grad(x, out, dout),),
     )
 
 

@@ -39,19 +39,29 @@ def test_long_long_is_int64_too(kernels):
 
 
 def test_several_outputs_optional_inputs_and_lists(kernels):
-    both = polyop.operator("numpy_tests::both(Tensor x, Tensor y) -> (Tensor, Tensor)", kernels("sum_and_difference"), infer="x")
+    both = polyop.operator(
+        "numpy_tests::both(Tensor x, Tensor y) -> (Tensor, Tensor)", kernels("sum_and_difference"), infer="x"
+    )
     total, difference = both(X, X)
     assert (total == 2 * X).all() and (difference == 0).all()
-    maybe = polyop.operator("numpy_tests::maybe(Tensor x, Tensor? y=None) -> Tensor", kernels("add_optional"), infer="x")
+    maybe = polyop.operator(
+        "numpy_tests::maybe(Tensor x, Tensor? y=None) -> Tensor", kernels("add_optional"), infer="x"
+    )
     assert (maybe(X) == X).all() and (maybe(X, X) == 2 * X).all() and (maybe(X, y=None) == X).all()
-    every = polyop.operator("numpy_tests::every(Tensor[] xs) -> Tensor", kernels("add_all"), infer=lambda xs: xs[0])
+    every = polyop.operator(
+        "numpy_tests::every(Tensor[] xs) -> Tensor", kernels("add_all"), infer=lambda xs: xs[0]
+    )
     assert (every([X, X, X]) == 3 * X).all() and (every((X,)) == X).all()
     assert (every([X] * 40) == 40 * X).all()
 
 
 def test_attributes_by_position_and_by_keyword(cube):
     x = np.array([1.0, 2.0])
-    assert cube(x).tolist() == [1, 8] and cube(x, 2).tolist() == [2, 16] and cube(x=x, a=np.float32(0.5)).tolist() == [0.5, 4]
+    assert (
+        cube(x).tolist() == [1, 8]
+        and cube(x, 2).tolist() == [2, 16]
+        and cube(x=x, a=np.float32(0.5)).tolist() == [0.5, 4]
+    )
 
 
 def test_written_arguments(scale_):
@@ -67,7 +77,9 @@ def test_written_arguments(scale_):
 
 
 def test_an_aliasing_return_is_the_argument_itself(kernels):
-    op = polyop.operator("numpy_tests::scaled_(Tensor(a!) x, float a) -> Tensor(a!)", kernels("scale_in_place"))
+    op = polyop.operator(
+        "numpy_tests::scaled_(Tensor(a!) x, float a) -> Tensor(a!)", kernels("scale_in_place")
+    )
     x = X.copy()
     assert op(x, 2.0) is x and (x == 2 * X).all()
 
@@ -111,7 +123,9 @@ def test_kernels_are_refused_with_reasons(kernels):
 
 def test_a_code_and_the_kernels_own_words_are_in_the_error(kernels):
     seven = polyop.operator("numpy_tests::seven(Tensor x) -> Tensor", kernels("fails_with_7"), infer="x")
-    with pytest.raises(RuntimeError, match="numpy_tests::seven: the kernel returned 7; any value other than 0"):
+    with pytest.raises(
+        RuntimeError, match="numpy_tests::seven: the kernel returned 7; any value other than 0"
+    ):
         seven(X)
     words = polyop.operator("numpy_tests::words(Tensor x) -> Tensor", kernels("fails_with_words"), infer="x")
     with pytest.raises(RuntimeError, match=r"returned 1 \(needs a square matrix\)"):
@@ -170,7 +184,11 @@ def test_several_outputs_come_to_the_rule_as_tuples():
 
 def test_an_infer_rule_that_reads_a_changing_variable_is_asked_at_every_call():
     size = 2
-    op = polyop.operator("numpy_tests::sized(Tensor x) -> Tensor", lambda x: np.zeros(size), infer=lambda x: polyop.Spec((size,), x.dtype))
+    op = polyop.operator(
+        "numpy_tests::sized(Tensor x) -> Tensor",
+        lambda x: np.zeros(size),
+        infer=lambda x: polyop.Spec((size,), x.dtype),
+    )
     assert op(np.ones(1)).shape == (2,)
     size = 5
     assert op(np.ones(1)).shape == (5,)
@@ -181,7 +199,9 @@ def test_names(kernels):
         return polyop.operator("numpy_tests::named(Tensor x) -> Tensor", kernels("square"), infer="x")
 
     assert define().name == define().name  # a cell that is run again
-    with pytest.raises(ValueError, match=r"the name is taken by the operator defined at .*test_numpy\.py:\d+"):
+    with pytest.raises(
+        ValueError, match=r"the name is taken by the operator defined at .*test_numpy\.py:\d+"
+    ):
         polyop.operator("numpy_tests::named(Tensor x) -> Tensor", kernels("square"), infer="x")
     with pytest.raises(ValueError, match="needs a namespace"):
         polyop.operator("bare(Tensor x) -> Tensor", kernels("square"), infer="x")
@@ -194,7 +214,7 @@ def test_copy_and_pickle(square):
     import pickle
 
     assert copy.deepcopy({"op": square})["op"] is square
-    assert pickle.loads(pickle.dumps(square)) is square  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(square)) is square
 
 
 def test_a_bfloat16_scalar_is_a_tensor(kernels):

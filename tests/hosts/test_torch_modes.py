@@ -147,12 +147,40 @@ def test_gradcheck_to_second_order(cube):
 def test_operators_that_are_each_others_gradient(x):
     import numpy as np
 
-    sine = polyop.operator("modes::sine(Tensor x) -> Tensor", np.sin, infer="x", gradient=lambda x, out, d: (cosine(x) * d,), batch="elementwise")
-    cosine = polyop.operator("modes::cosine(Tensor x) -> Tensor", np.cos, infer="x", gradient=lambda x, out, d: (-sine(x) * d,), batch="elementwise")
-    for name in ("double", "dual numbers", "forward over reverse", "jvp", "hessian", "jacfwd", "grad of grad", "vmap of grad"):
-        torch.testing.assert_close(CASES[name](lambda t, a: sine(t), x, x.expand(3, 4)), CASES[name](lambda t, a: torch.sin(t), x, x.expand(3, 4)))
+    sine = polyop.operator(
+        "modes::sine(Tensor x) -> Tensor",
+        np.sin,
+        infer="x",
+        gradient=lambda x, out, d: (cosine(x) * d,),
+        batch="elementwise",
+    )
+    cosine = polyop.operator(
+        "modes::cosine(Tensor x) -> Tensor",
+        np.cos,
+        infer="x",
+        gradient=lambda x, out, d: (-sine(x) * d,),
+        batch="elementwise",
+    )
+    for name in (
+        "double",
+        "dual numbers",
+        "forward over reverse",
+        "jvp",
+        "hessian",
+        "jacfwd",
+        "grad of grad",
+        "vmap of grad",
+    ):
+        torch.testing.assert_close(
+            CASES[name](lambda t, a: sine(t), x, x.expand(3, 4)),
+            CASES[name](lambda t, a: torch.sin(t), x, x.expand(3, 4)),
+        )
     one = torch.tensor(0.5, dtype=torch.float64)
-    for order in ((func.grad, func.jacfwd, func.grad), (func.grad, func.grad, func.jacfwd), (func.jacfwd, func.grad, func.grad)):
+    for order in (
+        (func.grad, func.jacfwd, func.grad),
+        (func.grad, func.grad, func.jacfwd),
+        (func.jacfwd, func.grad, func.grad),
+    ):
         ours, theirs = sine, torch.sin
         for transform in order:
             ours, theirs = transform(ours), transform(theirs)
@@ -188,7 +216,10 @@ def test_export(cube, x, strict):
 
 
 def test_opcheck(cube, square, plain):
-    for op, args in ((cube, (torch.randn(4, dtype=torch.float64, requires_grad=True), 2.0)), (square, (torch.randn(3, 4, requires_grad=True),))):
+    for op, args in (
+        (cube, (torch.randn(4, dtype=torch.float64, requires_grad=True), 2.0)),
+        (square, (torch.randn(3, 4, requires_grad=True),)),
+    ):
         found = torch.library.opcheck(op.torch, args)
         assert set(found.values()) == {"SUCCESS"}, found
     assert set(torch.library.opcheck(plain.torch, (torch.randn(4),)).values()) == {"SUCCESS"}

@@ -39,7 +39,22 @@ def test_conjugate_bits_are_resolved(kernels):
     assert torch.equal(op(x), x.resolve_conj()) and torch.equal(op.torch(x), x.resolve_conj())
 
 
-@pytest.mark.parametrize("name", ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "float64", "complex64", "float8_e4m3fn", "float8_e5m2", "uint16"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bool",
+        "uint8",
+        "int16",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float64",
+        "complex64",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "uint16",
+    ],
+)
 def test_dtypes(kernels, name):
     op = polyop.operator(f"torch_tests::copy_{name}(Tensor x) -> Tensor", kernels("copy"), infer="x")
     x = torch.tensor([0, 1, 1, 0]).to(getattr(torch, name))
@@ -107,7 +122,9 @@ def test_versions_move_and_autograd_notices(scale_):
     scale_(saved.detach(), 2.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         saved.sum().backward()
-    with pytest.raises(RuntimeError, match="writes an argument in place, and such an operator has no gradient"):
+    with pytest.raises(
+        RuntimeError, match="writes an argument in place, and such an operator has no gradient"
+    ):
         scale_(a, 2.0)
 
 
@@ -145,7 +162,12 @@ def test_lists_keep_their_gradients(kernels):
     assert [x.grad[0].item() for x in xs] == [1, 2, 3]
     assert torch.func.grad(lambda x: op([x, x]).sum())(f32(2)).tolist() == [3, 3]
     with pytest.raises(RuntimeError, match="must be a list of 2 gradients"):
-        bad = polyop.operator("torch_tests::bad_all(Tensor[] xs) -> Tensor", kernels("add_all"), infer=lambda xs: xs[0], gradient=lambda xs, out, d: ([d],))
+        bad = polyop.operator(
+            "torch_tests::bad_all(Tensor[] xs) -> Tensor",
+            kernels("add_all"),
+            infer=lambda xs: xs[0],
+            gradient=lambda xs, out, d: ([d],),
+        )
         bad(xs[:2]).sum().backward()
 
 
@@ -166,7 +188,11 @@ def test_optional_tensors_and_several_outputs(kernels):
         x = f32(3).requires_grad_()
         call(x, f32(3))[1].sum().backward()  # the gradient of the unused output is zeros
         assert x.grad.tolist() == [1, 1, 1]
-    assert torch.autograd.functional.jvp(lambda t: both(t, t)[0], f32(3), torch.ones(3))[1].tolist() == [2, 2, 2]
+    assert torch.autograd.functional.jvp(lambda t: both(t, t)[0], f32(3), torch.ones(3))[1].tolist() == [
+        2,
+        2,
+        2,
+    ]
 
 
 def test_vmap_without_a_rule_loops_and_says_so_once(square):
@@ -190,7 +216,9 @@ def test_a_batch_rule_is_used(kernels):
 
 
 def test_autocast_where_declared(kernels):
-    op = polyop.operator("torch_tests::cast(Tensor x) -> Tensor", kernels("copy"), infer="x", autocast="bfloat16")
+    op = polyop.operator(
+        "torch_tests::cast(Tensor x) -> Tensor", kernels("copy"), infer="x", autocast="bfloat16"
+    )
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert op(f32(3)).dtype == torch.bfloat16
     assert op(f32(3)).dtype == torch.float32
@@ -212,7 +240,9 @@ def test_hooks_and_accumulation(square):
 
 
 def test_mixed_frameworks_and_devices(kernels, square):
-    both = polyop.operator("torch_tests::mixed(Tensor x, Tensor y) -> (Tensor, Tensor)", kernels("sum_and_difference"), infer="x")
+    both = polyop.operator(
+        "torch_tests::mixed(Tensor x, Tensor y) -> (Tensor, Tensor)", kernels("sum_and_difference"), infer="x"
+    )
     with pytest.raises(RuntimeError, match="y is a tensor of torch, and x one of numpy"):
         both(np.zeros(2, np.float32), f32(2))
     with pytest.raises(TypeError, match="strided tensor"):
@@ -220,7 +250,12 @@ def test_mixed_frameworks_and_devices(kernels, square):
 
 
 def test_inputs_that_the_rule_does_not_read_are_not_kept(kernels):
-    op = polyop.operator("torch_tests::lean(Tensor x) -> Tensor", kernels("square"), infer="x", gradient=lambda x, out, d: (d * 2,))
+    op = polyop.operator(
+        "torch_tests::lean(Tensor x) -> Tensor",
+        kernels("square"),
+        infer="x",
+        gradient=lambda x, out, d: (d * 2,),
+    )
     x = f32(3).requires_grad_() * 1
     alive = weakref.ref(x)
     out = op(x)

@@ -82,7 +82,7 @@ def run_python(library: Path):
 
     def run(code: str) -> str:
         env = {**os.environ, "PYTHONPATH": PACKAGE_PATH, "LIBRARY": str(library)}
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

@@ -31,8 +31,12 @@ done
 cp "$build"/cmake/_core*.so "$build/site/polyop/"
 
 # The kernel libraries that tests build are not instrumented; Python's own leaks are not ours.
-# handle_segv=0: libtorch and faulthandler install handlers of their own.
 export ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:alloc_dealloc_mismatch=0:abort_on_error=0:exitcode=99
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99
 export PYTHONMALLOC=malloc PYTHONPATH="$PWD/$build/site" POLYOP_SANITIZED=1
-exec env LD_PRELOAD="$runtime" "$python" -m pytest -q -p no:cacheprovider -p no:doctest "${@:-tests/native}"
+env LD_PRELOAD="$runtime" "$python" - "$PWD/$build/site" <<'CHECK'
+import sys, polyop._core
+if not polyop._core.__file__.startswith(sys.argv[1]):
+    sys.exit(f"run_sanitized.sh: Python imports {polyop._core.__file__}, not the sanitised core")
+CHECK
+exec env LD_PRELOAD="$runtime" "$python" -m pytest -q -p no:cacheprovider "${@:-tests/native}"

@@ -141,12 +141,13 @@ def test_one_threads_modes_do_not_reach_another(twice: Any) -> None:
 
 def test_calls_after_a_fork(run_python) -> None:
     code = """
-import os, threading, numpy as np, polyop
+import os, signal, numpy as np, polyop
 op = polyop.operator("fork::twice(Tensor x) -> Tensor", os.environ["LIBRARY"] + ":twice", infer="x")
 x = np.ones(4, np.float32)
 op(x)
 child = os.fork()
 if child == 0:
+    signal.alarm(60)
     right = all((op(np.full(n, 3, np.float32)) == 6).all() for n in range(300))
     again = polyop.operator("fork::later(Tensor x) -> Tensor", os.environ["LIBRARY"] + ":twice", infer="x")
     os._exit(0 if right and (again(x) == 2).all() else 3)
@@ -161,12 +162,13 @@ print("both")
 def test_torch_calls_after_a_fork(run_python) -> None:
     pytest.importorskip("torch", reason="needs PyTorch")
     code = """
-import os, torch, polyop
+import os, signal, torch, polyop
 op = polyop.operator("fork::twice(Tensor x) -> Tensor", os.environ["LIBRARY"] + ":twice", infer="x",
                      gradient=lambda x, out, grad: (2 * grad,))
 op(torch.ones(4))
 child = os.fork()
 if child == 0:
+    signal.alarm(60)
     right = all(bool((op(torch.full((n,), 3.0)) == 6).all()) for n in range(300))
     x = torch.ones(4, requires_grad=True)
     op(x)  # the graph only: PyTorch's own backward threads do not survive a fork
@@ -180,9 +182,10 @@ print("both")
 
 def test_fork_in_a_process_with_threads(run_python) -> None:
     code = """
-import os, threading, numpy as np, polyop, warnings
+import os, signal, threading, numpy as np, polyop, warnings
 warnings.simplefilter("ignore")  # Python 3.12 warns of forks beside threads
 op = polyop.operator("fork::twice(Tensor x) -> Tensor", os.environ["LIBRARY"] + ":twice", infer="x")
+op(np.ones(3, np.float32))  # a fork in the middle of an import would leave the import's lock taken
 stop = threading.Event()
 def call():
     while not stop.is_set():
@@ -192,6 +195,7 @@ for thread in threads: thread.start()
 for turn in range(10):
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         os._exit(0 if (op(np.ones(5 + turn, np.float32)) == 2).all() else 3)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0, status

@@ -17,7 +17,8 @@ from ..kernels.source import source
 CODE = """
 #include "polyop/abi.h"
 
-int leaky(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *stream, void *extra) {
+int leaky(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes,
+          void *stream, void *extra) {
   const float *x = params[0];
   float *y = params[1];
   int64_t n = 1;
@@ -51,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"{leaky.schema}\n  C kernel built or found in the cache in {built * 1e3:.0f} ms\n")
     x = np.array([[0.0, -0.1], [-0.2, 1.0]], np.float32)
     rows = list(_rows(leaky, x))
-    _print([(name, _flat(value), _flat(grad), f"{_microseconds(call):.2f}") for name, value, grad, call in rows])
+    _print(
+        [(name, _flat(value), _flat(grad), f"{_microseconds(call):.2f}") for name, value, grad, call in rows]
+    )
     values = {(_flat(value), _flat(grad)) for _, value, grad, _ in rows}
     print("\nall agree" if len(values) == 1 else "\nTHEY DIFFER")
     return 0 if len(values) == 1 else 1

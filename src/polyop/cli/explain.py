@@ -19,7 +19,9 @@ def add(verbs: Any) -> None:
     verb = verbs.add_parser("explain", help="say which kernel an operator takes, and why not the others")
     verb.add_argument("module", help="a Python file or module that defines the operator")
     verb.add_argument("operator", nargs="?", help="namespace::name; all of the module's without it")
-    verb.add_argument("--input", action="append", default=[], help="a spec per tensor, as float32[4,4] or cuda:float32[4]")
+    verb.add_argument(
+        "--input", action="append", default=[], help="a spec per tensor, as float32[4,4] or cuda:float32[4]"
+    )
     verb.set_defaults(verb="explain")
 
 

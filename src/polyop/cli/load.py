@@ -18,7 +18,7 @@ def load(name: str) -> ModuleType:
     """
     sys.path.insert(0, str(Path.cwd()))
     if not name.endswith(".py"):
-        if importlib.util.find_spec(name.split(".")[0]) is None:
+        if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
             raise ArgumentValueError("module", "must be a Python file or an importable module", repr(name))
         return importlib.import_module(name)
     path = Path(name).resolve()

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         code: int = importlib.import_module(f"{__package__}.{options.verb}").run(options)
-    except PolyopError as problem:
+    except (PolyopError, LookupError) as problem:
         print(f"polyop {options.verb}: {problem}", file=sys.stderr)
         return 1
     except BrokenPipeError:

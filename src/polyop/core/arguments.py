@@ -13,7 +13,9 @@ from .errors import ArgumentTypeError
 from .schema import MISSING, Argument, Schema
 
 
-def bind(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any], where: Any = None) -> tuple[Any, ...]:
+def bind(
+    schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any], where: Any = None
+) -> tuple[Any, ...]:
     """Return one value per argument of the schema, defaults filled in.
 
     Raises ``ArgumentTypeError`` for too many, missing, unknown or repeated arguments.
@@ -71,6 +73,10 @@ def _number(value: Any) -> Any:
     return _int(value) if hasattr(value, "__index__") else _float(value)
 
 
+def _unknown(_: Any) -> Any:
+    raise TypeError
+
+
 _CONVERT = {  # base type of an attribute to its one Python type; each raises TypeError
     "int": _int,
     "SymInt": _int,
@@ -93,11 +99,9 @@ def attribute(argument: Argument, value: Any, subject: str) -> Any:
     """
     if value is None and argument.type.is_optional:
         return None
-    convert = _CONVERT.get(argument.type.base)
+    convert = _CONVERT.get(argument.type.base, _unknown)
     lists = [suffix for suffix in argument.type.suffixes if suffix != "?"]
     try:
-        if convert is None:
-            raise TypeError
         return _convert(value, convert, lists, argument.type.suffixes[:1] == ("?",))
     except (TypeError, ValueError):
         rule = f"must be {argument.type}"

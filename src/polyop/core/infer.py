@@ -8,7 +8,6 @@ it may be remembered; a Python function that reads variables from outside is not
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import operator
 import types
@@ -40,7 +39,9 @@ def dimension(value: Any, subject: str, where: Any) -> Any:
         size = operator.index(value)
     except TypeError:
         hint = "use // for a division whose result is a size" if isinstance(value, float) else None
-        raise InferError(subject, "a dimension must be an integer", repr(value), where=where, hint=hint) from None
+        raise InferError(
+            subject, "a dimension must be an integer", repr(value), where=where, hint=hint
+        ) from None
     if isinstance(value, bool) or size < 0:
         raise InferError(subject, "a dimension must be an integer of at least 0", repr(value), where=where)
     return size
@@ -49,7 +50,9 @@ def dimension(value: Any, subject: str, where: Any) -> Any:
 def as_shape(value: Any, subject: str, where: Any) -> tuple[Any, ...]:
     """Return ``value`` as one shape; raises ``InferError``."""
     if not isinstance(value, (list, tuple)):
-        raise InferError(subject, "'out_shape' must be one of [tuple, list, function]", repr(value), where=where)
+        raise InferError(
+            subject, "'out_shape' must be one of [tuple, list, function]", repr(value), where=where
+        )
     return tuple(dimension(size, subject, where) for size in value)
 
 
@@ -96,10 +99,14 @@ def arity(function: Callable[..., Any]) -> int | None:
         return None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+    return sum(
+        p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters
+    )
 
 
-def _apply(function: Callable[..., Any], arguments: Sequence[Any], view: Callable[[Any], Any], what: str) -> Any:
+def _apply(
+    function: Callable[..., Any], arguments: Sequence[Any], view: Callable[[Any], Any], what: str
+) -> Any:
     given = list(arguments)
     tensors = [a for a in given if isinstance(a, (Spec, tuple)) or a is None]
     if arity(function) == len(tensors) != len(given):  # a function of the tensors alone
@@ -116,6 +123,7 @@ def _apply(function: Callable[..., Any], arguments: Sequence[Any], view: Callabl
 
 
 _PURE_MODULES = {"math", "operator", "itertools", "functools", "numpy"}
+_IMPURE = {"open", "input", "globals", "eval", "exec", "vars", "__import__", "random"}
 
 
 def is_repeatable(function: Callable[..., Any]) -> bool:
@@ -133,9 +141,7 @@ def is_repeatable(function: Callable[..., Any]) -> bool:
         if isinstance(value, types.ModuleType):
             if value.__name__.split(".")[0] not in _PURE_MODULES:
                 return False
-        elif name in function.__globals__:
-            return False
-        elif hasattr(builtins, name) and name in ("open", "input", "globals", "eval", "exec", "vars"):
+        elif name in function.__globals__ or name in _IMPURE:
             return False
     return not any(isinstance(constant, types.CodeType) for constant in function.__code__.co_consts)
 
@@ -168,7 +174,8 @@ class ShapeAndDtype:
 
     def shapes(self, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the output shapes."""
-        rule, where = self.out_shape, None
+        rule = self.out_shape
+        where: Any = None
         subject = f"{self.subject}: out_shape"
         if isinstance(rule, LibraryHalf):
             value, where = rule.find(arguments), rule.where
@@ -186,7 +193,8 @@ class ShapeAndDtype:
 
     def dtypes(self, arguments: Sequence[Any]) -> list[DType]:
         """Return the output dtypes."""
-        rule, where = self.out_dtype, None
+        rule = self.out_dtype
+        where: Any = None
         subject = f"{self.subject}: out_dtype"
         if isinstance(rule, LibraryHalf):
             value, where = rule.find(arguments), rule.where

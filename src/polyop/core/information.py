@@ -144,7 +144,7 @@ def _with_container(column: int, tensor: TensorInfo, rows: Sequence[Row], subjec
     return dataclasses.replace(tensor, param_type="dynamic") if True in containers else tensor
 
 
-def agree(  # noqa: PLR0917 - two counts, names, two texts
+def agree(
     information: Information,
     n_inputs: int | None,
     n_outputs: int | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -49,7 +50,7 @@ class _Parser:
         self.tokens = list(self._tokenise())
         self.at = 0
 
-    def _tokenise(self) -> Any:
+    def _tokenise(self) -> Iterator[_Token]:
         position = 0
         end = len(self.text.rstrip())
         while position < end:
@@ -66,7 +67,8 @@ class _Parser:
 
     @property
     def token(self) -> _Token:
-        return self.tokens[self.at]
+        current: _Token = self.tokens[self.at]
+        return current
 
     def take(self, text: str) -> bool:
         if self.token.kind in ("mark", "name") and self.token.text == text:
@@ -239,5 +241,6 @@ class _Parser:
 
 _VALUES = {
     "int": (int,), "SymInt": (int,), "float": (float, int), "bool": (bool,), "str": (str,),
-    "ScalarType": (str, int), "Device": (str,), "Scalar": (int, float, bool), "complex": (complex, float, int),
+    "ScalarType": (str, int), "Device": (str,), "Scalar": (int, float, bool),
+    "complex": (complex, float, int),
 }  # fmt: skip

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-BASES: Final = frozenset(
-    "Tensor int SymInt float bool str complex Scalar ScalarType Device Layout MemoryFormat Generator".split()
-)  # fmt: skip
+BASES: Final = frozenset({
+    "Tensor", "int", "SymInt", "float", "bool", "str", "complex", "Scalar",
+    "ScalarType", "Device", "Layout", "MemoryFormat", "Generator",
+})  # fmt: skip
 
 
 class _Missing:

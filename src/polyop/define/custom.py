@@ -75,6 +75,7 @@ class Custom(BoundOperator):
         self.func, self.func_type = func, func_type
         self.out_shape, self.out_dtype = out_shape, out_dtype
         self._variants: dict[Signature, BoundOperator] = {}
+        self._signature: Signature = ()
         _check_func_type(func_type, self.subject)
         _check_func(func, func_type, self.subject)
         self._information = self._register(reg_info)
@@ -177,7 +178,11 @@ class Custom(BoundOperator):
         if self.func_type != "pyfunc":
             return None
         count = input_count(None, None, self.func, ())
-        return None if count is None or not self._information else count - len(self._information[0].call_attributes)
+        return (
+            None
+            if count is None or not self._information
+            else count - len(self._information[0].call_attributes)
+        )
 
     def _register(self, reg_info: Any) -> tuple[Information, ...]:
         if reg_info is None and callable(self.func):
@@ -237,7 +242,9 @@ def _check_func(func: Any, func_type: str, subject: str) -> None:
         if not isinstance(func, str):
             hint = None
             if callable(func):
-                hint = "an aot kernel is in a library: information goes to reg_info, not to a decorated function"
+                hint = (
+                    "an aot kernel is in a library: information goes to reg_info, not to a decorated function"
+                )
             raise ArgumentTypeError(subject, "'func' must be of type str", str(type(func)), hint=hint)
         return
     if not callable(func) and not isinstance(func, str):
@@ -252,4 +259,6 @@ def _check_kind(func: Any, func_type: str, information: tuple[Information, ...],
     where = of_function(func) if callable(func) else None
     if not information:
         need(func_type, (), (), subject, where)
-    raise UnsupportedError(subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type])
+    raise UnsupportedError(
+        subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type]
+    )

@@ -119,7 +119,7 @@ class CustomRegOp:
             "target": self._target,
         }
 
-    def _tensor(  # noqa: PLR0917
+    def _tensor(
         self,
         kind: str,
         to: list[dict[str, Any]],

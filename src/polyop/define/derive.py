@@ -24,7 +24,7 @@ _SCALARS: tuple[tuple[type, str], ...] = ((bool, "bool"), (int, "int"), (float, 
 
 def signature_of(args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> Signature:
     """Return the signature of positional arguments; what is no attribute counts as a tensor."""
-    return tuple(map(lambda value: _letter(value, is_tensor), args))
+    return tuple(_letter(value, is_tensor) for value in args)
 
 
 def _letter(value: Any, is_tensor: Callable[[Any], bool]) -> str:
@@ -69,14 +69,21 @@ def output_count(
             value = None
     if isinstance(value, (list, tuple)):
         return len(value), True
-    if value is None and declared is None and isinstance(out_shape, (list, tuple)) and not is_shape(out_shape):
+    if (
+        value is None
+        and declared is None
+        and isinstance(out_shape, (list, tuple))
+        and not is_shape(out_shape)
+    ):
         return len(out_shape), True
     if declared is not None and declared > 1:
         return declared, True
     return 1, isinstance(out_shape, (list, tuple)) and not is_shape(out_shape)
 
 
-def derive_schema(name: str, signature: Signature, outputs: int, information: Sequence[Information]) -> Schema:
+def derive_schema(
+    name: str, signature: Signature, outputs: int, information: Sequence[Information]
+) -> Schema:
     """Return the schema: from the information, or from the signature with names x0, x1, ..."""
     if information and information[0].inputs:
         first = information[0]
@@ -115,7 +122,9 @@ def _identifier(name: str | None, default: str, taken: set[str]) -> str:
     return clean
 
 
-def derive_infer(out_shape: Any, out_dtype: Any, schema: Schema, operator: Operator, subject: str) -> ShapeAndDtype:
+def derive_infer(
+    out_shape: Any, out_dtype: Any, schema: Schema, operator: Operator, subject: str
+) -> ShapeAndDtype:
     """Return the infer rule; None is replaced by the library's functions, or the information's rows."""
     halves = library_halves(schema, operator.kernels, operator.attributes)
     if out_dtype is None:

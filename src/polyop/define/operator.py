@@ -130,6 +130,10 @@ def _infer_rule(schema: Schema, infer: Any, kernels: Sequence[Kernel]) -> InferR
     kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
     halves = library_halves(schema, kernels)
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
-        hint = "give infer=, a function from specs to the output's Spec, or the name of an argument it is like"
-        raise InferError(schema.qualified_name, "the shape and dtype of the output cannot be derived", hint=hint)
+        hint = (
+            "give infer=, a function from specs to the output's Spec, or the name of an argument it is like"
+        )
+        raise InferError(
+            schema.qualified_name, "the shape and dtype of the output cannot be derived", hint=hint
+        )
     return ShapeAndDtype(*halves, len(schema.fresh), schema.qualified_name)

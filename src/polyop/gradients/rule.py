@@ -20,7 +20,9 @@ def no_gradient(operator: Operator) -> GradientError:
     )
 
 
-def apply_rule(operator: Operator, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+def apply_rule(
+    operator: Operator, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
+) -> tuple[Any, ...]:
     """Return the input gradients, one or None per argument of the schema.
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.

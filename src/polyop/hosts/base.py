@@ -82,7 +82,9 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
             if host is None:
                 rule = f"must be a tensor of {' or '.join(FRAMEWORKS)}"
                 seen = f"{type(value).__module__}.{type(value).__qualname__}"
-                raise ArgumentTypeError(f"{operator.name}: argument {name}", rule, seen, where=operator.origin)
+                raise ArgumentTypeError(
+                    f"{operator.name}: argument {name}", rule, seen, where=operator.origin
+                )
             if found is not None and found[0] is not host:
                 rule = f"{name} is a tensor of {host.name}, and {found[1]} one of {found[0].name}"
                 raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
@@ -97,7 +99,9 @@ def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[t
     if argument.type.is_list and value is not None:
         if not isinstance(value, (list, tuple)):
             seen = type(value).__name__
-            raise ArgumentTypeError(f"{operator.name}: argument {argument.name}", f"must be {argument.type}", seen)
+            raise ArgumentTypeError(
+                f"{operator.name}: argument {argument.name}", f"must be {argument.type}", seen
+            )
         for number, item in enumerate(value):
             if item is not None:
                 yield f"{argument.name}[{number}]", item
@@ -116,7 +120,8 @@ def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> 
             continue
         if isinstance(value, (list, tuple)) and argument.type.is_list:
             mapped[position] = tuple(
-                None if item is None else function(f"{argument.name}[{i}]", item, argument) for i, item in enumerate(value)
+                None if item is None else function(f"{argument.name}[{i}]", item, argument)
+                for i, item in enumerate(value)
             )
         else:
             mapped[position] = function(argument.name, value, argument)
@@ -133,5 +138,6 @@ def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[A
     schema = operator.schema
     new = iter(fresh)
     return tuple(
-        next(new) if not result.type.alias else arguments[schema.alias_of(i)] for i, result in enumerate(schema.returns)
+        next(new) if not result.type.alias else arguments[schema.alias_of(i)]
+        for i, result in enumerate(schema.returns)
     )

@@ -26,7 +26,7 @@ _alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
 _core.set_dtypes([(row.name, *row.dlpack, row.numpy) for row in DTYPES])
 
 
-class BoundOperator(_core.Call):  # type: ignore[misc]
+class BoundOperator(_core.Call):
     """An operator that can be called on any host's tensors.
 
     >>> import numpy as np, polyop

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.errors import PolyopError
 from ..core.spec import Spec
 from ..kernels.base import choose
+from ..kernels.library import LibraryKernel
 from .base import hosts
 from .bound import BoundOperator
 
@@ -73,6 +74,8 @@ def _fast(bound: BoundOperator) -> str:
         return "no: an argument is written in place, which goes through the framework's dispatcher"
     if bound.operator.target not in (None, "cpu"):
         return f"no: the operator is bound to {bound.operator.target}"
+    if not any(isinstance(kernel, LibraryKernel) for kernel in bound.operator.kernels):
+        return "no: no kernel is native"
     return f"yes, with {bound.prepared()} prepared kernels"
 
 

@@ -99,7 +99,11 @@ def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, output
         return f"the operator information is for {targets}, not {_TARGETS.get(device, device)}"
     for information in registered:
         reason: str | None = information.refuse(
-            [list(a) if isinstance(a, tuple) else a for a in inputs if a is None or isinstance(a, (Spec, tuple))],
+            [
+                list(a) if isinstance(a, tuple) else a
+                for a in inputs
+                if a is None or isinstance(a, (Spec, tuple))
+            ],
             outputs,
         )
         if reason is not None:
@@ -114,4 +118,6 @@ def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...])
         return choice.taken.kernel
     seen = ", ".join("None" if spec is None else str(spec) for spec in flatten(inputs))
     reasons = "\n  ".join(map(str, choice.refused)) or "the operator has no kernels"
-    raise NoKernelError(operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=reasons)
+    raise NoKernelError(
+        operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=reasons
+    )

@@ -129,9 +129,13 @@ class LibraryKernel:
         except Exception as problem:
             raise KernelError(subject, f"threw a C++ exception: {problem}", where=self.path) from None
         if code:
-            raise KernelError(subject, f"failed with code {code}{': ' + text if text else ''}", where=self.path)
+            raise KernelError(
+                subject, f"failed with code {code}{': ' + text if text else ''}", where=self.path
+            )
 
-    def infer_shapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[list[int]]:
+    def infer_shapes(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
+    ) -> list[list[int]]:
         """Return the output shapes that ``<Func>InferShape`` gives.
 
         Symbolic sizes are specialised: the C++ function sees numbers. Raises ``InferError``.
@@ -146,7 +150,9 @@ class LibraryKernel:
         except Exception as problem:
             raise InferError(subject, f"failed: {problem}", where=self.path) from None
         if any(size < 0 for shape in shapes for size in shape):
-            raise InferError(subject, "gave an unknown size for inputs whose sizes are known", shapes, where=self.path)
+            raise InferError(
+                subject, "gave an unknown size for inputs whose sizes are known", shapes, where=self.path
+            )
         return [list(shape) for shape in shapes]
 
     def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
@@ -162,7 +168,9 @@ class LibraryKernel:
             raise InferError(subject, f"failed: {problem}", where=self.path) from None
         found = [dtype_of_type_id(number) for number in numbers]
         if None in found:
-            raise InferError(subject, "returned a TypeId that is no dtype of a tensor", numbers, where=self.path)
+            raise InferError(
+                subject, "returned a TypeId that is no dtype of a tensor", numbers, where=self.path
+            )
         return found
 
 
@@ -180,7 +188,8 @@ def library(
 ) -> LibraryKernel:
     """Return the kernel ``function`` of a prebuilt library.
 
-    ``device`` is read from the library where it is not given. Raises ``LibraryError`` for a file that is no usable library or lacks the function.
+    ``device`` is read from the library where it is not given. Raises ``LibraryError`` for a
+    file that is no usable library or lacks the function.
     """
     from ..core.dtypes import dtype
 

@@ -33,6 +33,7 @@ class PythonKernel:
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return None: NumPy takes every dtype."""
         del inputs, outputs
+        return None
 
     def call(
         self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
@@ -69,14 +70,18 @@ class PythonKernel:
         where = of_function(self.function)
         if not outputs:
             if result is not None and not (isinstance(result, tuple) and not result):
-                raise KernelError(self, "must return None, as it has no outputs", type(result).__name__, where=where)
+                raise KernelError(
+                    self, "must return None, as it has no outputs", type(result).__name__, where=where
+                )
             return []
         items = list(result) if isinstance(result, tuple) else [result]
         if len(items) != len(outputs):
             seen = f"{len(items)}" if result is not None else "None"
             rule = f"must return {len(outputs)} outputs (a tuple when more than one)"
             raise KernelError(self, rule, seen, where=where)
-        return [self._result(item, spec, i) for i, (item, spec) in enumerate(zip(items, outputs, strict=True))]
+        return [
+            self._result(item, spec, i) for i, (item, spec) in enumerate(zip(items, outputs, strict=True))
+        ]
 
     def _result(self, value: Any, spec: Spec, index: int) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
@@ -87,9 +92,13 @@ class PythonKernel:
             raise KernelError(subject, "must be a NumPy array", type(value).__name__, where=where, hint=hint)
         array = np.asarray(value)
         if array.dtype != spec.dtype.numpy:
-            raise KernelError(subject, f"must be {spec.dtype}, as out_dtype says", array.dtype.name, where=where)
+            raise KernelError(
+                subject, f"must be {spec.dtype}, as out_dtype says", array.dtype.name, where=where
+            )
         if array.shape != tuple(spec.shape):
-            raise KernelError(subject, f"must have shape {tuple(spec.shape)}, as out_shape says", array.shape, where=where)
+            raise KernelError(
+                subject, f"must have shape {tuple(spec.shape)}, as out_shape says", array.shape, where=where
+            )
         return np.array(array, order="C", copy=True)  # the function may keep the array it returned
 
 
@@ -104,4 +113,6 @@ def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
     try:
         return np.asarray(value, spec.dtype.numpy)
     except OverflowError:
-        raise KernelError(subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where) from None
+        raise KernelError(
+            subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where
+        ) from None

@@ -51,15 +51,15 @@ def guard_copy(value: Array, band: int, fill: int) -> Guarded:
     return made
 
 
-class _Launcher(_core.Call):  # type: ignore[misc]
+class _Launcher(_core.Call):
     """Calls one kernel with outputs that are passed in: inputs and outputs are one list to it."""
 
     def __init__(self, launch: Any, tensors: int, kernel: LibraryKernel) -> None:
-        self.prepared, self.kernel = launch, kernel
-        self.configure("t" * tensors, (_MISSING,) * tensors, _MISSING, True, False)  # noqa: FBT003
+        self.ready, self.kernel = launch, kernel
+        self.configure("t" * tensors, (_MISSING,) * tensors, _MISSING, True, False)
 
     def _prepare(self, _: tuple[Any, ...]) -> tuple[Any, bool]:
-        return self.prepared, False
+        return self.ready, False
 
     def _failed(self, code: int, text: str) -> None:
         raise KernelError(self.kernel, f"returned {code}", text or None)

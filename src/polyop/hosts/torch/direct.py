@@ -43,7 +43,7 @@ def _inputs_only(schema: Any) -> Uses:
 
 
 def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
-    """The common case written out: tensors in, one tensor out, a rule that reads the inputs."""
+    """Return the common case, written out: tensors in, one tensor out, a rule that reads the inputs."""
     launch, operator, rule = bound.launch, bound.operator, bound.operator.gradient
     count, names = len(bound.schema.arguments), [a.name for a in bound.schema.arguments]
     assert rule is not None

@@ -20,7 +20,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     """Return what the Autograd key and functorch's front key call."""
     schema = bound.schema
     layout = Layout(bound)
-    below = torch._C._AutoDispatchBelowAutograd  # noqa: SLF001 - the dispatcher's own guard
+    below = torch._C._AutoDispatchBelowAutograd
 
     def forward(*flat: Any) -> Any:
         with below():
@@ -47,7 +47,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
             result = fast(*args)  # no second trip through the dispatcher when nothing else is on
             if result is not NotImplemented:
                 return result
-        plain = forward_ad._current_level < 0 and not _wants_gradient(args, kwargs)  # noqa: SLF001
+        plain = forward_ad._current_level < 0 and not _wants_gradient(args, kwargs)
         if plain or not torch.is_grad_enabled():
             with below():
                 return overload(*args, **kwargs)
@@ -85,8 +85,8 @@ def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
 
 def _refuse_nested_forward(operator: Operator) -> None:
     # inside jvp() of a Function, PyTorch drops the tangents of outer forward levels: a zero, silently
-    levels = torch._C._functorch.get_interpreter_stack() or ()  # noqa: SLF001 - no public way to ask
-    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:  # noqa: SLF001
+    levels = torch._C._functorch.get_interpreter_stack() or ()
+    if sum(level.key() == torch._C._functorch.TransformType.Jvp for level in levels) > 1:
         rule = "forward mode inside forward mode loses the inner tangent in PyTorch"
         hint = "use reverse mode for one of them: jacfwd(grad(f)), or hessian(f)"
         raise GradientError(operator.name, rule, where=operator.origin, hint=hint)

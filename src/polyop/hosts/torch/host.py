@@ -27,13 +27,17 @@ class TorchHost:
             rule = "must be 2.10 or later (its tensors have no DLPack exchange table)"
             raise HostError("PyTorch", rule, torch.__version__)
         folder = pathlib.Path(torch.__file__).parent / "lib"
-        self.missing_guards = _core.start_torch(torch, str(folder / "libc10.so"), str(folder / "libtorch_cpu.so"))
+        self.missing_guards = _core.start_torch(
+            torch, str(folder / "libc10.so"), str(folder / "libtorch_cpu.so")
+        )
         with torch.inference_mode():
             _core.note_inference_mode()
         # the class's own __call__ is what torch.compile and torch.export trace
         type.__setattr__(BoundOperator, "__call__", _traceable_call)
-        for kind in (BoundOperator, *BoundOperator.__subclasses__()):
+        kinds: list[type] = [BoundOperator]
+        for kind in kinds:  # grows while it is read: subclasses of subclasses, too
             _core.Call.rearm(kind)
+            kinds.extend(kind.__subclasses__())
         for bound in BoundOperator.alive():
             self.attach(bound)
 

@@ -46,7 +46,8 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     plain = dense(tensor).cpu()
     row = _ROWS[tensor.dtype]
     if row.numpy.isbuiltin == 1:
-        return plain.numpy()
+        shared: np.ndarray[Any, Any] = plain.numpy()
+        return shared
     array: np.ndarray[Any, Any] = plain.view(_UNSIGNED[row.itemsize]).numpy()
     return array.view(row.numpy)
 

@@ -28,7 +28,7 @@ _NN_WORDS = re.compile(
 )
 _LIBRARY_WORDS = re.compile(
     r"AutogradContext|GradMode|NoGradGuard|InferenceMode|InterOp"
-    r"|torch::(?:autograd|cuda|enumtype|k[A-Z]\w+|fft|linalg|sparse|special|nested|manual_seed|[gs]et_num_\w+)\b"
+    r"|torch::(?:autograd|cuda|enumtype|fft|linalg|sparse|special|nested|manual_seed|[gs]et_num_\w+)\b"
 )
 
 

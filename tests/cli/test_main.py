@@ -1,0 +1,71 @@
+"""The command line in real processes."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+MODULE = """
+import polyop
+half = polyop.operator("cli_tests::half(Tensor x) -> Tensor", lambda x: x / 2, infer="x", gradient=lambda x, out, d: (d / 2,))
+"""
+
+
+def polyop_command(*arguments, cwd=None):
+    return subprocess.run([sys.executable, "-m", "polyop", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_help_lists_the_verbs():
+    done = polyop_command("--help")
+    assert done.returncode == 0
+    assert set(re.findall(r"^    (\w+)", done.stdout, re.M)) == {"demo", "build", "check", "explain", "inspect", "cache"}
+
+
+@pytest.mark.parametrize("verb", ["demo", "build", "check", "explain", "inspect", "cache"])
+def test_every_verb_has_help(verb):
+    done = polyop_command(verb, "--help")
+    assert done.returncode == 0 and done.stdout.startswith("usage: polyop")
+
+
+def test_demo_shows_each_framework_and_that_they_agree():
+    done = polyop_command("demo")
+    assert done.returncode == 0, done.stderr
+    assert "NumPy" in done.stdout and "all agree" in done.stdout
+    if "not installed" not in done.stdout:
+        assert "torch.compile" in done.stdout
+
+
+def test_explain(tmp_path, golden):
+    (tmp_path / "module.py").write_text(MODULE)
+    done = polyop_command("explain", "module.py", "cli_tests::half", "--input", "float32[2,3]", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    golden("cli/explain.txt", re.sub(r"at  .*module.py", "at  module.py", done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("explain", "nowhere.py"), "must be a Python file or an importable module, but got 'nowhere.py'"),
+        (("explain", "no_such_module"), "must be a Python file or an importable module"),
+        (("explain", "module.py", "cli_tests::hlf"), "no operator 'cli_tests::hlf'; there are cli_tests::half"),
+        (("explain", "module.py", "--input", "float32(2)"), "must look like float32\\[4,4\\]"),
+        (("inspect", "nowhere.so"), "nowhere.so"),
+        (("build", "nowhere.c", "-o", "x.so"), "nowhere.c"),
+    ],
+)
+def test_errors_are_words_not_traces(tmp_path, arguments, words):
+    (tmp_path / "module.py").write_text(MODULE)
+    done = polyop_command(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert re.search(words, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_build_then_inspect_then_call(tmp_path, sources):
+    done = polyop_command("build", sources / "add.cc", "-o", "add.so", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = polyop_command("inspect", "add.so", cwd=tmp_path)
+    assert shown.returncode == 0 and "CustomAdd" in shown.stdout
+    listed = polyop_command("cache", "list", cwd=tmp_path)
+    assert listed.returncode == 0 and "add.cc" in listed.stdout

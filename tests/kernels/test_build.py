@@ -1,0 +1,282 @@
+"""Sources to libraries: languages, options, and every way it can go wrong."""
+
+import ctypes
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError, BuildError
+from polyop.kernels.build import BuildOptions, build
+from polyop.kernels.build.paths import include_dir
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def answer(library, function="answer"):
+    return getattr(ctypes.CDLL(str(library)), function)()
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def script(path, text):
+    write(path, f"#!/bin/sh\n{text}\n").chmod(0o755)
+    return path
+
+
+CXX_ANSWER = '#include <vector>\nextern "C" int answer() { return std::vector<int>{40, 2}[0] + 2; }\n'
+
+
+@pytest.mark.parametrize("suffix", [".cc", ".cpp", ".cxx"])
+def test_cxx(tmp_path, suffix):
+    assert answer(build([write(tmp_path / f"k{suffix}", CXX_ANSWER)])) == 42
+
+
+def test_c_is_compiled_as_c(tmp_path):
+    source = write(tmp_path / "k.c", "int answer(void) { int class = sizeof('a'); return class; }\n")
+    assert answer(build([source])) == ctypes.sizeof(ctypes.c_int)
+
+
+def test_several_files_of_two_languages(tmp_path):
+    one = write(tmp_path / "one.c", "int one(void) { return 1; }\n")
+    two = write(tmp_path / "two.cc", 'extern "C" int one();\nextern "C" int answer() { return one() + 1; }\n')
+    assert answer(build([one, two], flags=["-std=c++20"])) == 2
+
+
+def test_inline_code():
+    assert answer(build(code="int answer(void) { return 7; }", language="c")) == 7
+    assert answer(build(code=CXX_ANSWER)) == 42
+
+
+def test_inline_code_beside_a_file(tmp_path):
+    part = write(tmp_path / "part.c", "int part(void) { return 3; }\n")
+    assert (
+        answer(build([part], code='extern "C" int part();\nextern "C" int answer() { return part(); }')) == 3
+    )
+
+
+def test_flags_win_over_the_default_ones():
+    code = 'extern "C" long answer() { return __cplusplus; }'
+    assert answer(build(code=code)) == 201703
+    assert answer(build(code=code, flags=["-std=c++20"])) == 202002
+
+
+def test_defines_and_include_paths(tmp_path):
+    write(tmp_path / "inc" / "n.h", "#define N 5\n")
+    code = '#include "n.h"\nint answer(void) { return N * M; }'
+    assert answer(build(code=code, language="c", include_paths=[tmp_path / "inc"], flags=["-DM=2"])) == 10
+
+
+def test_relative_include_flag_means_the_working_directory(tmp_path, monkeypatch):
+    code = '#include "n.h"\nint answer(void) { return N; }'
+    for number in (1, 2):
+        write(tmp_path / str(number) / "inc" / "n.h", f"#define N {number}\n")
+        monkeypatch.chdir(tmp_path / str(number))
+        assert answer(build(code=code, language="c", flags=["-Iinc"])) == number
+
+
+def test_polyops_headers_are_found_both_ways():
+    code = '#include "custom_aot_extra.h"\n#include "polyop/abi.h"\nextern "C" int answer() { return POLYOP_ABI_VERSION; }'
+    assert answer(build(code=code)) == 1
+    assert (include_dir() / "polyop" / "ms_ext.h").is_file()
+
+
+def test_link_flags_and_flags_that_concern_the_linker():
+    code = "#include <omp.h>\nint answer(void) { return omp_get_max_threads() > 0; }"
+    assert answer(build(code=code, language="c", flags=["-fopenmp"])) == 1
+    with pytest.raises(BuildError, match="code.c: cannot be linked(.|\n)*nowhere"):
+        build(
+            code="int nowhere(void); int answer(void) { return nowhere(); }",
+            language="c",
+            link_flags=["-Wl,--no-undefined"],
+        )
+
+
+def test_debug_build_has_debug_information():
+    code = "int answer(void) { return 7; }"
+    assert b".debug_info" in build(code=code, language="c", debug=True).read_bytes()
+    assert b".debug_info" not in build(code=code, language="c").read_bytes()
+
+
+def test_output_is_a_copy_that_replaces_the_old_one(tmp_path):
+    output = tmp_path / "out lib.so"
+    assert build(code="int answer(void) { return 1; }", language="c", output=output) == output
+    before = output.stat().st_ino
+    build(code="int answer(void) { return 2; }", language="c", output=output)
+    assert answer(output) == 2
+    assert output.stat().st_ino != before  # who has the old one open keeps it whole
+    assert [p.name for p in tmp_path.iterdir() if p.name != "cache"] == ["out lib.so"]
+
+
+def test_output_folder_missing(tmp_path):
+    with pytest.raises(
+        BuildError, match=r"output .*no/x\.so: must be a path that can be written, but got No such file"
+    ):
+        build(code="int answer(void) { return 1; }", language="c", output=tmp_path / "no" / "x.so")
+
+
+def test_paths_with_spaces_and_signs(tmp_path):
+    folder = tmp_path / "a b" / "c$d #e"
+    write(folder / "in c" / "n.h", "#define N 9\n")
+    source = write(folder / "my k.c", '#include "n.h"\nint answer(void) { return N; }\n')
+    assert answer(build([source], include_paths=[folder / "in c"])) == 9
+    write(folder / "in c" / "n.h", "#define N 10\n")
+    assert answer(build([source], include_paths=[folder / "in c"])) == 10
+
+
+def test_same_file_name_in_two_folders(tmp_path):
+    one, two = (write(tmp_path / n / "k.c", f"int answer(void) {{ return {n}; }}\n") for n in "12")
+    assert (answer(build([one])), answer(build([two]))) == (1, 2)
+    parts = [write(tmp_path / n / "part.c", f"int part{n}(void) {{ return {n}; }}\n") for n in "34"]
+    both = build(parts)
+    assert (answer(both, "part3"), answer(both, "part4")) == (3, 4)
+
+
+def test_compile_error_shows_the_compilers_words(tmp_path):
+    source = write(tmp_path / "bad.c", "int fine;\nint f(void) { return missing_name; }\n")
+    with pytest.raises(BuildError) as caught:
+        build([source])
+    text = str(caught.value)
+    assert text.startswith(f"{source}: cannot be compiled\n  defined at {source}:2\n")
+    assert "missing_name" in text
+    assert "int f(void) { return missing_name; }" in text
+    assert f"command: {os.environ.get('CC', '/')}" in text
+    assert " -O3 -std=c11 " in text
+
+
+def test_a_failed_build_is_not_remembered(tmp_path):
+    source = write(tmp_path / "k.c", '#include "later.h"\nint answer(void) { return N; }\n')
+    for _ in range(2):
+        with pytest.raises(BuildError, match=r"later\.h"):
+            build([source])
+    write(tmp_path / "later.h", "#define N 4\n")
+    assert answer(build([source])) == 4
+
+
+def test_warnings_do_not_stop_a_build():
+    assert answer(build(code="#warning careful\nint answer(void) { return 1; }", language="c")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere.c", r"nowhere\.c: must be a source file that can be read, but got No such file"),
+        (
+            "k.f90",
+            r"k\.f90: must be a source with one of the suffixes \.c \.cc \.cpp \.cxx \.cu, but got '\.f90'",
+        ),
+        ("folder.c", r"folder\.c: must be a source file that can be read, but got Is a directory"),
+    ],
+)
+def test_unusable_source(tmp_path, name, words):
+    (tmp_path / "folder.c").mkdir()
+    with pytest.raises(BuildError, match=words):
+        build([tmp_path / name])
+
+
+def test_nothing_to_build():
+    with pytest.raises(ArgumentValueError, match="build: needs a source file, or code"):
+        build([])
+    with pytest.raises(
+        ArgumentValueError, match=r"language: must be one of 'c', 'c\+\+', 'cuda', but got 'rust'"
+    ):
+        build(code="fn main() {}", language="rust")
+
+
+@pytest.mark.parametrize("name", ["flags", "link_flags", "include_paths"])
+def test_a_string_where_a_list_is_meant(name):
+    with pytest.raises(
+        ArgumentTypeError, match=rf"{name}: must be a list of strings, but got '-O2'\n  write \['-O2'\]"
+    ):
+        build(code="", **{name: "-O2"})
+
+
+def test_options_are_values():
+    assert BuildOptions.of(flags=["-O1"]) == BuildOptions(flags=("-O1",))
+    assert BuildOptions.of(include_paths=["inc"]).include_paths == (f"{os.getcwd()}/inc",)
+
+
+def test_no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        BuildError,
+        match=r"no C compiler was found \(tried cc, gcc, clang\)\n  install gcc or clang, or name a C compiler in CC",
+    ):
+        build(code="int x;", language="c")
+    with pytest.raises(
+        BuildError,
+        match=r"no C\+\+ compiler was found .*\n  install g\+\+ or clang\+\+, or name a C\+\+ compiler in CXX",
+    ):
+        build(code="int x;")
+
+
+def test_named_compiler_is_used_with_its_arguments(monkeypatch, tmp_path):
+    log = tmp_path / "log"
+    wrapper = script(tmp_path / "my cc", f'echo "$@" >> {log}\nexec cc "$@"')
+    monkeypatch.setenv("CC", f"'{wrapper}' -DFROM_CC=11")
+    assert answer(build(code="int answer(void) { return FROM_CC; }", language="c")) == 11
+    assert "-DFROM_CC=11" in log.read_text()
+
+
+def test_named_compiler_does_not_exist(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler -x")
+    with pytest.raises(
+        BuildError, match=r"CXX=no-such-compiler -x: must name a program that exists\n  install g\+\+"
+    ):
+        build(code="int x;")
+
+
+def test_named_compiler_is_no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", str(script(tmp_path / "cc", "echo unhappy; exit 3")))
+    with pytest.raises(BuildError, match="must answer --version, but got code 3\n  unhappy"):
+        build(code="int x;", language="c")
+
+
+def test_killed_compiler(monkeypatch, tmp_path):
+    text = 'case "$*" in *--version*) exec cc --version;; esac\nkill -9 $$'
+    monkeypatch.setenv("CC", str(script(tmp_path / "cc", text)))
+    with pytest.raises(
+        BuildError,
+        match=r"cannot be compiled\n  the compiler was killed by SIGKILL; is there enough memory\?",
+    ):
+        build(code="int x;", language="c")
+
+
+def test_another_compiler_version_builds_again(monkeypatch, tmp_path):
+    compiler = script(tmp_path / "cc", 'exec cc "$@"')
+    monkeypatch.setenv("CC", str(compiler))
+    one = build(code="int x;", language="c")
+    script(compiler, 'case "$*" in *--version*) echo newer 2.0;; esac\nexec cc "$@"')
+    assert build(code="int x;", language="c") != one
+
+
+def test_progress_on_a_terminal_only(tmp_path):
+    compiler = script(tmp_path / "cc", 'case "$*" in *--version*) ;; *) sleep 0.9;; esac\nexec cc "$@"')
+    program = "from polyop.kernels.build import build; build(code='int x{};', language='c')"
+    quiet = subprocess.run(
+        [sys.executable, "-c", program.format(1)],
+        env={**os.environ, "CC": str(compiler)},
+        capture_output=True,
+        check=True,
+    )
+    assert quiet.stderr == b""
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-c", program.format(2)],
+        env={**os.environ, "CC": str(compiler), "TERM": "xterm"},
+        stderr=theirs,
+        check=True,
+    )
+    os.close(theirs)
+    assert b"compiling code.c" in os.read(ours, 4096)
