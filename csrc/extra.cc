@@ -98,6 +98,8 @@ Extra::Extra(std::map<std::string, Attribute> attributes)
 
 Extra::~Extra() { ExtraFunctions::set_kernel_data(&contract_, nullptr, nullptr); }
 
+void forget_error() { error_text.clear(); }
+
 std::string take_error() { return std::exchange(error_text, std::string()); }
 
 }  // namespace polyop

@@ -49,4 +49,7 @@ class Extra {
 // The error text that the calling thread gave last, and forgets with this call.
 std::string take_error();
 
+// Before a kernel or Init runs: what an earlier one said and did not fail with is not its error.
+void forget_error();
+
 }  // namespace polyop

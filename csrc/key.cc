@@ -41,7 +41,7 @@ void add_tensor(Key &key, const View &view) {
   for (int32_t i = 0; i < view.ndim; ++i) key.push(static_cast<uint64_t>(view.shape[i]));
 }
 
-bool add_value(Key &key, PyObject *value) {
+bool add_value(Key &key, PyObject *value, int depth) {
   if (value == Py_None) {
     add_tag(key, Tag::kNone);
     return true;
@@ -68,10 +68,10 @@ bool add_value(Key &key, PyObject *value) {
     return true;
   }
   if (PyUnicode_CheckExact(value)) return add_text(key, value);
-  if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) {
+  if (depth < 2 && (PyTuple_CheckExact(value) || PyList_CheckExact(value))) {
     add_tag(key, Tag::kList);
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
-      if (!add_value(key, PySequence_Fast_GET_ITEM(value, i))) return false;
+      if (!add_value(key, PySequence_Fast_GET_ITEM(value, i), depth + 1)) return false;
     }
     add_tag(key, Tag::kEnd);
     return true;

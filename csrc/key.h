@@ -17,8 +17,9 @@ enum class Tag : uint64_t { kTensor = 1, kNone, kBool, kInt, kFloat, kText, kLis
 
 void add_tensor(Key &key, const View &view);
 
-// Adds an attribute's value. False (no Python error) when its type has no place in a key.
-bool add_value(Key &key, PyObject *value);
+// Adds an attribute's value. False (no Python error) when its type has no place in a key, or it
+// is a list more than two deep (one that holds itself has no end).
+bool add_value(Key &key, PyObject *value, int depth = 0);
 
 inline void add_tag(Key &key, Tag tag) { key.push(static_cast<uint64_t>(tag)); }
 

@@ -30,6 +30,7 @@ void Parameters::add_absent() {
 
 int run(const Launch &launch, Parameters &parameters, void *stream, std::string &error) {
   int code = 0;
+  forget_error();
   PyThreadState *state = PyEval_SaveThread();
   try {
     code = launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(), parameters.ndims.data(),

@@ -77,6 +77,7 @@ uintptr_t find_symbol(uintptr_t library, const std::string &name) {
 
 int call_init(uintptr_t address, const std::vector<TensorSpec> &specs, Extra &extra) {
   Pointers at(specs);
+  forget_error();
   using Init = int (*)(int *, int64_t **, const char **, void *);
   return as<Init>(address)(at.ndims.data(), at.shapes.data(), at.dtypes.data(), extra.contract());
 }

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -204,7 +205,7 @@ def test_a_string_where_a_list_is_meant(name):
 
 def test_options_are_values():
     assert BuildOptions.of(flags=["-O1"]) == BuildOptions(flags=("-O1",))
-    assert BuildOptions.of(include_paths=["inc"]).include_paths == (f"{os.getcwd()}/inc",)
+    assert BuildOptions.of(include_paths=["inc"]).include_paths == (str(Path.cwd() / "inc"),)
 
 
 def test_no_compiler(monkeypatch, tmp_path):

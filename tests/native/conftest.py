@@ -51,6 +51,22 @@ int fails(HEAD) {
   self->functions->set_error(self, "as it was told to");
   return 7;
 }
+int says_and_succeeds(HEAD) {
+  UNUSED;
+  struct polyop_extra *self = extra;
+  self->functions->set_error(self, "nothing to see");
+  return 0;
+}
+int fails_silently(HEAD) {
+  UNUSED;
+  return 9;
+}
+int fails_in_latin1(HEAD) {
+  UNUSED;
+  struct polyop_extra *self = extra;
+  self->functions->set_error(self, "caf\xe9");
+  return 7;
+}
 int two(HEAD) { /* several outputs, and more parameters than the core keeps on its stack */
   UNUSED;
   float *first = params[nparam - 2], *second = params[nparam - 1];

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 # After a warm-up of the same work, resident memory may grow by this much: allocators' slack.
 # A leak of 16 bytes per call would show as 16 MB in a million calls.
 SLACK_MB = 4
+SANITIZED = "POLYOP_SANITIZED" in os.environ
 
 COMMON = """
 import gc, os, itertools
@@ -148,12 +151,14 @@ def work(times, x=np.ones(8, np.float32)):
 @pytest.mark.parametrize("name", WORK)
 def test_memory_stays_flat(name: str, run_python) -> None:
     times, code = WORK[name]
+    if SANITIZED:  # its allocator keeps what was freed, on purpose; it looks for other mistakes
+        times //= 100
     if "torch." in code:
         pytest.importorskip("torch", reason="the torch rows need PyTorch")
     parts = (COMMON, TORCH if "torch." in code else "", OPERATOR, code, f"grown(work, {times})")
     answer = run_python("".join(parts))
     grown = float(answer.split("grown")[1])
-    assert grown < SLACK_MB, f"{name}: {times} times grew memory by {grown:.1f} MB"
+    assert grown < SLACK_MB or SANITIZED, f"{name}: {times} times grew memory by {grown:.1f} MB"
 
 
 def test_operators_that_are_dropped_are_freed(run_python) -> None:
@@ -168,5 +173,5 @@ kept = sum(1 for bound in polyop.BoundOperator.alive() if bound.name == "mem::go
 print("kept", kept)
 """
     answer = run_python(COMMON + OPERATOR + code)
-    assert float(answer.split("grown")[1].split()[0]) < SLACK_MB
+    assert float(answer.split("grown")[1].split()[0]) < SLACK_MB or SANITIZED
     assert int(answer.split("kept")[1]) <= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import struct
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,11 +38,27 @@ def open_library(path: Path, *, built: bool = False) -> int:
     key = str(resolved)
     with _lock:
         if key not in _open:
+            if not is_whole(resolved):  # the loader would map what is not there, and crash
+                raise library_file.diagnose(str(path), "the file is shorter than its own headers say")
             try:
                 _open[key] = _core.open_library(key)
             except RuntimeError as problem:
                 raise library_file.diagnose(str(path), str(problem)) from None
         return _open[key]
+
+
+def is_whole(path: Path) -> bool:
+    """Whether an ELF file holds all bytes that its program headers tell the loader to map."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(4096)
+        (table,) = struct.unpack_from("<Q", data, 32)
+        size, count = struct.unpack_from("<HH", data, 54)
+        segments = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
+    except (OSError, struct.error):
+        return True  # whatever it is, the loader says so
+    length = path.stat().st_size
+    return data[:4] != b"\x7fELF" or all(kind != 1 or at + span <= length for kind, _, at, _, _, span in segments)
 
 
 def _rows(specs: Sequence[Spec | None]) -> Specs:
