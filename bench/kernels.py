@@ -20,12 +20,14 @@ def leaky() -> Any:
     import polyop
 
     path = FOLDER / "peers" / "leaky.c"
-    backward = polyop.operator("bench::leaky_grad(Tensor x, Tensor grad) -> Tensor", f"{path}:leaky_grad", infer="x")
+    backward = polyop.operator(
+        "bench::leaky_grad(Tensor x, Tensor grad) -> Tensor", f"{path}:leaky_grad", infer="x"
+    )
     return polyop.operator(
         "bench::leaky(Tensor x) -> Tensor",
         f"{path}:leaky",
         infer="x",
-        gradient=lambda x, out, grad: (backward(x, grad),),  # noqa: ARG005 - the rule's form
+        gradient=lambda x, out, grad: (backward(x, grad),),
     )
 
 

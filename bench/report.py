@@ -17,7 +17,9 @@ PACKAGES = ("numpy", "torch", "jax", "mindspore")
 def machine() -> dict[str, Any]:
     """Return what numbers depend on; no name or path of this machine."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    model = next((x.split(":")[1].strip() for x in _cpuinfo() if x.startswith("model name")), platform.machine())
+    model = next(
+        (x.split(":")[1].strip() for x in _cpuinfo() if x.startswith("model name")), platform.machine()
+    )
     return {
         "kind": _kind(),
         "processor": model,
@@ -49,11 +51,12 @@ def write(folder: Path, about: dict[str, Any], lines: Sequence[dict[str, Any]]) 
     data = json.dumps({"machine": about, "rows": list(lines)}, indent=1)
     (folder / f"{about['kind']}.json").write_text(data + "\n")
     packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+    sureness = " (busy: less sure)" if about["busy"] else ""
     text = [
         f"# Speed, {about['kind']}",
         "",
-        f"{about['processor']}, {about['cores']} cores, load average {about['load']} before the run"
-        f"{' (busy: less sure)' if about['busy'] else ''}; Python {about['python']}, {packages}. Written by `make bench`.",
+        f"{about['processor']}, {about['cores']} cores, load {about['load']} before the run{sureness};",
+        f"Python {about['python']}, {packages}. Written by `make bench`.",
         "",
         *(f"| {' | '.join(row)} |" for row in (HEAD, ("---",) * len(HEAD), *(cells(line) for line in lines))),
     ]
@@ -82,7 +85,9 @@ def cells(line: dict[str, Any]) -> tuple[str, ...]:
 def _amount(value: float, unit: str) -> str:
     if unit == "x":
         return f"{value:.2f} x"
-    scale, name = next((s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "us")) if value * s >= 0.5 or s == 1e6)
+    scale, name = next(
+        (s, n) for s, n in ((1, "s"), (1e3, "ms"), (1e6, "us")) if value * s >= 0.5 or s == 1e6
+    )
     return f"{value * scale:.3g} {name}"
 
 

@@ -26,9 +26,15 @@ from measure import Missing, Row, Settings  # noqa: E402 - same
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", metavar="WORD", help="run only rows that have one of these in their name")
-    parser.add_argument("--strict", action="store_true", help="exit 1 when a bar is missed or a row cannot be measured")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD", help="run only rows that have one of these in their name"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit 1 when a bar is missed or a row cannot be measured"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds; the numbers are less sure")
     parser.add_argument("--plain", action="store_true", help="print plain text")
     options = parser.parse_args(arguments)
@@ -37,7 +43,11 @@ def main(arguments: Sequence[str]) -> int:
     print(f"load average {machine['load']} on {machine['cores']} cores, before the first row", flush=True)
     if machine["busy"]:
         print("warning: the machine is busy; the ratios are less sure", file=sys.stderr, flush=True)
-    lines = [line for path in sorted((FOLDER / "rows").glob("*.py")) for line in measure(path, options.words, settings)]
+    lines = [
+        line
+        for path in sorted((FOLDER / "rows").glob("*.py"))
+        for line in measure(path, options.words, settings)
+    ]
     report.show(lines, plain=options.plain)
     if not options.words and not options.quick:
         report.write(FOLDER / "results", machine, lines)
@@ -52,7 +62,13 @@ def measure(path: Path, words: Sequence[str], settings: Settings) -> Iterator[di
         rows = load(path)
     except Missing as problem:
         if whole:
-            yield {"name": path.stem, "beside": "", "bar": None, "unit": "x", "verdict": f"not measured: {problem}"}
+            yield {
+                "name": path.stem,
+                "beside": "",
+                "bar": None,
+                "unit": "x",
+                "verdict": f"not measured: {problem}",
+            }
         return
     for row in rows:
         if whole or any(word in row.name for word in words):
@@ -79,7 +95,10 @@ def line_of(row: Row, settings: Settings) -> dict[str, Any]:
     except Missing as problem:
         return {**line, "verdict": f"not measured: {problem}"}
     except Exception as problem:  # noqa: BLE001 - one broken row must not hide the others
-        return {**line, "verdict": f"failed: {type(problem).__name__}: {str(problem).strip().splitlines()[-1:]}"}
+        return {
+            **line,
+            "verdict": f"failed: {type(problem).__name__}: {str(problem).strip().splitlines()[-1:]}",
+        }
     verdict = "" if row.bar is None else "ok" if found.value <= row.bar else "MISSED"
     return {**line, **dataclasses.asdict(found), "verdict": verdict}
 

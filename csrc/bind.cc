@@ -115,7 +115,10 @@ NB_MODULE(_core, m) {
       "call_init",
       [](uintptr_t address, const std::vector<PySpec> &specs, Extra &extra) {
         const int code = call_init(address, specs_of(specs), extra);
-        return std::make_pair(code, code == 0 ? std::string() : take_error());
+        const std::string text = code == 0 ? std::string() : take_error();
+        PyObject *decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+        if (decoded == nullptr) throw nb::python_error();
+        return nb::make_tuple(code, nb::steal(decoded));
       },
       nb::arg("address"), nb::arg("specs"), nb::arg("extra"), "Run <Func>Init; return its code and error text.");
   m.def(

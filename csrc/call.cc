@@ -38,6 +38,14 @@ struct Call {
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
   Key key;
+  Small<PyObject *, 8> held;  // tensors of lists: another thread may change a list while the kernel runs
+
+  Call() = default;
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+  ~Call() {
+    for (PyObject *item : held) Py_DECREF(item);
+  }
 
   Gathered tensor(PyObject *value) {
     if (value == Py_None) {
@@ -62,7 +70,10 @@ struct Call {
     if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) return Gathered::kSlow;
     add_tag(key, Tag::kList);
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
-      const Gathered how = tensor(PySequence_Fast_GET_ITEM(value, i));
+      PyObject *item = PySequence_Fast_GET_ITEM(value, i);
+      held.push(item);
+      Py_INCREF(item);
+      const Gathered how = tensor(item);
       if (how != Gathered::kReady) return how;
     }
     add_tag(key, Tag::kEnd);
@@ -158,7 +169,9 @@ PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tu
   std::string error;
   const int code = run(launch, call->parameters, call->host->stream(call->first), error);
   if (code != 0) {
-    PyObject *done = PyObject_CallMethod(reinterpret_cast<PyObject *>(self), "_failed", "is", code, error.c_str());
+    PyObject *text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
+    if (text == nullptr) return nullptr;
+    PyObject *done = PyObject_CallMethod(reinterpret_cast<PyObject *>(self), "_failed", "iN", code, text);
     Py_XDECREF(done);
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
     return nullptr;
@@ -225,7 +238,11 @@ PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool a
     case Gathered::kReady: return execute_prepared(self, args, count, &call, as_tuple, declined);
     case Gathered::kDifferentiate:
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
-        return PyObject_Vectorcall(self->differentiate, args, static_cast<size_t>(count), nullptr);
+        PyObject *function = self->differentiate;
+        Py_INCREF(function);  // the operator may be updated while it runs
+        PyObject *result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr);
+        Py_DECREF(function);
+        return result;
       }
       break;
     case Gathered::kSlow: break;

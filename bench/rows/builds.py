@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from measure import Measured, Row, Settings, fresh_process, seconds
 
@@ -23,7 +24,7 @@ def build(printed: str, *, warm: bool) -> Callable[[Settings], Measured]:
         times = []
         with tempfile.TemporaryDirectory() as folder:
             for turn in range(settings.processes + warm):
-                env = {**os.environ, "XDG_CACHE_HOME": os.path.join(folder, "warm" if warm else str(turn))}
+                env = {**os.environ, "XDG_CACHE_HOME": str(Path(folder, "warm" if warm else str(turn)))}
                 times.append(fresh_process(CODE.replace("PRINTED", printed), env=env))
         return seconds(times[warm:])
 

@@ -18,7 +18,12 @@ def rows() -> list[Row]:
     return [
         Row("NumPy call, 4 elements", "np.add(x, x)", 1.0, beside(call(ours, x, "f(x)"), add(x))),
         Row("NumPy call, 1000 elements", "np.add(x, x)", None, beside(call(ours, large, "f(x)"), add(large))),
-        Row("NumPy call, one float attribute", "np.add(x, x)", None, beside(call(scaled(), x, "f(x, 0.5)"), add(x))),
+        Row(
+            "NumPy call, one float attribute",
+            "np.add(x, x)",
+            None,
+            beside(call(scaled(), x, "f(x, 0.5)"), add(x)),
+        ),
         Row(
             "NumPy call, not contiguous",
             "np.add(x, x)",

@@ -41,5 +41,10 @@ def rows() -> list[Row]:
             None,
             beside(call(scaled(), x, "f(x, 0.5)"), call(peer, x)),
         ),
-        Row("torch call, not contiguous", OPERATOR, None, beside(call(ours, every_other), call(peer, every_other))),
+        Row(
+            "torch call, not contiguous",
+            OPERATOR,
+            None,
+            beside(call(ours, every_other), call(peer, every_other)),
+        ),
     ]

@@ -4,8 +4,8 @@
 
 #include "ms_ext.h"
 
-extern "C" int LeakyRelu(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes,
-                         void *stream, void *extra) {
+extern "C" int LeakyRelu(int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes,
+                         void* stream, void* extra) {
   auto tensors = get_torch_tensors(nparam, params, ndims, shapes, dtypes, c10::kCUDA);
   at::Tensor input = tensors[0];
   at::Tensor output = tensors[1];

@@ -17,7 +17,7 @@
 namespace polyop_ms_ext {
 
 struct Row {
-  const char *name;
+  const char* name;
   at::ScalarType type;
 };
 
@@ -45,8 +45,8 @@ inline constexpr Row kRows[] = {
     {"float8_e8m0fnu", at::kFloat8_e8m0fnu},
 };
 
-inline at::ScalarType scalar_type(const char *name, int position) {
-  for (const Row &row : kRows) {
+inline at::ScalarType scalar_type(const char* name, int position) {
+  for (const Row& row : kRows) {
     if (std::strcmp(row.name, name) == 0) return row.type;
   }
   throw std::invalid_argument("get_torch_tensors: parameter " + std::to_string(position) +
@@ -66,8 +66,8 @@ inline at::ScalarType scalar_type(const char *name, int position) {
 // `nparam` less the number of workspaces.
 //
 // Throws std::invalid_argument for a dtype it does not know; polyop shows the text to the user.
-inline std::vector<at::Tensor> get_torch_tensors(int nparam, void **params, int *ndims, int64_t **shapes,
-                                                 const char **dtypes, c10::Device device) {
+inline std::vector<at::Tensor> get_torch_tensors(int nparam, void** params, int* ndims, int64_t** shapes,
+                                                 const char** dtypes, c10::Device device) {
   std::vector<at::Tensor> tensors;
   tensors.reserve(static_cast<size_t>(nparam));
   for (int i = 0; i < nparam && dtypes[i] != nullptr; ++i) {

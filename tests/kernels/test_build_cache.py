@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -165,6 +166,14 @@ def test_concurrent_processes_compile_once(cache, tmp_path, compiles):
     assert [process.returncode for process in started] == [0] * 4
     assert len(paths) == 1
     assert answer(paths.pop()) == 6
+    assert compiles() == 1
+
+
+def test_threads_compile_once(cache, tmp_path, compiles):
+    compiler(tmp_path, "sleep 0.3")
+    source = kernel(tmp_path / "k.c", 7)
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(lambda _: build([source]), range(4)))) == 1
     assert compiles() == 1
 
 

@@ -86,7 +86,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "kernels.c").write_text(SOURCE)
     built = folder / "kernels.so"
     subprocess.run(
-        [os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", f"-I{INCLUDE}", folder / "kernels.c", "-o", built],
+        [
+            os.environ.get("CC", "cc"),
+            "-O1",
+            "-shared",
+            "-fPIC",
+            f"-I{INCLUDE}",
+            folder / "kernels.c",
+            "-o",
+            built,
+        ],
         check=True,
     )
     return built
@@ -98,7 +107,9 @@ def run_python(library: Path):
 
     def run(code: str) -> str:
         env = {**os.environ, "PYTHONPATH": PACKAGE_PATH, "LIBRARY": str(library)}
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=300
+        )
         assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

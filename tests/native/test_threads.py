@@ -107,7 +107,10 @@ def test_torch_calls_and_gradients(library: Path) -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch")
     backward = polyop.operator("threads::back(Tensor g) -> Tensor", f"{library}:twice", infer="g")
     op = polyop.operator(
-        "threads::forward(Tensor x) -> Tensor", f"{library}:twice", infer="x", gradient=lambda x, out, g: (backward(g),)
+        "threads::forward(Tensor x) -> Tensor",
+        f"{library}:twice",
+        infer="x",
+        gradient=lambda x, out, g: (backward(g),),
     )
 
     def work(number: int) -> None:

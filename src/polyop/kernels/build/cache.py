@@ -25,6 +25,7 @@ from ...core.errors import BuildError, CacheError
 from .inputs import Input, digest, would_shadow
 from .manifest import Manifest, Variant
 from .paths import cache_dir
+from .run import progress
 
 _ALWAYS_HASHED = 8 << 20
 """Bytes: a larger result is hashed only when its time has changed; it is flushed to disk for that."""
@@ -74,9 +75,10 @@ class Cache:
         with self._writable():
             (self.folder / "locks").mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / "locks" / identity)
-            lock.acquire()
+            with progress("waiting for another process that builds the same"):
+                lock.acquire()
         try:
-            return self._look_up(identity) or self._make(identity, sources, make, watch)
+            return self._look_up(identity, record=True) or self._make(identity, sources, make, watch)
         finally:
             lock.release()
 
@@ -95,23 +97,27 @@ class Cache:
     def _manifest(self, identity: str) -> Path:
         return self.folder / "requests" / f"{identity}.json"
 
-    def _read(self, identity: str) -> Manifest:
+    def _read(self, identity: str, *, record: bool = False) -> Manifest:
         try:
             return Manifest.read(self._manifest(identity))
         except ValueError as problem:
-            self._log(f"manifest {identity}: {problem}")
+            if record:
+                self._log(f"manifest {identity}: {problem}")
         except OSError:
             pass
         return Manifest()
 
-    def _look_up(self, identity: str) -> Found | None:
-        manifest = self._read(identity)
+    def _look_up(self, identity: str, *, record: bool = False) -> Found | None:
+        """Return what is there, if anything; ``record`` damage, as the one who will repair it."""
+        manifest = self._read(identity, record=record)
         for position, old in enumerate(manifest.variants):
             variant = old.current()
             if variant is None:
                 continue
             path = self.folder / "entries" / variant.key / variant.file
-            if not self._whole(path, variant):
+            if not _is_whole(path, variant):
+                if record:
+                    self._log(f"entry {variant.key}: {variant.file} is missing or damaged")
                 return None
             if variant is not old:
                 manifest.variants[position] = variant
@@ -121,17 +127,6 @@ class Cache:
                 os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
             return Found(path, variant)
         return None
-
-    def _whole(self, path: Path, variant: Variant) -> bool:
-        try:
-            seen = path.stat()
-            trusted = seen.st_size > _ALWAYS_HASHED and seen.st_mtime_ns == variant.modified
-            whole = seen.st_size == variant.size and (trusted or digest(path) == variant.sha256)
-        except OSError:
-            whole = False
-        if not whole:
-            self._log(f"entry {variant.key}: {variant.file} is missing or damaged")
-        return whole
 
     def _log(self, text: str) -> None:
         with contextlib.suppress(OSError), (self.folder / "repairs.log").open("a", encoding="utf-8") as file:
@@ -191,6 +186,15 @@ class Cache:
             with contextlib.suppress(OSError):
                 if left.name.startswith(f"{identity}-") or time.time() - left.stat().st_mtime > _FORGOTTEN:
                     shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_whole(path: Path, variant: Variant) -> bool:
+    try:
+        seen = path.stat()
+        trusted = seen.st_size > _ALWAYS_HASHED and seen.st_mtime_ns == variant.modified
+        return seen.st_size == variant.size and (trusted or digest(path) == variant.sha256)
+    except OSError:
+        return False
 
 
 def _changed_since(before: Sequence[Input], after: Sequence[Input], started: int) -> bool:

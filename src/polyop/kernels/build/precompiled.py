@@ -18,7 +18,7 @@ from .run import failed, progress, run
 _HEADER = "torch/types.h"
 """Precompiled for all: tensors and their functions, which every heavier header begins with."""
 _HEAVY = re.compile(
-    r"^[ \t]*#[ \t]*include[ \t]*<(?:torch/(?:extension|torch|all|types)|ATen/ATen)\.h>", re.MULTILINE
+    r'^[ \t]*#[ \t]*include[ \t]*(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"]ms_ext\.h)', re.MULTILINE
 )
 _FIRST_DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
 

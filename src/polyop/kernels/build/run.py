@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ...core.errors import BuildError
 
 _PATIENCE = 1.0
-_LOCATION = re.compile(r"^(.+?)[:(](\d+)[:)](?:\d+:)? *(?:fatal )?error\b", re.MULTILINE)
+_LOCATION = re.compile(r"^(.+?)[:(](\d+)(?::\d+)?[:)]:? *(?:fatal )?error\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
