@@ -25,13 +25,29 @@ void add_item(Attribute &attribute, nb::handle value) {
   } else if (PyFloat_Check(value.ptr())) {
     attribute.add(nb::cast<double>(value));
   } else if (PyUnicode_Check(value.ptr())) {
-    attribute.add(nb::cast<std::string>(value));
+    const auto text = nb::cast<std::string>(value);
+    if (text.find('\0') != std::string::npos) throw nb::type_error("a text with a NUL cannot reach a kernel");
+    attribute.add(text);
   } else {
     throw nb::type_error("an attribute is None, a bool, int, float, str, or a list of these, at most two deep");
   }
 }
 
 bool is_list(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()); }
+
+// The items of a list are of one kind, except that ints may stand among floats.
+void add_items(Attribute &attribute, nb::handle list) {
+  for (nb::handle item : list) {
+    const int32_t before = attribute.kind;
+    const bool numbers = before == POLYOP_INT || before == POLYOP_FLOAT;
+    add_item(attribute, item);
+    const bool number = attribute.kind == POLYOP_INT || attribute.kind == POLYOP_FLOAT;
+    const bool same = before == attribute.kind && !(PyBool_Check(item.ptr()) && before != POLYOP_BOOL);
+    if (before != POLYOP_NONE && !same && !(numbers && number && !PyBool_Check(item.ptr()))) {
+      throw nb::type_error("the items of a list attribute must be of one type");
+    }
+  }
+}
 
 Attribute attribute_of(nb::handle value) {
   Attribute made;
@@ -40,15 +56,18 @@ Attribute attribute_of(nb::handle value) {
     add_item(made, value);
     return made;
   }
-  made.depth = 1;
+  size_t lists = 0;
+  for (nb::handle item : value) lists += is_list(item) ? 1 : 0;
+  if (lists == 0) {
+    made.depth = 1;
+    add_items(made, value);
+    return made;
+  }
+  if (lists != nb::len(value)) throw nb::type_error("a list attribute holds lists or values, not both");
+  made.depth = 2;
   for (nb::handle item : value) {
-    if (!is_list(item)) {
-      add_item(made, item);
-      continue;
-    }
-    made.depth = 2;
     made.row_lengths.push_back(nb::len(item));
-    for (nb::handle inner : item) add_item(made, inner);
+    add_items(made, item);
   }
   return made;
 }
@@ -66,8 +85,9 @@ std::vector<TensorSpec> specs_of(const std::vector<PySpec> &specs) {
 }
 
 Launch make_launch(uintptr_t address, const std::vector<std::pair<std::vector<int64_t>, int32_t>> &outputs,
-                   std::shared_ptr<Extra> extra) {
+                   std::shared_ptr<Extra> extra, const std::string &label) {
   Launch launch;
+  launch.label = label;
   launch.kernel = reinterpret_cast<polyop_kernel>(address);
   for (const auto &output : outputs) launch.outputs.push_back({output.first, output.second});
   launch.extra = std::move(extra);
@@ -107,7 +127,7 @@ NB_MODULE(_core, m) {
       .def("workspaces", &Extra::workspaces, "Return the sizes in bytes that Init asked for.");
   m.def("make_extra", &make_extra, nb::arg("attributes"), "Return an Extra with these attributes.");
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
-  m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
+  m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"), nb::arg("label"),
         "Return a Launch; outputs are (shape, row of the dtype table).");
   m.def("open_library", &open_library, nb::arg("path"), "Return the handle of a library; RuntimeError with the loader's text.");
   m.def("find_symbol", &find_symbol, nb::arg("library"), nb::arg("name"), "Return the address of a symbol, or 0.");

@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <new>
+
 #include "hosts/host.h"
 #include "key.h"
 
@@ -18,6 +20,8 @@ struct CallObject {
   PyObject *missing;        // the Missing object
   PyObject *differentiate;  // called instead when gradients are wanted; null or None: the slow path
   PyObject *weakrefs;
+  Py_ssize_t positional;    // how many arguments may be given by position
+  unsigned generation;      // counts changes: what was prepared before one is not kept after it
   char plain;               // whether the fast path may be taken at all
   char tuple;               // whether one output is returned as a 1-tuple
 };
@@ -38,7 +42,8 @@ struct Call {
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
   Key key;
-  Small<PyObject *, 8> held;  // tensors of lists: another thread may change a list while the kernel runs
+  Small<PyObject *, 16> values;  // one per argument, borrowed; a list is replaced by a tuple of it
+  Small<PyObject *, 4> held;     // those tuples: another thread may change a list while the kernel runs
 
   Call() = default;
   Call(const Call &) = delete;
@@ -66,14 +71,22 @@ struct Call {
     return Gathered::kReady;
   }
 
+  // The value itself, or a tuple of a list's items; null when there is no memory for it.
+  PyObject *fixed(PyObject *value) {
+    if (PyList_CheckExact(value)) {
+      value = PyList_AsTuple(value);
+      if (value == nullptr) return nullptr;
+      held.push(value);
+    }
+    values.push(value);
+    return value;
+  }
+
   Gathered tensors(PyObject *value) {
-    if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) return Gathered::kSlow;
+    if (!PyTuple_CheckExact(value)) return Gathered::kSlow;
     add_tag(key, Tag::kList);
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
-      PyObject *item = PySequence_Fast_GET_ITEM(value, i);
-      held.push(item);
-      Py_INCREF(item);
-      const Gathered how = tensor(item);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
+      const Gathered how = tensor(PyTuple_GET_ITEM(value, i));
       if (how != Gathered::kReady) return how;
     }
     add_tag(key, Tag::kEnd);
@@ -95,13 +108,18 @@ const Host *find_host(PyObject *const *args, Py_ssize_t count) {
 
 Gathered gather(CallObject *self, PyObject *const *args, Py_ssize_t count, Call *call) {
   const Py_ssize_t arguments = PyTuple_GET_SIZE(self->defaults);
-  if (count > arguments) return Gathered::kSlow;
+  if (count > (call->guarded ? self->positional : arguments)) return Gathered::kSlow;
   call->host = find_host(args, count);
   if (call->host == nullptr || (call->guarded && !call->host->plain())) return Gathered::kSlow;
   const auto *kinds = static_cast<const char *>(PyUnicode_DATA(self->kinds));
   for (Py_ssize_t i = 0; i < arguments; ++i) {
     PyObject *value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
     if (value == self->missing) return Gathered::kSlow;
+    value = call->fixed(value);
+    if (value == nullptr) {
+      PyErr_Clear();
+      return Gathered::kSlow;
+    }
     Gathered how = Gathered::kReady;
     if (kinds[i] == 't') {
       how = call->tensor(value);
@@ -166,12 +184,14 @@ PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tu
     if (!outputs.add(Output{{static_cast<int64_t>(bytes)}, kUint8}, call->first)) return nullptr;
     call->parameters.data.push(outputs.made[outputs.made.size() - 1].view.data);
   }
-  std::string error;
-  const int code = run(launch, call->parameters, call->host->stream(call->first), error);
-  if (code != 0) {
+  call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
+  const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first));
+  if (outcome.code != 0) {
+    const std::string &error = outcome.error;
     PyObject *text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
     if (text == nullptr) return nullptr;
-    PyObject *done = PyObject_CallMethod(reinterpret_cast<PyObject *>(self), "_failed", "iN", code, text);
+    PyObject *done = PyObject_CallMethod(reinterpret_cast<PyObject *>(self), "_failed", "iNOs", outcome.code, text,
+                                         outcome.threw ? Py_True : Py_False, launch.label.c_str());
     Py_XDECREF(done);
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
     return nullptr;
@@ -180,24 +200,23 @@ PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tu
 }
 
 // Ask Python to choose and prepare a kernel; remember it unless it says not to.
-PyObject *prepare(CallObject *self, PyObject *const *args, Py_ssize_t count) {
-  PyObject *full = PyTuple_New(PyTuple_GET_SIZE(self->defaults));
+PyObject *prepare(CallObject *self, const Call &call) {
+  PyObject *full = PyTuple_New(static_cast<Py_ssize_t>(call.values.size()));
   if (full == nullptr) return nullptr;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(full); ++i) {
-    PyObject *value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
-    Py_INCREF(value);
-    PyTuple_SET_ITEM(full, i, value);
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    Py_INCREF(call.values[i]);
+    PyTuple_SET_ITEM(full, static_cast<Py_ssize_t>(i), call.values[i]);
   }
   PyObject *found = PyObject_CallMethodObjArgs(reinterpret_cast<PyObject *>(self), prepare_name, full, nullptr);
   Py_DECREF(full);
   return found;  // (Launch, whether it may be kept), or None: not for the native path
 }
 
-PyObject *execute_prepared(CallObject *self, PyObject *const *args, Py_ssize_t count, Call *call, bool as_tuple,
-                           bool *declined) {
+PyObject *execute_prepared(CallObject *self, Call *call, bool as_tuple, bool *declined) {
   Cache::Found found = self->cache->find(call->key);
   if (found.launch == nullptr) {
-    PyObject *answer = prepare(self, args, count);
+    const unsigned generation = self->generation;
+    PyObject *answer = prepare(self, *call);
     if (answer == nullptr) return nullptr;
     if (answer == Py_None) {
       Py_DECREF(answer);
@@ -210,7 +229,9 @@ PyObject *execute_prepared(CallObject *self, PyObject *const *args, Py_ssize_t c
       Py_DECREF(answer);
       return nullptr;
     }
-    if (PyTuple_GET_ITEM(answer, 1) == Py_True) self->cache->add(call->key, launch, owner);
+    if (PyTuple_GET_ITEM(answer, 1) == Py_True && generation == self->generation) {
+      self->cache->add(call->key, launch, owner);
+    }
     found = {launch, owner};
     Py_INCREF(owner);
     Py_DECREF(answer);
@@ -235,7 +256,7 @@ PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool a
   Call call;
   call.guarded = true;
   switch (self->plain == 0 ? Gathered::kSlow : gather(self, args, count, &call)) {
-    case Gathered::kReady: return execute_prepared(self, args, count, &call, as_tuple, declined);
+    case Gathered::kReady: return execute_prepared(self, &call, as_tuple, declined);
     case Gathered::kDifferentiate:
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
         PyObject *function = self->differentiate;
@@ -251,12 +272,22 @@ PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool a
   return nullptr;
 }
 
+// No C++ exception may reach Python's frames; the only one there can be is a lack of memory.
+template <typename F>
+PyObject *contained(F call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc &) {
+    return PyErr_NoMemory();
+  }
+}
+
 PyObject *vectorcall(PyObject *object, PyObject *const *args, size_t flagged, PyObject *names) {
   CallObject *self = as_call(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
   if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
-  PyObject *result = fast(self, args, count, self->tuple != 0, &declined);
+  PyObject *result = contained([&] { return fast(self, args, count, self->tuple != 0, &declined); });
   return declined ? slow(object, args, count, nullptr) : result;
 }
 
@@ -264,7 +295,7 @@ PyObject *vectorcall(PyObject *object, PyObject *const *args, size_t flagged, Py
 // never packed into a tuple: this is what the framework's own dispatcher calls.
 PyObject *fast_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
   bool declined = false;
-  PyObject *result = fast(as_call(object), args, count, false, &declined);
+  PyObject *result = contained([&] { return fast(as_call(object), args, count, false, &declined); });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
@@ -272,28 +303,33 @@ PyObject *fast_method(PyObject *object, PyObject *const *args, Py_ssize_t count)
 // launch(*args): run below the framework's dispatcher. NotImplemented when an argument is not
 // dense or the operator has no native kernel for it.
 PyObject *launch_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-  CallObject *self = as_call(object);
-  Call call;
-  if (gather(self, args, count, &call) != Gathered::kReady) Py_RETURN_NOTIMPLEMENTED;
   bool declined = false;
-  PyObject *result = execute_prepared(self, args, count, &call, false, &declined);
+  PyObject *result = contained([&]() -> PyObject * {
+    Call call;
+    declined = gather(as_call(object), args, count, &call) != Gathered::kReady;
+    return declined ? nullptr : execute_prepared(as_call(object), &call, false, &declined);
+  });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
 
 PyObject *forget_method(PyObject *object, PyObject *) {
+  ++as_call(object)->generation;
   as_call(object)->cache->clear();
   Py_RETURN_NONE;
 }
 
 PyObject *prepared_method(PyObject *object, PyObject *) { return PyLong_FromSize_t(as_call(object)->cache->size()); }
 
-// configure(kinds, defaults, missing, plain, tuple)
+// configure(kinds, defaults, positional, missing, plain, tuple)
 PyObject *configure_method(PyObject *object, PyObject *args) {
   CallObject *self = as_call(object);
   PyObject *kinds = nullptr, *defaults = nullptr, *missing = nullptr;
+  Py_ssize_t positional = 0;
   int plain = 0, tuple = 0;
-  if (!PyArg_ParseTuple(args, "UO!Opp", &kinds, &PyTuple_Type, &defaults, &missing, &plain, &tuple)) return nullptr;
+  if (!PyArg_ParseTuple(args, "UO!nOpp", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain, &tuple)) {
+    return nullptr;
+  }
   if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults)) {
     PyErr_SetString(PyExc_ValueError, "kinds needs one ASCII letter per default");
     return nullptr;
@@ -304,6 +340,8 @@ PyObject *configure_method(PyObject *object, PyObject *args) {
   Py_XSETREF(self->defaults, defaults);
   Py_INCREF(missing);
   Py_XSETREF(self->missing, missing);
+  self->positional = positional;
+  ++self->generation;
   self->plain = plain != 0;
   self->tuple = tuple != 0;
   self->cache->clear();
@@ -318,6 +356,10 @@ PyObject *new_call(PyTypeObject *type, PyObject *, PyObject *) {
   self->cache = new Cache();
   self->kinds = PyUnicode_FromString("");
   self->defaults = PyTuple_New(0);
+  if (self->kinds == nullptr || self->defaults == nullptr) {
+    Py_DECREF(object);
+    return nullptr;
+  }
   return object;
 }
 
@@ -374,7 +416,7 @@ PyMethodDef methods[] = {
     {"fast", as_function(fast_method), METH_FASTCALL, "Make the guarded call; NotImplemented where it cannot be."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
     {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
-    {"configure", configure_method, METH_VARARGS, "Set kinds, defaults, the Missing object, plain and tuple."},
+    {"configure", configure_method, METH_VARARGS, "Set what a call needs to know of the schema."},
     {"rearm", rearm_method, METH_O | METH_STATIC, "Give a subclass the native call slots back."},
     {nullptr, nullptr, 0, nullptr}};
 

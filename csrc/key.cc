@@ -37,7 +37,8 @@ bool add_text(Key &key, PyObject *value) {
 
 void add_tensor(Key &key, const View &view) {
   key.push(static_cast<uint64_t>(Tag::kTensor) | static_cast<uint64_t>(view.dtype) << 8 |
-           static_cast<uint64_t>(view.ndim) << 16 | static_cast<uint64_t>(view.device) << 32);
+           static_cast<uint64_t>(view.ndim) << 16 | static_cast<uint64_t>(view.device) << 32 |
+           static_cast<uint64_t>(view.device_id) << 48);
   for (int32_t i = 0; i < view.ndim; ++i) key.push(static_cast<uint64_t>(view.shape[i]));
 }
 

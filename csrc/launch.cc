@@ -28,23 +28,22 @@ void Parameters::add_absent() {
   dtypes.push("");
 }
 
-int run(const Launch &launch, Parameters &parameters, void *stream, std::string &error) {
-  int code = 0;
-  forget_error();
+Outcome run(const Launch &launch, Parameters &parameters, void *stream) {
+  Outcome outcome{0, false, ""};
   PyThreadState *state = PyEval_SaveThread();
+  forget_error();  // one that a kernel gave and did not fail with
   try {
-    code = launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(), parameters.ndims.data(),
-                         parameters.shapes.data(), parameters.dtypes.data(), stream, launch.extra->contract());
+    outcome.code =
+        launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(), parameters.ndims.data(),
+                      parameters.shapes.data(), parameters.dtypes.data(), stream, launch.extra->contract());
   } catch (const std::exception &problem) {
-    code = -1;
-    error = std::string("a C++ exception: ") + problem.what();
+    outcome = {-1, true, std::string("a C++ exception: ") + problem.what()};
   } catch (...) {
-    code = -1;
-    error = "a C++ exception that is no std::exception";
+    outcome = {-1, true, "a C++ exception that is no std::exception"};
   }
-  if (code != 0 && error.empty()) error = take_error();
+  if (outcome.code != 0 && !outcome.threw) outcome.error = take_error();
   PyEval_RestoreThread(state);
-  return code;
+  return outcome;
 }
 
 }  // namespace polyop

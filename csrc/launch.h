@@ -42,6 +42,7 @@ struct Launch {
   polyop_kernel kernel = nullptr;
   std::vector<Output> outputs;
   std::shared_ptr<Extra> extra;
+  std::string label;  // names the kernel in errors
 };
 
 // What one call passes to a kernel.
@@ -55,7 +56,13 @@ struct Parameters {
   void add_absent();  // an optional tensor that was not given
 };
 
-// Calls the kernel without Python's lock. Returns its code; -1 with `error` when it threw.
-int run(const Launch &launch, Parameters &parameters, void *stream, std::string &error);
+struct Outcome {
+  int code;           // what the kernel returned; -1 when it threw
+  bool threw;
+  std::string error;  // its own words, or the exception's
+};
+
+// Calls the kernel without Python's lock.
+Outcome run(const Launch &launch, Parameters &parameters, void *stream);
 
 }  // namespace polyop

@@ -21,6 +21,7 @@ struct Pointers {
       shapes.push_back(spec.shape.empty() ? &none : const_cast<int64_t *>(spec.shape.data()));
       dtypes.push_back(spec.dtype.c_str());
     }
+    dtypes.push_back(nullptr);
   }
 };
 

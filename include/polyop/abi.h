@@ -33,7 +33,7 @@ const int polyop_aot_abi_version = POLYOP_ABI_VERSION;
  * shapes   sizes, likewise; for a tensor of 0 dimensions the pointer is valid and not read.
  * dtypes   names, likewise: bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
  *          bfloat16 float32 float64 complex64 complex128 float8_e4m3fn ...; "" for an optional
- *          input that was not given.
+ *          input that was not given. A null pointer ends the list.
  * stream   the cudaStream_t that the caller's framework is using, or null on the CPU.
  * extra    a polyop_extra: attributes, workspaces, kernel data and the error text.
  *

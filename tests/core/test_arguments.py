@@ -9,7 +9,7 @@ SCHEMA = parse("n::f(Tensor x, int k=2, *, float alpha=1.0, int[2] pads=0, str? 
 
 
 def test_defaults_are_filled_in():
-    assert bind(SCHEMA, ("t",), {"alpha": 3}) == ("t", 2, 3, 0, None)
+    assert bind(SCHEMA, ("t",), {"alpha": 3}) == ("t", 2, 3, (0, 0), None)
 
 
 @pytest.mark.parametrize(("args", "kwargs", "words"), [

@@ -16,7 +16,7 @@ from polyop.core.schema import MISSING, Argument, Return, Schema, Type, format_d
         "demo::f(Tensor x) -> Tensor",
         "demo::f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)",
         "f() -> ()",
-        'n::f(Tensor? x=None, int[2] k=3, float alpha=1.0, bool b=True, str s="a\\"b", int[] z=[1, 2]) -> (Tensor out, Tensor)',
+        'n::f(Tensor? x=None, int[2] k=[3, 3], float alpha=1.0, bool b=True, str s="a\\"b", int[] z=[1, 2]) -> (Tensor out, Tensor)',
         "n::f(Tensor[] xs, Tensor?[] ys, int[][] rows, ScalarType? dtype=None, float eps=1e-08) -> Tensor",
         "n::f(Tensor(a) x, Tensor(a|b) y, Tensor(b!)[] z) -> Tensor(a)",
     ],

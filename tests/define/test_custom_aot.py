@@ -282,5 +282,5 @@ def test_primitive_target_runs_the_cpu_kernel(sources, host):
 
 def test_a_device_this_machine_lacks_is_named(sources):
     op = Custom(f"{sources / 'add.cc'}:CustomAdd", lambda x, _: x, lambda x, _: x, "aot").set_device("GPU")
-    with pytest.raises(polyop.PolyopError, match="runs on cpu, and the tensors are on cuda"):
+    with pytest.raises(polyop.PolyopError, match="is bound to cuda, where NumPy arrays are on the CPU"):
         op(*pair())

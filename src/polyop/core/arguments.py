@@ -45,14 +45,27 @@ def bind(
     return tuple(values)
 
 
+_INT64 = range(-(2**63), 2**63)
+
+
+def _no_tensor(value: Any) -> Any:
+    # a tensor as an attribute would lose its gradient, and its device would have to be asked
+    if hasattr(value, "shape") and not isinstance(value, np.generic):
+        raise TypeError
+    return value
+
+
 def _int(value: Any) -> int:
-    return operator.index(value)
+    number = operator.index(_no_tensor(value))
+    if number not in _INT64:
+        raise ValueError
+    return number
 
 
 def _float(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError
-    return float(value)
+    return float(_no_tensor(value))
 
 
 def _bool(value: Any) -> bool:
@@ -64,6 +77,7 @@ def _bool(value: Any) -> bool:
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value.encode()  # lone surrogates have no UTF-8, and raise ValueError
     return value
 
 

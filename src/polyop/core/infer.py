@@ -8,6 +8,7 @@ it may be remembered; a Python function that reads variables from outside is not
 
 from __future__ import annotations
 
+import dis
 import inspect
 import operator
 import types
@@ -114,6 +115,8 @@ def _apply(
     try:
         return function(*map(view, given))
     except Exception as problem:
+        if type(problem).__module__.split(".")[0] == "torch":
+            raise  # a guard on a symbolic size: the tracer is waiting for it
         raise InferError(
             what,
             f"the function raised {type(problem).__name__}: {problem}",
@@ -134,7 +137,11 @@ def is_repeatable(function: Callable[..., Any]) -> bool:
     >>> is_repeatable(lambda x: x), is_repeatable(lambda x: [is_repeatable])
     (True, False)
     """
-    if not isinstance(function, types.FunctionType) or function.__closure__ or function.__defaults__:
+    if not isinstance(function, types.FunctionType):
+        return False
+    if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
+        return False
+    if any(instruction.opname == "IMPORT_NAME" for instruction in dis.get_instructions(function)):
         return False
     for name in function.__code__.co_names:
         value = function.__globals__.get(name)
@@ -146,6 +153,10 @@ def is_repeatable(function: Callable[..., Any]) -> bool:
     return not any(isinstance(constant, types.CodeType) for constant in function.__code__.co_consts)
 
 
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, (list, tuple)) else value
+
+
 class ShapeAndDtype:
     """The rule of ``out_shape`` and ``out_dtype`` in all their forms.
 
@@ -154,7 +165,7 @@ class ShapeAndDtype:
     """
 
     def __init__(self, out_shape: Any, out_dtype: Any, outputs: int, subject: str) -> None:
-        self.out_shape, self.out_dtype = out_shape, out_dtype
+        self.out_shape, self.out_dtype = _frozen(out_shape), _frozen(out_dtype)
         self.outputs, self.subject = outputs, subject
         self.repeatable = all(self._repeats(half) for half in (out_shape, out_dtype))
 
@@ -245,11 +256,17 @@ class FromSpecs:
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``."""
         if isinstance(self.rule, str):
-            return (arguments[self.position],) * self.outputs
+            like = arguments[self.position]
+            if not isinstance(like, Spec):
+                rule = f"names {self.rule!r}, which must be one tensor that is given"
+                raise InferError(self.subject, rule, "None" if like is None else "a list")
+            return (like,) * self.outputs
         where = of_function(self.rule)
         try:
             value = self.rule(*arguments)
         except Exception as problem:
+            if type(problem).__module__.split(".")[0] == "torch":
+                raise
             text = f"the function raised {type(problem).__name__}: {problem}"
             raise InferError(self.subject, text, where=where) from problem
         items = value if isinstance(value, (tuple, list)) else () if value is None else (value,)

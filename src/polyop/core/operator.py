@@ -35,6 +35,9 @@ class Kernel(Protocol):
 class Operator:
     """An operator. ``attributes`` are values fixed at definition, beside the schema's own.
 
+    ``attribute_names`` gives the author's name of an attribute where the schema has another;
+    ``target`` is the one device that it runs on, wherever its tensors are.
+
     ``gradient`` is called with the inputs, the output (a tuple when several, or when
     ``returns_tuple``) and its gradient in the same form; it returns a tuple with one gradient
     or None per input. ``jvp`` is called with the inputs, the output and the input tangents.
@@ -48,6 +51,7 @@ class Operator:
     batch: Callable[..., Any] | str | None = None
     information: tuple[Any, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    attribute_names: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None
     returns_tuple: bool = False
     autocast: str | None = None

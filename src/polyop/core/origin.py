@@ -6,6 +6,7 @@ import inspect
 import pathlib
 import sys
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 _PACKAGE = str(pathlib.Path(__file__).resolve().parents[1])
@@ -23,11 +24,17 @@ class Origin:
         return f"{self.file}:{self.line}"
 
 
-def caller() -> Origin:
-    """Return the innermost line of the stack that is outside polyop."""
+def calling_frame() -> FrameType:
+    """Return the innermost frame of the stack that is outside polyop."""
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack() reads source files, too slow here
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
+    return frame
+
+
+def caller() -> Origin:
+    """Return the innermost line of the stack that is outside polyop."""
+    frame = calling_frame()
     return Origin(frame.f_code.co_filename, frame.f_lineno)
 
 

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from types import FrameType
 from typing import Any
 
 from .errors import SchemaError
 from .operator import Operator
+from .origin import calling_frame
 
 _lock = threading.Lock()
 _operators: dict[str, Any] = {}
+_frames: dict[str, FrameType] = {}
+_numbers: dict[tuple[str, str], itertools.count[int]] = {}
 
 
-def add(bound: Any) -> None:
-    """Register a bound operator under its name.
+def add(bound: Any) -> Any:
+    """Register a bound operator under its name; return the one it replaces, or None.
 
-    Defining it again at the same place (a notebook cell, a reloaded module) replaces it; a
-    second definition elsewhere raises ``SchemaError`` that names both places.
+    Only running a module or a notebook cell again replaces an operator. Any other second
+    definition raises ``SchemaError`` that names both places.
     """
     new: Operator = bound.operator
+    frame = calling_frame()
     with _lock:
         old = _operators.get(new.name)
-        if old is not None and str(old.operator.origin) != str(new.origin):
+        if old is not None and not _runs_again(new.name, frame):
             rule = f"the name is taken by the operator defined at {old.operator.origin}"
             raise SchemaError(new.name, rule, where=new.origin, hint="choose another name or namespace")
         _operators[new.name] = bound
+        if _is_module(frame):
+            _frames[new.name] = frame
+        return old
+
+
+def _runs_again(name: str, frame: FrameType) -> bool:
+    # A cell that is run again and a module that is reloaded have another frame over the same
+    # globals. A loop has one frame, and a function has a name: both mean to have two operators.
+    old = _frames.get(name)
+    return old is not None and old is not frame and old.f_globals is frame.f_globals and _is_module(frame)
+
+
+def _is_module(frame: FrameType) -> bool:
+    return frame.f_code.co_name.startswith("<")
 
 
 def unique(namespace: str, name: str) -> str:
-    """Return ``name``, with a number appended when the namespace has it already."""
+    """Return ``name``, with a number appended from the second time on."""
     with _lock:
-        number, candidate = 1, name
-        while f"{namespace}::{candidate}" in _operators or (namespace, candidate) in _reserved:
-            number += 1
-            candidate = f"{name}_{number}"
-        _reserved.add((namespace, candidate))
-        return candidate
+        numbers = _numbers.setdefault((namespace, name), itertools.count(1))
+        for number in numbers:
+            candidate = name if number == 1 else f"{name}_{number}"
+            if f"{namespace}::{candidate}" not in _operators:
+                return candidate
+    raise AssertionError
 
 
-_reserved: set[tuple[str, str]] = set()
+def known(name: str) -> Any:
+    """Return the operator called ``name``, or None."""
+    return _operators.get(name)
 
 
 def find(name: str) -> Any:

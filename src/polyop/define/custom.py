@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 import keyword
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..core import registration, registry
-from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
 from ..core.information import Information, agree, need
 from ..core.operator import Kernel, Operator
 from ..core.origin import caller, of_function
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator, is_tensor
-from ..kernels.allowed import check_allowed
 from ..kernels.library import library
 from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
@@ -76,8 +76,11 @@ class Custom(BoundOperator):
         self.out_shape, self.out_dtype = out_shape, out_dtype
         self._variants: dict[Signature, BoundOperator] = {}
         self._signature: Signature = ()
+        self._lock = threading.RLock()
         _check_func_type(func_type, self.subject)
         _check_func(func, func_type, self.subject)
+        if bprop is not None and not callable(bprop):
+            raise ArgumentTypeError(self.subject, "'bprop' must be of type function", str(type(bprop)))
         self._information = self._register(reg_info)
         _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
@@ -88,14 +91,14 @@ class Custom(BoundOperator):
             kernels=kernels,
             gradient=bprop,
             information=self._information,
-            attributes=self._constants(),
             origin=caller(),
         )
         self._known = count is not None
         if count is None:
             self._set(start)  # the number of inputs is known at the first call
         else:
-            super().__init__(self._derive(start, ("T",) * count))
+            self._signature = ("T",) * count
+            super().__init__(self._derive(start, self._signature))
 
     def add_prim_attr(self, name: str, value: Any) -> Custom:
         """Fix an attribute of the operator and return it, so that calls chain.
@@ -123,8 +126,17 @@ class Custom(BoundOperator):
         operator = self._for(args)
         return BoundOperator.vjp(operator, *args, **kwargs)
 
+    @property
+    def torch(self) -> Any:
+        """The operator as a ``torch.ops`` overload; its inputs must be known."""
+        if not self._known:
+            rule = "the number of inputs is known only at the first call, and PyTorch's tracers need it before"
+            hint = "call it once on real tensors, or give reg_info with the inputs"
+            raise HostError(self.subject, rule, where=self.operator.origin, hint=hint)
+        return super().torch
+
     def _slow(self, *args: Any, **kwargs: Any) -> Any:
-        operator = self._for(args)
+        operator = self._for((*args, *kwargs.values()))
         if operator is self:
             return super()._slow(*args, **kwargs)
         return operator(*args, **kwargs)
@@ -134,20 +146,22 @@ class Custom(BoundOperator):
         if self._information and self._information[0].inputs:
             return self
         signature = signature_of(args, is_tensor)
-        if not self._known:
-            self._known = True
-            BoundOperator.__init__(self, self._derive(self.operator, signature))
-        if signature == self._signature:
+        if not signature:
             return self
-        if len(signature) != len(self._signature) and self._arity_is_fixed():
-            return self  # binding says what is wrong
-        if signature not in self._variants:
-            name = registry.unique("custom", self.operator.schema.name)
-            start = dataclasses.replace(self.operator, schema=Schema("custom", name, (), ()))
-            kept = self._signature
-            self._variants[signature] = BoundOperator(self._derive(start, signature))
-            self._signature = kept
-        return self._variants[signature]
+        with self._lock:
+            if not self._known:
+                self._known = True
+                self._signature = signature
+                BoundOperator.__init__(self, self._derive(self.operator, signature))
+            if signature == self._signature:
+                return self
+            if len(signature) != len(self._signature) and self._arity_is_fixed():
+                return self  # binding says what is wrong
+            if signature not in self._variants:
+                name = registry.unique("custom", self.operator.schema.name)
+                start = dataclasses.replace(self.operator, schema=Schema("custom", name, (), ()))
+                self._variants[signature] = BoundOperator(self._derive(start, signature), register=False)
+            return self._variants[signature]
 
     def _arity_is_fixed(self) -> bool:
         return input_count(self.out_shape, self.out_dtype, None, ()) is not None
@@ -159,20 +173,19 @@ class Custom(BoundOperator):
         else:
             self._set(changed)
         for signature, variant in self._variants.items():
-            kept = self._signature
             variant.update(self._derive(dataclasses.replace(variant.operator, **fields), signature))
-            self._signature = kept
         return self
 
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
-        self._signature = signature
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
-        schema = derive_schema(operator.schema.name, signature, outputs, self._information)
+        schema, names = derive_schema(operator.schema.name, signature, outputs, self._information)
         where = of_function(self.func) if callable(self.func) else operator.origin
         for information in self._information:
             agree(information, self._function_inputs(), outputs, None, self.subject, where)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
-        return dataclasses.replace(operator, schema=schema, infer=infer, returns_tuple=as_tuple)
+        return dataclasses.replace(
+            operator, schema=schema, infer=infer, returns_tuple=as_tuple, attribute_names=names
+        )
 
     def _function_inputs(self) -> int | None:
         if self.func_type != "pyfunc":
@@ -192,13 +205,10 @@ class Custom(BoundOperator):
         found = Information.from_any(reg_info, subject=self.subject, func_type=self.func_type)
         return registration.register(self.func, found, subject=self.subject)
 
-    def _constants(self) -> dict[str, Any]:
-        return {a.name: a.value for information in self._information for a in information.constants}
-
     def _kernel(self) -> Kernel:
         if self.func_type == "pyfunc":
             return PythonKernel(self.func, scalars=True)
-        if ":" not in self.func and callable(self.out_shape):
+        if ":" not in self.func and self.func.strip() and callable(self.out_shape):
             return ProviderKernel(self.func)  # a name alone is an operator of a provider
         text, function = split_reference(self.func, self.subject)
         from_env = getattr(self, "_path_from_env", False)
@@ -207,7 +217,6 @@ class Custom(BoundOperator):
         path = resolve_path(text, from_env)
         device = next((TARGETS[i.target] for i in self._information if len(self._information) == 1), None)
         if is_source(path):
-            check_allowed(Path(path).resolve())
             return source(path, function=function, device=device)
         return library(path, function, device=device)
 

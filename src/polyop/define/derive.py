@@ -83,8 +83,12 @@ def output_count(
 
 def derive_schema(
     name: str, signature: Signature, outputs: int, information: Sequence[Information]
-) -> Schema:
-    """Return the schema: from the information, or from the signature with names x0, x1, ..."""
+) -> tuple[Schema, dict[str, str]]:
+    """Return the schema, and the author's names of attributes that could not be used in it.
+
+    From the information, or from the signature with names x0, x1, ...
+    """
+    names: dict[str, str] = {}
     if information and information[0].inputs:
         first = information[0]
         taken: set[str] = set()
@@ -92,28 +96,31 @@ def derive_schema(
             f"{_PARAM_TYPES.get(t.param_type or 'required', 'Tensor')} {_identifier(t.name, f'x{i}', taken)}"
             for i, t in enumerate(first.inputs)
         ]
-        arguments += _attributes(first, taken)
+        arguments += _attributes(first, taken, names)
     else:
         kinds = {"T": "Tensor", "L": "Tensor[]"}
         arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
     returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
-    return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}")
+    return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}"), names
 
 
-def _attributes(information: Information, taken: set[str]) -> list[str]:
+def _attributes(information: Information, taken: set[str], names: dict[str, str]) -> list[str]:
     found = []
     optional = True  # a default is possible only when all arguments after it have one
     for attribute in reversed(information.call_attributes):
         optional = optional and attribute.default is not MISSING
         default = f"={format_default(attribute.default)}" if optional else ""
-        found.append(f"{attribute.schema_type} {_identifier(attribute.name, 'a', taken)}{default}")
+        name = _identifier(attribute.name, "a", taken)
+        if name != attribute.name:
+            names[name] = attribute.name
+        found.append(f"{attribute.schema_type} {name}{default}")
     return found[::-1]
 
 
 def _identifier(name: str | None, default: str, taken: set[str]) -> str:
     import keyword
 
-    clean = "".join(c if c.isalnum() or c == "_" else "_" for c in name or default)
+    clean = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in name or default)
     if not clean.isidentifier() or keyword.iskeyword(clean):
         clean = f"{clean}_" if clean.isidentifier() else f"x_{clean}"
     while clean in taken:

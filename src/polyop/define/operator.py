@@ -28,6 +28,7 @@ def operator(
     jvp: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | str | None = None,
     attributes: Mapping[str, Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
     autocast: str | None = None,
     reference: Callable[..., Any] | None = None,
     doc: str = "",
@@ -38,6 +39,8 @@ def operator(
     ``kernels``   ``"lib.so:func"`` or ``"source.cc:func"``, a Python function over NumPy
                   arrays, a kernel from :func:`polyop.source` or :func:`polyop.library`, or a
                   list of these, tried in order.
+    ``dtypes``    the dtypes that the kernels named by text take; inputs of others are refused.
+                  Without it every dtype is passed on, and the kernel must look.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
                   for several), or the name of the argument that outputs are like. Without it
                   the library's ``<Func>InferShape`` and ``<Func>InferType`` are used.
@@ -60,7 +63,14 @@ def operator(
     parsed = parse(schema)
     if not parsed.namespace:
         raise SchemaError(parsed.name, "the name needs a namespace, as in demo::scale", where=origin)
-    made = tuple(as_kernel(item) for item in (kernels if isinstance(kernels, (list, tuple)) else [kernels]))
+    _check_types(parsed, origin)
+    for name, rule in (("gradient", gradient), ("jvp", jvp)):
+        if rule is not None and not callable(rule):
+            raise ArgumentTypeError(parsed.qualified_name, f"{name} must be a function", repr(rule), where=origin)
+        if rule is not None and parsed.mutates:
+            text = f"has an argument that is written in place, and takes no {name}"
+            raise SchemaError(parsed.qualified_name, text, where=origin, hint="return a new tensor instead")
+    made = tuple(as_kernel(item, dtypes) for item in (kernels if isinstance(kernels, (list, tuple)) else [kernels]))
     return BoundOperator(
         Operator(
             schema=parsed,
@@ -78,18 +88,33 @@ def operator(
     )
 
 
-def as_kernel(value: Any) -> Kernel:
+_NO_ROUTE = {"complex", "Layout", "MemoryFormat", "Generator"}
+
+
+def _check_types(schema: Schema, origin: Any) -> None:
+    for argument in schema.arguments:
+        if argument.type.base in _NO_ROUTE:
+            rule = f"argument {argument.name} is of type {argument.type}, which cannot reach a kernel"
+            raise SchemaError(schema.qualified_name, rule, where=origin)
+
+
+def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
     """Return a kernel for any form that ``kernels=`` takes."""
     if isinstance(value, str):
         path, function = split_reference(value, "kernels")
-        return source(path, function=function) if is_source(path) else library(Path(path), function)
+        return (
+            source(path, function=function, dtypes=dtypes)
+            if is_source(path)
+            else library(Path(path), function, dtypes=dtypes)
+        )
     if hasattr(value, "refuse"):
         kernel: Kernel = value
         return kernel
     if callable(value):
         return PythonKernel(value)
     rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"
-    raise ArgumentTypeError("kernels", rule, type(value).__name__)
+    hint = "polyop.source(path, function=...) or polyop.library(path, ...) take a path" if isinstance(value, Path) else None
+    raise ArgumentTypeError("kernels", rule, type(value).__name__, where=caller(), hint=hint)
 
 
 def check_batch(batch: Any, schema: Schema) -> Any:

@@ -37,6 +37,6 @@ def used_by_rule(rule: Callable[..., Any] | None, inputs: int) -> Uses:
         if instruction.opname.startswith("LOAD"):
             value = instruction.argval
             read.update(value if isinstance(value, tuple) else (value,))
-    if "locals" in code.co_names or "vars" in code.co_names:
+    if {"locals", "vars", "eval", "exec", "dir"} & set(code.co_names):
         return everything
     return Uses(tuple(name in read for name in names[:inputs]), names[inputs] in read)

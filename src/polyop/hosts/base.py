@@ -103,8 +103,11 @@ def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[t
                 f"{operator.name}: argument {argument.name}", f"must be {argument.type}", seen
             )
         for number, item in enumerate(value):
+            name = f"{argument.name}[{number}]"
             if item is not None:
-                yield f"{argument.name}[{number}]", item
+                yield name, item
+            elif argument.type.suffixes[:1] != ("?",):
+                raise ArgumentTypeError(f"{operator.name}: argument {name}", "must be a tensor", "None")
     elif value is not None:
         yield argument.name, value
     elif not argument.type.is_optional:
@@ -130,7 +133,16 @@ def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> 
 
 def specs(host: Host, operator: Operator, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arguments with each tensor replaced by its spec."""
-    return map_tensors(operator, arguments, lambda name, value, argument: host.spec(value))
+
+    def spec(name: str, value: Any, argument: Argument) -> Spec:
+        del argument
+        try:
+            return host.spec(value)
+        except ArgumentTypeError as problem:
+            subject = f"{operator.name}: argument {name}"
+            raise ArgumentTypeError(subject, str(problem), where=operator.origin) from None
+
+    return map_tensors(operator, arguments, spec)
 
 
 def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[Any]) -> tuple[Any, ...]:

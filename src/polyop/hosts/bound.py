@@ -6,6 +6,8 @@ prepared for their specs and runs it. Everything else comes to :meth:`BoundOpera
 
 from __future__ import annotations
 
+import dataclasses
+import pickle
 import sys
 import weakref
 from collections.abc import Iterator
@@ -42,11 +44,15 @@ class BoundOperator(_core.Call):
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
         """Bind an operator; ``register`` makes it known under its name."""
         self._set(operator)
-        if register:
-            registry.add(self)
         host: Any = load("torch")
         if host is not None:  # now, not at the first call: that may be inside torch.compile
             host.attach(self)
+        if register:
+            old = registry.add(self)
+            if old is not None:
+                old.retire()
+            if host is not None:
+                host.overload(self)  # torch.ops.<namespace>.<name> is there at once
         _alive.add(self)
 
     def __init_subclass__(cls) -> None:
@@ -57,8 +63,8 @@ class BoundOperator(_core.Call):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling() and _register_late(self._key):
-            return self.traced(self.torch_overload(*args, **kwargs))
+        if torch is not None and torch.compiler.is_compiling() and register_late(self._key):
+            return self.traced(self.torch_overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -89,7 +95,7 @@ class BoundOperator(_core.Call):
         With several outputs both take tuples. The function can be called more than once.
         Raises ``GradientError`` when there is no gradient rule or it breaks its contract.
         """
-        arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+        arguments = normalise(self.operator, bind(self.operator.schema, args, kwargs, self.operator.origin))
         outputs, pullback = find_host(self.operator, arguments).vjp(self, arguments)
         single = len(outputs) == 1 and not self.operator.returns_tuple
 
@@ -104,16 +110,39 @@ class BoundOperator(_core.Call):
         """Yield all bound operators that still exist."""
         yield from list(_alive)
 
-    def __deepcopy__(self, memo: Any) -> BoundOperator:
+    def retire(self) -> None:
+        """Give up the name to a new definition at the same place; calls go on with this one."""
+        host: Any = load("torch")
+        if host is not None:
+            host.forget(self)
+        retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
+        self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))
+
+    def __copy__(self) -> BoundOperator:
         """Return the operator itself: copying a network must not define its operators again."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> BoundOperator:
+        """Return the operator itself, likewise."""
         return self
 
     def __reduce__(self) -> Any:
         """Pickle as a look-up by name, for the process that has defined the operator too."""
+        if registry.known(self.name) is not self:
+            raise pickle.PicklingError(f"{self.name}: only an operator with a name of its own can be pickled")
         return registry.find, (self.name,)
 
-    def traced(self, outputs: Any) -> Any:
+    def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the outputs of ``torch.ops`` as a call does; what a tracer reads."""
+        if self._aliases:
+            new = list(outputs) if isinstance(outputs, tuple) else [] if outputs is None else [outputs]
+            made = []
+            for position, name in self._aliases:
+                if position < 0:
+                    made.append(new.pop(0))
+                else:
+                    made.append(args[position] if position < len(args) else kwargs[name])
+            return made[0] if len(made) == 1 else tuple(made)
         return (outputs,) if self.operator.returns_tuple and not isinstance(outputs, tuple) else outputs
 
     def pack(self, outputs: tuple[Any, ...]) -> Any:
@@ -135,14 +164,16 @@ class BoundOperator(_core.Call):
 
     def _set(self, operator: Operator) -> None:
         self.operator = operator
-        self._key = id(self)
+        self._key = str(id(self))
         kinds = "".join(
             ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
         )
         defaults = tuple(a.default for a in operator.schema.arguments)
         keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
+        positional = sum(not a.keyword_only for a in operator.schema.arguments)
+        self._aliases = _alias_plan(operator.schema)
         plain = not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
-        self.configure(kinds, defaults, MISSING, plain, operator.returns_tuple)
+        self.configure(kinds, defaults, positional, MISSING, plain, operator.returns_tuple)
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
@@ -157,17 +188,19 @@ class BoundOperator(_core.Call):
         launch = prepared.launch(arguments_specs(host, self.operator, arguments))
         return None if launch is None else (launch, prepared.repeatable)
 
-    def _failed(self, code: int, text: str) -> None:
+    def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
-        kernels = ", ".join(str(kernel) for kernel in self.operator.kernels)
-        if code == -1 and text:
-            raise KernelError(self.name, f"the kernel threw {text}", where=kernels)
-        reason = f" ({text})" if text else ""
-        raise KernelError(
-            self.name,
-            f"the kernel returned {code}{reason}; any value other than 0 is an error code of its author's",
-            where=kernels,
-        )
+        rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
+        rule = f"the kernel threw {text}" if threw else f"{rule}; any value other than 0 is its author's error code"
+        raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
+
+
+def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
+    """Return (position, name) of the argument that each return is, (-1, "") for a new one; () if all are new."""
+    if len(schema.fresh) == len(schema.returns):
+        return ()
+    positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]
+    return tuple((p, schema.arguments[p].name if p >= 0 else "") for p in positions)
 
 
 def arguments_specs(host: Host, operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -176,13 +209,13 @@ def arguments_specs(host: Host, operator: Operator, arguments: tuple[Any, ...]) 
     return tuple(all_specs[i] for i in operator.schema.tensor_positions)
 
 
-def _register_late(key: int) -> bool:
-    # PyTorch was imported after the operator was defined, and its first call is being traced
+def register_late(key: str) -> bool:
+    """Register an operator with PyTorch while its first call is being traced; return True."""
     return next(bound for bound in _alive if bound._key == key).torch is not None  # noqa: SLF001
 
 
 # torch.compile runs the function while it traces, and takes the answer for a constant
-_register_late._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
+register_late._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def is_tensor(value: Any) -> bool:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import dtype
-from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
 from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
 from ..gradients.rule import apply_rule, check_gradient, no_gradient
 from ..kernels.python import PythonKernel
-from .base import map_tensors, with_aliases
+from .base import map_tensors, specs, with_aliases
 
 
 class NumpyHost:
@@ -26,7 +26,9 @@ class NumpyHost:
         return isinstance(value, (np.ndarray, np.generic))
 
     def spec(self, tensor: Any) -> Spec:
-        """Return shape and dtype; raises ``ArgumentTypeError`` for dtypes no tensor has."""
+        """Return shape and dtype; raises ``ArgumentTypeError`` for masked arrays and dtypes no tensor has."""
+        if isinstance(tensor, np.ma.MaskedArray):
+            raise ArgumentTypeError("array", "must have no mask, which a kernel cannot see", "a masked array")
         return Spec(tuple(tensor.shape), dtype(tensor.dtype))
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -36,7 +38,12 @@ class NumpyHost:
         copied back when the array itself was not dense.
         """
         operator: Operator = bound.operator
+        if operator.target not in (None, "cpu"):
+            rule = f"is bound to {operator.target}, where NumPy arrays are on the CPU"
+            raise HostError(operator.name, rule, where=operator.origin)
         copies: list[tuple[Any, Any]] = []
+
+        specs(self, operator, arguments)  # refuses what has no spec, in words
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
             made = np.asarray(value, dtype=dtype(value.dtype).numpy, order="C")
@@ -59,7 +66,7 @@ class NumpyHost:
         prepared = bound.prepare(self, arrays)
         kernel = prepared.kernel
         if not isinstance(kernel, PythonKernel):
-            return tuple(bound.launch(*arrays))
+            raise ArgumentTypeError(bound.name, f"{kernel} cannot take these arguments")
         fixed = bound.operator.attributes
         return tuple(kernel.call(bound.schema, arrays, prepared.outputs, fixed))
 
@@ -76,7 +83,7 @@ class NumpyHost:
                 raise ArgumentValueError(operator.name, rule, str(len(grads)))
             found = apply_rule(operator, arguments, outputs, grads)
             for argument, value, grad in zip(operator.schema.arguments, arguments, found, strict=True):
-                if grad is not None and argument.type.is_tensor and not argument.type.is_list:
+                if grad is not None and isinstance(value, (np.ndarray, np.generic)):
                     check_gradient(operator, argument.name, grad, value.shape)
             return found
 

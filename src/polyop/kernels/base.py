@@ -87,16 +87,17 @@ def choose(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...
     return Choice(taken, tuple(refused))
 
 
-_TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
+TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
 
 
 def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, outputs: Any) -> str | None:
     if kernel.device not in (device, "any"):
-        return f"runs on {kernel.device}, and the tensors are on {device}"
-    registered = [i for i in operator.information if i.target == _TARGETS.get(device)]
+        bound = f"the operator is bound to {device}" if operator.target else f"the tensors are on {device}"
+        return f"runs on {kernel.device}, and {bound}"
+    registered = [i for i in operator.information if i.target == TARGETS.get(device)]
     if operator.information and not registered:
         targets = ", ".join(sorted({i.target for i in operator.information}))
-        return f"the operator information is for {targets}, not {_TARGETS.get(device, device)}"
+        return f"the operator information is for {targets}, not {TARGETS.get(device, device)}"
     for information in registered:
         reason: str | None = information.refuse(
             [

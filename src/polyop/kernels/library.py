@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import shutil
 import struct
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from .allowed import check_allowed
 from .base import Accepts, flatten
 
 _ROWS = {row.name: number for number, row in enumerate(DTYPES)}
-_open: dict[str, int] = {}
+_open: dict[tuple[str, tuple[int, ...]], int] = {}
 _lock = threading.Lock()
 
 Specs = list[tuple[list[int], str]]
@@ -35,16 +37,33 @@ def open_library(path: Path, *, built: bool = False) -> int:
     resolved = Path(path).resolve()
     if not built:
         check_allowed(resolved)
-    key = str(resolved)
     with _lock:
-        if key not in _open:
+        identity = (str(resolved), _stamp(resolved))
+        if identity not in _open:
             if not is_whole(resolved):  # the loader would map what is not there, and crash
                 raise library_file.diagnose(str(path), "the file is shorter than its own headers say")
+            again = any(opened == str(resolved) for opened, _ in _open)
             try:
-                _open[key] = _core.open_library(key)
+                _open[identity] = _open_copy(resolved) if again else _core.open_library(str(resolved))
             except RuntimeError as problem:
                 raise library_file.diagnose(str(path), str(problem)) from None
-        return _open[key]
+        return _open[identity]
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _open_copy(path: Path) -> int:
+    # the loader knows libraries by their path: a file that was built again needs another one
+    with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
+        copy = Path(folder) / path.name
+        shutil.copyfile(path, copy)
+        return _core.open_library(str(copy))
 
 
 def is_whole(path: Path) -> bool:
@@ -127,7 +146,7 @@ class LibraryKernel:
             if self._init:
                 self._run_init([*specs, *outputs], extra)
             rows = [(list(spec.shape), _ROWS[spec.dtype.name]) for spec in outputs]
-            found = _core.make_launch(self._address, rows, extra)
+            found = _core.make_launch(self._address, rows, extra, str(self))
             if len(self._launches) >= 256:  # shapes that keep changing must not grow memory
                 self._launches.clear()
             self._launches[key] = found
@@ -161,7 +180,7 @@ class LibraryKernel:
         if not self._infer_shape:
             rule = "is missing, and no out_shape was given (the operator does not support dynamic shape yet)"
             raise InferError(subject, rule, where=self.path, hint="give out_shape, or export that function")
-        rows = [([int(size) for size in s.shape], s.dtype.name) for s in flatten(inputs) if s is not None]
+        rows = [([], "") if s is None else ([int(n) for n in s.shape], s.dtype.name) for s in flatten(inputs)]
         try:
             shapes = _core.call_infer_shape(self._infer_shape, rows, self._extra(attributes), outputs != 1)
         except Exception as problem:
@@ -178,7 +197,7 @@ class LibraryKernel:
         if not self._infer_type:
             rule = "is missing, and no out_dtype was given. Please add infer type function"
             raise InferError(subject, rule, where=self.path, hint="give out_dtype, or export that function")
-        types = [s.dtype.type_id for s in flatten(inputs) if s is not None]
+        types = [0 if s is None else s.dtype.type_id for s in flatten(inputs)]
         try:
             numbers = _core.call_infer_type(self._infer_type, types, self._extra(attributes), outputs != 1)
         except Exception as problem:

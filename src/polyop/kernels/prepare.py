@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..core.arguments import attributes
 from ..core.operator import Kernel, Operator
 from ..core.spec import Spec
-from .base import need
+from .base import TARGETS, need
 from .library import LibraryKernel
 
 
@@ -48,8 +49,29 @@ def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
     normal = normalise(operator, arguments)
     outputs = infer(operator, normal)
     kernel = need(operator, normal_tensors(operator, normal), outputs)
-    named = attributes(operator.schema, normal)
-    return Prepared(kernel, outputs, {**operator.attributes, **named}, operator.infer.repeatable)
+    return Prepared(kernel, outputs, all_attributes(operator, kernel.device, normal), operator.infer.repeatable)
+
+
+def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) -> dict[str, Any]:
+    """Return what a kernel finds by name: the author's names, whichever route a value took.
+
+    Constants of the information for the device, then fixed attributes, then arguments; the
+    length of each list of tensors under the list's name.
+    """
+    names = operator.attribute_names
+    found: dict[str, Any] = {
+        constant.name: constant.value
+        for information in operator.information
+        if information.target == TARGETS.get(device)
+        for constant in information.constants
+    }
+    found.update(operator.attributes)
+    for argument, value in zip(operator.schema.arguments, arguments, strict=True):
+        if not argument.type.is_tensor:
+            found[names.get(argument.name, argument.name)] = value
+        elif argument.type.is_list and value is not None:
+            found[argument.name] = len(value)
+    return found
 
 
 def normal_tensors(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

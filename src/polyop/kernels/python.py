@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,12 +86,13 @@ class PythonKernel:
 
     def _result(self, value: Any, spec: Spec, index: int) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
-        if isinstance(value, (bool, int, float, complex)):
+        if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
             value = _scalar(value, spec, subject, where)
         if not isinstance(value, (np.ndarray, np.generic)):
             hint = "several outputs are returned as a tuple" if isinstance(value, list) else None
             raise KernelError(subject, "must be a NumPy array", type(value).__name__, where=where, hint=hint)
         array = np.asarray(value)
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
         if array.dtype != spec.dtype.numpy:
             raise KernelError(
                 subject, f"must be {spec.dtype}, as out_dtype says", array.dtype.name, where=where
@@ -111,8 +113,12 @@ def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
     if kind > _RANKS[spec.dtype.kind]:
         raise KernelError(subject, f"must be {spec.dtype}, as out_dtype says", repr(value), where=where)
     try:
-        return np.asarray(value, spec.dtype.numpy)
+        with np.errstate(over="ignore"):
+            made = np.asarray(value, spec.dtype.numpy)
+        if kind >= _RANKS["float"] and math.isfinite(abs(value)) and not np.isfinite(made):
+            raise OverflowError
     except OverflowError:
         raise KernelError(
             subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where
         ) from None
+    return made

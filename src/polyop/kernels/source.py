@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.dtypes import dtype
+from .allowed import check_allowed
 from .base import Accepts
 from .library import LibraryKernel
 
@@ -43,6 +44,8 @@ def source(
     """
     from .build import build
 
+    for path in paths:
+        check_allowed(Path(path).resolve())
     built = build(
         list(paths),
         code=code,

@@ -56,12 +56,13 @@ class _Launcher(_core.Call):
 
     def __init__(self, launch: Any, tensors: int, kernel: LibraryKernel) -> None:
         self.ready, self.kernel = launch, kernel
-        self.configure("t" * tensors, (_MISSING,) * tensors, _MISSING, True, False)
+        self.configure("t" * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, False)
 
     def _prepare(self, _: tuple[Any, ...]) -> tuple[Any, bool]:
         return self.ready, False
 
-    def _failed(self, code: int, text: str) -> None:
+    def _failed(self, code: int, text: str, threw: bool, label: str) -> None:
+        del threw, label
         raise KernelError(self.kernel, f"returned {code}", text or None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ...core.arguments import bind
-from ...core.errors import FallbackWarning
+from ...core.errors import FallbackWarning, GradientError
 from ...kernels.prepare import infer, normalise
 from ..base import map_tensors
 from ..bound import BoundOperator
@@ -25,7 +25,7 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, flat: Any) -> tupl
         found: tuple[Any, Any] = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
         return found
     if rule == "elementwise":
-        moved = [_batch_first(x, d, info.batch_size) for x, d in zip(flat, dims, strict=True)]
+        moved = _batch_first(flat, dims, info.batch_size)
         result = layout.call(overload, moved)
         return result, (0,) * len(result) if isinstance(result, tuple) else 0
     return _loop(layout, overload, info.batch_size, dims, flat)
@@ -38,6 +38,10 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
     def rule(info: Any, dims: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         arguments = bind(bound.schema, args, kwargs)
         padded = (*dims, *(None,) * (len(arguments) - len(dims)))
+        for argument, dim in zip(bound.schema.arguments, padded, strict=True):
+            if argument.type.writes and dim is None:
+                rule = f"argument {argument.name} is written in place, and has no batch dimension"
+                raise GradientError(bound.name, f"vmap: {rule}", hint="batch it, or return a new tensor")
         flat_dims: list[Any] = []
         for value, dim, is_list in zip(arguments, padded, layout.is_list, strict=True):
             if is_list and value is not None:
@@ -49,12 +53,16 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
     torch.library.register_vmap(name, rule, lib=library)
 
 
-def _batch_first(value: Any, dim: int | None, size: int) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    if dim is None:
-        return value.unsqueeze(0).expand(size, *value.shape)
-    return value.movedim(dim, 0)
+def _batch_first(flat: Any, dims: Any, size: int) -> list[Any]:
+    """Return the tensors with the batch first, and as many dimensions each: samples broadcast as before."""
+    made = [
+        x if not isinstance(x, torch.Tensor) else x.expand(size, *x.shape) if d is None else x.movedim(d, 0)
+        for x, d in zip(flat, dims, strict=True)
+    ]
+    rank = max(x.ndim for x in made if isinstance(x, torch.Tensor))
+    return [
+        x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) if isinstance(x, torch.Tensor) else x for x in made
+    ]
 
 
 def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from ...core.arguments import bind
 from ...core.dtypes import DTYPES
 from ...gradients.rule import apply_rule, check_gradient
 from ...gradients.uses import Uses
+from ...kernels.prepare import normalise
 from ..bound import BoundOperator
 from .layout import UNREAD, Layout
 from .run import run
@@ -71,12 +72,12 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
 
 
 def _general(bound: BoundOperator, layout: Layout) -> dict[str, Any]:
-    schema, launch = bound.schema, bound.launch
+    schema, launch, operator = bound.schema, bound.launch, bound.operator
     count, as_tuple = len(schema.arguments), bound.operator.returns_tuple
 
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.given = len(args)
-        full = args if len(args) == count else bind(schema, args, {})
+        full = normalise(operator, args if len(args) == count else bind(schema, args, {}))
         output = launch(*args)
         if output is NotImplemented:
             output = run(bound, full)

@@ -11,6 +11,7 @@ from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.operator import Operator
 from ...gradients.rule import no_gradient
+from ...kernels.prepare import normalise
 from ..bound import BoundOperator
 from . import batch
 from .layout import Layout
@@ -41,20 +42,21 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     c_apply = super(torch.autograd.Function, kind).apply
     forward_ad = torch.autograd.forward_ad
     fast = bound.fast
+    packed = bound.operator.returns_tuple and len(schema.returns) == 1
 
     def autograd(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             result = fast(*args)  # no second trip through the dispatcher when nothing else is on
             if result is not NotImplemented:
-                return result
-        plain = forward_ad._current_level < 0 and not _wants_gradient(args, kwargs)
-        if plain or not torch.is_grad_enabled():
+                return result[0] if packed and isinstance(result, tuple) else result
+        wanted = torch.is_grad_enabled() and _wants_gradient(args, kwargs)
+        if not wanted and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
-        return c_apply(*layout.flatten(bind(schema, args, kwargs)))
+        return c_apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
 
     def front(*args: Any, **kwargs: Any) -> Any:
-        return kind.apply(*layout.flatten(bind(schema, args, kwargs)))
+        return kind.apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
 
     return autograd, front
 
@@ -107,17 +109,23 @@ def _transpose(layout: Layout, ctx: Any, flat: Any, outputs: Any, tangents: Any)
         zeros = tuple(torch.zeros_like(x) for x in outputs)
     else:
         zeros = tuple(torch.zeros(s, dtype=d, device=v) for s, d, v in ctx.outputs)
+    smooth = [i for i, x in enumerate(zeros) if x.is_floating_point() or x.is_complex()]
     chosen: list[Any] = []
 
     def pull(*grads: Any) -> tuple[Any, ...]:
-        found = layout.gradients(flat, outputs, grads)
+        given = list(zeros)
+        for i, grad in zip(smooth, grads, strict=True):
+            given[i] = grad
+        found = layout.gradients(flat, outputs, given)
         chosen[:] = [t for g, t in zip(found, tangents, strict=True) if t is not None and g is not None]
         return tuple(g for g, t in zip(found, tangents, strict=True) if t is not None and g is not None)
 
     try:
-        gradients, push = torch.func.vjp(pull, *zeros)
-        return tuple(push(tuple(chosen))) if gradients else zeros
+        gradients, push = torch.func.vjp(pull, *(zeros[i] for i in smooth))
+        pushed = push(tuple(chosen)) if gradients else tuple(zeros[i] for i in smooth)
     except GradientError as problem:
         operator = layout.bound.operator
         rule = "forward mode needs jvp=, as the gradient rule is not differentiable itself"
         raise GradientError(operator.name, rule, where=operator.origin, hint=str(problem)) from None
+    tangent = dict(zip(smooth, pushed, strict=True))
+    return tuple(tangent.get(i) for i in range(len(zeros)))

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from ... import _core
+from ...core import registry
 from ...core.errors import HostError
 from ...core.spec import Spec
 from ...gradients.rule import apply_rule, no_gradient
 from ..base import with_aliases
-from ..bound import BoundOperator
+from ..bound import BoundOperator, register_late
 from . import direct, register, tensors
 
 
@@ -40,6 +41,8 @@ class TorchHost:
             kinds.extend(kind.__subclasses__())
         for bound in BoundOperator.alive():
             self.attach(bound)
+            if registry.known(bound.name) is bound:
+                self.overload(bound)
 
     def owns(self, value: Any) -> bool:
         """Whether ``value`` is a tensor, of any subclass."""
@@ -50,13 +53,16 @@ class TorchHost:
         return tensors.spec(tensor)
 
     def attach(self, bound: BoundOperator) -> None:
-        """Register the operator with PyTorch, and give the native call its gradient."""
-        register.register(bound)
+        """Give the native call its gradient."""
         direct.attach(bound)
 
     def overload(self, bound: BoundOperator) -> Any:
         """Return the operator's ``torch.ops`` overload."""
         return register.register(bound)
+
+    def forget(self, bound: BoundOperator) -> None:
+        """Take the operator's name out of ``torch.ops``."""
+        register.unregister(bound)
 
     def call(self, bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator through PyTorch's dispatcher."""
@@ -73,8 +79,8 @@ class TorchHost:
 
 def _traceable_call(self: BoundOperator, *args: Any, **kwargs: Any) -> Any:
     """Return the outputs: one tensor, a tuple of several, or None."""
-    if torch.compiler.is_compiling():
-        return self.traced(self.torch_overload(*args, **kwargs))
+    if torch.compiler.is_compiling() and register_late(self._key):
+        return self.traced(self.torch_overload(*args, **kwargs), args, kwargs)
     return self._slow(*args, **kwargs)
 
 

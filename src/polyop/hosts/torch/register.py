@@ -12,6 +12,7 @@ import dataclasses
 from typing import Any
 
 import torch
+import torch.autograd.forward_ad
 
 from ...core.arguments import bind
 from ...core.errors import GradientError, SchemaError
@@ -23,7 +24,6 @@ from . import batch, function, tensors
 from .run import run
 
 _FRONT = "FuncTorchDynamicLayerFrontMode"
-_libraries: dict[str, Any] = {}
 
 
 def register(bound: BoundOperator) -> Any:
@@ -33,21 +33,27 @@ def register(bound: BoundOperator) -> Any:
         return found
     schema = torch_schema(bound.schema)
     name = schema.qualified_name
-    old = _libraries.pop(name, None)
-    if old is not None:  # the operator was defined again at the same place
-        old._destroy()
     library = torch.library.Library(schema.namespace, "FRAGMENT")
     try:
         library.define(f"{name.split('::', 1)[1]}{schema.signature}", tags=(torch.Tag.pt2_compliant_tag,))
-    except RuntimeError as problem:
+        packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
+        overload = getattr(packet, schema.overload or "default")
+    except (RuntimeError, IndexError, AttributeError, AssertionError) as problem:
+        library._destroy()
         rule = f"PyTorch does not take this schema: {str(problem).splitlines()[0]}"
         raise SchemaError(str(schema), rule, where=bound.operator.origin) from None
-    packet = getattr(getattr(torch.ops, schema.namespace), schema.name)
-    overload = getattr(packet, schema.overload or "default")
-    _libraries[name] = library
+    bound.__dict__["torch_library"] = library
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload
     return overload
+
+
+def unregister(bound: BoundOperator) -> None:
+    """Take an operator out of ``torch.ops``; what was compiled with it cannot run any more."""
+    bound.__dict__.pop("torch_overload", None)
+    library = bound.__dict__.pop("torch_library", None)
+    if library is not None:
+        library._destroy()
 
 
 def torch_schema(schema: Schema) -> Schema:
@@ -57,9 +63,18 @@ def torch_schema(schema: Schema) -> Schema:
 
 def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Call the overload with bound arguments; return its fresh outputs as a tuple."""
-    positional, keywords = split_keywords(bound.schema, arguments)
+    positional, keywords = split_keywords(bound.schema, for_torch(bound.schema, arguments))
     result = register(bound)(*positional, **keywords)
     return () if result is None else result if isinstance(result, tuple) else (result,)
+
+
+def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with dtypes and devices as PyTorch's own objects."""
+    convert = {"ScalarType": tensors.TORCH_DTYPES.get, "Device": torch.device}
+    return tuple(
+        convert[a.type.base](value) if a.type.base in convert and isinstance(value, str) else value
+        for a, value in zip(schema.arguments, arguments, strict=True)
+    )
 
 
 def split_keywords(schema: Schema, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -77,7 +92,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
     full = f"{schema.namespace}::{name}"
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        return run(bound, bind(schema, args, kwargs))
+        return run(bound, normalise(operator, bind(schema, args, kwargs)))
 
     def fake(*args: Any, **kwargs: Any) -> Any:
         return _fake(bound, bind(schema, args, kwargs))
@@ -106,6 +121,13 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     return made[0] if len(made) == 1 else made or None
 
 
+def _wants_derivative(tensor: torch.Tensor) -> bool:
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return True
+    level = torch.autograd.forward_ad._current_level
+    return level >= 0 and torch.autograd.forward_ad.unpack_dual(tensor, level=0).tangent is not None
+
+
 def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name: str) -> None:
     schema = bound.schema
     written = [i for i, argument in enumerate(schema.arguments) if argument.type.writes]
@@ -113,8 +135,8 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
     def autograd(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(schema, args, kwargs)
         wanted: list[torch.Tensor] = []
-        tensors.map_arguments(lambda t: wanted.append(t) if t.requires_grad else None, arguments)
-        if wanted and torch.is_grad_enabled():
+        tensors.map_arguments(lambda t: wanted.append(t) if _wants_derivative(t) else None, arguments)
+        if wanted:
             rule = "writes an argument in place, and such an operator has no gradient"
             hint = "return a new tensor instead, or call it under torch.no_grad()"
             raise GradientError(bound.name, rule, where=bound.operator.origin, hint=hint)

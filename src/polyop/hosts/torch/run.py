@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ...core.errors import ArgumentTypeError
+from ...core.errors import ArgumentTypeError, HostError
 from ...kernels.python import PythonKernel
 from ..base import map_tensors
 from ..bound import BoundOperator
@@ -22,11 +22,11 @@ def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     """
     operator = bound.operator
     where = tensors.device_of(arguments)
+    if operator.target not in (None, where.type):
+        return _run_elsewhere(bound, arguments, where)
     if where.type == "cpu":
         result = bound.launch(*arguments)
         return _run_other(bound, arguments, where) if result is NotImplemented else result
-    if operator.target not in (None, where.type):
-        return _run_elsewhere(bound, arguments, where)
     guard = torch.cuda.device(where) if where.type == "cuda" else contextlib.nullcontext()
     with guard:
         result = bound.launch(*arguments)
@@ -75,6 +75,9 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
 def _run_elsewhere(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
     """Run a kernel of another device (``primitive_target``) and bring the results back."""
     target = torch.device(str(bound.operator.target))
+    if target.type == "cuda" and not torch.cuda.is_available():
+        rule = "is bound to cuda, and this machine has no CUDA device that PyTorch can use"
+        raise HostError(bound.name, rule, where=bound.operator.origin)
     moved = tensors.map_arguments(lambda tensor: tensors.dense(tensor).to(target), arguments)
     result = run(bound, moved)
     for position, argument in enumerate(bound.schema.arguments):
