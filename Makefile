@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/* csrc/hosts/* include/polyop/*)
+NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/hosts/*.cc csrc/hosts/*.h include/polyop/*.h include/polyop/torch/*/torch/*.h)
+SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 
 .PHONY: demo test lint bench sanitize format golden clean
 
@@ -17,24 +18,25 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror csrc/*.cc csrc/*.h csrc/hosts/*.cc csrc/hosts/*.h include/polyop/*.h
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
 bench: $(VENV)/ready
 	$(BIN)/python bench/run.py
 
 sanitize: $(VENV)/ready
-	bash tests/native/run_sanitized.sh $(BIN)/python
+	PYTHON=$(BIN)/python bash tests/native/run_sanitized.sh
 
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i csrc/*.cc csrc/*.h csrc/hosts/*.cc csrc/hosts/*.h include/polyop/*.h
+	$(BIN)/clang-format -i $(NATIVE)
 
 golden: $(VENV)/ready
 	$(BIN)/python -m pytest tests --update-golden
 
 # An editable install: Python files are used where they stand, the core is built once per change.
 $(VENV)/ready: $(SOURCES) tests/requirements.txt
+	@echo "setting up $(VENV): test tools, PyTorch, then polyop itself; a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r tests/requirements.txt

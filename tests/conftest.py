@@ -18,7 +18,9 @@ def pytest_addoption(parser):
 def _build_cache(tmp_path_factory):
     """A build cache of the session's own, unless one is given: the user's is left alone."""
     if "POLYOP_CACHE_DIR" not in os.environ:
-        os.environ["POLYOP_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+        base = tmp_path_factory.getbasetemp()
+        # one for all workers: PyTorch's headers are precompiled once
+        os.environ["POLYOP_CACHE_DIR"] = str((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(
-    r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```\w*\n)(?P<code>.*?)(```)", re.S
+    r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```[^\n]*\n)(?P<code>.*?)(```)", re.S
 )
 
 

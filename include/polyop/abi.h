@@ -98,20 +98,30 @@ static inline int polyop_fail(void *extra, const char *text) {
   return 1;
 }
 
+/* Returns 1 with the error "<what> <name>". */
+static inline int polyop_fail_naming(void *extra, const char *what, const char *name) {
+  char text[160];
+  text[0] = 0;
+  strncat(text, what, sizeof text - 1);
+  strncat(text, " ", sizeof text - strlen(text) - 1);
+  strncat(text, name, sizeof text - strlen(text) - 1);
+  return polyop_fail(extra, text);
+}
+
 /* Reads a float (or int) attribute; returns 0, or 1 with the error set. */
 static inline int polyop_get_float(void *extra, const char *name, double *value) {
   struct polyop_extra *self = (struct polyop_extra *)extra;
   struct polyop_attribute found;
   memset(&found, 0, sizeof found);
-  if (self->functions->attribute(self, name, &found) || found.depth != 0) {
-    return polyop_fail(extra, "a float attribute that the kernel reads was not given");
+  if (self->functions->attribute(self, name, &found)) {
+    return polyop_fail_naming(extra, "there is no attribute called", name);
   }
-  if (found.kind == POLYOP_FLOAT) {
+  if (found.depth == 0 && found.kind == POLYOP_FLOAT) {
     *value = found.floats[0];
-  } else if (found.kind == POLYOP_INT) {
+  } else if (found.depth == 0 && found.kind == POLYOP_INT) {
     *value = (double)found.ints[0];
   } else {
-    return polyop_fail(extra, "an attribute that the kernel reads as a float is not a number");
+    return polyop_fail_naming(extra, "not a number: the attribute", name);
   }
   return 0;
 }
@@ -121,11 +131,11 @@ static inline int polyop_get_int(void *extra, const char *name, int64_t *value) 
   struct polyop_extra *self = (struct polyop_extra *)extra;
   struct polyop_attribute found;
   memset(&found, 0, sizeof found);
-  if (self->functions->attribute(self, name, &found) || found.depth != 0) {
-    return polyop_fail(extra, "an int attribute that the kernel reads was not given");
+  if (self->functions->attribute(self, name, &found)) {
+    return polyop_fail_naming(extra, "there is no attribute called", name);
   }
-  if (found.kind != POLYOP_INT && found.kind != POLYOP_BOOL) {
-    return polyop_fail(extra, "an attribute that the kernel reads as an int is not one");
+  if (found.depth != 0 || (found.kind != POLYOP_INT && found.kind != POLYOP_BOOL)) {
+    return polyop_fail_naming(extra, "not an integer: the attribute", name);
   }
   *value = found.ints[0];
   return 0;

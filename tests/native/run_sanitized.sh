@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.."
 python=${PYTHON:-.venv/bin/python}
 export CXX=${CXX:-c++}
 build=build/sanitized
+mkdir -p build
 
 runtime=$("$CXX" -print-file-name=libasan.so)
 if [[ $runtime != /* ]]; then
@@ -29,6 +30,11 @@ for entry in src/polyop/*; do
   esac
 done
 cp "$build"/cmake/_core*.so "$build/site/polyop/"
+# an editable install finds polyop by a hook of its own, before PYTHONPATH: take it out again
+cat >"$build/site/sitecustomize.py" <<'SITE'
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if "Redirecting" not in type(finder).__name__]
+SITE
 
 # The kernel libraries that tests build are not instrumented; Python's own leaks are not ours.
 export ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:alloc_dealloc_mismatch=0:abort_on_error=0:exitcode=99

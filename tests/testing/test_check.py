@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import dataclasses
 import os
 import pathlib
 import re
@@ -244,7 +245,8 @@ class IgnoresStrides(polyop.BoundOperator):
 
 def test_kernel_that_ignores_strides():
     plain = define(lambda x: x + 1)
-    op = IgnoresStrides(plain.operator)
+    schema = dataclasses.replace(plain.schema, name=f"{plain.schema.name}_strided")
+    op = IgnoresStrides(dataclasses.replace(plain.operator, schema=schema))
     report = check(op, raise_on_failure=False)
     for host in ("numpy", "torch"):
         assert status(report, "layouts", host).status == "failed"

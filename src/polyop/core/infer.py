@@ -245,8 +245,10 @@ class FromSpecs:
 
     def __init__(self, rule: Callable[..., Any] | str, schema: Schema) -> None:
         self.rule, self.outputs, self.subject = rule, len(schema.fresh), f"{schema.qualified_name}: infer"
-        self.repeatable = isinstance(rule, str) or is_repeatable(rule)
+        self.repeatable = isinstance(rule, str) or (callable(rule) and is_repeatable(rule))
         names = [argument.name for argument in schema.arguments]
+        if not isinstance(rule, str) and not callable(rule):
+            raise InferError(self.subject, "must be a function, or the name of an argument", repr(rule))
         if isinstance(rule, str):
             if rule not in names or not schema.arguments[names.index(rule)].type.is_tensor:
                 tensors = [schema.arguments[i].name for i in schema.tensor_positions]

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .dtypes import DType
+from .dtypes import DType, dtype
+from .errors import ArgumentTypeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,15 @@ class Spec:
         """Return ``dtype[shape]``, with the device where it is not the CPU."""
         text = f"{self.dtype}[{', '.join(map(str, self.shape))}]"
         return text if self.device == "cpu" else f"{text} on {self.device}"
+
+    def __post_init__(self) -> None:
+        """Take any spelling of a dtype, and a list as shape; raises ``ArgumentTypeError``."""
+        if type(self.dtype) is not DType:
+            object.__setattr__(self, "dtype", dtype(self.dtype))
+        if type(self.shape) is not tuple:
+            if not isinstance(self.shape, (list, tuple)):
+                raise ArgumentTypeError("Spec", "the shape must be a tuple of sizes", repr(self.shape))
+            object.__setattr__(self, "shape", tuple(self.shape))
 
     @property
     def ndim(self) -> int:

@@ -23,6 +23,7 @@ from ..kernels.python import PythonKernel
 from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
 from .derive import Signature, derive_infer, derive_schema, input_count, output_count, signature_of
+from .operator import check_rule
 
 FUNC_TYPES = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc", "julia")
 
@@ -182,6 +183,7 @@ class Custom(BoundOperator):
         where = of_function(self.func) if callable(self.func) else operator.origin
         for information in self._information:
             agree(information, self._function_inputs(), outputs, None, self.subject, where)
+        check_rule("bprop", operator.gradient, schema, operator.origin)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
         return dataclasses.replace(
             operator, schema=schema, infer=infer, returns_tuple=as_tuple, attribute_names=names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
 from ..core.infer import FromSpecs, InferRule, LibraryHalf, ShapeAndDtype
 from ..core.operator import Kernel, Operator
-from ..core.origin import caller
+from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator
@@ -63,10 +64,9 @@ def operator(
     parsed = parse(schema)
     if not parsed.namespace:
         raise SchemaError(parsed.name, "the name needs a namespace, as in demo::scale", where=origin)
-    _check_types(parsed, origin)
+    _check_names(parsed, origin)
     for name, rule in (("gradient", gradient), ("jvp", jvp)):
-        if rule is not None and not callable(rule):
-            raise ArgumentTypeError(parsed.qualified_name, f"{name} must be a function", repr(rule), where=origin)
+        check_rule(name, rule, parsed, origin)
         if rule is not None and parsed.mutates:
             text = f"has an argument that is written in place, and takes no {name}"
             raise SchemaError(parsed.qualified_name, text, where=origin, hint="return a new tensor instead")
@@ -89,9 +89,32 @@ def operator(
 
 
 _NO_ROUTE = {"complex", "Layout", "MemoryFormat", "Generator"}
+_RESERVED = {"aten", "prim", "prims", "quantized", "torch", "c10d", "higher_order", "inductor", "custom"}
 
 
-def _check_types(schema: Schema, origin: Any) -> None:
+def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
+    """Raise ``ArgumentTypeError`` unless ``rule`` is None or takes the inputs, the output and one more."""
+    if rule is None:
+        return
+    subject = schema.qualified_name
+    if not callable(rule):
+        raise ArgumentTypeError(subject, f"{name} must be a function", repr(rule), where=where)
+    given = [argument.name for argument in schema.arguments] + ["out", "tangents" if name == "jvp" else "dout"]
+    try:
+        signature = inspect.signature(rule)
+    except (TypeError, ValueError):
+        return  # a builtin that does not tell its signature
+    try:
+        signature.bind(*given)
+    except TypeError as problem:
+        expected = f"{name} is called with ({', '.join(given)}), which the function does not take ({problem})"
+        raise ArgumentTypeError(subject, expected, where=of_function(rule) or where) from None
+
+
+def _check_names(schema: Schema, origin: Any) -> None:
+    if schema.namespace in _RESERVED:
+        rule = f"the namespace {schema.namespace!r} is taken"
+        raise SchemaError(schema.qualified_name, rule, where=origin, hint="choose one of your own")
     for argument in schema.arguments:
         if argument.type.base in _NO_ROUTE:
             rule = f"argument {argument.name} is of type {argument.type}, which cannot reach a kernel"
@@ -155,10 +178,11 @@ def _infer_rule(schema: Schema, infer: Any, kernels: Sequence[Kernel]) -> InferR
     kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
     halves = library_halves(schema, kernels)
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
-        hint = (
-            "give infer=, a function from specs to the output's Spec, or the name of an argument it is like"
-        )
-        raise InferError(
-            schema.qualified_name, "the shape and dtype of the output cannot be derived", hint=hint
-        )
+        hint = "give infer=: the name of an argument the output is like, or a function from specs to its Spec"
+        seen = None
+        if kernel is not None:
+            offers = {"InferShape": kernel.has_infer_shape, "InferType": kernel.has_infer_type}
+            seen = f"{kernel} without {' and '.join(kernel.name + n for n, there in offers.items() if not there)}"
+        rule = "the shape and dtype of the output cannot be derived"
+        raise InferError(schema.qualified_name, rule, seen, where=caller(), hint=hint)
     return ShapeAndDtype(*halves, len(schema.fresh), schema.qualified_name)

@@ -46,12 +46,15 @@ def apply_rule(
     raise GradientError(operator.name, expected, f"{len(result)}", where=where)
 
 
-def check_gradient(operator: Operator, name: str, value: Any, shape: Sequence[int]) -> None:
-    """Raise ``GradientError`` unless an input's gradient has that input's shape."""
+def check_gradient(
+    operator: Operator, name: str, value: Any, shape: Sequence[int], kind: type | None = None
+) -> None:
+    """Raise ``GradientError`` unless an input's gradient is a ``kind`` of that input's shape."""
     where = of_function(operator.gradient)
     subject = f"{operator.name}: gradient of {name}"
     found = getattr(value, "shape", None)
-    if found is None:
-        raise GradientError(subject, "must be a tensor or None", type(value).__name__, where=where)
+    if found is None or (kind is not None and not isinstance(value, kind)):
+        wanted = f"a {kind.__module__}.{kind.__name__}" if kind else "a tensor"
+        raise GradientError(subject, f"must be {wanted} or None", type(value).__name__, where=where)
     if tuple(found) != tuple(shape):
         raise GradientError(subject, f"must have the input's shape {tuple(shape)}", tuple(found), where=where)

@@ -190,6 +190,7 @@ class BoundOperator(_core.Call):
 
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
+        text = text.split("\nException raised from")[0]  # ATen appends a C++ backtrace
         rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
         rule = f"the kernel threw {text}" if threw else f"{rule}; any value other than 0 is its author's error code"
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")

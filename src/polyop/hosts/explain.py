@@ -33,7 +33,7 @@ def explain(bound: BoundOperator, inputs: tuple[Spec, ...] = ()) -> str:
 def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     operator = bound.operator
     if not inputs:
-        yield from (f"  kernel      {kernel} (on {kernel.device})" for kernel in operator.kernels)
+        yield from (f"  kernel      {kernel} (on {kernel.device}{_dtypes(kernel)})" for kernel in operator.kernels)
         return
     try:
         defaults = [argument.default for argument in operator.schema.arguments]
@@ -45,8 +45,15 @@ def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
-    yield f"  kernel      {choice.taken.kernel if choice.taken else 'none'}"
+    yield f"  kernel      {f'{choice.taken.kernel}{_dtypes(choice.taken.kernel)}' if choice.taken else 'none'}"
     yield from (f"  refused     {refused}" for refused in choice.refused)
+
+
+def _dtypes(kernel: Any) -> str:
+    if not isinstance(kernel, LibraryKernel):
+        return ""
+    kept = kernel.accepts.dtypes
+    return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
 
 
 def _forward(operator: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import _core
 from ..core.dtypes import DTYPES, dtype_of_type_id
-from ..core.errors import InferError, KernelError, LibraryError
+from ..core.errors import ArgumentValueError, InferError, KernelError, LibraryError
 from ..core.spec import Spec
 from . import library_file
 from .allowed import check_allowed
@@ -98,6 +98,8 @@ class LibraryKernel:
     label: str = ""
 
     def __post_init__(self) -> None:
+        if self.accepts.device not in ("cpu", "cuda"):
+            raise ArgumentValueError(str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device))
         handle = open_library(self.path, built=self.built)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
@@ -163,11 +165,9 @@ class LibraryKernel:
         try:
             code, text = _core.call_init(self._init, _rows(specs), extra)
         except Exception as problem:
-            raise KernelError(subject, f"threw a C++ exception: {problem}", where=self.path) from None
+            raise KernelError(subject, f"threw a C++ exception: {problem}") from None
         if code:
-            raise KernelError(
-                subject, f"failed with code {code}{': ' + text if text else ''}", where=self.path
-            )
+            raise KernelError(subject, f"failed with code {code}{': ' + text if text else ''}")
 
     def infer_shapes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.arguments import attributes
+from ..core.errors import KernelError
 from ..core.operator import Kernel, Operator
 from ..core.spec import Spec
 from .base import TARGETS, need
@@ -17,6 +18,7 @@ from .library import LibraryKernel
 class Prepared:
     """A kernel chosen for given specs, its outputs, and all attributes by name."""
 
+    operator: Operator
     kernel: Kernel
     outputs: tuple[Spec, ...]
     attributes: dict[str, Any]
@@ -26,7 +28,10 @@ class Prepared:
         """Return the native launch, or None when the kernel is a Python function."""
         if not isinstance(self.kernel, LibraryKernel):
             return None
-        return self.kernel.launch(arguments, self.outputs, self.attributes)
+        try:
+            return self.kernel.launch(arguments, self.outputs, self.attributes)
+        except KernelError as problem:
+            raise KernelError(self.operator.name, str(problem), where=self.operator.origin) from None
 
 
 def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -49,7 +54,7 @@ def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
     normal = normalise(operator, arguments)
     outputs = infer(operator, normal)
     kernel = need(operator, normal_tensors(operator, normal), outputs)
-    return Prepared(kernel, outputs, all_attributes(operator, kernel.device, normal), operator.infer.repeatable)
+    return Prepared(operator, kernel, outputs, all_attributes(operator, kernel.device, normal), operator.infer.repeatable)
 
 
 def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
     launch, operator, rule = bound.launch, bound.operator, bound.operator.gradient
     count, names = len(bound.schema.arguments), [a.name for a in bound.schema.arguments]
     assert rule is not None
+    tensor_type = torch.Tensor
 
     def forward(ctx: Any, *args: Any) -> Any:
         output = launch(*args)
@@ -64,8 +65,8 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
         if type(found) is not tuple or len(found) != count:
             return apply_rule(operator, inputs, (UNREAD,), (grad,))  # says what is wrong
         for name, value, given in zip(names, inputs, found):  # noqa: B905 - lengths were compared
-            if given is not None and getattr(given, "shape", None) != value.shape:
-                check_gradient(operator, name, given, value.shape)
+            if given is not None and (type(given) is not tensor_type or given.shape != value.shape):
+                check_gradient(operator, name, given, value.shape, tensor_type)
         return found
 
     return {"forward": forward, "backward": backward}

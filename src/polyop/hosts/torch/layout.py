@@ -12,11 +12,16 @@ from ...gradients.uses import Uses, used_by_rule
 from ..bound import BoundOperator
 
 
-class _Marker:
-    """Stands for a tensor in what is kept beside autograd's saved tensors."""
+class Unread:
+    """Stands for a tensor that the gradient rule does not read; only its shape is kept."""
+
+    def __init__(self, shape: Any) -> None:
+        """Keep the shape."""
+        self.shape = shape
 
 
-SAVED, UNREAD = _Marker(), _Marker()
+SAVED, UNREAD = Unread(None), Unread(None)
+"""A tensor that autograd keeps, and one of which nothing is known."""
 
 
 class Layout:
@@ -91,7 +96,7 @@ class Layout:
                 kept.append(value)
                 plan.append(SAVED)
             else:
-                plan.append(UNREAD)
+                plan.append(Unread(value.shape))
         if uses.outputs:
             kept.extend(outputs)
         ctx.save_for_backward(*kept)
@@ -127,8 +132,8 @@ class Layout:
                 continue
             if not argument.type.is_tensor or value is None:
                 grad = None  # noqa: PLW2901 - an attribute has a place in the tuple and no gradient
-            elif grad is not None and value is not UNREAD and getattr(grad, "shape", None) != value.shape:
-                check_gradient(operator, argument.name, grad, value.shape)
+            elif grad is not None and (not isinstance(grad, torch.Tensor) or grad.shape != value.shape):
+                check_gradient(operator, argument.name, grad, value.shape, torch.Tensor)
             made.append(grad)
         return tuple(made)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ...core.errors import CacheError
+
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
@@ -24,7 +26,10 @@ def cache_dir() -> Path:
     """Return the cache's folder: ``$POLYOP_CACHE_DIR``, else the user's own; it may not exist yet."""
     given = os.environ.get("POLYOP_CACHE_DIR")
     if given:
-        return Path(given).absolute()
+        folder = Path(given).absolute()
+        if folder.exists() and not folder.is_dir():
+            raise CacheError("POLYOP_CACHE_DIR", "must name a folder", str(folder))
+        return folder
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("polyop"))

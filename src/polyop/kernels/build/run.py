@@ -60,14 +60,15 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show ``text`` with a moving sign when the block takes longer than a second, on terminals only."""
-    if not os.isatty(sys.__stderr__.fileno() if sys.__stderr__ else -1):
-        yield
-        return
+    """Show ``text`` when the block takes longer than a second: a moving sign, or one line of plain text."""
     ended = threading.Event()
+    terminal = os.isatty(sys.__stderr__.fileno() if sys.__stderr__ else -1)
 
     def show() -> None:
         if ended.wait(_PATIENCE):
+            return
+        if not terminal:
+            print(f"polyop: {text}", file=sys.stderr, flush=True)  # noqa: T201 - what a log shows of the wait
             return
         from rich.console import Console
 
