@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "call.h"
@@ -152,6 +153,14 @@ NB_MODULE(_core, m) {
   m.def("set_dtypes", &set_dtypes, nb::arg("rows"), "Set the dtype table: (name, DLPack code, bits, np.dtype).");
   m.def("start_torch", &start_torch_host, nb::arg("torch"), nb::arg("c10"), nb::arg("libtorch"),
         "Make PyTorch tensors known; return the symbols that the fast call's guards lack.");
+  m.def(
+      "locate_keys",
+      [](const std::vector<std::tuple<nb::object, uint64_t, uint64_t>> &rows, uint64_t unusual) {
+        std::vector<TensorSample> samples;
+        for (const auto &[tensor, implementation, keys] : rows) samples.push_back({tensor.ptr(), implementation, keys});
+        locate_keys(samples, unusual);
+      },
+      nb::arg("samples"), nb::arg("unusual"), "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
   m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   PyObject *type = make_call_type(unwrap);

@@ -6,6 +6,8 @@
 // are probed; without them plain() answers false and every call goes through torch.ops.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "dlpack.h"
@@ -28,6 +30,13 @@ int64_t (*function_modes)();
 KeySets inference_keys;
 bool guards_ready;
 
+// Where a tensor object keeps its implementation, and that its dispatch keys: found by looking
+// for known values in sample tensors, -1 where they are not in one place. Then one load and one
+// mask replace two method calls.
+ptrdiff_t implementation_at = -1, keys_at = -1;
+uint64_t unusual_keys;
+bool (*implementation_requires_grad)(const void *);
+
 getter requires_grad;
 void *requires_grad_closure;
 PyCFunction is_conj, is_neg;
@@ -36,6 +45,7 @@ PyObject *forward_ad, *level_name, *profiler, *profiler_name;  // module diction
 const char *const kKeySets = "_ZN3c104impl26raw_local_dispatch_key_setE";
 const char *const kFunctionModes = "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv";
 const char *const kGradMode = "aoti_torch_grad_mode_is_enabled";
+const char *const kRequiresGrad = "_ZNK3c1010TensorImpl13requires_gradEv";
 
 KeySets *key_sets() {
   static thread_local KeySets *own = nullptr;  // dlsym resolves a thread-local per thread
@@ -73,6 +83,30 @@ bool says_true(PyObject *answer) {
   return answer != Py_False;  // an error counts as true: the slow path will find it again
 }
 
+const char *implementation(PyObject *tensor) {
+  return *reinterpret_cast<const char *const *>(reinterpret_cast<const char *>(tensor) + implementation_at);
+}
+
+// Whether a tensor's data is not simply its values: a conjugate or negative view, a subclass.
+bool is_unusual(PyObject *tensor, bool complex) {
+  if (keys_at >= 0) {
+    uint64_t keys = 0;
+    std::memcpy(&keys, implementation(tensor) + keys_at, sizeof keys);
+    return (keys & unusual_keys) != 0;
+  }
+  const bool unusual = says_true(is_neg(tensor, nullptr)) || (complex && says_true(is_conj(tensor, nullptr)));
+  if (unusual) PyErr_Clear();
+  return unusual;
+}
+
+bool wants_gradient(PyObject *tensor) {
+  if (!grad_mode()) return false;
+  if (implementation_requires_grad != nullptr && implementation_at >= 0) {
+    return implementation_requires_grad(implementation(tensor));
+  }
+  return says_true(requires_grad(tensor, requires_grad_closure));
+}
+
 bool owns(PyTypeObject *type) { return type == tensor_type || (type == parameter_type && type != nullptr); }
 
 bool plain() {
@@ -96,23 +130,14 @@ Borrowed borrow(PyObject *tensor, bool guarded, View *view) {
   }
   view->dtype = row_of(found.dtype);
   if (view->dtype < 0 || !is_dense(found)) return Borrowed::kOther;
-  if (says_true(is_neg(tensor, nullptr))) {
-    PyErr_Clear();
-    return Borrowed::kOther;
-  }
-  if (found.dtype.code == 5 && says_true(is_conj(tensor, nullptr))) {
-    PyErr_Clear();
-    return Borrowed::kOther;
-  }
+  if (is_unusual(tensor, found.dtype.code == 5)) return Borrowed::kOther;
   view->data = found.data == nullptr ? nullptr : static_cast<char *>(found.data) + found.byte_offset;
   view->ndim = found.ndim;
   view->shape = found.shape;
   view->device = found.device.type;
   view->device_id = found.device.id;
   if (guarded && found.device.type != kCpu) return Borrowed::kOther;  // torch.ops sets the device guard
-  if (guarded && grad_mode() && says_true(requires_grad(tensor, requires_grad_closure))) {
-    return Borrowed::kDifferentiated;
-  }
+  if (guarded && wants_gradient(tensor)) return Borrowed::kDifferentiated;
   return Borrowed::kDense;
 }
 
@@ -213,6 +238,9 @@ bool find_guards(const char *libtorch, std::string *missing) {
   grad_mode = reinterpret_cast<bool (*)()>(find(library, kGradMode));
   function_modes = reinterpret_cast<int64_t (*)()>(find(library, kFunctionModes));
   find(c10_library, kKeySets);
+  if (c10_library != nullptr) {
+    implementation_requires_grad = reinterpret_cast<bool (*)(const void *)>(dlsym(c10_library, kRequiresGrad));
+  }
   forward_ad = module_dict("torch.autograd.forward_ad");
   profiler = module_dict("torch.autograd.profiler");
   if (forward_ad == nullptr || profiler == nullptr) return false;
@@ -231,6 +259,32 @@ const Host *host_of(PyTypeObject *type) {
   if (numpy_host.owns(type)) return &numpy_host;
   if (torch_host.owns(type)) return &torch_host;
   return nullptr;
+}
+
+void locate_keys(const std::vector<TensorSample> &samples, uint64_t unusual) {
+  constexpr ptrdiff_t kObject = 128, kImplementation = 192;  // no more than these are sure to be there
+  const auto word = [](const void *from, ptrdiff_t at) {
+    uint64_t value = 0;
+    std::memcpy(&value, static_cast<const char *>(from) + at, sizeof value);
+    return value;
+  };
+  const auto find = [&](ptrdiff_t first, ptrdiff_t last, auto from, auto expected) {
+    for (ptrdiff_t at = first; at < last; at += 8) {
+      bool all = !samples.empty();
+      for (const TensorSample &sample : samples) all = all && word(from(sample), at) == expected(sample);
+      if (all) return at;
+    }
+    return ptrdiff_t{-1};
+  };
+  const ptrdiff_t size = std::min<ptrdiff_t>(kObject, tensor_type->tp_basicsize);
+  unusual_keys = unusual;
+  implementation_at = find(
+      sizeof(PyObject), size, [](const TensorSample &s) -> const void * { return s.tensor; },
+      [](const TensorSample &s) { return s.implementation; });
+  if (implementation_at < 0) return;
+  keys_at = find(
+      0, kImplementation, [](const TensorSample &s) { return reinterpret_cast<const void *>(s.implementation); },
+      [](const TensorSample &s) { return s.keys; });
 }
 
 void note_inference_mode() {

@@ -1,16 +1,20 @@
 """Write a custom operator once, call it from every machine-learning framework."""
 
-from .core.data_types import DataType
+from typing import TYPE_CHECKING, Any
+
 from .core.dtypes import DType, dtype
 from .core.errors import FallbackWarning, PolyopError
 from .core.schema import Schema
 from .core.spec import Spec
-from .define.custom import Custom
-from .define.custom_reg_op import CustomRegOp, custom_info_register
 from .define.operator import operator
 from .hosts.bound import BoundOperator
 from .kernels.library import library
 from .kernels.source import source
+
+if TYPE_CHECKING:
+    from .core.data_types import DataType
+    from .define.custom import Custom
+    from .define.custom_reg_op import CustomRegOp, custom_info_register
 
 __all__ = [
     "BoundOperator",
@@ -28,3 +32,27 @@ __all__ = [
     "operator",
     "source",
 ]
+
+_MINDSPORE = {  # the names of the MindSpore front end, imported when they are asked for
+    "Custom": "define.custom",
+    "CustomRegOp": "define.custom_reg_op",
+    "DataType": "core.data_types",
+    "custom_info_register": "define.custom_reg_op",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+    import importlib.metadata
+
+    if name == "__version__":
+        return importlib.metadata.version("polyop")
+    if name not in _MINDSPORE:
+        raise AttributeError(f"module 'polyop' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_MINDSPORE[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

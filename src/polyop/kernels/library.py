@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import mmap
-import shutil
 import struct
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +14,6 @@ from .. import _core
 from ..core.dtypes import DTYPES, dtype_of_type_id
 from ..core.errors import ArgumentValueError, InferError, KernelError, LibraryError
 from ..core.spec import Spec
-from . import library_file
 from .allowed import check_allowed
 from .base import Accepts, flatten
 
@@ -37,6 +34,8 @@ def open_library(path: Path, *, built: bool = False) -> int:
     resolved = Path(path).resolve()
     if not built:
         check_allowed(resolved)
+    from . import library_file
+
     with _lock:
         identity = (str(resolved), _stamp(resolved))
         if identity not in _open:
@@ -60,6 +59,9 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 def _open_copy(path: Path) -> int:
     # the loader knows libraries by their path: a file that was built again needs another one
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
         copy = Path(folder) / path.name
         shutil.copyfile(path, copy)
@@ -103,11 +105,15 @@ class LibraryKernel:
         handle = open_library(self.path, built=self.built)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
+            from . import library_file
+
             raise library_file.missing_symbol(library_file.read(self.path), self.name)
         self._init = _core.find_symbol(handle, f"{self.name}Init")
         self._infer_shape = _core.find_symbol(handle, f"{self.name}InferShape")
         self._infer_type = _core.find_symbol(handle, f"{self.name}InferType")
         if self._init or self._infer_shape or self._infer_type:
+            from . import library_file
+
             library_file.check_companions(library_file.read(self.path), self.name)
         self._launches: dict[Any, Any] = {}
 

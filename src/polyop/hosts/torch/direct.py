@@ -36,6 +36,8 @@ def attach(bound: BoundOperator) -> None:
     make = _lean if only_tensors and single and layout.uses() == _inputs_only(schema) else _general
     body = {name: staticmethod(function) for name, function in make(bound, layout).items()}
     kind: Any = type(f"Polyop_{schema.name}", (torch.autograd.Function,), body)
+    # the engine calls apply() of the backward class; the inherited one looks backward up each time
+    kind._backward_cls.apply = body["backward"].__func__
     bound.differentiate = super(torch.autograd.Function, kind).apply
 
 

@@ -31,6 +31,7 @@ class TorchHost:
         self.missing_guards = _core.start_torch(
             torch, str(folder / "libc10.so"), str(folder / "libtorch_cpu.so")
         )
+        _core.locate_keys(*_key_samples())
         with torch.inference_mode():
             _core.note_inference_mode()
         # the class's own __call__ is what torch.compile and torch.export trace
@@ -75,6 +76,23 @@ class TorchHost:
             raise no_gradient(bound.operator)
         outputs = self.call(bound, arguments)
         return outputs, lambda grads: apply_rule(bound.operator, arguments, outputs, grads)
+
+
+# a tensor with one of these keys is more than its data
+_UNUSUAL = "Conjugate Negative ZeroTensor Python Functionalize FuncTorchBatched FuncTorchGradWrapper".split()
+
+
+def _key_samples() -> tuple[list[tuple[Any, int, int]], int]:
+    """Return tensors of different kinds with where they are and their keys, and the mask of unusual ones."""
+    plain = torch.zeros(2)
+    kinds = [plain, torch.zeros(3, dtype=torch.complex64).conj(), torch._neg_view(plain)]
+    kinds += [torch.zeros(1, device="meta"), torch.zeros(1, requires_grad=True), torch.nn.Parameter(plain)]
+    samples = [(x, x._cdata, torch._C._dispatch_keys(x).raw_repr()) for x in kinds]
+    mask = 0
+    for name in _UNUSUAL:
+        key = getattr(torch._C.DispatchKey, name)
+        mask |= torch._C.DispatchKeySet(key).raw_repr()
+    return samples, mask
 
 
 def _traceable_call(self: BoundOperator, *args: Any, **kwargs: Any) -> Any:
