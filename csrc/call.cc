@@ -29,7 +29,7 @@ struct CallObject {
 CallObject *as_call(PyObject *self) { return reinterpret_cast<CallObject *>(self); }
 
 Unwrap unwrap_launch;
-PyObject *slow_name, *prepare_name;
+PyObject *slow_name, *prepare_name, *to_save_name;
 
 enum class Gathered { kReady, kSlow, kDifferentiate };
 
@@ -313,6 +313,41 @@ PyObject *launch_method(PyObject *object, PyObject *const *args, Py_ssize_t coun
   return result;
 }
 
+// forward(ctx, *tensors): the forward of an autograd.Function whose rule reads the inputs alone.
+PyObject *forward_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+  PyObject *inputs = PyTuple_New(count - 1);
+  if (inputs == nullptr) return nullptr;
+  for (Py_ssize_t i = 1; i < count; ++i) {
+    Py_INCREF(args[i]);
+    PyTuple_SET_ITEM(inputs, i - 1, args[i]);
+  }
+  const int set = PyObject_SetAttr(args[0], to_save_name, inputs);  // what save_for_backward() does
+  Py_DECREF(inputs);
+  return set < 0 ? nullptr : launch_method(object, args + 1, count - 1);
+}
+
+// same_shapes(gradients, inputs): whether each gradient is None or dense, with its input's shape.
+PyObject *same_shapes_method(PyObject *, PyObject *const *args, Py_ssize_t count) {
+  if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
+      PyTuple_GET_SIZE(args[0]) != PyTuple_GET_SIZE(args[1])) {
+    Py_RETURN_FALSE;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[0]); ++i) {
+    PyObject *gradient = PyTuple_GET_ITEM(args[0], i), *input = PyTuple_GET_ITEM(args[1], i);
+    if (gradient == Py_None) continue;
+    const Host *host = host_of(Py_TYPE(gradient));
+    View a, b;
+    if (host == nullptr || host != host_of(Py_TYPE(input)) || host->borrow(gradient, false, &a) != Borrowed::kDense ||
+        host->borrow(input, false, &b) != Borrowed::kDense || a.ndim != b.ndim) {
+      Py_RETURN_FALSE;
+    }
+    for (int32_t d = 0; d < a.ndim; ++d) {
+      if (a.shape[d] != b.shape[d]) Py_RETURN_FALSE;
+    }
+  }
+  Py_RETURN_TRUE;
+}
+
 PyObject *forget_method(PyObject *object, PyObject *) {
   ++as_call(object)->generation;
   as_call(object)->cache->clear();
@@ -414,6 +449,8 @@ PyCFunction as_function(F *function) {
 PyMethodDef methods[] = {
     {"launch", as_function(launch_method), METH_FASTCALL, "Run below the dispatcher; NotImplemented if not dense."},
     {"fast", as_function(fast_method), METH_FASTCALL, "Make the guarded call; NotImplemented where it cannot be."},
+    {"forward", as_function(forward_method), METH_FASTCALL, "launch() for an autograd.Function, saving the inputs."},
+    {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC, "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
     {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
     {"configure", configure_method, METH_VARARGS, "Set what a call needs to know of the schema."},
@@ -443,6 +480,7 @@ PyType_Spec spec = {"polyop._core.Call", sizeof(CallObject), 0,
 PyObject *make_call_type(Unwrap unwrap) {
   unwrap_launch = unwrap;
   slow_name = PyUnicode_InternFromString("_slow");
+  to_save_name = PyUnicode_InternFromString("to_save");
   prepare_name = PyUnicode_InternFromString("_prepare");
   return PyType_FromSpec(&spec);
 }

@@ -465,3 +465,11 @@ print({(r.status, r.detail) for r in report.results if r.host == "torch"})
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert done.stdout.strip() == "{('not run', 'PyTorch is not installed')}"
+
+
+def test_a_kernel_that_crashes_is_reported_and_the_process_lives():
+    code = "int bad(int n, void **p, int *d, void *s, void *t, void *a, void *b) { *(volatile int *)8 = n; return 0; }"
+    op = define(polyop.source(code=code, language="c", function="bad"))
+    report = check(op, hosts=["numpy"], raise_on_failure=False)
+    assert "the kernel must not crash, but got SIGSEGV when called with (float32[3, 4])" in str(report)
+    assert status(report, "guard bands", "native").status == "not run"

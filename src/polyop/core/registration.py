@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import InformationError
 from .information import Information
-from .origin import Origin, caller
+from .origin import caller, calling_frame, Origin
 
 
 @dataclass(slots=True)
@@ -36,7 +36,8 @@ def register(
     Registering what is registered already changes nothing. A function is forgotten when it
     ceases to exist; a text such as ``"lib.so:f"`` is remembered as long as the process.
 
-    Raises ``InformationError`` for another information for the same target, with both
+    The same line of code may say something else when it runs again. Raises
+    ``InformationError`` for another information for the same target, with both
     places, and for attribute names that differ between targets.
     """
     here = caller()
@@ -44,6 +45,9 @@ def register(
         key, owner = _key(function)
         record = _records.get(key)
         known = dict(record.by_target) if record is not None else {}
+        if calling_frame().f_code.co_name.startswith("<"):
+            # the same line of a module or a cell again: what was corrected replaces what it said before
+            known = {t: (old, place) for t, (old, place) in known.items() if place != here}
         targets: dict[str, None] = {}
         for new in information:
             _check(new, known, here, subject)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -12,9 +13,16 @@ from .operator import Operator
 from .origin import calling_frame
 
 _lock = threading.Lock()
-_operators: dict[str, Any] = {}
+_named: dict[str, Any] = {}
+_derived: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _frames: dict[str, FrameType] = {}
 _numbers: dict[tuple[str, str], itertools.count[int]] = {}
+
+
+def add_derived(bound: Any) -> None:
+    """Register an operator whose name polyop made up (``Custom``), for as long as it exists."""
+    with _lock:
+        _derived[bound.operator.name] = bound
 
 
 def add(bound: Any) -> Any:
@@ -26,11 +34,11 @@ def add(bound: Any) -> Any:
     new: Operator = bound.operator
     frame = calling_frame()
     with _lock:
-        old = _operators.get(new.name)
+        old = _named.get(new.name)
         if old is not None and not _runs_again(new.name, frame):
             rule = f"the name is taken by the operator defined at {old.operator.origin}"
             raise SchemaError(new.name, rule, where=new.origin, hint="choose another name or namespace")
-        _operators[new.name] = bound
+        _named[new.name] = bound
         if _is_module(frame):
             _frames[new.name] = frame
         return old
@@ -53,26 +61,29 @@ def unique(namespace: str, name: str) -> str:
         numbers = _numbers.setdefault((namespace, name), itertools.count(1))
         for number in numbers:
             candidate = name if number == 1 else f"{name}_{number}"
-            if f"{namespace}::{candidate}" not in _operators:
+            if known(f"{namespace}::{candidate}") is None:
                 return candidate
     raise AssertionError
 
 
 def known(name: str) -> Any:
     """Return the operator called ``name``, or None."""
-    return _operators.get(name)
+    return _named.get(name) or _derived.get(name)
 
 
 def find(name: str) -> Any:
     """Return the operator called ``name``; raises ``LookupError`` with the nearest names."""
-    if name in _operators:
-        return _operators[name]
+    found = known(name)
+    if found is not None:
+        return found
     import difflib
 
-    near = difflib.get_close_matches(name, _operators) or sorted(_operators)[:8]
+    names = [bound.name for bound in operators()]
+    near = difflib.get_close_matches(name, names) or names[:8]
     raise LookupError(f"no operator {name!r}; there are {', '.join(near) or 'none'}")
 
 
 def operators() -> tuple[Any, ...]:
     """Return all registered operators, by name."""
-    return tuple(_operators[name] for name in sorted(_operators))
+    together = {**_derived, **_named}
+    return tuple(together[name] for name in sorted(together))

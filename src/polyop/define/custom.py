@@ -83,6 +83,7 @@ class Custom(BoundOperator):
         if bprop is not None and not callable(bprop):
             raise ArgumentTypeError(self.subject, "'bprop' must be of type function", str(type(bprop)))
         self._information = self._register(reg_info)
+        self._by_signature = not (self._information and self._information[0].inputs)
         _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
         count = input_count(out_shape, out_dtype, func if func_type == "pyfunc" else None, self._information)
@@ -99,7 +100,8 @@ class Custom(BoundOperator):
             self._set(start)  # the number of inputs is known at the first call
         else:
             self._signature = ("T",) * count
-            super().__init__(self._derive(start, self._signature))
+            super().__init__(self._derive(start, self._signature), register=False)
+            registry.add_derived(self)
 
     def add_prim_attr(self, name: str, value: Any) -> Custom:
         """Fix an attribute of the operator and return it, so that calls chain.
@@ -127,6 +129,16 @@ class Custom(BoundOperator):
         operator = self._for(args)
         return BoundOperator.vjp(operator, *args, **kwargs)
 
+    def route_to_torch(self, route: str) -> Any:
+        """Return the overload for the signature that ``route`` spells, and keep it beside the others."""
+        if not route:
+            return self.torch
+        kinds = {"T": "T", "list": "int[]", "tuple": "int[]"}
+        signature = tuple(kinds.get(kind, kind) for kind in route[1:].split("_"))
+        overload = self._of(signature).torch if self._known else self.torch
+        self.__dict__[f"torch_overload{route}"] = overload
+        return overload
+
     @property
     def torch(self) -> Any:
         """The operator as a ``torch.ops`` overload; its inputs must be known."""
@@ -147,13 +159,15 @@ class Custom(BoundOperator):
         if self._information and self._information[0].inputs:
             return self
         signature = signature_of(args, is_tensor)
-        if not signature:
-            return self
+        return self._of(signature) if signature else self
+
+    def _of(self, signature: Signature) -> BoundOperator:
         with self._lock:
             if not self._known:
                 self._known = True
                 self._signature = signature
-                BoundOperator.__init__(self, self._derive(self.operator, signature))
+                BoundOperator.__init__(self, self._derive(self.operator, signature), register=False)
+                registry.add_derived(self)
             if signature == self._signature:
                 return self
             if len(signature) != len(self._signature) and self._arity_is_fixed():

@@ -38,6 +38,7 @@ class BoundOperator(_core.Call):
     """
 
     operator: Operator
+    _by_signature = False
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
 
@@ -51,7 +52,7 @@ class BoundOperator(_core.Call):
             old = registry.add(self)
             if old is not None:
                 old.retire()
-            if host is not None:
+            if host is not None and not self._by_signature:
                 host.overload(self)  # torch.ops.<namespace>.<name> is there at once
         _alive.add(self)
 
@@ -63,7 +64,7 @@ class BoundOperator(_core.Call):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling() and register_late(self._key):
+        if torch is not None and torch.compiler.is_compiling() and register_late(self._key, ""):
             return self.traced(self.torch_overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
 
@@ -80,6 +81,11 @@ class BoundOperator(_core.Call):
     def name(self) -> str:
         """``namespace::name``."""
         return self.operator.name
+
+    def route_to_torch(self, route: str) -> Any:
+        """Return the overload for a traced call; ``route`` matters to operators of several signatures."""
+        del route
+        return self.torch
 
     @property
     def torch(self) -> Any:
@@ -210,9 +216,10 @@ def arguments_specs(host: Host, operator: Operator, arguments: tuple[Any, ...]) 
     return tuple(all_specs[i] for i in operator.schema.tensor_positions)
 
 
-def register_late(key: str) -> bool:
-    """Register an operator with PyTorch while its first call is being traced; return True."""
-    return next(bound for bound in _alive if bound._key == key).torch is not None  # noqa: SLF001
+def register_late(key: str, route: str) -> bool:
+    """Register an operator with PyTorch while a call is being traced; return True."""
+    bound = next(bound for bound in _alive if bound._key == key)  # noqa: SLF001
+    return bound.route_to_torch(route) is not None
 
 
 # torch.compile runs the function while it traces, and takes the answer for a constant

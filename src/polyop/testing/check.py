@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.errors import HostError
 from ..hosts.base import host_of
-from . import compiled, determinism, dtypes, gradient, infer, memory, samples, values
+from . import compiled, crash, determinism, dtypes, gradient, infer, memory, samples, values
 from .case import BrokenRuleError, Case, Check, NotRunError
 from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
@@ -16,6 +16,7 @@ HOSTS = ("numpy", "torch")
 
 # memory early: a kernel that writes outside its outputs must not run in ordinary memory
 CHECKS: tuple[Check, ...] = (
+    *crash.CHECKS,
     *infer.CHECKS,
     *memory.CHECKS,
     *values.CHECKS,

@@ -47,16 +47,14 @@ def _inputs_only(schema: Any) -> Uses:
 
 def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
     """Return the common case, written out: tensors in, one tensor out, a rule that reads the inputs."""
-    launch, operator, rule = bound.launch, bound.operator, bound.operator.gradient
-    count, names = len(bound.schema.arguments), [a.name for a in bound.schema.arguments]
+    native_forward, operator, rule = bound.forward, bound.operator, bound.operator.gradient
+    names, same_shapes = [a.name for a in bound.schema.arguments], bound.same_shapes
     assert rule is not None
-    tensor_type = torch.Tensor
 
     def forward(ctx: Any, *args: Any) -> Any:
-        output = launch(*args)
+        output = native_forward(ctx, *args)
         if output is NotImplemented:
             output = run(bound, args)
-        ctx.save_for_backward(*args)
         if output.dtype not in _DIFFERENTIABLE:
             ctx.mark_non_differentiable(output)
         return output
@@ -64,11 +62,13 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
     def backward(ctx: Any, grad: Any) -> Any:
         inputs = ctx.saved_tensors
         found = rule(*inputs, UNREAD, grad)
-        if type(found) is not tuple or len(found) != count:
+        if same_shapes(found, inputs):
+            return found
+        if type(found) is not tuple or len(found) != len(names):
             return apply_rule(operator, inputs, (UNREAD,), (grad,))  # says what is wrong
-        for name, value, given in zip(names, inputs, found):  # noqa: B905 - lengths were compared
-            if given is not None and (type(given) is not tensor_type or given.shape != value.shape):
-                check_gradient(operator, name, given, value.shape, tensor_type)
+        for name, value, given in zip(names, inputs, found, strict=True):
+            if given is not None and (not isinstance(given, torch.Tensor) or given.shape != value.shape):
+                check_gradient(operator, name, given, value.shape, torch.Tensor)
         return found
 
     return {"forward": forward, "backward": backward}

@@ -42,7 +42,7 @@ class TorchHost:
             kinds.extend(kind.__subclasses__())
         for bound in BoundOperator.alive():
             self.attach(bound)
-            if registry.known(bound.name) is bound:
+            if registry.known(bound.name) is bound and not bound._by_signature:
                 self.overload(bound)
 
     def owns(self, value: Any) -> bool:
@@ -78,6 +78,14 @@ class TorchHost:
         return outputs, lambda grads: apply_rule(bound.operator, arguments, outputs, grads)
 
 
+def _route(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the signature of a call as a suffix: what kind each argument is."""
+    route = ""
+    for value in (*args, *kwargs.values()):
+        route += "_T" if isinstance(value, torch.Tensor) else f"_{type(value).__name__}"
+    return route
+
+
 # a tensor with one of these keys is more than its data
 _UNUSUAL = "Conjugate Negative ZeroTensor Python Functionalize FuncTorchBatched FuncTorchGradWrapper".split()
 
@@ -97,8 +105,11 @@ def _key_samples() -> tuple[list[tuple[Any, int, int]], int]:
 
 def _traceable_call(self: BoundOperator, *args: Any, **kwargs: Any) -> Any:
     """Return the outputs: one tensor, a tuple of several, or None."""
-    if torch.compiler.is_compiling() and register_late(self._key):
-        return self.traced(self.torch_overload(*args, **kwargs), args, kwargs)
+    if torch.compiler.is_compiling():
+        route = _route(args, kwargs) if self._by_signature else ""
+        if register_late(self._key, route):
+            overload = getattr(self, f"torch_overload{route}")
+            return self.traced(overload(*args, **kwargs), args, kwargs)
     return self._slow(*args, **kwargs)
 
 
