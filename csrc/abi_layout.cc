@@ -4,7 +4,7 @@
 #include "polyop/abi.h"
 
 static_assert(POLYOP_ABI_VERSION == 1, "a new version needs its own rows below");
-static_assert(sizeof(void *) == 8, "64-bit platforms only");
+static_assert(sizeof(void*) == 8, "64-bit platforms only");
 
 static_assert(offsetof(polyop_extra, abi_version) == 0);
 static_assert(offsetof(polyop_extra, size) == 4);
@@ -30,4 +30,5 @@ static_assert(offsetof(polyop_attribute, rows) == 40);
 static_assert(offsetof(polyop_attribute, row_lengths) == 48);
 static_assert(sizeof(polyop_attribute) == 56);
 
-static_assert(POLYOP_NONE == 0 && POLYOP_BOOL == 1 && POLYOP_INT == 2 && POLYOP_FLOAT == 3 && POLYOP_STRING == 4);
+static_assert(POLYOP_NONE == 0 && POLYOP_BOOL == 1 && POLYOP_INT == 2 && POLYOP_FLOAT == 3 &&
+              POLYOP_STRING == 4);

@@ -18,7 +18,7 @@ namespace {
 
 using PySpec = std::pair<std::vector<int64_t>, std::string>;  // (shape, dtype name)
 
-void add_item(Attribute &attribute, nb::handle value) {
+void add_item(Attribute& attribute, nb::handle value) {
   if (PyBool_Check(value.ptr())) {
     attribute.add(nb::cast<bool>(value));
   } else if (PyLong_Check(value.ptr())) {
@@ -30,14 +30,15 @@ void add_item(Attribute &attribute, nb::handle value) {
     if (text.find('\0') != std::string::npos) throw nb::type_error("a text with a NUL cannot reach a kernel");
     attribute.add(text);
   } else {
-    throw nb::type_error("an attribute is None, a bool, int, float, str, or a list of these, at most two deep");
+    throw nb::type_error(
+        "an attribute is None, a bool, int, float, str, or a list of these, at most two deep");
   }
 }
 
 bool is_list(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()); }
 
 // The items of a list are of one kind, except that ints may stand among floats.
-void add_items(Attribute &attribute, nb::handle list) {
+void add_items(Attribute& attribute, nb::handle list) {
   for (nb::handle item : list) {
     const int32_t before = attribute.kind;
     const bool numbers = before == POLYOP_INT || before == POLYOP_FLOAT;
@@ -73,29 +74,29 @@ Attribute attribute_of(nb::handle value) {
   return made;
 }
 
-std::shared_ptr<Extra> make_extra(const nb::dict &attributes) {
+std::shared_ptr<Extra> make_extra(const nb::dict& attributes) {
   std::map<std::string, Attribute> all;
   for (auto [name, value] : attributes) all.emplace(nb::cast<std::string>(name), attribute_of(value));
   return std::make_shared<Extra>(std::move(all));
 }
 
-std::vector<TensorSpec> specs_of(const std::vector<PySpec> &specs) {
+std::vector<TensorSpec> specs_of(const std::vector<PySpec>& specs) {
   std::vector<TensorSpec> all;
-  for (const PySpec &spec : specs) all.push_back({spec.first, spec.second});
+  for (const PySpec& spec : specs) all.push_back({spec.first, spec.second});
   return all;
 }
 
-Launch make_launch(uintptr_t address, const std::vector<std::pair<std::vector<int64_t>, int32_t>> &outputs,
-                   std::shared_ptr<Extra> extra, const std::string &label) {
+Launch make_launch(uintptr_t address, const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs,
+                   std::shared_ptr<Extra> extra, const std::string& label) {
   Launch launch;
   launch.label = label;
   launch.kernel = reinterpret_cast<polyop_kernel>(address);
-  for (const auto &output : outputs) launch.outputs.push_back({output.first, output.second});
+  for (const auto& output : outputs) launch.outputs.push_back({output.first, output.second});
   launch.extra = std::move(extra);
   return launch;
 }
 
-const Launch *unwrap(PyObject *object) {
+const Launch* unwrap(PyObject* object) {
   if (!nb::isinstance<Launch>(object)) {
     PyErr_SetString(PyExc_TypeError, "polyop: _prepare must answer (Launch, bool) or None");
     return nullptr;
@@ -103,18 +104,19 @@ const Launch *unwrap(PyObject *object) {
   return nb::inst_ptr<Launch>(object);
 }
 
-void set_dtypes(const std::vector<nb::tuple> &rows) {
-  for (const nb::tuple &row : rows) {
+void set_dtypes(const std::vector<nb::tuple>& rows) {
+  for (const nb::tuple& row : rows) {
     nb::object numpy = row[3];
     dtypes().push_back({nb::cast<std::string>(row[0]), nb::cast<uint8_t>(row[1]), nb::cast<uint8_t>(row[2]),
                         numpy.release().ptr()});
   }
-  if (dtypes().size() < 6 || dtypes()[5].name != "uint8") throw nb::value_error("row 5 of the dtypes must be uint8");
+  if (dtypes().size() < 6 || dtypes()[5].name != "uint8")
+    throw nb::value_error("row 5 of the dtypes must be uint8");
   if (!start_numpy()) throw nb::python_error();
 }
 
-std::string start_torch_host(nb::object torch, const std::string &c10, const std::string &libtorch) {
-  PyObject *missing = nullptr;
+std::string start_torch_host(nb::object torch, const std::string& c10, const std::string& libtorch) {
+  PyObject* missing = nullptr;
   if (!start_torch(torch.ptr(), c10.c_str(), libtorch.c_str(), &missing)) throw nb::python_error();
   return nb::cast<std::string>(nb::steal(missing));
 }
@@ -128,42 +130,49 @@ NB_MODULE(_core, m) {
       .def("workspaces", &Extra::workspaces, "Return the sizes in bytes that Init asked for.");
   m.def("make_extra", &make_extra, nb::arg("attributes"), "Return an Extra with these attributes.");
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
-  m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"), nb::arg("label"),
-        "Return a Launch; outputs are (shape, row of the dtype table).");
-  m.def("open_library", &open_library, nb::arg("path"), "Return the handle of a library; RuntimeError with the loader's text.");
-  m.def("find_symbol", &find_symbol, nb::arg("library"), nb::arg("name"), "Return the address of a symbol, or 0.");
+  m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
+        nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
+  m.def("open_library", &open_library, nb::arg("path"),
+        "Return the handle of a library; RuntimeError with the loader's text.");
+  m.def("find_symbol", &find_symbol, nb::arg("library"), nb::arg("name"),
+        "Return the address of a symbol, or 0.");
   m.def(
       "call_init",
-      [](uintptr_t address, const std::vector<PySpec> &specs, Extra &extra) {
+      [](uintptr_t address, const std::vector<PySpec>& specs, Extra& extra) {
         const int code = call_init(address, specs_of(specs), extra);
         const std::string text = code == 0 ? std::string() : take_error();
-        PyObject *decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+        PyObject* decoded =
+            PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
         if (decoded == nullptr) throw nb::python_error();
         return nb::make_tuple(code, nb::steal(decoded));
       },
-      nb::arg("address"), nb::arg("specs"), nb::arg("extra"), "Run <Func>Init; return its code and error text.");
+      nb::arg("address"), nb::arg("specs"), nb::arg("extra"),
+      "Run <Func>Init; return its code and error text.");
   m.def(
       "call_infer_shape",
-      [](uintptr_t address, const std::vector<PySpec> &inputs, Extra &extra, bool several) {
+      [](uintptr_t address, const std::vector<PySpec>& inputs, Extra& extra, bool several) {
         return call_infer_shape(address, specs_of(inputs), extra, several);
       },
       nb::arg("address"), nb::arg("inputs"), nb::arg("extra"), nb::arg("several"), "Run <Func>InferShape.");
-  m.def("call_infer_type", &call_infer_type, nb::arg("address"), nb::arg("types"), nb::arg("extra"), nb::arg("several"),
-        "Run <Func>InferType on TypeId numbers.");
-  m.def("set_dtypes", &set_dtypes, nb::arg("rows"), "Set the dtype table: (name, DLPack code, bits, np.dtype).");
+  m.def("call_infer_type", &call_infer_type, nb::arg("address"), nb::arg("types"), nb::arg("extra"),
+        nb::arg("several"), "Run <Func>InferType on TypeId numbers.");
+  m.def("set_dtypes", &set_dtypes, nb::arg("rows"),
+        "Set the dtype table: (name, DLPack code, bits, np.dtype).");
   m.def("start_torch", &start_torch_host, nb::arg("torch"), nb::arg("c10"), nb::arg("libtorch"),
         "Make PyTorch tensors known; return the symbols that the fast call's guards lack.");
   m.def(
       "locate_keys",
-      [](const std::vector<std::tuple<nb::object, uint64_t, uint64_t>> &rows, uint64_t unusual) {
+      [](const std::vector<std::tuple<nb::object, uint64_t, uint64_t>>& rows, uint64_t unusual) {
         std::vector<TensorSample> samples;
-        for (const auto &[tensor, implementation, keys] : rows) samples.push_back({tensor.ptr(), implementation, keys});
+        for (const auto& [tensor, implementation, keys] : rows)
+          samples.push_back({tensor.ptr(), implementation, keys});
         locate_keys(samples, unusual);
       },
-      nb::arg("samples"), nb::arg("unusual"), "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
+      nb::arg("samples"), nb::arg("unusual"),
+      "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
   m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
-  PyObject *type = make_call_type(unwrap);
+  PyObject* type = make_call_type(unwrap);
   if (type == nullptr) throw nb::python_error();
   m.attr("Call") = nb::steal(type);
 }

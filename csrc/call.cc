@@ -12,21 +12,20 @@ namespace polyop {
 namespace {
 
 struct CallObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
-  Cache *cache;
-  PyObject *kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
-  PyObject *defaults;       // tuple, one per argument; the Missing object where there is none
-  PyObject *missing;        // the Missing object
-  PyObject *differentiate;  // called instead when gradients are wanted; null or None: the slow path
-  PyObject *weakrefs;
-  Py_ssize_t positional;    // how many arguments may be given by position
-  unsigned generation;      // counts changes: what was prepared before one is not kept after it
-  char plain;               // whether the fast path may be taken at all
-  char tuple;               // whether one output is returned as a 1-tuple
+  PyObject_HEAD vectorcallfunc vectorcall;
+  Cache* cache;
+  PyObject* kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
+  PyObject* defaults;       // tuple, one per argument; the Missing object where there is none
+  PyObject* missing;        // the Missing object
+  PyObject* differentiate;  // called instead when gradients are wanted; null or None: the slow path
+  PyObject* weakrefs;
+  Py_ssize_t positional;  // how many arguments may be given by position
+  unsigned generation;    // counts changes: what was prepared before one is not kept after it
+  char plain;             // whether the fast path may be taken at all
+  char tuple;             // whether one output is returned as a 1-tuple
 };
 
-CallObject *as_call(PyObject *self) { return reinterpret_cast<CallObject *>(self); }
+CallObject* as_call(PyObject* self) { return reinterpret_cast<CallObject*>(self); }
 
 Unwrap unwrap_launch;
 PyObject *slow_name, *prepare_name, *to_save_name;
@@ -35,24 +34,24 @@ enum class Gathered { kReady, kSlow, kDifferentiate };
 
 // The arguments of one call, on their way to the kernel.
 struct Call {
-  const Host *host = nullptr;
+  const Host* host = nullptr;
   bool guarded = false;
   bool differentiate = false;
   bool any = false;
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
   Key key;
-  Small<PyObject *, 16> values;  // one per argument, borrowed; a list is replaced by a tuple of it
-  Small<PyObject *, 4> held;     // those tuples: another thread may change a list while the kernel runs
+  Small<PyObject*, 16> values;  // one per argument, borrowed; a list is replaced by a tuple of it
+  Small<PyObject*, 4> held;     // those tuples: another thread may change a list while the kernel runs
 
   Call() = default;
-  Call(const Call &) = delete;
-  Call &operator=(const Call &) = delete;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
   ~Call() {
-    for (PyObject *item : held) Py_DECREF(item);
+    for (PyObject* item : held) Py_DECREF(item);
   }
 
-  Gathered tensor(PyObject *value) {
+  Gathered tensor(PyObject* value) {
     if (value == Py_None) {
       parameters.add_absent();
       add_tag(key, Tag::kNone);
@@ -72,7 +71,7 @@ struct Call {
   }
 
   // The value itself, or a tuple of a list's items; null when there is no memory for it.
-  PyObject *fixed(PyObject *value) {
+  PyObject* fixed(PyObject* value) {
     if (PyList_CheckExact(value)) {
       value = PyList_AsTuple(value);
       if (value == nullptr) return nullptr;
@@ -82,7 +81,7 @@ struct Call {
     return value;
   }
 
-  Gathered tensors(PyObject *value) {
+  Gathered tensors(PyObject* value) {
     if (!PyTuple_CheckExact(value)) return Gathered::kSlow;
     add_tag(key, Tag::kList);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
@@ -94,26 +93,26 @@ struct Call {
   }
 };
 
-const Host *find_host(PyObject *const *args, Py_ssize_t count) {
+const Host* find_host(PyObject* const* args, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject *value = args[i];
+    PyObject* value = args[i];
     if ((PyTuple_CheckExact(value) || PyList_CheckExact(value)) && PySequence_Fast_GET_SIZE(value) > 0) {
       value = PySequence_Fast_GET_ITEM(value, 0);
     }
-    const Host *host = host_of(Py_TYPE(value));
+    const Host* host = host_of(Py_TYPE(value));
     if (host != nullptr) return host;
   }
   return nullptr;
 }
 
-Gathered gather(CallObject *self, PyObject *const *args, Py_ssize_t count, Call *call) {
+Gathered gather(CallObject* self, PyObject* const* args, Py_ssize_t count, Call* call) {
   const Py_ssize_t arguments = PyTuple_GET_SIZE(self->defaults);
   if (count > (call->guarded ? self->positional : arguments)) return Gathered::kSlow;
   call->host = find_host(args, count);
   if (call->host == nullptr || (call->guarded && !call->host->plain())) return Gathered::kSlow;
-  const auto *kinds = static_cast<const char *>(PyUnicode_DATA(self->kinds));
+  const auto* kinds = static_cast<const char*>(PyUnicode_DATA(self->kinds));
   for (Py_ssize_t i = 0; i < arguments; ++i) {
-    PyObject *value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
+    PyObject* value = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
     if (value == self->missing) return Gathered::kSlow;
     value = call->fixed(value);
     if (value == nullptr) {
@@ -136,33 +135,33 @@ Gathered gather(CallObject *self, PyObject *const *args, Py_ssize_t count, Call 
 
 // The outputs and workspaces of one call; dropped unless they were returned.
 struct Outputs {
-  const Host *host;
+  const Host* host;
   Small<Fresh, 8> made;
   size_t returned = 0;
 
-  explicit Outputs(const Host *owner) : host(owner) {}
-  Outputs(const Outputs &) = delete;
-  Outputs &operator=(const Outputs &) = delete;
+  explicit Outputs(const Host* owner) : host(owner) {}
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
   ~Outputs() {
     for (size_t i = returned; i < made.size(); ++i) host->drop(&made[i]);
   }
 
-  bool add(const Output &spec, const View &device) {
+  bool add(const Output& spec, const View& device) {
     Fresh fresh{};
     if (!host->empty(spec, device, &fresh)) return false;
     made.push(fresh);
     return true;
   }
 
-  PyObject *finish_next() { return host->finish(&made[returned++]); }
+  PyObject* finish_next() { return host->finish(&made[returned++]); }
 
-  PyObject *finish(size_t count, bool as_tuple) {
+  PyObject* finish(size_t count, bool as_tuple) {
     if (count == 0 && !as_tuple) Py_RETURN_NONE;
     if (count == 1 && !as_tuple) return finish_next();
-    PyObject *all = PyTuple_New(static_cast<Py_ssize_t>(count));
+    PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(count));
     if (all == nullptr) return nullptr;
     for (size_t i = 0; i < count; ++i) {
-      PyObject *one = finish_next();
+      PyObject* one = finish_next();
       if (one == nullptr) {
         Py_DECREF(all);
         return nullptr;
@@ -173,9 +172,9 @@ struct Outputs {
   }
 };
 
-PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tuple) {
+PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tuple) {
   Outputs outputs(call->host);
-  for (const Output &spec : launch.outputs) {
+  for (const Output& spec : launch.outputs) {
     if (!outputs.add(spec, call->first)) return nullptr;
     call->parameters.add(outputs.made[outputs.made.size() - 1].view);
   }
@@ -187,11 +186,11 @@ PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tu
   call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
   const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first));
   if (outcome.code != 0) {
-    const std::string &error = outcome.error;
-    PyObject *text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
+    const std::string& error = outcome.error;
+    PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
     if (text == nullptr) return nullptr;
-    PyObject *done = PyObject_CallMethod(reinterpret_cast<PyObject *>(self), "_failed", "iNOs", outcome.code, text,
-                                         outcome.threw ? Py_True : Py_False, launch.label.c_str());
+    PyObject* done = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", outcome.code,
+                                         text, outcome.threw ? Py_True : Py_False, launch.label.c_str());
     Py_XDECREF(done);
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
     return nullptr;
@@ -200,31 +199,32 @@ PyObject *execute(CallObject *self, const Launch &launch, Call *call, bool as_tu
 }
 
 // Ask Python to choose and prepare a kernel; remember it unless it says not to.
-PyObject *prepare(CallObject *self, const Call &call) {
-  PyObject *full = PyTuple_New(static_cast<Py_ssize_t>(call.values.size()));
+PyObject* prepare(CallObject* self, const Call& call) {
+  PyObject* full = PyTuple_New(static_cast<Py_ssize_t>(call.values.size()));
   if (full == nullptr) return nullptr;
   for (size_t i = 0; i < call.values.size(); ++i) {
     Py_INCREF(call.values[i]);
     PyTuple_SET_ITEM(full, static_cast<Py_ssize_t>(i), call.values[i]);
   }
-  PyObject *found = PyObject_CallMethodObjArgs(reinterpret_cast<PyObject *>(self), prepare_name, full, nullptr);
+  PyObject* found =
+      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, full, nullptr);
   Py_DECREF(full);
   return found;  // (Launch, whether it may be kept), or None: not for the native path
 }
 
-PyObject *execute_prepared(CallObject *self, Call *call, bool as_tuple, bool *declined) {
+PyObject* execute_prepared(CallObject* self, Call* call, bool as_tuple, bool* declined) {
   Cache::Found found = self->cache->find(call->key);
   if (found.launch == nullptr) {
     const unsigned generation = self->generation;
-    PyObject *answer = prepare(self, *call);
+    PyObject* answer = prepare(self, *call);
     if (answer == nullptr) return nullptr;
     if (answer == Py_None) {
       Py_DECREF(answer);
       *declined = true;
       return nullptr;
     }
-    PyObject *owner = PyTuple_GET_ITEM(answer, 0);
-    const Launch *launch = unwrap_launch(owner);
+    PyObject* owner = PyTuple_GET_ITEM(answer, 0);
+    const Launch* launch = unwrap_launch(owner);
     if (launch == nullptr) {
       Py_DECREF(answer);
       return nullptr;
@@ -238,35 +238,37 @@ PyObject *execute_prepared(CallObject *self, Call *call, bool as_tuple, bool *de
   } else {
     Py_INCREF(found.owner);  // another thread may replace the entry while the kernel runs
   }
-  PyObject *result = execute(self, *found.launch, call, as_tuple);
+  PyObject* result = execute(self, *found.launch, call, as_tuple);
   Py_DECREF(found.owner);
   return result;
 }
 
-PyObject *slow(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-  PyObject *method = PyObject_GetAttr(self, slow_name);
+PyObject* slow(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  PyObject* method = PyObject_GetAttr(self, slow_name);
   if (method == nullptr) return nullptr;
-  PyObject *result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), names);
+  PyObject* result = PyObject_Vectorcall(method, args, static_cast<size_t>(count), names);
   Py_DECREF(method);
   return result;
 }
 
 // The guarded call. `declined` is set, and no error, when it must go another way.
-PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool as_tuple, bool *declined) {
+PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, bool as_tuple, bool* declined) {
   Call call;
   call.guarded = true;
   switch (self->plain == 0 ? Gathered::kSlow : gather(self, args, count, &call)) {
-    case Gathered::kReady: return execute_prepared(self, &call, as_tuple, declined);
+    case Gathered::kReady:
+      return execute_prepared(self, &call, as_tuple, declined);
     case Gathered::kDifferentiate:
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
-        PyObject *function = self->differentiate;
+        PyObject* function = self->differentiate;
         Py_INCREF(function);  // the operator may be updated while it runs
-        PyObject *result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr);
+        PyObject* result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr);
         Py_DECREF(function);
         return result;
       }
       break;
-    case Gathered::kSlow: break;
+    case Gathered::kSlow:
+      break;
   }
   *declined = true;
   return nullptr;
@@ -274,37 +276,37 @@ PyObject *fast(CallObject *self, PyObject *const *args, Py_ssize_t count, bool a
 
 // No C++ exception may reach Python's frames; the only one there can be is a lack of memory.
 template <typename F>
-PyObject *contained(F call) {
+PyObject* contained(F call) {
   try {
     return call();
-  } catch (const std::bad_alloc &) {
+  } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
 }
 
-PyObject *vectorcall(PyObject *object, PyObject *const *args, size_t flagged, PyObject *names) {
-  CallObject *self = as_call(object);
+PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, PyObject* names) {
+  CallObject* self = as_call(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
   if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
-  PyObject *result = contained([&] { return fast(self, args, count, self->tuple != 0, &declined); });
+  PyObject* result = contained([&] { return fast(self, args, count, self->tuple != 0, &declined); });
   return declined ? slow(object, args, count, nullptr) : result;
 }
 
 // fast(*args): the guarded call, or NotImplemented where it must go another way. One output is
 // never packed into a tuple: this is what the framework's own dispatcher calls.
-PyObject *fast_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+PyObject* fast_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject *result = contained([&] { return fast(as_call(object), args, count, false, &declined); });
+  PyObject* result = contained([&] { return fast(as_call(object), args, count, false, &declined); });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
 
 // launch(*args): run below the framework's dispatcher. NotImplemented when an argument is not
 // dense or the operator has no native kernel for it.
-PyObject *launch_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+PyObject* launch_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject *result = contained([&]() -> PyObject * {
+  PyObject* result = contained([&]() -> PyObject* {
     Call call;
     declined = gather(as_call(object), args, count, &call) != Gathered::kReady;
     return declined ? nullptr : execute_prepared(as_call(object), &call, false, &declined);
@@ -314,8 +316,8 @@ PyObject *launch_method(PyObject *object, PyObject *const *args, Py_ssize_t coun
 }
 
 // forward(ctx, *tensors): the forward of an autograd.Function whose rule reads the inputs alone.
-PyObject *forward_method(PyObject *object, PyObject *const *args, Py_ssize_t count) {
-  PyObject *inputs = PyTuple_New(count - 1);
+PyObject* forward_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
+  PyObject* inputs = PyTuple_New(count - 1);
   if (inputs == nullptr) return nullptr;
   for (Py_ssize_t i = 1; i < count; ++i) {
     Py_INCREF(args[i]);
@@ -327,7 +329,7 @@ PyObject *forward_method(PyObject *object, PyObject *const *args, Py_ssize_t cou
 }
 
 // same_shapes(gradients, inputs): whether each gradient is None or dense, with its input's shape.
-PyObject *same_shapes_method(PyObject *, PyObject *const *args, Py_ssize_t count) {
+PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
       PyTuple_GET_SIZE(args[0]) != PyTuple_GET_SIZE(args[1])) {
     Py_RETURN_FALSE;
@@ -335,9 +337,10 @@ PyObject *same_shapes_method(PyObject *, PyObject *const *args, Py_ssize_t count
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[0]); ++i) {
     PyObject *gradient = PyTuple_GET_ITEM(args[0], i), *input = PyTuple_GET_ITEM(args[1], i);
     if (gradient == Py_None) continue;
-    const Host *host = host_of(Py_TYPE(gradient));
+    const Host* host = host_of(Py_TYPE(gradient));
     View a, b;
-    if (host == nullptr || host != host_of(Py_TYPE(input)) || host->borrow(gradient, false, &a) != Borrowed::kDense ||
+    if (host == nullptr || host != host_of(Py_TYPE(input)) ||
+        host->borrow(gradient, false, &a) != Borrowed::kDense ||
         host->borrow(input, false, &b) != Borrowed::kDense || a.ndim != b.ndim) {
       Py_RETURN_FALSE;
     }
@@ -348,21 +351,24 @@ PyObject *same_shapes_method(PyObject *, PyObject *const *args, Py_ssize_t count
   Py_RETURN_TRUE;
 }
 
-PyObject *forget_method(PyObject *object, PyObject *) {
+PyObject* forget_method(PyObject* object, PyObject*) {
   ++as_call(object)->generation;
   as_call(object)->cache->clear();
   Py_RETURN_NONE;
 }
 
-PyObject *prepared_method(PyObject *object, PyObject *) { return PyLong_FromSize_t(as_call(object)->cache->size()); }
+PyObject* prepared_method(PyObject* object, PyObject*) {
+  return PyLong_FromSize_t(as_call(object)->cache->size());
+}
 
 // configure(kinds, defaults, positional, missing, plain, tuple)
-PyObject *configure_method(PyObject *object, PyObject *args) {
-  CallObject *self = as_call(object);
+PyObject* configure_method(PyObject* object, PyObject* args) {
+  CallObject* self = as_call(object);
   PyObject *kinds = nullptr, *defaults = nullptr, *missing = nullptr;
   Py_ssize_t positional = 0;
   int plain = 0, tuple = 0;
-  if (!PyArg_ParseTuple(args, "UO!nOpp", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain, &tuple)) {
+  if (!PyArg_ParseTuple(args, "UO!nOpp", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain,
+                        &tuple)) {
     return nullptr;
   }
   if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults)) {
@@ -383,10 +389,10 @@ PyObject *configure_method(PyObject *object, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-PyObject *new_call(PyTypeObject *type, PyObject *, PyObject *) {
-  PyObject *object = type->tp_alloc(type, 0);
+PyObject* new_call(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* object = type->tp_alloc(type, 0);
   if (object == nullptr) return nullptr;
-  CallObject *self = as_call(object);
+  CallObject* self = as_call(object);
   self->vectorcall = vectorcall;
   self->cache = new Cache();
   self->kinds = PyUnicode_FromString("");
@@ -398,24 +404,24 @@ PyObject *new_call(PyTypeObject *type, PyObject *, PyObject *) {
   return object;
 }
 
-int traverse(PyObject *object, visitproc visit, void *arg) {
-  CallObject *self = as_call(object);
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  CallObject* self = as_call(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->differentiate);
   Py_VISIT(self->defaults);
   return self->cache == nullptr ? 0 : self->cache->visit(visit, arg);
 }
 
-int clear(PyObject *object) {
-  CallObject *self = as_call(object);
+int clear(PyObject* object) {
+  CallObject* self = as_call(object);
   Py_CLEAR(self->differentiate);
   if (self->cache != nullptr) self->cache->clear();
   return 0;
 }
 
-void dealloc(PyObject *object) {
-  CallObject *self = as_call(object);
-  PyTypeObject *type = Py_TYPE(object);
+void dealloc(PyObject* object) {
+  CallObject* self = as_call(object);
+  PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
   if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
   clear(object);
@@ -429,12 +435,12 @@ void dealloc(PyObject *object) {
 
 // rearm(cls): give a Python subclass that has a __call__ (which torch.compile reads) the native
 // call slots back; Python takes them away whenever __call__ is defined or assigned.
-PyObject *rearm_method(PyObject *, PyObject *cls) {
+PyObject* rearm_method(PyObject*, PyObject* cls) {
   if (!PyType_Check(cls)) {
     PyErr_SetString(PyExc_TypeError, "needs a class");
     return nullptr;
   }
-  auto *type = reinterpret_cast<PyTypeObject *>(cls);
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
   type->tp_call = PyVectorcall_Call;
   type->tp_vectorcall_offset = offsetof(CallObject, vectorcall);
   type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
@@ -442,15 +448,19 @@ PyObject *rearm_method(PyObject *, PyObject *cls) {
 }
 
 template <typename F>
-PyCFunction as_function(F *function) {
+PyCFunction as_function(F* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef methods[] = {
-    {"launch", as_function(launch_method), METH_FASTCALL, "Run below the dispatcher; NotImplemented if not dense."},
-    {"fast", as_function(fast_method), METH_FASTCALL, "Make the guarded call; NotImplemented where it cannot be."},
-    {"forward", as_function(forward_method), METH_FASTCALL, "launch() for an autograd.Function, saving the inputs."},
-    {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC, "Compare gradients with inputs."},
+    {"launch", as_function(launch_method), METH_FASTCALL,
+     "Run below the dispatcher; NotImplemented if not dense."},
+    {"fast", as_function(fast_method), METH_FASTCALL,
+     "Make the guarded call; NotImplemented where it cannot be."},
+    {"forward", as_function(forward_method), METH_FASTCALL,
+     "launch() for an autograd.Function, saving the inputs."},
+    {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC,
+     "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
     {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
     {"configure", configure_method, METH_VARARGS, "Set what a call needs to know of the schema."},
@@ -463,21 +473,22 @@ PyMemberDef members[] = {
     {"differentiate", T_OBJECT, offsetof(CallObject, differentiate), 0, "Called when gradients are wanted."},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(new_call)},
-                       {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
-                       {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_call)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_methods, methods},
                        {Py_tp_members, members},
                        {0, nullptr}};
 
-PyType_Spec spec = {"polyop._core.Call", sizeof(CallObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+PyType_Spec spec = {
+    "polyop._core.Call", sizeof(CallObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
 
-PyObject *make_call_type(Unwrap unwrap) {
+PyObject* make_call_type(Unwrap unwrap) {
   unwrap_launch = unwrap;
   slow_name = PyUnicode_InternFromString("_slow");
   to_save_name = PyUnicode_InternFromString("to_save");

@@ -31,24 +31,24 @@ void Attribute::add(double value) {
   floats.push_back(value);
 }
 
-void Attribute::add(const std::string &value) {
+void Attribute::add(const std::string& value) {
   kind = POLYOP_STRING;
   texts.push_back(value);
 }
 
 void Attribute::seal() {
   strings.clear();
-  for (const std::string &text : texts) strings.push_back(text.c_str());
+  for (const std::string& text : texts) strings.push_back(text.c_str());
 }
 
 struct ExtraFunctions {
-  static Extra *of(const polyop_extra *self) { return static_cast<Extra *>(self->state); }
+  static Extra* of(const polyop_extra* self) { return static_cast<Extra*>(self->state); }
 
-  static int attribute(const polyop_extra *self, const char *name, polyop_attribute *value) {
-    const Extra *extra = of(self);
+  static int attribute(const polyop_extra* self, const char* name, polyop_attribute* value) {
+    const Extra* extra = of(self);
     const auto found = extra->attributes_.find(name);
     if (found == extra->attributes_.end()) return 1;
-    const Attribute &own = found->second;
+    const Attribute& own = found->second;
     value->kind = own.kind;
     value->depth = own.depth;
     value->count = own.ints.size() + own.floats.size() + own.texts.size();
@@ -60,17 +60,17 @@ struct ExtraFunctions {
     return 0;
   }
 
-  static void set_workspaces(polyop_extra *self, const size_t *bytes, size_t count) {
+  static void set_workspaces(polyop_extra* self, const size_t* bytes, size_t count) {
     of(self)->workspaces_.assign(bytes, bytes + count);
   }
 
-  static size_t workspaces(const polyop_extra *self, const size_t **bytes) {
+  static size_t workspaces(const polyop_extra* self, const size_t** bytes) {
     *bytes = of(self)->workspaces_.data();
     return of(self)->workspaces_.size();
   }
 
-  static void set_kernel_data(polyop_extra *self, void *data, void (*destroy)(void *)) {
-    Extra *extra = of(self);
+  static void set_kernel_data(polyop_extra* self, void* data, void (*destroy)(void*)) {
+    Extra* extra = of(self);
     if (extra->data_ != nullptr && extra->data_ != data && extra->destroy_ != nullptr) {
       extra->destroy_(extra->data_);
     }
@@ -78,9 +78,9 @@ struct ExtraFunctions {
     extra->destroy_ = destroy;
   }
 
-  static void *kernel_data(const polyop_extra *self) { return of(self)->data_; }
+  static void* kernel_data(const polyop_extra* self) { return of(self)->data_; }
 
-  static void set_error(polyop_extra *, const char *text) { error_text = text == nullptr ? "" : text; }
+  static void set_error(polyop_extra*, const char* text) { error_text = text == nullptr ? "" : text; }
 };
 
 namespace {
@@ -93,7 +93,7 @@ constexpr polyop_extra_functions kFunctions = {
 Extra::Extra(std::map<std::string, Attribute> attributes)
     : contract_{POLYOP_ABI_VERSION, sizeof(polyop_extra), &kFunctions, this},
       attributes_(std::move(attributes)) {
-  for (auto &entry : attributes_) entry.second.seal();
+  for (auto& entry : attributes_) entry.second.seal();
 }
 
 Extra::~Extra() { ExtraFunctions::set_kernel_data(&contract_, nullptr, nullptr); }

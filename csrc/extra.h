@@ -16,13 +16,13 @@ struct Attribute {
   std::vector<int64_t> ints;
   std::vector<double> floats;
   std::vector<std::string> texts;
-  std::vector<const char *> strings;
+  std::vector<const char*> strings;
   std::vector<size_t> row_lengths;
 
   void add(bool value);
   void add(int64_t value);
   void add(double value);
-  void add(const std::string &value);
+  void add(const std::string& value);
   void seal();  // after the last add: strings point into texts
 };
 
@@ -31,19 +31,19 @@ class Extra {
  public:
   explicit Extra(std::map<std::string, Attribute> attributes);
   ~Extra();
-  Extra(const Extra &) = delete;
-  Extra &operator=(const Extra &) = delete;
+  Extra(const Extra&) = delete;
+  Extra& operator=(const Extra&) = delete;
 
-  polyop_extra *contract() { return &contract_; }
-  const std::vector<size_t> &workspaces() const { return workspaces_; }
+  polyop_extra* contract() { return &contract_; }
+  const std::vector<size_t>& workspaces() const { return workspaces_; }
 
  private:
   friend struct ExtraFunctions;
   polyop_extra contract_;
   std::map<std::string, Attribute> attributes_;
   std::vector<size_t> workspaces_;
-  void *data_ = nullptr;
-  void (*destroy_)(void *) = nullptr;
+  void* data_ = nullptr;
+  void (*destroy_)(void*) = nullptr;
 };
 
 // The error text that the calling thread gave last, and forgets with this call.

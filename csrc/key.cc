@@ -6,19 +6,20 @@ namespace polyop {
 
 namespace {
 
-uint64_t hash_of(const Key &key) {
+uint64_t hash_of(const Key& key) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over words
   for (size_t i = 0; i < key.size(); ++i) hash = (hash ^ key[i]) * 0x100000001b3;
   return hash;
 }
 
-bool same(const std::vector<uint64_t> &kept, const Key &key) {
-  return kept.size() == key.size() && std::memcmp(kept.data(), key.data(), key.size() * sizeof(uint64_t)) == 0;
+bool same(const std::vector<uint64_t>& kept, const Key& key) {
+  return kept.size() == key.size() &&
+         std::memcmp(kept.data(), key.data(), key.size() * sizeof(uint64_t)) == 0;
 }
 
-bool add_text(Key &key, PyObject *value) {
+bool add_text(Key& key, PyObject* value) {
   Py_ssize_t length = 0;
-  const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+  const char* text = PyUnicode_AsUTF8AndSize(value, &length);
   if (text == nullptr) {
     PyErr_Clear();
     return false;
@@ -35,14 +36,14 @@ bool add_text(Key &key, PyObject *value) {
 
 }  // namespace
 
-void add_tensor(Key &key, const View &view) {
+void add_tensor(Key& key, const View& view) {
   key.push(static_cast<uint64_t>(Tag::kTensor) | static_cast<uint64_t>(view.dtype) << 8 |
            static_cast<uint64_t>(view.ndim) << 16 | static_cast<uint64_t>(view.device) << 32 |
            static_cast<uint64_t>(view.device_id) << 48);
   for (int32_t i = 0; i < view.ndim; ++i) key.push(static_cast<uint64_t>(view.shape[i]));
 }
 
-bool add_value(Key &key, PyObject *value, int depth) {
+bool add_value(Key& key, PyObject* value, int depth) {
   if (value == Py_None) {
     add_tag(key, Tag::kNone);
     return true;
@@ -80,7 +81,7 @@ bool add_value(Key &key, PyObject *value, int depth) {
   return false;
 }
 
-Cache::Found Cache::find(const Key &key) {
+Cache::Found Cache::find(const Key& key) {
   if (last_ < entries_.size() && same(entries_[last_].key, key)) {
     return {entries_[last_].launch, entries_[last_].owner};
   }
@@ -94,7 +95,7 @@ Cache::Found Cache::find(const Key &key) {
   return {nullptr, nullptr};
 }
 
-void Cache::add(const Key &key, const Launch *launch, PyObject *owner) {
+void Cache::add(const Key& key, const Launch* launch, PyObject* owner) {
   Py_INCREF(owner);
   Entry entry{std::vector<uint64_t>(key.data(), key.data() + key.size()), hash_of(key), launch, owner};
   if (entries_.size() < kEntries) {
@@ -112,11 +113,11 @@ void Cache::clear() {
   std::vector<Entry> gone;
   gone.swap(entries_);  // a destructor may run Python code that comes back here
   last_ = oldest_ = 0;
-  for (Entry &entry : gone) Py_DECREF(entry.owner);
+  for (Entry& entry : gone) Py_DECREF(entry.owner);
 }
 
-int Cache::visit(visitproc visit, void *arg) {
-  for (Entry &entry : entries_) Py_VISIT(entry.owner);
+int Cache::visit(visitproc visit, void* arg) {
+  for (Entry& entry : entries_) Py_VISIT(entry.owner);
   return 0;
 }
 

@@ -18,14 +18,14 @@ struct DType {
   std::string name;
   uint8_t dlpack_code;
   uint8_t dlpack_bits;
-  PyObject *numpy;  // the np.dtype, owned for the life of the process
+  PyObject* numpy;  // the np.dtype, owned for the life of the process
 };
-std::vector<DType> &dtypes();
+std::vector<DType>& dtypes();
 
 // A tensor's data as the kernel sees it. Pointers are borrowed for the duration of a call.
 struct View {
-  void *data;
-  const int64_t *shape;
+  void* data;
+  const int64_t* shape;
   int32_t ndim;
   int32_t dtype;   // row of dtypes(), or -1
   int32_t device;  // DLPack's device type: 1 is the CPU
@@ -47,22 +47,22 @@ struct Launch {
 
 // What one call passes to a kernel.
 struct Parameters {
-  Small<void *, 16> data;
+  Small<void*, 16> data;
   Small<int, 16> ndims;
-  Small<int64_t *, 16> shapes;
-  Small<const char *, 16> dtypes;
+  Small<int64_t*, 16> shapes;
+  Small<const char*, 16> dtypes;
 
-  void add(const View &view);
+  void add(const View& view);
   void add_absent();  // an optional tensor that was not given
 };
 
 struct Outcome {
-  int code;           // what the kernel returned; -1 when it threw
+  int code;  // what the kernel returned; -1 when it threw
   bool threw;
   std::string error;  // its own words, or the exception's
 };
 
 // Calls the kernel without Python's lock.
-Outcome run(const Launch &launch, Parameters &parameters, void *stream);
+Outcome run(const Launch& launch, Parameters& parameters, void* stream);
 
 }  // namespace polyop

@@ -11,14 +11,14 @@ namespace {
 // The pointers that the companions take, over a list of specs.
 struct Pointers {
   std::vector<int> ndims;
-  std::vector<int64_t *> shapes;
-  std::vector<const char *> dtypes;
+  std::vector<int64_t*> shapes;
+  std::vector<const char*> dtypes;
 
-  explicit Pointers(const std::vector<TensorSpec> &specs) {
+  explicit Pointers(const std::vector<TensorSpec>& specs) {
     static int64_t none = 0;  // a 0-d tensor's shape pointer is valid and not read
-    for (const TensorSpec &spec : specs) {
+    for (const TensorSpec& spec : specs) {
       ndims.push_back(static_cast<int>(spec.shape.size()));
-      shapes.push_back(spec.shape.empty() ? &none : const_cast<int64_t *>(spec.shape.data()));
+      shapes.push_back(spec.shape.empty() ? &none : const_cast<int64_t*>(spec.shape.data()));
       dtypes.push_back(spec.dtype.c_str());
     }
     dtypes.push_back(nullptr);
@@ -38,22 +38,23 @@ constexpr int64_t kLargest = int64_t{1} << 46;  // no dimension; every pointer i
 // A C symbol does not tell which of its two forms a function returns, and the wrong one is not
 // an error but garbage: dimensions that are addresses, or rows that begin at small numbers.
 // Only the three pointers of the vector itself are trusted.
-bool looks_like_rows(const OneShape &shape) {
+bool looks_like_rows(const OneShape& shape) {
   if (shape.size() % 3 != 0 || shape.empty()) return false;
   for (size_t i = 0; i < shape.size(); i += 3) {
-    const bool filled = shape[i] > kLargest / 4096 && shape[i + 1] >= shape[i] && shape[i + 2] >= shape[i + 1];
+    const bool filled =
+        shape[i] > kLargest / 4096 && shape[i + 1] >= shape[i] && shape[i + 2] >= shape[i + 1];
     const bool empty = shape[i] == 0 && shape[i + 1] == 0 && shape[i + 2] == 0;
     if (!filled && !empty) return false;
   }
   return true;
 }
 
-bool looks_like_one_shape(const Shapes &rows) {
-  const auto *first = reinterpret_cast<const int64_t *>(rows.data());
-  const auto *last = reinterpret_cast<const int64_t *>(rows.data() + rows.size());
-  const auto bytes = reinterpret_cast<const char *>(last) - reinterpret_cast<const char *>(first);
+bool looks_like_one_shape(const Shapes& rows) {
+  const auto* first = reinterpret_cast<const int64_t*>(rows.data());
+  const auto* last = reinterpret_cast<const int64_t*>(rows.data() + rows.size());
+  const auto bytes = reinterpret_cast<const char*>(last) - reinterpret_cast<const char*>(first);
   if (bytes % static_cast<int64_t>(sizeof(OneShape)) != 0) return true;
-  for (const int64_t *at = first; at + 2 < last; at += 3) {
+  for (const int64_t* at = first; at + 2 < last; at += 3) {
     const bool empty = at[0] == 0 && at[1] == 0 && at[2] == 0;
     const bool rows_begin = at[0] > kLargest / 4096 && at[0] % 8 == 0 && at[1] >= at[0] && at[2] >= at[1];
     if (!empty && !rows_begin) return true;
@@ -63,30 +64,31 @@ bool looks_like_one_shape(const Shapes &rows) {
 
 }  // namespace
 
-uintptr_t open_library(const std::string &path) {
-  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+uintptr_t open_library(const std::string& path) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char *text = dlerror();
+    const char* text = dlerror();
     throw std::runtime_error(text == nullptr ? "the loader gave no reason" : text);
   }
   return reinterpret_cast<uintptr_t>(handle);
 }
 
-uintptr_t find_symbol(uintptr_t library, const std::string &name) {
-  return reinterpret_cast<uintptr_t>(dlsym(reinterpret_cast<void *>(library), name.c_str()));
+uintptr_t find_symbol(uintptr_t library, const std::string& name) {
+  return reinterpret_cast<uintptr_t>(dlsym(reinterpret_cast<void*>(library), name.c_str()));
 }
 
-int call_init(uintptr_t address, const std::vector<TensorSpec> &specs, Extra &extra) {
+int call_init(uintptr_t address, const std::vector<TensorSpec>& specs, Extra& extra) {
   Pointers at(specs);
   forget_error();
-  using Init = int (*)(int *, int64_t **, const char **, void *);
+  using Init = int (*)(int*, int64_t**, const char**, void*);
   return as<Init>(address)(at.ndims.data(), at.shapes.data(), at.dtypes.data(), extra.contract());
 }
 
-Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec> &inputs, Extra &extra, bool several) {
+Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec>& inputs, Extra& extra,
+                        bool several) {
   Pointers at(inputs);
   if (several) {
-    using Infer = Shapes (*)(int *, int64_t **, void *);
+    using Infer = Shapes (*)(int*, int64_t**, void*);
     Shapes found = as<Infer>(address)(at.ndims.data(), at.shapes.data(), extra.contract());
     if (looks_like_one_shape(found)) {
       new Shapes(std::move(found));  // its elements are no vectors: destroying it would free numbers
@@ -94,7 +96,7 @@ Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec> &inputs
     }
     return found;
   }
-  using Infer = OneShape (*)(int *, int64_t **, void *);
+  using Infer = OneShape (*)(int*, int64_t**, void*);
   OneShape found = as<Infer>(address)(at.ndims.data(), at.shapes.data(), extra.contract());
   if (looks_like_rows(found)) {
     throw std::runtime_error("returned a list of shapes, where the operator has one output");
@@ -102,12 +104,13 @@ Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec> &inputs
   return {found};
 }
 
-std::vector<int> call_infer_type(uintptr_t address, const std::vector<int> &types, Extra &extra, bool several) {
+std::vector<int> call_infer_type(uintptr_t address, const std::vector<int>& types, Extra& extra,
+                                 bool several) {
   if (several) {
-    using Infer = std::vector<int> (*)(std::vector<int>, void *);
+    using Infer = std::vector<int> (*)(std::vector<int>, void*);
     return as<Infer>(address)(types, extra.contract());
   }
-  using Infer = int (*)(std::vector<int>, void *);
+  using Infer = int (*)(std::vector<int>, void*);
   return {as<Infer>(address)(types, extra.contract())};
 }
 

@@ -14,20 +14,20 @@ class Small {
 
  public:
   Small() = default;
-  Small(const Small &) = delete;
-  Small &operator=(const Small &) = delete;
+  Small(const Small&) = delete;
+  Small& operator=(const Small&) = delete;
 
   void push(T value) {
     if (size_ == room_) grow();
     at_[size_++] = value;
   }
-  T *data() { return at_; }
-  const T *data() const { return at_; }
+  T* data() { return at_; }
+  const T* data() const { return at_; }
   size_t size() const { return size_; }
-  T &operator[](size_t i) { return at_[i]; }
-  const T &operator[](size_t i) const { return at_[i]; }
-  T *begin() { return at_; }
-  T *end() { return at_ + size_; }
+  T& operator[](size_t i) { return at_[i]; }
+  const T& operator[](size_t i) const { return at_[i]; }
+  T* begin() { return at_; }
+  T* end() { return at_ + size_; }
 
  private:
   void grow() {
@@ -39,7 +39,7 @@ class Small {
   }
 
   T inline_[N];
-  T *at_ = inline_;
+  T* at_ = inline_;
   size_t size_ = 0;
   size_t room_ = N;
   std::unique_ptr<T[]> heap_;

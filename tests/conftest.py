@@ -20,7 +20,9 @@ def _build_cache(tmp_path_factory):
     if "POLYOP_CACHE_DIR" not in os.environ:
         base = tmp_path_factory.getbasetemp()
         # one for all workers: PyTorch's headers are precompiled once
-        os.environ["POLYOP_CACHE_DIR"] = str((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache")
+        os.environ["POLYOP_CACHE_DIR"] = str(
+            (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
+        )
 
 
 @pytest.fixture

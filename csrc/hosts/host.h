@@ -13,44 +13,44 @@ enum class Borrowed {
 
 // A tensor being made: `handle` belongs to the host until finish() or drop().
 struct Fresh {
-  void *handle;
+  void* handle;
   View view;
 };
 
 struct Host {
   // Whether objects of this exact type are the host's tensors.
-  bool (*owns)(PyTypeObject *type);
+  bool (*owns)(PyTypeObject* type);
   // Guards that hold for a whole call: false sends it down the slow path.
   bool (*plain)();
   // Borrow a tensor. `guarded`: also look at what only matters above the framework's dispatcher.
-  Borrowed (*borrow)(PyObject *tensor, bool guarded, View *view);
+  Borrowed (*borrow)(PyObject* tensor, bool guarded, View* view);
   // Allocate like `device` says. Returns false with a Python error set.
-  bool (*empty)(const Output &spec, const View &device, Fresh *fresh);
+  bool (*empty)(const Output& spec, const View& device, Fresh* fresh);
   // The Python object of a fresh tensor (a new reference, or null with an error set).
-  PyObject *(*finish)(Fresh *fresh);
-  void (*drop)(Fresh *fresh);
+  PyObject* (*finish)(Fresh* fresh);
+  void (*drop)(Fresh* fresh);
   // The stream that the framework is using on the device of `view`.
-  void *(*stream)(const View &view);
+  void* (*stream)(const View& view);
 };
 
 extern const Host numpy_host;
 extern const Host torch_host;
 
 // The host of a tensor type, or null.
-const Host *host_of(PyTypeObject *type);
+const Host* host_of(PyTypeObject* type);
 
 // Make a host ready; each returns false with a Python error set when it cannot be.
 bool start_numpy();
 // `missing` receives the names of symbols that the guards lack; empty when the fast call is on.
-bool start_torch(PyObject *torch, const char *c10, const char *libtorch, PyObject **missing);
+bool start_torch(PyObject* torch, const char* c10, const char* libtorch, PyObject** missing);
 // A tensor with the address of its implementation and its dispatch keys, as PyTorch tells them.
 struct TensorSample {
-  PyObject *tensor;
+  PyObject* tensor;
   uint64_t implementation;
   uint64_t keys;
 };
 // Find out where tensors keep their keys, from samples that differ; after start_torch().
-void locate_keys(const std::vector<TensorSample> &samples, uint64_t unusual);
+void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual);
 // Called inside torch.inference_mode(): a call there is plain, too.
 void note_inference_mode();
 

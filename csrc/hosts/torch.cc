@@ -21,10 +21,10 @@ struct KeySets {
   uint64_t included, excluded;
 };
 
-const dlpack::Exchange *exchange;
+const dlpack::Exchange* exchange;
 PyTypeObject *tensor_type, *parameter_type;
 
-void *c10_library;
+void* c10_library;
 bool (*grad_mode)();
 int64_t (*function_modes)();
 KeySets inference_keys;
@@ -35,29 +35,29 @@ bool guards_ready;
 // mask replace two method calls.
 ptrdiff_t implementation_at = -1, keys_at = -1;
 uint64_t unusual_keys;
-bool (*implementation_requires_grad)(const void *);
+bool (*implementation_requires_grad)(const void*);
 
 getter requires_grad;
-void *requires_grad_closure;
+void* requires_grad_closure;
 PyCFunction is_conj, is_neg;
 PyObject *forward_ad, *level_name, *profiler, *profiler_name;  // module dictionaries and names in them
 
-const char *const kKeySets = "_ZN3c104impl26raw_local_dispatch_key_setE";
-const char *const kFunctionModes = "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv";
-const char *const kGradMode = "aoti_torch_grad_mode_is_enabled";
-const char *const kRequiresGrad = "_ZNK3c1010TensorImpl13requires_gradEv";
+const char* const kKeySets = "_ZN3c104impl26raw_local_dispatch_key_setE";
+const char* const kFunctionModes = "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv";
+const char* const kGradMode = "aoti_torch_grad_mode_is_enabled";
+const char* const kRequiresGrad = "_ZNK3c1010TensorImpl13requires_gradEv";
 
-KeySets *key_sets() {
-  static thread_local KeySets *own = nullptr;  // dlsym resolves a thread-local per thread
-  if (own == nullptr) own = static_cast<KeySets *>(dlsym(c10_library, kKeySets));
+KeySets* key_sets() {
+  static thread_local KeySets* own = nullptr;  // dlsym resolves a thread-local per thread
+  if (own == nullptr) own = static_cast<KeySets*>(dlsym(c10_library, kKeySets));
   return own;
 }
 
 int32_t row_of(dlpack::DataType type) {
   static int32_t rows[16][256];
   static bool filled = [] {
-    for (auto &code : rows)
-      for (int32_t &row : code) row = -1;
+    for (auto& code : rows)
+      for (int32_t& row : code) row = -1;
     for (size_t i = 0; i < dtypes().size(); ++i)
       rows[dtypes()[i].dlpack_code & 15][dtypes()[i].dlpack_bits] = static_cast<int32_t>(i);
     return true;
@@ -66,7 +66,7 @@ int32_t row_of(dlpack::DataType type) {
   return type.lanes == 1 && type.code < 16 ? rows[type.code][type.bits] : -1;
 }
 
-bool is_dense(const dlpack::Tensor &tensor) {
+bool is_dense(const dlpack::Tensor& tensor) {
   if (tensor.strides == nullptr) return true;
   int64_t expected = 1;
   bool dense = true;
@@ -78,17 +78,17 @@ bool is_dense(const dlpack::Tensor &tensor) {
   return dense && tensor.data != nullptr;
 }
 
-bool says_true(PyObject *answer) {
+bool says_true(PyObject* answer) {
   Py_XDECREF(answer);
   return answer != Py_False;  // an error counts as true: the slow path will find it again
 }
 
-const char *implementation(PyObject *tensor) {
-  return *reinterpret_cast<const char *const *>(reinterpret_cast<const char *>(tensor) + implementation_at);
+const char* implementation(PyObject* tensor) {
+  return *reinterpret_cast<const char* const*>(reinterpret_cast<const char*>(tensor) + implementation_at);
 }
 
 // Whether a tensor's data is not simply its values: a conjugate or negative view, a subclass.
-bool is_unusual(PyObject *tensor, bool complex) {
+bool is_unusual(PyObject* tensor, bool complex) {
   if (keys_at >= 0) {
     uint64_t keys = 0;
     std::memcpy(&keys, implementation(tensor) + keys_at, sizeof keys);
@@ -99,7 +99,7 @@ bool is_unusual(PyObject *tensor, bool complex) {
   return unusual;
 }
 
-bool wants_gradient(PyObject *tensor) {
+bool wants_gradient(PyObject* tensor) {
   if (!grad_mode()) return false;
   if (implementation_requires_grad != nullptr && implementation_at >= 0) {
     return implementation_requires_grad(implementation(tensor));
@@ -107,22 +107,22 @@ bool wants_gradient(PyObject *tensor) {
   return says_true(requires_grad(tensor, requires_grad_closure));
 }
 
-bool owns(PyTypeObject *type) { return type == tensor_type || (type == parameter_type && type != nullptr); }
+bool owns(PyTypeObject* type) { return type == tensor_type || (type == parameter_type && type != nullptr); }
 
 bool plain() {
   if (!guards_ready) return false;
-  const KeySets *now = key_sets();
+  const KeySets* now = key_sets();
   if ((now->included | now->excluded) != 0 &&
       !(now->included == inference_keys.included && now->excluded == inference_keys.excluded)) {
     return false;
   }
   if (function_modes() != 0) return false;
-  PyObject *level = PyDict_GetItemWithError(forward_ad, level_name);
+  PyObject* level = PyDict_GetItemWithError(forward_ad, level_name);
   if (level == nullptr || PyLong_AsLong(level) >= 0) return false;
   return PyDict_GetItemWithError(profiler, profiler_name) == Py_False;
 }
 
-Borrowed borrow(PyObject *tensor, bool guarded, View *view) {
+Borrowed borrow(PyObject* tensor, bool guarded, View* view) {
   dlpack::Tensor found;
   if (exchange->borrow(tensor, &found) != 0) {  // sparse, meta, quantised: the slow path says it better
     PyErr_Clear();
@@ -131,7 +131,7 @@ Borrowed borrow(PyObject *tensor, bool guarded, View *view) {
   view->dtype = row_of(found.dtype);
   if (view->dtype < 0 || !is_dense(found)) return Borrowed::kOther;
   if (is_unusual(tensor, found.dtype.code == 5)) return Borrowed::kOther;
-  view->data = found.data == nullptr ? nullptr : static_cast<char *>(found.data) + found.byte_offset;
+  view->data = found.data == nullptr ? nullptr : static_cast<char*>(found.data) + found.byte_offset;
   view->ndim = found.ndim;
   view->shape = found.shape;
   view->device = found.device.type;
@@ -141,27 +141,27 @@ Borrowed borrow(PyObject *tensor, bool guarded, View *view) {
   return Borrowed::kDense;
 }
 
-void set_error(void *, const char *kind, const char *message) {
+void set_error(void*, const char* kind, const char* message) {
   PyErr_Format(PyExc_RuntimeError, "PyTorch's allocator: %s: %s", kind, message);
 }
 
-bool empty(const Output &spec, const View &device, Fresh *fresh) {
-  const DType &dtype = dtypes()[static_cast<size_t>(spec.dtype)];
+bool empty(const Output& spec, const View& device, Fresh* fresh) {
+  const DType& dtype = dtypes()[static_cast<size_t>(spec.dtype)];
   dlpack::Tensor prototype = {nullptr,
                               {device.device, device.device_id},
                               static_cast<int32_t>(spec.shape.size()),
                               {dtype.dlpack_code, dtype.dlpack_bits, 1},
-                              const_cast<int64_t *>(spec.shape.data()),
+                              const_cast<int64_t*>(spec.shape.data()),
                               nullptr,
                               0};
-  dlpack::ManagedTensor *made = nullptr;
+  dlpack::ManagedTensor* made = nullptr;
   if (exchange->allocate(&prototype, &made, nullptr, set_error) != 0) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "PyTorch's allocator failed");
     return false;
   }
   fresh->handle = made;
-  const dlpack::Tensor &tensor = made->tensor;
-  fresh->view = {tensor.data == nullptr ? nullptr : static_cast<char *>(tensor.data) + tensor.byte_offset,
+  const dlpack::Tensor& tensor = made->tensor;
+  fresh->view = {tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset,
                  tensor.shape,
                  tensor.ndim,
                  spec.dtype,
@@ -170,48 +170,49 @@ bool empty(const Output &spec, const View &device, Fresh *fresh) {
   return true;
 }
 
-PyObject *finish(Fresh *fresh) {
-  void *object = nullptr;
-  if (exchange->to_object(static_cast<dlpack::ManagedTensor *>(fresh->handle), &object) != 0) return nullptr;
-  return static_cast<PyObject *>(object);
+PyObject* finish(Fresh* fresh) {
+  void* object = nullptr;
+  if (exchange->to_object(static_cast<dlpack::ManagedTensor*>(fresh->handle), &object) != 0) return nullptr;
+  return static_cast<PyObject*>(object);
 }
 
-void drop(Fresh *fresh) {
-  auto *made = static_cast<dlpack::ManagedTensor *>(fresh->handle);
+void drop(Fresh* fresh) {
+  auto* made = static_cast<dlpack::ManagedTensor*>(fresh->handle);
   made->deleter(made);
 }
 
-void *stream(const View &view) {
-  void *found = nullptr;
-  if (view.device == kCpu || exchange->current_stream(view.device, view.device_id, &found) != 0) return nullptr;
+void* stream(const View& view) {
+  void* found = nullptr;
+  if (view.device == kCpu || exchange->current_stream(view.device, view.device_id, &found) != 0)
+    return nullptr;
   return found;
 }
 
-PyObject *type_dict(PyTypeObject *type) {
-  return PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__dict__");
+PyObject* type_dict(PyTypeObject* type) {
+  return PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dict__");
 }
 
 // The C function behind a method or property of TensorBase: calling it skips attribute lookup.
-bool find_methods(PyObject *torch) {
-  PyObject *module = PyObject_GetAttrString(torch, "_C");
-  PyObject *base = module == nullptr ? nullptr : PyObject_GetAttrString(module, "TensorBase");
+bool find_methods(PyObject* torch) {
+  PyObject* module = PyObject_GetAttrString(torch, "_C");
+  PyObject* base = module == nullptr ? nullptr : PyObject_GetAttrString(module, "TensorBase");
   Py_XDECREF(module);
   if (base == nullptr) return false;
-  PyObject *names = type_dict(reinterpret_cast<PyTypeObject *>(base));
-  PyObject *property = PyMapping_GetItemString(names, "requires_grad");
-  PyObject *conj = PyMapping_GetItemString(names, "is_conj");
-  PyObject *neg = PyMapping_GetItemString(names, "is_neg");
+  PyObject* names = type_dict(reinterpret_cast<PyTypeObject*>(base));
+  PyObject* property = PyMapping_GetItemString(names, "requires_grad");
+  PyObject* conj = PyMapping_GetItemString(names, "is_conj");
+  PyObject* neg = PyMapping_GetItemString(names, "is_neg");
   Py_XDECREF(names);
   Py_DECREF(base);  // torch keeps its types alive
   const bool found = property != nullptr && conj != nullptr && neg != nullptr &&
                      Py_IS_TYPE(property, &PyGetSetDescr_Type) && Py_IS_TYPE(conj, &PyMethodDescr_Type) &&
                      Py_IS_TYPE(neg, &PyMethodDescr_Type);
   if (found) {
-    const PyGetSetDef *definition = reinterpret_cast<PyGetSetDescrObject *>(property)->d_getset;
+    const PyGetSetDef* definition = reinterpret_cast<PyGetSetDescrObject*>(property)->d_getset;
     requires_grad = definition->get;
     requires_grad_closure = definition->closure;
-    is_conj = reinterpret_cast<PyMethodDescrObject *>(conj)->d_method->ml_meth;
-    is_neg = reinterpret_cast<PyMethodDescrObject *>(neg)->d_method->ml_meth;
+    is_conj = reinterpret_cast<PyMethodDescrObject*>(conj)->d_method->ml_meth;
+    is_neg = reinterpret_cast<PyMethodDescrObject*>(neg)->d_method->ml_meth;
   }
   Py_XDECREF(property);
   Py_XDECREF(conj);
@@ -219,19 +220,19 @@ bool find_methods(PyObject *torch) {
   return found;
 }
 
-PyObject *module_dict(const char *name) {
-  PyObject *module = PyImport_ImportModule(name);
+PyObject* module_dict(const char* name) {
+  PyObject* module = PyImport_ImportModule(name);
   if (module == nullptr) return nullptr;
-  PyObject *names = PyModule_GetDict(module);
+  PyObject* names = PyModule_GetDict(module);
   Py_INCREF(names);
   Py_DECREF(module);
   return names;
 }
 
-bool find_guards(const char *libtorch, std::string *missing) {
-  void *library = dlopen(libtorch, RTLD_LAZY | RTLD_NOLOAD);
-  const auto find = [&](void *from, const char *name) {
-    void *symbol = from == nullptr ? nullptr : dlsym(from, name);
+bool find_guards(const char* libtorch, std::string* missing) {
+  void* library = dlopen(libtorch, RTLD_LAZY | RTLD_NOLOAD);
+  const auto find = [&](void* from, const char* name) {
+    void* symbol = from == nullptr ? nullptr : dlsym(from, name);
     if (symbol == nullptr) *missing += std::string(missing->empty() ? "" : " ") + name;
     return symbol;
   };
@@ -239,7 +240,7 @@ bool find_guards(const char *libtorch, std::string *missing) {
   function_modes = reinterpret_cast<int64_t (*)()>(find(library, kFunctionModes));
   find(c10_library, kKeySets);
   if (c10_library != nullptr) {
-    implementation_requires_grad = reinterpret_cast<bool (*)(const void *)>(dlsym(c10_library, kRequiresGrad));
+    implementation_requires_grad = reinterpret_cast<bool (*)(const void*)>(dlsym(c10_library, kRequiresGrad));
   }
   forward_ad = module_dict("torch.autograd.forward_ad");
   profiler = module_dict("torch.autograd.profiler");
@@ -247,7 +248,8 @@ bool find_guards(const char *libtorch, std::string *missing) {
   level_name = PyUnicode_InternFromString("_current_level");
   profiler_name = PyUnicode_InternFromString("_is_profiler_enabled");
   if (PyDict_GetItemWithError(forward_ad, level_name) == nullptr) *missing += " forward_ad._current_level";
-  if (PyDict_GetItemWithError(profiler, profiler_name) == nullptr) *missing += " profiler._is_profiler_enabled";
+  if (PyDict_GetItemWithError(profiler, profiler_name) == nullptr)
+    *missing += " profiler._is_profiler_enabled";
   return !PyErr_Occurred();
 }
 
@@ -255,23 +257,23 @@ bool find_guards(const char *libtorch, std::string *missing) {
 
 const Host torch_host = {owns, plain, borrow, empty, finish, drop, stream};
 
-const Host *host_of(PyTypeObject *type) {
+const Host* host_of(PyTypeObject* type) {
   if (numpy_host.owns(type)) return &numpy_host;
   if (torch_host.owns(type)) return &torch_host;
   return nullptr;
 }
 
-void locate_keys(const std::vector<TensorSample> &samples, uint64_t unusual) {
+void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual) {
   constexpr ptrdiff_t kObject = 128, kImplementation = 192;  // no more than these are sure to be there
-  const auto word = [](const void *from, ptrdiff_t at) {
+  const auto word = [](const void* from, ptrdiff_t at) {
     uint64_t value = 0;
-    std::memcpy(&value, static_cast<const char *>(from) + at, sizeof value);
+    std::memcpy(&value, static_cast<const char*>(from) + at, sizeof value);
     return value;
   };
   const auto find = [&](ptrdiff_t first, ptrdiff_t last, auto from, auto expected) {
     for (ptrdiff_t at = first; at < last; at += 8) {
       bool all = !samples.empty();
-      for (const TensorSample &sample : samples) all = all && word(from(sample), at) == expected(sample);
+      for (const TensorSample& sample : samples) all = all && word(from(sample), at) == expected(sample);
       if (all) return at;
     }
     return ptrdiff_t{-1};
@@ -279,44 +281,48 @@ void locate_keys(const std::vector<TensorSample> &samples, uint64_t unusual) {
   const ptrdiff_t size = std::min<ptrdiff_t>(kObject, tensor_type->tp_basicsize);
   unusual_keys = unusual;
   implementation_at = find(
-      sizeof(PyObject), size, [](const TensorSample &s) -> const void * { return s.tensor; },
-      [](const TensorSample &s) { return s.implementation; });
+      sizeof(PyObject), size, [](const TensorSample& s) -> const void* { return s.tensor; },
+      [](const TensorSample& s) { return s.implementation; });
   if (implementation_at < 0) return;
   keys_at = find(
-      0, kImplementation, [](const TensorSample &s) { return reinterpret_cast<const void *>(s.implementation); },
-      [](const TensorSample &s) { return s.keys; });
+      0, kImplementation,
+      [](const TensorSample& s) { return reinterpret_cast<const void*>(s.implementation); },
+      [](const TensorSample& s) { return s.keys; });
 }
 
 void note_inference_mode() {
   if (c10_library != nullptr && key_sets() != nullptr) inference_keys = *key_sets();
 }
 
-bool start_torch(PyObject *torch, const char *c10, const char *libtorch, PyObject **missing) {
-  PyObject *type = PyObject_GetAttrString(torch, "Tensor");
+bool start_torch(PyObject* torch, const char* c10, const char* libtorch, PyObject** missing) {
+  PyObject* type = PyObject_GetAttrString(torch, "Tensor");
   if (type == nullptr) return false;
-  PyObject *capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
+  PyObject* capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
   if (capsule == nullptr) return false;
-  const auto *table = static_cast<const dlpack::Exchange *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
+  const auto* table =
+      static_cast<const dlpack::Exchange*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
   Py_DECREF(capsule);
   if (table == nullptr) return false;
   if (table->header.version.major != 1 || table->borrow == nullptr) {
-    PyErr_SetString(PyExc_RuntimeError, "PyTorch's DLPack exchange table is of a version that polyop does not know");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "PyTorch's DLPack exchange table is of a version that polyop does not know");
     return false;
   }
   if (!find_methods(torch)) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "torch.Tensor lacks is_conj, is_neg or requires_grad");
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_RuntimeError, "torch.Tensor lacks is_conj, is_neg or requires_grad");
     return false;
   }
   std::string names;
   c10_library = dlopen(c10, RTLD_LAZY | RTLD_NOLOAD);
   if (!find_guards(libtorch, &names)) return false;
   exchange = table;
-  PyObject *nn = PyImport_ImportModule("torch.nn");
+  PyObject* nn = PyImport_ImportModule("torch.nn");
   if (nn == nullptr) return false;
-  parameter_type = reinterpret_cast<PyTypeObject *>(PyObject_GetAttrString(nn, "Parameter"));
+  parameter_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(nn, "Parameter"));
   Py_DECREF(nn);
   if (parameter_type == nullptr) return false;
-  tensor_type = reinterpret_cast<PyTypeObject *>(type);  // kept: torch's own type
+  tensor_type = reinterpret_cast<PyTypeObject*>(type);  // kept: torch's own type
   guards_ready = names.empty();
   *missing = PyUnicode_FromString(names.c_str());
   return *missing != nullptr;

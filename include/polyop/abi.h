@@ -40,13 +40,13 @@ const int polyop_aot_abi_version = POLYOP_ABI_VERSION;
  * Returns 0 for success; anything else fails the call and is shown to the user with the text
  * given to polyop_fail. Called without Python's lock and possibly from several threads at once.
  */
-typedef int (*polyop_kernel)(int nparam, void **params, int *ndims, int64_t **shapes,
-                             const char **dtypes, void *stream, void *extra);
+typedef int (*polyop_kernel)(int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes,
+                             void* stream, void* extra);
 
 enum polyop_attribute_kind {
-  POLYOP_NONE = 0, /* given as None, or an empty list */
-  POLYOP_BOOL = 1, /* in `ints` */
-  POLYOP_INT = 2,  /* in `ints` */
+  POLYOP_NONE = 0,  /* given as None, or an empty list */
+  POLYOP_BOOL = 1,  /* in `ints` */
+  POLYOP_INT = 2,   /* in `ints` */
   POLYOP_FLOAT = 3, /* in `floats` */
   POLYOP_STRING = 4 /* in `strings` */
 };
@@ -58,11 +58,11 @@ struct polyop_attribute {
   int32_t kind;
   int32_t depth;
   size_t count;
-  const int64_t *ints;
-  const double *floats;
-  const char *const *strings;
+  const int64_t* ints;
+  const double* floats;
+  const char* const* strings;
   size_t rows;
-  const size_t *row_lengths;
+  const size_t* row_lengths;
 };
 
 struct polyop_extra;
@@ -70,16 +70,16 @@ struct polyop_extra;
 /* What polyop does for a kernel. Owned by polyop, valid as long as the process. */
 struct polyop_extra_functions {
   /* Fill `value`; 0, or 1 when there is no attribute of that name. Any thread. */
-  int (*attribute)(const struct polyop_extra *, const char *name, struct polyop_attribute *value);
+  int (*attribute)(const struct polyop_extra*, const char* name, struct polyop_attribute* value);
   /* Ask for workspaces of so many bytes; only in <Func>Init. The sizes are copied. */
-  void (*set_workspaces)(struct polyop_extra *, const size_t *bytes, size_t count);
+  void (*set_workspaces)(struct polyop_extra*, const size_t* bytes, size_t count);
   /* The sizes asked for; the pointer belongs to polyop. */
-  size_t (*workspaces)(const struct polyop_extra *, const size_t **bytes);
+  size_t (*workspaces)(const struct polyop_extra*, const size_t** bytes);
   /* Hand over state of the author's; `destroy` is called once, on any thread. */
-  void (*set_kernel_data)(struct polyop_extra *, void *data, void (*destroy)(void *));
-  void *(*kernel_data)(const struct polyop_extra *);
+  void (*set_kernel_data)(struct polyop_extra*, void* data, void (*destroy)(void*));
+  void* (*kernel_data)(const struct polyop_extra*);
   /* Give the text of the error that the calling thread is about to return. Copied. */
-  void (*set_error)(struct polyop_extra *, const char *text);
+  void (*set_error)(struct polyop_extra*, const char* text);
 };
 
 /* What `extra` points to. Created by polyop for one operator with one set of attribute values
@@ -87,19 +87,19 @@ struct polyop_extra_functions {
 struct polyop_extra {
   uint32_t abi_version;
   uint32_t size; /* of this struct, in bytes */
-  const struct polyop_extra_functions *functions;
-  void *state; /* polyop's own */
+  const struct polyop_extra_functions* functions;
+  void* state; /* polyop's own */
 };
 
 /* Returns 1 and keeps `text` as the error: `return polyop_fail(extra, "needs a square");` */
-static inline int polyop_fail(void *extra, const char *text) {
-  struct polyop_extra *self = (struct polyop_extra *)extra;
+static inline int polyop_fail(void* extra, const char* text) {
+  struct polyop_extra* self = (struct polyop_extra*)extra;
   self->functions->set_error(self, text);
   return 1;
 }
 
 /* Returns 1 with the error "<what> <name>". */
-static inline int polyop_fail_naming(void *extra, const char *what, const char *name) {
+static inline int polyop_fail_naming(void* extra, const char* what, const char* name) {
   char text[160];
   text[0] = 0;
   strncat(text, what, sizeof text - 1);
@@ -109,8 +109,8 @@ static inline int polyop_fail_naming(void *extra, const char *what, const char *
 }
 
 /* Reads a float (or int) attribute; returns 0, or 1 with the error set. */
-static inline int polyop_get_float(void *extra, const char *name, double *value) {
-  struct polyop_extra *self = (struct polyop_extra *)extra;
+static inline int polyop_get_float(void* extra, const char* name, double* value) {
+  struct polyop_extra* self = (struct polyop_extra*)extra;
   struct polyop_attribute found;
   memset(&found, 0, sizeof found);
   if (self->functions->attribute(self, name, &found)) {
@@ -127,8 +127,8 @@ static inline int polyop_get_float(void *extra, const char *name, double *value)
 }
 
 /* Reads an int or bool attribute; returns 0, or 1 with the error set. */
-static inline int polyop_get_int(void *extra, const char *name, int64_t *value) {
-  struct polyop_extra *self = (struct polyop_extra *)extra;
+static inline int polyop_get_int(void* extra, const char* name, int64_t* value) {
+  struct polyop_extra* self = (struct polyop_extra*)extra;
   struct polyop_attribute found;
   memset(&found, 0, sizeof found);
   if (self->functions->attribute(self, name, &found)) {

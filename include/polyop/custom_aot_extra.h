@@ -22,8 +22,8 @@
 class AotKernelData {
  public:
   AotKernelData() = default;
-  AotKernelData(const AotKernelData &) = delete;
-  AotKernelData &operator=(const AotKernelData &) = delete;
+  AotKernelData(const AotKernelData&) = delete;
+  AotKernelData& operator=(const AotKernelData&) = delete;
   virtual ~AotKernelData() = default;
 };
 
@@ -32,7 +32,7 @@ class AotExtra : private polyop_extra {
   AotExtra() = delete;
 
   // Whether the operator has an attribute of this name.
-  bool HasAttr(const std::string &name) const {
+  bool HasAttr(const std::string& name) const {
     polyop_attribute found{};
     return functions->attribute(this, name.c_str(), &found) == 0;
   }
@@ -41,7 +41,7 @@ class AotExtra : private polyop_extra {
   // std::vector of these, or a std::vector of vectors of integers or floats. Throws
   // std::runtime_error when there is no such attribute or it is of another type.
   template <typename T>
-  T Attr(const std::string &name) const {
+  T Attr(const std::string& name) const {
     polyop_attribute found{};
     if (name.empty() || functions->attribute(this, name.c_str(), &found) != 0) {
       throw std::runtime_error("there is no attribute called " + name + "!");
@@ -50,35 +50,35 @@ class AotExtra : private polyop_extra {
   }
 
   // Asks for workspaces of these sizes in BYTES; only <Func>Init may.
-  void SetWorkSpace(const std::vector<size_t> &bytes) {
+  void SetWorkSpace(const std::vector<size_t>& bytes) {
     functions->set_workspaces(this, bytes.data(), bytes.size());
   }
 
   // The sizes asked for. The reference is valid until the calling thread asks again.
-  const std::vector<size_t> &WorkSpace() const {
+  const std::vector<size_t>& WorkSpace() const {
     static thread_local std::vector<size_t> sizes;
-    const size_t *first = nullptr;
+    const size_t* first = nullptr;
     const size_t count = functions->workspaces(this, &first);
     sizes.assign(first, first + count);
     return sizes;
   }
 
   // Hands over state; polyop deletes it when the operator goes, or when it is replaced.
-  void SetKernelData(AotKernelData *data) {
-    functions->set_kernel_data(this, data, [](void *old) { delete static_cast<AotKernelData *>(old); });
+  void SetKernelData(AotKernelData* data) {
+    functions->set_kernel_data(this, data, [](void* old) { delete static_cast<AotKernelData*>(old); });
   }
 
-  const AotKernelData *KernelData() const {
-    return static_cast<const AotKernelData *>(functions->kernel_data(this));
+  const AotKernelData* KernelData() const {
+    return static_cast<const AotKernelData*>(functions->kernel_data(this));
   }
 
   void DestructKernelData() { functions->set_kernel_data(this, nullptr, nullptr); }
 
   // Gives the text of the error; returns 1, so that `return extra->Fail("...")` reads well.
-  int Fail(const std::string &text) { return polyop_fail(static_cast<polyop_extra *>(this), text.c_str()); }
+  int Fail(const std::string& text) { return polyop_fail(static_cast<polyop_extra*>(this), text.c_str()); }
 
  private:
-  static void need(bool fits, const std::string &name, const char *type) {
+  static void need(bool fits, const std::string& name, const char* type) {
     if (!fits) throw std::runtime_error("the attribute " + name + " is not " + type + "!");
   }
 
@@ -87,7 +87,7 @@ class AotExtra : private polyop_extra {
 
   template <typename T>
   struct Read {
-    static T from(const polyop_attribute &value, const std::string &name) {
+    static T from(const polyop_attribute& value, const std::string& name) {
       need(value.depth == 0 && Item<T>::fits(value.kind), name, Item<T>::type);
       return Item<T>::at(value, 0);
     }
@@ -95,8 +95,9 @@ class AotExtra : private polyop_extra {
 
   template <typename T>
   struct Read<std::vector<T>> {
-    static std::vector<T> from(const polyop_attribute &value, const std::string &name) {
-      need(value.depth == 1 && (value.count == 0 || Item<T>::fits(value.kind)), name, "a list of the type asked for");
+    static std::vector<T> from(const polyop_attribute& value, const std::string& name) {
+      need(value.depth == 1 && (value.count == 0 || Item<T>::fits(value.kind)), name,
+           "a list of the type asked for");
       std::vector<T> items;
       for (size_t i = 0; i < value.count; ++i) items.push_back(Item<T>::at(value, i));
       return items;
@@ -105,7 +106,7 @@ class AotExtra : private polyop_extra {
 
   template <typename T>
   struct Read<std::vector<std::vector<T>>> {
-    static std::vector<std::vector<T>> from(const polyop_attribute &value, const std::string &name) {
+    static std::vector<std::vector<T>> from(const polyop_attribute& value, const std::string& name) {
       const bool empty = value.depth == 1 && value.count == 0;
       need(empty || (value.depth == 2 && (value.count == 0 || Item<T>::fits(value.kind))), name,
            "a list of lists of the type asked for");
@@ -123,32 +124,32 @@ class AotExtra : private polyop_extra {
 
 template <typename T>
 struct AotExtra::Item<T, std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> {
-  static constexpr const char *type = "an integer";
+  static constexpr const char* type = "an integer";
   static bool fits(int32_t kind) { return kind == POLYOP_INT; }
-  static T at(const polyop_attribute &value, size_t i) { return static_cast<T>(value.ints[i]); }
+  static T at(const polyop_attribute& value, size_t i) { return static_cast<T>(value.ints[i]); }
 };
 
 template <typename T>
 struct AotExtra::Item<T, std::enable_if_t<std::is_floating_point<T>::value>> {
-  static constexpr const char *type = "a number";
+  static constexpr const char* type = "a number";
   static bool fits(int32_t kind) { return kind == POLYOP_FLOAT || kind == POLYOP_INT; }
-  static T at(const polyop_attribute &value, size_t i) {
+  static T at(const polyop_attribute& value, size_t i) {
     return value.kind == POLYOP_INT ? static_cast<T>(value.ints[i]) : static_cast<T>(value.floats[i]);
   }
 };
 
 template <>
 struct AotExtra::Item<bool> {
-  static constexpr const char *type = "a bool";
+  static constexpr const char* type = "a bool";
   static bool fits(int32_t kind) { return kind == POLYOP_BOOL; }
-  static bool at(const polyop_attribute &value, size_t i) { return value.ints[i] != 0; }
+  static bool at(const polyop_attribute& value, size_t i) { return value.ints[i] != 0; }
 };
 
 template <>
 struct AotExtra::Item<std::string> {
-  static constexpr const char *type = "a string";
+  static constexpr const char* type = "a string";
   static bool fits(int32_t kind) { return kind == POLYOP_STRING; }
-  static std::string at(const polyop_attribute &value, size_t i) { return value.strings[i]; }
+  static std::string at(const polyop_attribute& value, size_t i) { return value.strings[i]; }
 };
 
 #endif

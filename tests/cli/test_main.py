@@ -13,13 +13,26 @@ half = polyop.operator("cli_tests::half(Tensor x) -> Tensor", lambda x: x / 2, i
 
 
 def polyop_command(*arguments, cwd=None):
-    return subprocess.run([sys.executable, "-m", "polyop", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "polyop", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+    )
 
 
 def test_help_lists_the_verbs():
     done = polyop_command("--help")
     assert done.returncode == 0
-    assert set(re.findall(r"^    (\w+)", done.stdout, re.M)) == {"demo", "build", "check", "explain", "inspect", "cache"}
+    assert set(re.findall(r"^    (\w+)", done.stdout, re.M)) == {
+        "demo",
+        "build",
+        "check",
+        "explain",
+        "inspect",
+        "cache",
+    }
 
 
 @pytest.mark.parametrize("verb", ["demo", "build", "check", "explain", "inspect", "cache"])
@@ -48,7 +61,10 @@ def test_explain(tmp_path, golden):
     [
         (("explain", "nowhere.py"), "must be a Python file or an importable module, but got 'nowhere.py'"),
         (("explain", "no_such_module"), "must be a Python file or an importable module"),
-        (("explain", "module.py", "cli_tests::hlf"), "no operator 'cli_tests::hlf'; there are cli_tests::half"),
+        (
+            ("explain", "module.py", "cli_tests::hlf"),
+            "no operator 'cli_tests::hlf'; there are cli_tests::half",
+        ),
         (("explain", "module.py", "--input", "float32(2)"), "must look like float32\\[4,4\\]"),
         (("inspect", "nowhere.so"), "nowhere.so"),
         (("build", "nowhere.c", "-o", "x.so"), "nowhere.c"),

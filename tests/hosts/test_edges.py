@@ -41,7 +41,9 @@ def test_dtypes_end_with_null_where_workspaces_follow():
 def test_absent_inputs_keep_their_place_in_cpp_inference():
     shape = 'extern "C" std::vector<int64_t> fInferShape(int *n, int64_t **s, AotExtra *) { return std::vector<int64_t>(s[1], s[1] + n[1]); }\n'
     kind = 'enum TypeId : int {};\nextern "C" TypeId fInferType(std::vector<TypeId> t, AotExtra *) { return t[1]; }\n'
-    op = define("(Tensor? a, Tensor x) -> Tensor", c_kernel("((float *)p[2])[0] = 5; return 0;", shape + kind))
+    op = define(
+        "(Tensor? a, Tensor x) -> Tensor", c_kernel("((float *)p[2])[0] = 5; return 0;", shape + kind)
+    )
     assert op(None, X).shape == (3,)
 
 
@@ -53,7 +55,9 @@ def test_the_lengths_of_lists_reach_the_kernel():
 
 @pytest.mark.parametrize("value", [[True, 2.5], ["a", 1], [1, [2, 3]], "a\0b"])
 def test_mixed_attributes_are_refused(kernels, value):
-    op = polyop.Custom(f"{kernels('square').path}:square", lambda x: x, lambda x: x, "aot").add_prim_attr("v", value)
+    op = polyop.Custom(f"{kernels('square').path}:square", lambda x: x, lambda x: x, "aot").add_prim_attr(
+        "v", value
+    )
     with pytest.raises(RuntimeError, match="an attribute cannot be passed"):
         op(X)
 
@@ -99,7 +103,9 @@ def test_forward_mode_under_no_grad_is_kept(cube):
 
 
 def test_written_arguments_have_no_derivative_of_any_kind(scale_):
-    with pytest.raises(RuntimeError, match="writes an argument in place, and such an operator has no gradient"):
+    with pytest.raises(
+        RuntimeError, match="writes an argument in place, and such an operator has no gradient"
+    ):
         torch.func.jvp(lambda w: scale_(w * 1, 2.0), (torch.ones(2),), (torch.ones(2),))
     with pytest.raises(ValueError, match="is written in place, and takes no gradient"):
         define("(Tensor(a!) x) -> ()", lambda x: None, gradient=lambda x, out, d: (None,))
@@ -125,7 +131,7 @@ def test_aliasing_returns_under_compile(returns):
 def test_vmap_over_a_written_argument_without_a_batch(kernels):
     op = define("(Tensor x, Tensor(a!) y) -> ()", lambda x, y: y.__iadd__(x))
     with pytest.raises(RuntimeError, match="argument y is written in place, and has no batch dimension"):
-        torch.vmap(lambda a, y=torch.zeros(3): op(a, y), out_dims=None)(torch.ones(2, 3))
+        torch.vmap(op, in_dims=(0, None), out_dims=None)(torch.ones(2, 3), torch.zeros(3))
 
 
 def test_elementwise_batching_broadcasts_each_sample():
@@ -149,7 +155,7 @@ def test_infer_rules_that_import_or_keep_keyword_defaults_are_asked_each_time():
         return [m.prod(x)]
 
     assert not is_repeatable(imports)
-    assert not is_repeatable(lambda x, *, c=[1]: c)  # noqa: B006 - a default that can be changed
+    assert not is_repeatable(lambda x, *, c=[1]: c)
 
 
 def test_a_library_that_was_built_again_is_read_again(tmp_path):
@@ -157,25 +163,54 @@ def test_a_library_that_was_built_again_is_read_again(tmp_path):
 
     path, results = tmp_path / "value.so", []
     for value in (1, 2):
-        build(code=f"int f(int n, void **p) {{ ((float *)p[1])[0] = {value}; return n < 0; }}", language="c", output=path)
+        build(
+            code=f"int f(int n, void **p) {{ ((float *)p[1])[0] = {value}; return n < 0; }}",
+            language="c",
+            output=path,
+        )
         results.append(define("(Tensor x) -> Tensor", f"{path}:f", infer="x"))
     assert [op(X)[0] for op in results] == [1, 2]
 
 
 def test_constants_of_the_information_for_another_target_stay_away():
     def information(target, value):
-        return polyop.CustomRegOp().input(0, "x").output(0, "y").attr("k", "required", "float", value=value).target(target).get_op_info()
+        return (
+            polyop.CustomRegOp()
+            .input(0, "x")
+            .output(0, "y")
+            .attr("k", "required", "float", value=value)
+            .target(target)
+            .get_op_info()
+        )
 
     body = 'double k; if (polyop_get_float(e, "k", &k)) return 1; ((float *)p[1])[0] = (float)k; return 0;'
     kernel = c_kernel(body)
-    op = polyop.Custom(f"{kernel.path}:f", lambda x: x, lambda x: x, "aot", reg_info=[information("CPU", 2.0), information("GPU", 5.0)])
+    op = polyop.Custom(
+        f"{kernel.path}:f",
+        lambda x: x,
+        lambda x: x,
+        "aot",
+        reg_info=[information("CPU", 2.0), information("GPU", 5.0)],
+    )
     assert op(X)[0] == 2
 
 
 def test_attribute_names_that_no_schema_can_have():
-    info = polyop.CustomRegOp().input(0, "x").output(0, "y").attr("alpha-1", "required", "float").attr("x", "required", "float")
+    info = (
+        polyop.CustomRegOp()
+        .input(0, "x")
+        .output(0, "y")
+        .attr("alpha-1", "required", "float")
+        .attr("x", "required", "float")
+    )
     body = 'double a, b; if (polyop_get_float(e, "alpha-1", &a) || polyop_get_float(e, "x", &b)) return 1; ((float *)p[1])[0] = (float)(a + b); return 0;'
-    op = polyop.Custom(f"{c_kernel(body).path}:f", lambda x, a, b: x, lambda x, a, b: x, "aot", reg_info=info.target("CPU").get_op_info())
+    op = polyop.Custom(
+        f"{c_kernel(body).path}:f",
+        lambda x, a, b: x,
+        lambda x, a, b: x,
+        "aot",
+        reg_info=info.target("CPU").get_op_info(),
+    )
     assert op(X, 1.5, 2.0)[0] == 3.5
 
 
@@ -188,7 +223,9 @@ def test_words_of_a_kernel_that_did_not_fail_are_not_kept(kernels):
 
 
 def test_a_missing_attribute_is_named():
-    op = define("(Tensor x) -> Tensor", c_kernel('double v; return polyop_get_float(e, "facotr", &v);'), infer="x")
+    op = define(
+        "(Tensor x) -> Tensor", c_kernel('double v; return polyop_get_float(e, "facotr", &v);'), infer="x"
+    )
     with pytest.raises(RuntimeError, match="there is no attribute called facotr"):
         op(X)
 
@@ -198,11 +235,17 @@ def test_a_python_result_that_does_not_fit(result):
     op = define("(Tensor x) -> Tensor", lambda x: result, infer=lambda x: polyop.Spec((), x.dtype))
     with pytest.raises(RuntimeError, match="must (be|fit) float32"):
         op(X)
-    assert math.isinf(define("(Tensor x) -> Tensor", lambda x: math.inf, infer=lambda x: polyop.Spec((), x.dtype))(X))
+    assert math.isinf(
+        define("(Tensor x) -> Tensor", lambda x: math.inf, infer=lambda x: polyop.Spec((), x.dtype))(X)
+    )
 
 
 def test_dtypes_as_attributes(kernels):
-    op = define("(Tensor x, ScalarType d) -> Tensor", lambda x, d: x.astype(d), infer=lambda x, d: polyop.Spec(x.shape, d))
+    op = define(
+        "(Tensor x, ScalarType d) -> Tensor",
+        lambda x, d: x.astype(d),
+        infer=lambda x, d: polyop.Spec(x.shape, d),
+    )
     assert op(X, "float64").dtype == np.float64 and op(torch.tensor(X), torch.float64).dtype == torch.float64
 
 

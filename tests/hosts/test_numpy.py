@@ -215,7 +215,9 @@ def test_names_are_taken_once(kernels):
         return polyop.operator("numpy_tests::named(Tensor x) -> Tensor", kernels("square"), infer="x")
 
     first = define()
-    with pytest.raises(ValueError, match=r"the name is taken by the operator defined at .*test_numpy\.py:\d+"):
+    with pytest.raises(
+        ValueError, match=r"the name is taken by the operator defined at .*test_numpy\.py:\d+"
+    ):
         define()  # the same line, and yet two operators are meant
     assert (first(X) == X**2).all()
     with pytest.raises(ValueError, match="needs a namespace"):

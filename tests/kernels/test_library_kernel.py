@@ -18,7 +18,9 @@ def faults():
     path = pathlib.Path(__file__).parents[1] / "sources" / "faults.cc"
 
     def make(name, infer="x", schema="(Tensor x, float scale=1.0) -> Tensor"):
-        return polyop.operator(f"faults::{name}_{len(made)}{schema}", polyop.source(path, function=name), infer=infer)
+        return polyop.operator(
+            f"faults::{name}_{len(made)}{schema}", polyop.source(path, function=name), infer=infer
+        )
 
     made = []
     return lambda *args, **kwargs: made.append(make(*args, **kwargs)) or made[-1]
@@ -29,7 +31,10 @@ def faults():
     [
         ("Throws", "the kernel threw a C\\+\\+ exception: the matrix is singular"),
         ("ThrowsAnInt", "threw a C\\+\\+ exception that is no std::exception"),
-        ("InitThrows", "InitThrowsInit: threw a C\\+\\+ exception: there is no attribute called no_such_attribute!"),
+        (
+            "InitThrows",
+            "InitThrowsInit: threw a C\\+\\+ exception: there is no attribute called no_such_attribute!",
+        ),
         ("InitFails", "InitFailsInit: failed with code 1: three dimensions are too many"),
         ("WrongAttribute", "the attribute scale is not a string!"),
     ],
@@ -68,7 +73,9 @@ def test_a_failing_call_leaves_the_next_one_alone(faults, kernels_c):
     for _ in range(3):
         with pytest.raises(RuntimeError, match="singular"):
             bad(X)
-    good = polyop.operator("faults::good(Tensor x) -> Tensor", polyop.source(kernels_c, function="square"), infer="x")
+    good = polyop.operator(
+        "faults::good(Tensor x) -> Tensor", polyop.source(kernels_c, function="square"), infer="x"
+    )
     assert (good(X) == 1).all()
 
 
@@ -121,7 +128,9 @@ def test_a_library_that_another_header_built_is_refused(tmp_path):
 
     (tmp_path / "old.cc").write_text(code)
     compiler = os.environ.get("CXX") or shutil.which("g++") or "clang++"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", tmp_path / "libold.so", tmp_path / "old.cc"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", tmp_path / "libold.so", tmp_path / "old.cc"], check=True
+    )
     with pytest.raises(RuntimeError, match="polyop build"):
         polyop.library(tmp_path / "libold.so", "Old")
 

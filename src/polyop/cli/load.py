@@ -22,11 +22,14 @@ def load(name: str) -> ModuleType:
     """
     sys.path.insert(0, str(Path.cwd()))
     if name.endswith(".so"):
-        raise ArgumentValueError("module", "must define operators in Python", repr(name), hint=f"polyop inspect {name}")
+        raise ArgumentValueError(
+            "module", "must define operators in Python", repr(name), hint=f"polyop inspect {name}"
+        )
     if not name.endswith(".py"):
         if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
             raise ArgumentValueError("module", "must be a Python file or an importable module", repr(name))
-        return _run(name, lambda: importlib.import_module(name))
+        found: ModuleType = _run(name, lambda: importlib.import_module(name))
+        return found
     path = Path(name).resolve()
     if not path.is_file():
         raise ArgumentValueError("module", "must be a Python file or an importable module", repr(name))

@@ -210,14 +210,7 @@ class _Parser:
         if kind.is_tensor:
             self.fail("gives a tensor a default; only None is possible", start)
         if kind.is_list:
-            size = re.search(r"\[(\d+)\]", str(kind))
-            if not isinstance(value, tuple):
-                if size is None:
-                    self.fail(f"gives {kind} a default that is no list", start)
-                value = (value,) * int(size[1])  # int[2] k=3 means [3, 3]
-            if kind.base == "float" and len(kind.suffixes) == 1:
-                value = tuple(float(item) if type(item) is int else item for item in value)
-            return value
+            return self.fit_list(kind, value, start)
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             self.fail("has an integer of more than 64 bits", start)
         if isinstance(value, int) and not isinstance(value, bool) and kind.base == "float":
@@ -225,6 +218,16 @@ class _Parser:
         allowed = _VALUES.get(kind.base)
         if allowed and type(value) not in allowed:
             self.fail(f"gives {kind} the default {value!r}", start)
+        return value
+
+    def fit_list(self, kind: Type, value: Any, start: int) -> Any:
+        size = re.search(r"\[(\d+)\]", str(kind))
+        if not isinstance(value, tuple):
+            if size is None:
+                self.fail(f"gives {kind} a default that is no list", start)
+            value = (value,) * int(size[1])  # int[2] k=3 means [3, 3]
+        if kind.base == "float" and len(kind.suffixes) == 1:
+            value = tuple(float(item) if type(item) is int else item for item in value)
         return value
 
     def check(self, schema: Schema) -> None:

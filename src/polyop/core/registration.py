@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import InformationError
 from .information import Information
-from .origin import caller, calling_frame, Origin
+from .origin import Origin, caller, calling_frame
 
 
 @dataclass(slots=True)

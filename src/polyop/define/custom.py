@@ -143,7 +143,9 @@ class Custom(BoundOperator):
     def torch(self) -> Any:
         """The operator as a ``torch.ops`` overload; its inputs must be known."""
         if not self._known:
-            rule = "the number of inputs is known only at the first call, and PyTorch's tracers need it before"
+            rule = (
+                "the number of inputs is known only at the first call, and PyTorch's tracers need it before"
+            )
             hint = "call it once on real tensors, or give reg_info with the inputs"
             raise HostError(self.subject, rule, where=self.operator.origin, hint=hint)
         return super().torch

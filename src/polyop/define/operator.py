@@ -70,7 +70,9 @@ def operator(
         if rule is not None and parsed.mutates:
             text = f"has an argument that is written in place, and takes no {name}"
             raise SchemaError(parsed.qualified_name, text, where=origin, hint="return a new tensor instead")
-    made = tuple(as_kernel(item, dtypes) for item in (kernels if isinstance(kernels, (list, tuple)) else [kernels]))
+    made = tuple(
+        as_kernel(item, dtypes) for item in (kernels if isinstance(kernels, (list, tuple)) else [kernels])
+    )
     return BoundOperator(
         Operator(
             schema=parsed,
@@ -99,7 +101,10 @@ def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
     subject = schema.qualified_name
     if not callable(rule):
         raise ArgumentTypeError(subject, f"{name} must be a function", repr(rule), where=where)
-    given = [argument.name for argument in schema.arguments] + ["out", "tangents" if name == "jvp" else "dout"]
+    given = [argument.name for argument in schema.arguments] + [
+        "out",
+        "tangents" if name == "jvp" else "dout",
+    ]
     try:
         signature = inspect.signature(rule)
     except (TypeError, ValueError):
@@ -136,7 +141,11 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
     if callable(value):
         return PythonKernel(value)
     rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"
-    hint = "polyop.source(path, function=...) or polyop.library(path, ...) take a path" if isinstance(value, Path) else None
+    hint = (
+        "polyop.source(path, function=...) or polyop.library(path, ...) take a path"
+        if isinstance(value, Path)
+        else None
+    )
     raise ArgumentTypeError("kernels", rule, type(value).__name__, where=caller(), hint=hint)
 
 
@@ -182,7 +191,8 @@ def _infer_rule(schema: Schema, infer: Any, kernels: Sequence[Kernel]) -> InferR
         seen = None
         if kernel is not None:
             offers = {"InferShape": kernel.has_infer_shape, "InferType": kernel.has_infer_type}
-            seen = f"{kernel} without {' and '.join(kernel.name + n for n, there in offers.items() if not there)}"
+            missing = [kernel.name + companion for companion, there in offers.items() if not there]
+            seen = f"{kernel} without {' and '.join(missing)}"
         rule = "the shape and dtype of the output cannot be derived"
         raise InferError(schema.qualified_name, rule, seen, where=caller(), hint=hint)
     return ShapeAndDtype(*halves, len(schema.fresh), schema.qualified_name)

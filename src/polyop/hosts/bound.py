@@ -196,14 +196,18 @@ class BoundOperator(_core.Call):
 
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
-        text = text.split("\nException raised from")[0]  # ATen appends a C++ backtrace
+        text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
         rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
-        rule = f"the kernel threw {text}" if threw else f"{rule}; any value other than 0 is its author's error code"
+        rule = (
+            f"the kernel threw {text}"
+            if threw
+            else f"{rule}; any value other than 0 is its author's error code"
+        )
         raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
 
 
 def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
-    """Return (position, name) of the argument that each return is, (-1, "") for a new one; () if all are new."""
+    """Return (position, name) of the argument that each return is; (-1, "") for a new one, () if all are."""
     if len(schema.fresh) == len(schema.returns):
         return ()
     positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]

@@ -33,7 +33,9 @@ def explain(bound: BoundOperator, inputs: tuple[Spec, ...] = ()) -> str:
 def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     operator = bound.operator
     if not inputs:
-        yield from (f"  kernel      {kernel} (on {kernel.device}{_dtypes(kernel)})" for kernel in operator.kernels)
+        yield from (
+            f"  kernel      {kernel} (on {kernel.device}{_dtypes(kernel)})" for kernel in operator.kernels
+        )
         return
     try:
         defaults = [argument.default for argument in operator.schema.arguments]
@@ -45,7 +47,8 @@ def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
-    yield f"  kernel      {f'{choice.taken.kernel}{_dtypes(choice.taken.kernel)}' if choice.taken else 'none'}"
+    taken = choice.taken.kernel if choice.taken else None
+    yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
     yield from (f"  refused     {refused}" for refused in choice.refused)
 
 

@@ -79,7 +79,9 @@ def is_whole(path: Path) -> bool:
     except (OSError, struct.error):
         return True  # whatever it is, the loader says so
     length = path.stat().st_size
-    return data[:4] != b"\x7fELF" or all(kind != 1 or at + span <= length for kind, _, at, _, _, span in segments)
+    return data[:4] != b"\x7fELF" or all(
+        kind != 1 or at + span <= length for kind, _, at, _, _, span in segments
+    )
 
 
 def _rows(specs: Sequence[Spec | None]) -> Specs:
@@ -101,7 +103,9 @@ class LibraryKernel:
 
     def __post_init__(self) -> None:
         if self.accepts.device not in ("cpu", "cuda"):
-            raise ArgumentValueError(str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device))
+            raise ArgumentValueError(
+                str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device)
+            )
         handle = open_library(self.path, built=self.built)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:

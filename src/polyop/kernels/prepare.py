@@ -54,7 +54,9 @@ def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
     normal = normalise(operator, arguments)
     outputs = infer(operator, normal)
     kernel = need(operator, normal_tensors(operator, normal), outputs)
-    return Prepared(operator, kernel, outputs, all_attributes(operator, kernel.device, normal), operator.infer.repeatable)
+    return Prepared(
+        operator, kernel, outputs, all_attributes(operator, kernel.device, normal), operator.infer.repeatable
+    )
 
 
 def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) -> dict[str, Any]:

@@ -115,10 +115,8 @@ def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
     try:
         with np.errstate(over="ignore"):
             made = np.asarray(value, spec.dtype.numpy)
-        if kind >= _RANKS["float"] and math.isfinite(abs(value)) and not np.isfinite(made):
-            raise OverflowError
     except OverflowError:
-        raise KernelError(
-            subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where
-        ) from None
+        made = None
+    if made is None or (kind >= _RANKS["float"] and math.isfinite(abs(value)) and not np.isfinite(made)):
+        raise KernelError(subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where)
     return made

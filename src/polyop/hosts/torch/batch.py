@@ -61,7 +61,8 @@ def _batch_first(flat: Any, dims: Any, size: int) -> list[Any]:
     ]
     rank = max(x.ndim for x in made if isinstance(x, torch.Tensor))
     return [
-        x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) if isinstance(x, torch.Tensor) else x for x in made
+        x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) if isinstance(x, torch.Tensor) else x
+        for x in made
     ]
 
 

@@ -87,7 +87,15 @@ def _route(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 # a tensor with one of these keys is more than its data
-_UNUSUAL = "Conjugate Negative ZeroTensor Python Functionalize FuncTorchBatched FuncTorchGradWrapper".split()
+_UNUSUAL = [
+    "Conjugate",
+    "Negative",
+    "ZeroTensor",
+    "Python",
+    "Functionalize",
+    "FuncTorchBatched",
+    "FuncTorchGradWrapper",
+]
 
 
 def _key_samples() -> tuple[list[tuple[Any, int, int]], int]:
