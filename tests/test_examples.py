@@ -1,6 +1,7 @@
 """Every example runs, in a process of its own; each checks its own results."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -18,3 +19,22 @@ def test_example(path):
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout
+
+
+@pytest.mark.xdist_group("libtorch")
+def test_the_aten_project_as_its_readme_says(tmp_path):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    folder = tmp_path / "aten"
+    shutil.copytree(EXAMPLES[0].parents[1] / "05_aten", folder)
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    run("setup.py", "leaky_relu.cpp", "leaky_relu_cpu.so")
+    assert "[[ 0.    -0.001]\n [-0.002  1.   ]]" in run("test_cpu_op.py")
+    for name in ("test_gpu_op.py", "test_cpu_op_in_gpu_device.py"):
+        assert run(name)  # the values, or why it cannot run here

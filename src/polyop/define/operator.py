@@ -37,9 +37,8 @@ def operator(
     """Return an operator that every host present can call.
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
-    ``kernels``   ``"lib.so:func"`` or ``"source.cc:func"``, a Python function over NumPy
-                  arrays, a kernel from :func:`polyop.source` or :func:`polyop.library`, or a
-                  list of these, tried in order.
+    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, a
+                  kernel from :func:`polyop.source` or :func:`polyop.library`, or a list of these.
     ``dtypes``    the dtypes that the kernels named by text take; inputs of others are refused.
                   Without it every dtype is passed on, and the kernel must look.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
@@ -61,18 +60,9 @@ def operator(
     Raises ``SchemaError``, ``InferError``, ``LibraryError``, ``BuildError``.
     """
     origin = caller()
-    parsed = parse(schema)
-    if not parsed.namespace:
-        raise SchemaError(parsed.name, "the name needs a namespace, as in demo::scale", where=origin)
-    _check_names(parsed, origin)
-    for name, rule in (("gradient", gradient), ("jvp", jvp)):
-        check_rule(name, rule, parsed, origin)
-        if rule is not None and parsed.mutates:
-            text = f"has an argument that is written in place, and takes no {name}"
-            raise SchemaError(parsed.qualified_name, text, where=origin, hint="return a new tensor instead")
-    made = tuple(
-        as_kernel(item, dtypes) for item in (kernels if isinstance(kernels, (list, tuple)) else [kernels])
-    )
+    parsed = _checked(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
+    given = kernels if isinstance(kernels, (list, tuple)) else [kernels]
+    made = tuple(as_kernel(item, dtypes) for item in given)
     return BoundOperator(
         Operator(
             schema=parsed,
@@ -92,6 +82,16 @@ def operator(
 
 _NO_ROUTE = {"complex", "Layout", "MemoryFormat", "Generator"}
 _RESERVED = {"aten", "prim", "prims", "quantized", "torch", "c10d", "higher_order", "inductor", "custom"}
+
+
+def _checked(schema: Schema, rules: Mapping[str, Any], origin: Any) -> Schema:
+    _check_names(schema, origin)
+    for name, rule in rules.items():
+        check_rule(name, rule, schema, origin)
+        if rule is not None and schema.mutates:
+            text = f"has an argument that is written in place, and takes no {name}"
+            raise SchemaError(schema.qualified_name, text, where=origin, hint="return a new tensor instead")
+    return schema
 
 
 def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
@@ -117,6 +117,8 @@ def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
 
 
 def _check_names(schema: Schema, origin: Any) -> None:
+    if not schema.namespace:
+        raise SchemaError(schema.name, "the name needs a namespace, as in demo::scale", where=origin)
     if schema.namespace in _RESERVED:
         rule = f"the namespace {schema.namespace!r} is taken"
         raise SchemaError(schema.qualified_name, rule, where=origin, hint="choose one of your own")

@@ -45,6 +45,7 @@ class BoundOperator(_core.Call):
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
         """Bind an operator; ``register`` makes it known under its name."""
         self._set(operator)
+        load("numpy")  # here, not in the first call: a process forked in between would wait for the import
         host: Any = load("torch")
         if host is not None:  # now, not at the first call: that may be inside torch.compile
             host.attach(self)
