@@ -77,6 +77,7 @@ def _bool(value: Any) -> bool:
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value = str.__str__(value)  # a subclass, as enums are, as the text itself
     value.encode()  # lone surrogates have no UTF-8, and raise ValueError
     return value
 

@@ -8,6 +8,7 @@ it may be remembered; a Python function that reads variables from outside is not
 
 from __future__ import annotations
 
+import builtins
 import dis
 import inspect
 import operator
@@ -141,16 +142,20 @@ def is_repeatable(function: Callable[..., Any]) -> bool:
         return False
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         return False
-    if any(instruction.opname == "IMPORT_NAME" for instruction in dis.get_instructions(function)):
-        return False
-    for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
-        if isinstance(value, types.ModuleType):
-            if value.__name__.split(".")[0] not in _PURE_MODULES:
-                return False
-        elif name in function.__globals__ or name in _IMPURE:
+    for instruction in dis.get_instructions(function):
+        name = instruction.argval
+        if instruction.opname == "IMPORT_NAME" or name in _IMPURE:
+            return False
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not _is_constant(name, function.__globals__):
             return False
     return not any(isinstance(constant, types.CodeType) for constant in function.__code__.co_consts)
+
+
+def _is_constant(name: str, names: dict[str, Any]) -> bool:
+    if name not in names:
+        return hasattr(builtins, name)  # neither is one that is still to be defined
+    value = names[name]
+    return isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in _PURE_MODULES
 
 
 def _frozen(value: Any) -> Any:

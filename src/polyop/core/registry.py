@@ -66,6 +66,18 @@ def unique(namespace: str, name: str) -> str:
     raise AssertionError
 
 
+def discard(bound: Any) -> None:
+    """Take an operator out again."""
+    with _lock:
+        if _named.get(bound.operator.name) is bound:
+            del _named[bound.operator.name]
+
+
+def named(name: str) -> Any:
+    """Return the operator that an author called ``name``, or None."""
+    return _named.get(name)
+
+
 def known(name: str) -> Any:
     """Return the operator called ``name``, or None."""
     return _named.get(name) or _derived.get(name)
@@ -85,5 +97,6 @@ def find(name: str) -> Any:
 
 def operators() -> tuple[Any, ...]:
     """Return all registered operators, by name."""
-    together = {**_derived, **_named}
+    with _lock:
+        together = {**dict(_derived.items()), **_named}
     return tuple(together[name] for name in sorted(together))

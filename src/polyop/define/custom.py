@@ -16,13 +16,14 @@ from ..core.information import Information, agree, need
 from ..core.operator import Kernel, Operator
 from ..core.origin import caller, of_function
 from ..core.schema import Schema
+from ..core.signature import Signature, signature_of
 from ..hosts.bound import BoundOperator, is_tensor
 from ..kernels.library import library
 from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
 from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
-from .derive import Signature, derive_infer, derive_schema, input_count, output_count, signature_of
+from .derive import derive_infer, derive_schema, input_count, output_count
 from .operator import check_rule
 
 FUNC_TYPES = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc", "julia")
@@ -86,7 +87,9 @@ class Custom(BoundOperator):
         self._by_signature = not (self._information and self._information[0].inputs)
         _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
-        count = input_count(out_shape, out_dtype, func if func_type == "pyfunc" else None, self._information)
+        self._count = input_count(
+            out_shape, out_dtype, func if func_type == "pyfunc" else None, self._information
+        )
         start = Operator(
             schema=Schema("custom", registry.unique("custom", _name(func)), (), ()),
             infer=_unknown,
@@ -95,11 +98,11 @@ class Custom(BoundOperator):
             information=self._information,
             origin=caller(),
         )
-        self._known = count is not None
-        if count is None:
+        self._known = self._count is not None
+        if self._count is None:
             self._set(start)  # the number of inputs is known at the first call
         else:
-            self._signature = ("T",) * count
+            self._signature = ("T",) * self._count
             super().__init__(self._derive(start, self._signature), register=False)
             registry.add_derived(self)
 
@@ -126,16 +129,13 @@ class Custom(BoundOperator):
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients."""
-        operator = self._for(args)
+        operator = self._for((*args, *kwargs.values()))
         return BoundOperator.vjp(operator, *args, **kwargs)
 
     def route_to_torch(self, route: str) -> Any:
         """Return the overload for the signature that ``route`` spells, and keep it beside the others."""
-        if not route:
-            return self.torch
-        kinds = {"T": "T", "list": "int[]", "tuple": "int[]"}
-        signature = tuple(kinds.get(kind, kind) for kind in route[1:].split("_"))
-        overload = self._of(signature).torch if self._known else self.torch
+        signature = tuple(route.split("/")[1:])
+        overload = self._of(signature).torch if signature and self._known else self.torch
         self.__dict__[f"torch_overload{route}"] = overload
         return overload
 
@@ -166,22 +166,19 @@ class Custom(BoundOperator):
     def _of(self, signature: Signature) -> BoundOperator:
         with self._lock:
             if not self._known:
-                self._known = True
-                self._signature = signature
-                BoundOperator.__init__(self, self._derive(self.operator, signature), register=False)
+                derived = self._derive(self.operator, signature)
+                self._known, self._signature = True, signature
+                BoundOperator.__init__(self, derived, register=False)
                 registry.add_derived(self)
             if signature == self._signature:
                 return self
-            if len(signature) != len(self._signature) and self._arity_is_fixed():
+            if len(signature) != len(self._signature) and self._count is not None:
                 return self  # binding says what is wrong
             if signature not in self._variants:
                 name = registry.unique("custom", self.operator.schema.name)
                 start = dataclasses.replace(self.operator, schema=Schema("custom", name, (), ()))
                 self._variants[signature] = BoundOperator(self._derive(start, signature), register=False)
             return self._variants[signature]
-
-    def _arity_is_fixed(self) -> bool:
-        return input_count(self.out_shape, self.out_dtype, None, ()) is not None
 
     def _change(self, **fields: Any) -> Custom:
         changed = dataclasses.replace(self.operator, **fields)

@@ -11,33 +11,12 @@ from ..core.infer import LibraryHalf, ShapeAndDtype, arity, is_shape
 from ..core.information import Information
 from ..core.operator import Operator
 from ..core.parse import parse
+from ..core.signature import Signature
 from ..core.schema import MISSING, Schema, format_default
 from ..core.spec import Spec
 from .operator import library_halves
 
-Signature: TypeAlias = tuple[str, ...]
-"""One letter or type per argument: ``"T"`` a tensor, ``"L"`` a list of them, else a schema type."""
-
 _PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
-_SCALARS: tuple[tuple[type, str], ...] = ((bool, "bool"), (int, "int"), (float, "float"), (str, "str"))
-
-
-def signature_of(args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> Signature:
-    """Return the signature of positional arguments; what is no attribute counts as a tensor."""
-    return tuple(_letter(value, is_tensor) for value in args)
-
-
-def _letter(value: Any, is_tensor: Callable[[Any], bool]) -> str:
-    if is_tensor(value):
-        return "T"
-    if isinstance(value, (list, tuple)):
-        if any(is_tensor(item) for item in value):
-            return "L"
-        items = {_letter(item, is_tensor) for item in value}
-        return f"{'float' if items == {'int', 'float'} else items.pop() if len(items) == 1 else 'int'}[]"
-    return next((name for kind, name in _SCALARS if isinstance(value, kind)), "T")
-
-
 def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence[Information]) -> int | None:
     """Return how many arguments the operator takes, or None when only a call can tell."""
     if information and information[0].inputs:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
 from ..core.infer import FromSpecs, InferRule, LibraryHalf, ShapeAndDtype
 from ..core.operator import Kernel, Operator
@@ -72,7 +73,7 @@ def operator(
             jvp=jvp,
             batch=check_batch(batch, parsed),
             attributes=dict(attributes or {}),
-            autocast=autocast,
+            autocast=None if autocast is None else dtype(autocast).name,
             reference=reference,
             doc=doc,
             origin=origin,

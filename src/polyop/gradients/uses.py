@@ -34,7 +34,7 @@ def used_by_rule(rule: Callable[..., Any] | None, inputs: int) -> Uses:
         return everything
     read = set(code.co_cellvars)
     for instruction in dis.get_instructions(code):
-        if instruction.opname.startswith("LOAD"):
+        if "LOAD" in instruction.opname:  # also STORE_FAST_LOAD_FAST, of two names
             value = instruction.argval
             read.update(value if isinstance(value, tuple) else (value,))
     if {"locals", "vars", "eval", "exec", "dir"} & set(code.co_names):

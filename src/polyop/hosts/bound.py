@@ -20,6 +20,7 @@ from ..core.dtypes import DTYPES
 from ..core.errors import KernelError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
+from ..kernels.library import LibraryKernel
 from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
@@ -53,8 +54,12 @@ class BoundOperator(_core.Call):
             old = registry.add(self)
             if old is not None:
                 old.retire()
-            if host is not None and not self._by_signature:
-                host.overload(self)  # torch.ops.<namespace>.<name> is there at once
+            if host is not None:
+                try:
+                    host.overload(self)  # torch.ops.<namespace>.<name> is there at once
+                except Exception:
+                    registry.discard(self)  # a failed definition leaves the name free
+                    raise
         _alive.add(self)
 
     def __init_subclass__(cls) -> None:
@@ -135,7 +140,7 @@ class BoundOperator(_core.Call):
 
     def __reduce__(self) -> Any:
         """Pickle as a look-up by name, for the process that has defined the operator too."""
-        if registry.known(self.name) is not self:
+        if registry.named(self.name) is not self:
             raise pickle.PicklingError(f"{self.name}: only an operator with a name of its own can be pickled")
         return registry.find, (self.name,)
 
@@ -179,7 +184,8 @@ class BoundOperator(_core.Call):
         keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
         positional = sum(not a.keyword_only for a in operator.schema.arguments)
         self._aliases = _alias_plan(operator.schema)
-        plain = not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
+        self.native = any(isinstance(kernel, LibraryKernel) for kernel in operator.kernels)
+        plain = self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
         self.configure(kinds, defaults, positional, MISSING, plain, operator.returns_tuple)
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:

@@ -84,7 +84,7 @@ def _fast(bound: BoundOperator) -> str:
         return "no: an argument is written in place, which goes through the framework's dispatcher"
     if bound.operator.target not in (None, "cpu"):
         return f"no: the operator is bound to {bound.operator.target}"
-    if not any(isinstance(kernel, LibraryKernel) for kernel in bound.operator.kernels):
+    if not bound.native:
         return "no: no kernel is native"
     return f"yes, with {bound.prepared()} prepared kernels"
 

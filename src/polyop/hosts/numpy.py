@@ -54,7 +54,7 @@ class NumpyHost:
             return made
 
         arrays = map_tensors(operator, arguments, dense)
-        fresh = bound.launch(*arrays)
+        fresh = bound.launch(*arrays) if bound.native else NotImplemented
         if fresh is NotImplemented:
             fresh = self._run_python(bound, arrays)
         for original, made in copies:

@@ -11,8 +11,6 @@ from ..core.errors import NoKernelError
 from ..core.operator import Kernel, Operator
 from ..core.spec import Spec
 
-ROW_MAJOR = "dense row-major"
-
 
 @dataclass(frozen=True)
 class Accepts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from typing import Any
 
@@ -9,7 +10,8 @@ import torch
 
 from ... import _core
 from ...core import registry
-from ...core.errors import HostError
+from ...core.errors import HostError, SchemaError
+from ...core.signature import signature_of
 from ...core.spec import Spec
 from ...gradients.rule import apply_rule, no_gradient
 from ..base import with_aliases
@@ -43,7 +45,8 @@ class TorchHost:
         for bound in BoundOperator.alive():
             self.attach(bound)
             if registry.known(bound.name) is bound and not bound._by_signature:
-                self.overload(bound)
+                with contextlib.suppress(SchemaError):  # said when that operator is used
+                    self.overload(bound)
 
     def owns(self, value: Any) -> bool:
         """Whether ``value`` is a tensor, of any subclass."""
@@ -79,11 +82,12 @@ class TorchHost:
 
 
 def _route(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Return the signature of a call as a suffix: what kind each argument is."""
-    route = ""
-    for value in (*args, *kwargs.values()):
-        route += "_T" if isinstance(value, torch.Tensor) else f"_{type(value).__name__}"
-    return route
+    """Return the signature of a traced call, spelled as a suffix."""
+    return "".join(f"/{kind}" for kind in signature_of((*args, *kwargs.values()), _is_tensor))
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 # a tensor with one of these keys is more than its data

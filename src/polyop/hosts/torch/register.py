@@ -9,6 +9,7 @@ through ``apply`` itself.
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from ..bound import BoundOperator
 from . import batch, function, tensors
 from .run import run
 
+_lock = threading.RLock()
 _FRONT = "FuncTorchDynamicLayerFrontMode"
 
 
@@ -31,6 +33,11 @@ def register(bound: BoundOperator) -> Any:
     found = bound.__dict__.get("torch_overload")
     if found is not None:
         return found
+    with _lock:
+        return bound.__dict__.get("torch_overload") or _register(bound)
+
+
+def _register(bound: BoundOperator) -> Any:
     schema = torch_schema(bound.schema)
     name = schema.qualified_name
     library = torch.library.Library(schema.namespace, "FRAGMENT")
@@ -50,8 +57,9 @@ def register(bound: BoundOperator) -> Any:
 
 def unregister(bound: BoundOperator) -> None:
     """Take an operator out of ``torch.ops``; what was compiled with it cannot run any more."""
-    bound.__dict__.pop("torch_overload", None)
-    library = bound.__dict__.pop("torch_library", None)
+    with _lock:
+        bound.__dict__.pop("torch_overload", None)
+        library = bound.__dict__.pop("torch_library", None)
     if library is not None:
         library._destroy()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     if operator.target not in (None, where.type):
         return _run_elsewhere(bound, arguments, where)
     if where.type == "cpu":
-        result = bound.launch(*arguments)
+        result = bound.launch(*arguments) if bound.native else NotImplemented
         return _run_other(bound, arguments, where) if result is NotImplemented else result
     guard = torch.cuda.device(where) if where.type == "cuda" else contextlib.nullcontext()
     with guard:
@@ -48,7 +49,7 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
         return made
 
     dense = map_tensors(bound.operator, arguments, prepare)
-    result = bound.launch(*dense)
+    result = bound.launch(*dense) if bound.native else NotImplemented
     if result is NotImplemented:
         result = _run_python(bound, dense, where)
     for original, made in copies:
@@ -65,11 +66,20 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
     arrays = tensors.map_arguments(tensors.to_numpy, arguments)
     made = kernel.call(bound.schema, arrays, prepared.outputs, bound.operator.attributes)
-    for position, argument in enumerate(bound.schema.arguments):
-        if argument.type.writes:  # the array shares the tensor's memory only on the CPU
-            arguments[position].copy_(tensors.from_numpy(arrays[position], where))
+    # an array shares its tensor's memory only on the CPU
+    _copy_back(bound, arguments, arrays, lambda array: tensors.from_numpy(array, where))
     results = tuple(tensors.from_numpy(array, where) for array in made)
     return results[0] if len(results) == 1 else results or None
+
+
+def _copy_back(bound: BoundOperator, originals: Any, made: Any, convert: Callable[[Any], Any]) -> None:
+    """Copy what was written into the tensors that the caller gave; lists are opened."""
+    for argument, original, new in zip(bound.schema.arguments, originals, made, strict=True):
+        if argument.type.writes and original is not None:
+            pairs = zip(original, new, strict=True) if argument.type.is_list else ((original, new),)
+            for tensor, value in pairs:
+                if tensor is not None:
+                    tensor.copy_(convert(value))
 
 
 def _run_elsewhere(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
@@ -80,9 +90,7 @@ def _run_elsewhere(bound: BoundOperator, arguments: tuple[Any, ...], where: torc
         raise HostError(bound.name, rule, where=bound.operator.origin)
     moved = tensors.map_arguments(lambda tensor: tensors.dense(tensor).to(target), arguments)
     result = run(bound, moved)
-    for position, argument in enumerate(bound.schema.arguments):
-        if argument.type.writes:
-            arguments[position].copy_(moved[position])
+    _copy_back(bound, arguments, moved, lambda tensor: tensor)
     if isinstance(result, torch.Tensor):
         return result.to(where)
     return None if result is None else tuple(tensor.to(where) for tensor in result)
