@@ -77,9 +77,9 @@ def _bool(value: Any) -> bool:
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    value = str.__str__(value)  # a subclass, as enums are, as the text itself
-    value.encode()  # lone surrogates have no UTF-8, and raise ValueError
-    return value
+    text: str = str.__str__(value)  # a subclass, as enums are, as the text itself
+    text.encode()  # lone surrogates have no UTF-8, and raise ValueError
+    return text
 
 
 def _number(value: Any) -> Any:

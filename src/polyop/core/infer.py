@@ -146,7 +146,9 @@ def is_repeatable(function: Callable[..., Any]) -> bool:
         name = instruction.argval
         if instruction.opname == "IMPORT_NAME" or name in _IMPURE:
             return False
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not _is_constant(name, function.__globals__):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not _is_constant(
+            name, function.__globals__
+        ):
             return False
     return not any(isinstance(constant, types.CodeType) for constant in function.__code__.co_consts)
 

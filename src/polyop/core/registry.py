@@ -69,8 +69,9 @@ def unique(namespace: str, name: str) -> str:
 def discard(bound: Any) -> None:
     """Take an operator out again."""
     with _lock:
-        if _named.get(bound.operator.name) is bound:
-            del _named[bound.operator.name]
+        name = bound.operator.name
+        if _named.get(name) is bound:
+            del _named[name]
 
 
 def named(name: str) -> Any:

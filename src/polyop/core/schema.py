@@ -19,7 +19,7 @@ keyword be a name. Source of the grammar: PyTorch, aten/src/ATen/native/README.m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -160,6 +160,12 @@ class Schema:
     def tensor_positions(self) -> tuple[int, ...]:
         """Positions of the arguments that are tensors, optional tensors or lists of them."""
         return tuple(i for i, argument in enumerate(self.arguments) if argument.type.is_tensor)
+
+    def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return bound values as positional ones, and keyword-only ones by name."""
+        count = sum(not argument.keyword_only for argument in self.arguments)
+        names = (argument.name for argument in self.arguments[count:])
+        return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
 
     def attributes(self) -> Iterator[tuple[int, Argument]]:
         """Yield (position, argument) of every argument that is no tensor."""

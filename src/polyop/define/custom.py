@@ -18,6 +18,7 @@ from ..core.origin import caller, of_function
 from ..core.schema import Schema
 from ..core.signature import Signature, signature_of
 from ..hosts.bound import BoundOperator, is_tensor
+from ..kernels.base import TARGETS
 from ..kernels.library import library
 from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
@@ -35,7 +36,7 @@ INSTEAD = {  # recognised and not done: what to use instead
     "hybrid": "loop kernels are not compiled by this version; write an 'aot' kernel in C or a 'pyfunc'",
     "akg": "loop kernels are not compiled by this version; write an 'aot' kernel in C or a 'pyfunc'",
 }
-TARGETS = {"CPU": "cpu", "GPU": "cuda", "Ascend": "npu"}
+DEVICES = {target: device for device, target in TARGETS.items()}
 
 
 class Custom(BoundOperator):
@@ -123,9 +124,9 @@ class Custom(BoundOperator):
 
     def set_device(self, target: str) -> Custom:
         """Choose the device whose kernel runs: "CPU", "GPU" or "Ascend". Returns the operator."""
-        if target not in TARGETS:
-            raise ArgumentValueError(self.subject, f"the target must be one of {list(TARGETS)}", repr(target))
-        return self._change(target=TARGETS[target])
+        if target not in DEVICES:
+            raise ArgumentValueError(self.subject, f"the target must be one of {list(DEVICES)}", repr(target))
+        return self._change(target=DEVICES[target])
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients."""
@@ -230,7 +231,7 @@ class Custom(BoundOperator):
         if not from_env and not Path(text).exists() and text in os.environ:
             return ProviderKernel(self.func)  # add_prim_attr("path_from_env", True) is to follow
         path = resolve_path(text, from_env)
-        device = next((TARGETS[i.target] for i in self._information if len(self._information) == 1), None)
+        device = next((DEVICES[i.target] for i in self._information if len(self._information) == 1), None)
         if is_source(path):
             return source(path, function=function, device=device)
         return library(path, function, device=device)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from ..core.dtypes import DType, dtype
 from ..core.errors import InferError
@@ -11,12 +11,14 @@ from ..core.infer import LibraryHalf, ShapeAndDtype, arity, is_shape
 from ..core.information import Information
 from ..core.operator import Operator
 from ..core.parse import parse
-from ..core.signature import Signature
 from ..core.schema import MISSING, Schema, format_default
+from ..core.signature import Signature
 from ..core.spec import Spec
 from .operator import library_halves
 
 _PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
+
+
 def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence[Information]) -> int | None:
     """Return how many arguments the operator takes, or None when only a call can tell."""
     if information and information[0].inputs:

@@ -67,7 +67,7 @@ def operator(
     return BoundOperator(
         Operator(
             schema=parsed,
-            infer=_infer_rule(parsed, infer, made),
+            infer=_infer_rule(parsed, infer, made, attributes or {}),
             kernels=made,
             gradient=gradient,
             jvp=jvp,
@@ -182,13 +182,15 @@ def library_halves(
     return LibraryHalf(shapes, str(kernel)), LibraryHalf(types, str(kernel))
 
 
-def _infer_rule(schema: Schema, infer: Any, kernels: Sequence[Kernel]) -> InferRule:
+def _infer_rule(
+    schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any]
+) -> InferRule:
     if infer is not None:
         return FromSpecs(infer, schema)
     if not schema.fresh:
         return ShapeAndDtype((), (), 0, schema.qualified_name)
     kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
-    halves = library_halves(schema, kernels)
+    halves = library_halves(schema, kernels, attributes)
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
         hint = "give infer=: the name of an argument the output is like, or a function from specs to its Spec"
         seen = None

@@ -17,7 +17,7 @@ from .. import _core
 from ..core import registry
 from ..core.arguments import bind
 from ..core.dtypes import DTYPES
-from ..core.errors import KernelError
+from ..core.errors import ArgumentValueError, KernelError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
 from ..kernels.library import LibraryKernel
@@ -112,7 +112,11 @@ class BoundOperator(_core.Call):
         single = len(outputs) == 1 and not self.operator.returns_tuple
 
         def pull(grads: Any) -> tuple[Any, ...]:
-            result: tuple[Any, ...] = pullback((grads,) if single else tuple(grads))
+            given = (grads,) if single else tuple(grads)
+            if len(given) != len(outputs):
+                rule = f"vjp needs {len(outputs)} output gradients"
+                raise ArgumentValueError(self.name, rule, str(len(given)))
+            result: tuple[Any, ...] = pullback(given)
             return result
 
         return (outputs[0] if single else outputs), pull
@@ -183,9 +187,12 @@ class BoundOperator(_core.Call):
         defaults = tuple(a.default for a in operator.schema.arguments)
         keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
         positional = sum(not a.keyword_only for a in operator.schema.arguments)
+        self.__doc__ = operator.doc or f"The operator {operator}."
         self._aliases = _alias_plan(operator.schema)
         self.native = any(isinstance(kernel, LibraryKernel) for kernel in operator.kernels)
-        plain = self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
+        plain = (
+            self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
+        )
         self.configure(kinds, defaults, positional, MISSING, plain, operator.returns_tuple)
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +205,7 @@ class BoundOperator(_core.Call):
         # called by the native core for specs that it has not met
         host = find_host(self.operator, arguments)
         prepared = self.prepare(host, arguments)
-        launch = prepared.launch(arguments_specs(host, self.operator, arguments))
+        launch = prepared.launch()
         return None if launch is None else (launch, prepared.repeatable)
 
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
@@ -219,12 +226,6 @@ def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
         return ()
     positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]
     return tuple((p, schema.arguments[p].name if p >= 0 else "") for p in positions)
-
-
-def arguments_specs(host: Host, operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return only the tensor arguments, as specs."""
-    all_specs = specs(host, operator, arguments)
-    return tuple(all_specs[i] for i in operator.schema.tensor_positions)
 
 
 def register_late(key: str, route: str) -> bool:

@@ -47,7 +47,7 @@ def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
-    taken = choice.taken.kernel if choice.taken else None
+    taken = choice.taken
     yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
     yield from (f"  refused     {refused}" for refused in choice.refused)
 

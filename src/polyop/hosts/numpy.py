@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import dtype
-from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, GradientError, HostError
 from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
@@ -78,13 +78,9 @@ class NumpyHost:
         outputs = self.call(bound, arguments)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            if len(grads) != len(outputs):
-                rule = f"vjp needs {len(outputs)} output gradients"
-                raise ArgumentValueError(operator.name, rule, str(len(grads)))
             found = apply_rule(operator, arguments, outputs, grads)
             for argument, value, grad in zip(operator.schema.arguments, arguments, found, strict=True):
-                if grad is not None and isinstance(value, (np.ndarray, np.generic)):
-                    check_gradient(operator, argument.name, grad, value.shape)
+                _check_gradients(operator, argument, value, grad)
             return found
 
         return outputs, pullback
@@ -99,3 +95,17 @@ def _check_writeable(operator: Operator, name: str, value: Any) -> None:
 
 
 HOST = NumpyHost()
+
+
+def _check_gradients(operator: Operator, argument: Argument, value: Any, grad: Any) -> None:
+    if grad is None or value is None or not argument.type.is_tensor:
+        return
+    if not argument.type.is_list:
+        check_gradient(operator, argument.name, grad, value.shape)
+        return
+    if not isinstance(grad, (list, tuple)) or len(grad) != len(value):
+        rule = f"must be a list of {len(value)} gradients, one per item"
+        raise GradientError(f"{operator.name}: gradient of {argument.name}", rule, type(grad).__name__)
+    for number, (item, one) in enumerate(zip(value, grad, strict=True)):
+        if one is not None:
+            check_gradient(operator, f"{argument.name}[{number}]", one, item.shape)

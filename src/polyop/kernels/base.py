@@ -39,13 +39,6 @@ def flatten(arguments: Sequence[Any]) -> Iterator[Spec | None]:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """The kernel that was chosen, and where it runs."""
-
-    kernel: Kernel
-
-
-@dataclass(frozen=True)
 class Refused:
     """A kernel that was not chosen, with the reason."""
 
@@ -61,7 +54,7 @@ class Refused:
 class Choice:
     """The result of a selection: the taken kernel, if any, and each refusal."""
 
-    taken: Taken | None
+    taken: Kernel | None
     refused: tuple[Refused, ...]
 
 
@@ -72,14 +65,14 @@ def choose(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...
     """
     present = next((spec.device for spec in flatten(inputs) if spec is not None), "cpu")
     device = operator.target or present
-    taken: Taken | None = None
+    taken: Kernel | None = None
     refused: list[Refused] = []
     for kernel in operator.kernels:
         reason = _refuse(operator, kernel, device, inputs, outputs)
         if reason is None and taken is not None:
-            reason = f"{taken.kernel} comes first"
+            reason = f"{taken} comes first"
         if reason is None:
-            taken = Taken(kernel)
+            taken = kernel
         else:
             refused.append(Refused(kernel, reason))
     return Choice(taken, tuple(refused))
@@ -114,7 +107,7 @@ def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...])
     """Return the chosen kernel; raises ``NoKernelError`` that lists each refusal."""
     choice = choose(operator, inputs, outputs)
     if choice.taken is not None:
-        return choice.taken.kernel
+        return choice.taken
     seen = ", ".join("None" if spec is None else str(spec) for spec in flatten(inputs))
     reasons = "\n  ".join(map(str, choice.refused)) or "the operator has no kernels"
     raise NoKernelError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.arguments import attributes
+from ..core.arguments import attributes as typed_attributes
 from ..core.errors import KernelError
 from ..core.operator import Kernel, Operator
 from ..core.spec import Spec
@@ -16,34 +16,30 @@ from .library import LibraryKernel
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel chosen for given specs, its outputs, and all attributes by name."""
+    """A kernel chosen for given input specs, its outputs, and all attributes by name."""
 
     operator: Operator
     kernel: Kernel
+    inputs: tuple[Any, ...]
     outputs: tuple[Spec, ...]
     attributes: dict[str, Any]
     repeatable: bool
 
-    def launch(self, arguments: tuple[Any, ...]) -> Any | None:
+    def launch(self) -> Any | None:
         """Return the native launch, or None when the kernel is a Python function."""
         if not isinstance(self.kernel, LibraryKernel):
             return None
         try:
-            return self.kernel.launch(arguments, self.outputs, self.attributes)
+            return self.kernel.launch(self.inputs, self.outputs, self.attributes)
         except KernelError as problem:
             raise KernelError(self.operator.name, str(problem), where=self.operator.origin) from None
 
 
 def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments with each attribute as its schema type; raises ``ArgumentTypeError``."""
-    found = attributes(operator.schema, arguments)
+    found = typed_attributes(operator.schema, arguments)
     schema_arguments = operator.schema.arguments
     return tuple(found.get(a.name, value) for a, value in zip(schema_arguments, arguments, strict=True))
-
-
-def infer(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Spec, ...]:
-    """Return the output specs for normalised arguments; raises ``InferError``."""
-    return operator.infer(arguments)
 
 
 def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
@@ -52,11 +48,11 @@ def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
     Raises ``ArgumentTypeError`` (an attribute), ``InferError``, ``NoKernelError``.
     """
     normal = normalise(operator, arguments)
-    outputs = infer(operator, normal)
-    kernel = need(operator, normal_tensors(operator, normal), outputs)
-    return Prepared(
-        operator, kernel, outputs, all_attributes(operator, kernel.device, normal), operator.infer.repeatable
-    )
+    inputs = tuple(normal[i] for i in operator.schema.tensor_positions)
+    outputs = operator.infer(normal)
+    kernel = need(operator, inputs, outputs)
+    attributes = all_attributes(operator, kernel.device, normal)
+    return Prepared(operator, kernel, inputs, outputs, attributes, operator.infer.repeatable)
 
 
 def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) -> dict[str, Any]:
@@ -79,8 +75,3 @@ def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) ->
         elif argument.type.is_list and value is not None:
             found[argument.name] = len(value)
     return found
-
-
-def normal_tensors(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return only the tensor arguments: specs, tuples of specs, or None."""
-    return tuple(arguments[i] for i in operator.schema.tensor_positions)

@@ -9,7 +9,7 @@ import torch
 
 from ...core.arguments import bind
 from ...core.errors import FallbackWarning, GradientError
-from ...kernels.prepare import infer, normalise
+from ...kernels.prepare import normalise
 from ..base import map_tensors
 from ..bound import BoundOperator
 from . import tensors
@@ -98,5 +98,5 @@ def _no_samples(layout: Layout, moved: Any, batched: Any) -> tuple[Any, ...]:
     operator, arguments = layout.bound.operator, layout.unflatten(one)
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
     where = tensors.device_of(arguments)
-    outputs = infer(operator, normalise(operator, specs))
+    outputs = operator.infer(normalise(operator, specs))
     return tuple(tensors.empty(spec, where).unsqueeze(0)[:0] for spec in outputs)

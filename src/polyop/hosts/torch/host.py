@@ -13,10 +13,11 @@ from ...core import registry
 from ...core.errors import HostError, SchemaError
 from ...core.signature import signature_of
 from ...core.spec import Spec
-from ...gradients.rule import apply_rule, no_gradient
+from ...gradients.rule import no_gradient
 from ..base import with_aliases
 from ..bound import BoundOperator, register_late
 from . import direct, register, tensors
+from .layout import Layout
 
 
 class TorchHost:
@@ -78,7 +79,9 @@ class TorchHost:
         if bound.operator.gradient is None:
             raise no_gradient(bound.operator)
         outputs = self.call(bound, arguments)
-        return outputs, lambda grads: apply_rule(bound.operator, arguments, outputs, grads)
+        layout = Layout(bound)
+        flat = layout.flatten(arguments)
+        return outputs, lambda grads: layout.unflatten(flat, layout.gradients(flat, outputs, grads))
 
 
 def _route(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -68,10 +68,8 @@ class Layout:
 
     def call(self, overload: Any, flat: Any) -> Any:
         """Call the overload with flat arguments."""
-        arguments = self.unflatten(flat)
-        count = sum(not argument.keyword_only for argument in self.bound.schema.arguments)
-        names = (argument.name for argument in self.bound.schema.arguments[count:])
-        return overload(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
+        positional, keywords = self.bound.schema.split(self.unflatten(flat))
+        return overload(*positional, **keywords)
 
     def uses(self) -> Uses:
         """Return what the gradient rule and ``jvp`` read."""
@@ -128,7 +126,7 @@ class Layout:
         arguments = operator.schema.arguments
         for argument, value, grad, is_list in zip(arguments, inputs, found, self.is_list, strict=True):
             if is_list and value is not None:
-                made.extend((None, *_list_gradients(operator.name, argument.name, value, grad)))
+                made.extend((None, *self._list_gradients(argument.name, value, grad)))
                 continue
             if not argument.type.is_tensor or value is None:
                 grad = None  # noqa: PLW2901 - an attribute has a place in the tuple and no gradient
@@ -142,12 +140,15 @@ class Layout:
         flat, outputs = self.saved(ctx)
         return self.gradients(flat, outputs, grads)
 
-
-def _list_gradients(operator: str, name: str, value: Any, grad: Any) -> tuple[Any, ...]:
-    if grad is None:
-        return (None,) * len(value)
-    if not isinstance(grad, (list, tuple)) or len(grad) != len(value):
-        seen = f"{len(grad)}" if isinstance(grad, (list, tuple)) else type(grad).__name__
-        rule = f"must be a list of {len(value)} gradients, one per item"
-        raise GradientError(f"{operator}: gradient of {name}", rule, seen)
-    return tuple(grad)
+    def _list_gradients(self, name: str, values: Any, grads: Any) -> tuple[Any, ...]:
+        operator = self.bound.operator
+        if grads is None:
+            return (None,) * len(values)
+        if not isinstance(grads, (list, tuple)) or len(grads) != len(values):
+            seen = f"{len(grads)}" if isinstance(grads, (list, tuple)) else type(grads).__name__
+            rule = f"must be a list of {len(values)} gradients, one per item"
+            raise GradientError(f"{operator.name}: gradient of {name}", rule, seen)
+        for number, (value, grad) in enumerate(zip(values, grads, strict=True)):
+            if grad is not None:
+                check_gradient(operator, f"{name}[{number}]", grad, value.shape, torch.Tensor)
+        return tuple(grads)

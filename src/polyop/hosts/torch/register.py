@@ -18,7 +18,7 @@ import torch.autograd.forward_ad
 from ...core.arguments import bind
 from ...core.errors import GradientError, SchemaError
 from ...core.schema import Schema
-from ...kernels.prepare import infer, normalise
+from ...kernels.prepare import normalise
 from ..base import map_tensors
 from ..bound import BoundOperator
 from . import batch, function, tensors
@@ -71,7 +71,7 @@ def torch_schema(schema: Schema) -> Schema:
 
 def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Call the overload with bound arguments; return its fresh outputs as a tuple."""
-    positional, keywords = split_keywords(bound.schema, for_torch(bound.schema, arguments))
+    positional, keywords = bound.schema.split(for_torch(bound.schema, arguments))
     result = register(bound)(*positional, **keywords)
     return () if result is None else result if isinstance(result, tuple) else (result,)
 
@@ -83,13 +83,6 @@ def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         convert[a.type.base](value) if a.type.base in convert and isinstance(value, str) else value
         for a, value in zip(schema.arguments, arguments, strict=True)
     )
-
-
-def split_keywords(schema: Schema, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return positional arguments, and keyword-only ones by name."""
-    count = sum(not argument.keyword_only for argument in schema.arguments)
-    names = (argument.name for argument in schema.arguments[count:])
-    return arguments[:count], dict(zip(names, arguments[count:], strict=True))
 
 
 def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
@@ -124,7 +117,7 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     operator = bound.operator
     where = tensors.device_of(arguments)
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    outputs = infer(operator, normalise(operator, specs))
+    outputs = operator.infer(normalise(operator, specs))
     made = tuple(tensors.empty(spec, where) for spec in outputs)
     return made[0] if len(made) == 1 else made or None
 
