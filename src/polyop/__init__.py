@@ -8,13 +8,13 @@ from .core.schema import Schema
 from .core.spec import Spec
 from .define.operator import operator
 from .hosts.bound import BoundOperator
-from .kernels.library import library
-from .kernels.source import source
 
 if TYPE_CHECKING:
     from .core.data_types import DataType
     from .define.custom import Custom
     from .define.custom_reg_op import CustomRegOp, custom_info_register
+    from .kernels.library import library
+    from .kernels.source import source
 
 __all__ = [
     "BoundOperator",
@@ -33,11 +33,13 @@ __all__ = [
     "source",
 ]
 
-_MINDSPORE = {  # the names of the MindSpore front end, imported when they are asked for
+_LATER = {  # imported when they are asked for: MindSpore's front end, and what reads and builds libraries
     "Custom": "define.custom",
     "CustomRegOp": "define.custom_reg_op",
     "DataType": "core.data_types",
     "custom_info_register": "define.custom_reg_op",
+    "library": "kernels.library",
+    "source": "kernels.source",
 }
 
 
@@ -47,9 +49,9 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         return importlib.metadata.version("polyop")
-    if name not in _MINDSPORE:
+    if name not in _LATER:
         raise AttributeError(f"module 'polyop' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_MINDSPORE[name]}", __name__), name)
+    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
     globals()[name] = value
     return value
 

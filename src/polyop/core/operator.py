@@ -27,6 +27,10 @@ class Kernel(Protocol):
     def device(self) -> str:
         """The device type it runs on: ``"cpu"`` or ``"cuda"``."""
 
+    @property
+    def native(self) -> bool:
+        """Whether it is machine code behind the C contract, with ``launch`` and inference of its own."""
+
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why it cannot take these specs, or None when it can."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import pathlib
+import os.path
 import sys
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-_PACKAGE = str(pathlib.Path(__file__).resolve().parents[1])
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib is slow to import
 
 
 @dataclass(frozen=True, slots=True)

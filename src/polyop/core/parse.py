@@ -12,15 +12,12 @@ from typing import Any, NoReturn
 from .errors import SchemaError
 from .schema import BASES, MISSING, Argument, Return, Schema, Type
 
-_TOKEN = re.compile(
-    r"""\s*(?:
+_LEXEMES = r"""\s*(?:
       (?P<number>[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?[A-Za-z_0-9]*)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
     | (?P<mark>->|::|[()\[\],=*?!|.])
-    )""",
-    re.VERBOSE,
-)
+    )"""
 _LIST = re.compile(r"\[(\d*)\]")
 _NUMBER = re.compile(r"[-+]?(?:(?P<int>\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)")
 
@@ -53,8 +50,9 @@ class _Parser:
     def _tokenise(self) -> Iterator[_Token]:
         position = 0
         end = len(self.text.rstrip())
+        token = re.compile(_LEXEMES, re.VERBOSE)  # kept by re; not compiled at import
         while position < end:
-            match = _TOKEN.match(self.text, position)
+            match = token.match(self.text, position)
             if match is None or match.lastgroup is None:
                 self.fail("holds a character that no schema has", position)
             yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..core.dtypes import dtype
@@ -15,10 +14,7 @@ from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator
-from ..kernels.library import LibraryKernel, library
 from ..kernels.python import PythonKernel
-from ..kernels.reference_name import split_reference
-from ..kernels.source import is_source, source
 
 
 def operator(
@@ -131,6 +127,12 @@ def _check_names(schema: Schema, origin: Any) -> None:
 
 def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
     """Return a kernel for any form that ``kernels=`` takes."""
+    from pathlib import Path  # with what reads and builds libraries: not at import
+
+    from ..kernels.library import library
+    from ..kernels.reference_name import split_reference
+    from ..kernels.source import is_source, source
+
     if isinstance(value, str):
         path, function = split_reference(value, "kernels")
         return (
@@ -163,7 +165,7 @@ def library_halves(
     schema: Schema, kernels: Sequence[Kernel], attributes: Mapping[str, Any] | None = None
 ) -> tuple[LibraryHalf, LibraryHalf] | None:
     """Return shape and dtype halves that ask the first library kernel, or None without one."""
-    kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
+    kernel: Any = next((k for k in kernels if k.native), None)
     if kernel is None:
         return None
     tensors, count = schema.tensor_positions, len(schema.fresh)
@@ -189,7 +191,7 @@ def _infer_rule(
         return FromSpecs(infer, schema)
     if not schema.fresh:
         return ShapeAndDtype((), (), 0, schema.qualified_name)
-    kernel = next((k for k in kernels if isinstance(k, LibraryKernel)), None)
+    kernel: Any = next((k for k in kernels if k.native), None)
     halves = library_halves(schema, kernels, attributes)
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
         hint = "give infer=: the name of an argument the output is like, or a function from specs to its Spec"

@@ -20,7 +20,6 @@ from ..core.dtypes import DTYPES
 from ..core.errors import ArgumentValueError, KernelError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
-from ..kernels.library import LibraryKernel
 from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
@@ -189,7 +188,7 @@ class BoundOperator(_core.Call):
         positional = sum(not a.keyword_only for a in operator.schema.arguments)
         self.__doc__ = operator.doc or f"The operator {operator}."
         self._aliases = _alias_plan(operator.schema)
-        self.native = any(isinstance(kernel, LibraryKernel) for kernel in operator.kernels)
+        self.native = any(kernel.native for kernel in operator.kernels)
         plain = (
             self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
         )

@@ -8,7 +8,6 @@ from typing import Any
 from ..core.errors import PolyopError
 from ..core.spec import Spec
 from ..kernels.base import choose
-from ..kernels.library import LibraryKernel
 from .base import hosts
 from .bound import BoundOperator
 
@@ -53,7 +52,7 @@ def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
 
 
 def _dtypes(kernel: Any) -> str:
-    if not isinstance(kernel, LibraryKernel):
+    if kernel is None or not kernel.native:
         return ""
     kept = kernel.accepts.dtypes
     return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"

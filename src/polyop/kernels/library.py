@@ -126,6 +126,11 @@ class LibraryKernel:
         return self.label or f"{self.path.name}:{self.name}"
 
     @property
+    def native(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def device(self) -> str:
         """The device type it runs on."""
         return self.accepts.device

@@ -11,7 +11,6 @@ from ..core.errors import KernelError
 from ..core.operator import Kernel, Operator
 from ..core.spec import Spec
 from .base import TARGETS, need
-from .library import LibraryKernel
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,11 @@ class Prepared:
 
     def launch(self) -> Any | None:
         """Return the native launch, or None when the kernel is a Python function."""
-        if not isinstance(self.kernel, LibraryKernel):
+        if not self.kernel.native:
             return None
+        kernel: Any = self.kernel
         try:
-            return self.kernel.launch(self.inputs, self.outputs, self.attributes)
+            return kernel.launch(self.inputs, self.outputs, self.attributes)
         except KernelError as problem:
             raise KernelError(self.operator.name, str(problem), where=self.operator.origin) from None
 

@@ -15,6 +15,7 @@ class ProviderKernel:
 
     name: str
     device: str = "any"
+    native: bool = False
 
     def __str__(self) -> str:
         """Return ``provider operator name``."""

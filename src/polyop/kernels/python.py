@@ -26,6 +26,7 @@ class PythonKernel:
     function: Callable[..., Any]
     device: str = "cpu"
     scalars: bool = False
+    native: bool = False
 
     def __str__(self) -> str:
         """Return ``pyfunc name``."""
