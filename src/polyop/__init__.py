@@ -45,10 +45,9 @@ _LATER = {  # imported when they are asked for: MindSpore's front end, and what 
 
 def __getattr__(name: str) -> Any:
     import importlib
-    import importlib.metadata
 
     if name == "__version__":
-        return importlib.metadata.version("polyop")
+        return importlib.import_module("importlib.metadata").version("polyop")
     if name not in _LATER:
         raise AttributeError(f"module 'polyop' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)

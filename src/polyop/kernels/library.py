@@ -34,19 +34,23 @@ def open_library(path: Path, *, built: bool = False) -> int:
     resolved = Path(path).resolve()
     if not built:
         check_allowed(resolved)
-    from . import library_file
-
     with _lock:
         identity = (str(resolved), _stamp(resolved))
         if identity not in _open:
             if not is_whole(resolved):  # the loader would map what is not there, and crash
-                raise library_file.diagnose(str(path), "the file is shorter than its own headers say")
+                raise _diagnosed(path, "the file is shorter than its own headers say")
             again = any(opened == str(resolved) for opened, _ in _open)
             try:
                 _open[identity] = _open_copy(resolved) if again else _core.open_library(str(resolved))
             except RuntimeError as problem:
-                raise library_file.diagnose(str(path), str(problem)) from None
+                raise _diagnosed(path, str(problem)) from None
         return _open[identity]
+
+
+def _diagnosed(path: Path, problem: str) -> LibraryError:
+    from . import library_file  # it reads ELF files: only when one cannot be opened
+
+    return library_file.diagnose(str(path), problem)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
