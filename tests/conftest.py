@@ -4,6 +4,11 @@ import os
 import pathlib
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# how long an example takes depends on what else the machine does
+settings.register_profile("polyop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("polyop")
 
 HERE = pathlib.Path(__file__).parent
 
