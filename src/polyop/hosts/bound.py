@@ -20,6 +20,7 @@ from ..core.dtypes import DTYPES
 from ..core.errors import ArgumentValueError, KernelError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
+from ..core.signature import signature_of
 from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
@@ -59,18 +60,20 @@ class BoundOperator(_core.Call):
                 except Exception:
                     registry.discard(self)  # a failed definition leaves the name free
                     raise
-        _alive.add(self)
 
     def __init_subclass__(cls) -> None:
-        """Give the subclass the native call slots; its ``__call__`` is what tracers read."""
+        """Give the subclass the native call slots."""
         super().__init_subclass__()
         _core.Call.rearm(cls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling() and register_late(self._key, ""):
-            return self.traced(self.torch_overload(*args, **kwargs), args, kwargs)
+        if torch is not None and torch.compiler.is_compiling():  # this is what tracers read
+            route = _route(torch.Tensor, args, kwargs) if self._by_signature else ""
+            if register_late(self._key, route):
+                overload = getattr(self, f"torch_overload{route}")
+                return self.traced(overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -180,6 +183,7 @@ class BoundOperator(_core.Call):
     def _set(self, operator: Operator) -> None:
         self.operator = operator
         self._key = str(id(self))
+        _alive.add(self)
         kinds = "".join(
             ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
         )
@@ -225,6 +229,12 @@ def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
         return ()
     positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]
     return tuple((p, schema.arguments[p].name if p >= 0 else "") for p in positions)
+
+
+def _route(tensor: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the signature of a traced call, spelled as a suffix."""
+    kinds = signature_of((*args, *kwargs.values()), lambda value: isinstance(value, tensor))
+    return "".join(f"/{kind}" for kind in kinds)
 
 
 def register_late(key: str, route: str) -> bool:

@@ -11,11 +11,10 @@ import torch
 from ... import _core
 from ...core import registry
 from ...core.errors import HostError, SchemaError
-from ...core.signature import signature_of
 from ...core.spec import Spec
 from ...gradients.rule import no_gradient
 from ..base import with_aliases
-from ..bound import BoundOperator, register_late
+from ..bound import BoundOperator
 from . import direct, register, tensors
 from .layout import Layout
 
@@ -37,12 +36,6 @@ class TorchHost:
         _core.locate_keys(*_key_samples())
         with torch.inference_mode():
             _core.note_inference_mode()
-        # the class's own __call__ is what torch.compile and torch.export trace
-        type.__setattr__(BoundOperator, "__call__", _traceable_call)
-        kinds: list[type] = [BoundOperator]
-        for kind in kinds:  # grows while it is read: subclasses of subclasses, too
-            _core.Call.rearm(kind)
-            kinds.extend(kind.__subclasses__())
         for bound in BoundOperator.alive():
             self.attach(bound)
             if registry.known(bound.name) is bound and not bound._by_signature:
@@ -84,15 +77,6 @@ class TorchHost:
         return outputs, lambda grads: layout.unflatten(flat, layout.gradients(flat, outputs, grads))
 
 
-def _route(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Return the signature of a traced call, spelled as a suffix."""
-    return "".join(f"/{kind}" for kind in signature_of((*args, *kwargs.values()), _is_tensor))
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
 # a tensor with one of these keys is more than its data
 _UNUSUAL = [
     "Conjugate",
@@ -116,16 +100,6 @@ def _key_samples() -> tuple[list[tuple[Any, int, int]], int]:
         key = getattr(torch._C.DispatchKey, name)
         mask |= torch._C.DispatchKeySet(key).raw_repr()
     return samples, mask
-
-
-def _traceable_call(self: BoundOperator, *args: Any, **kwargs: Any) -> Any:
-    """Return the outputs: one tensor, a tuple of several, or None."""
-    if torch.compiler.is_compiling():
-        route = _route(args, kwargs) if self._by_signature else ""
-        if register_late(self._key, route):
-            overload = getattr(self, f"torch_overload{route}")
-            return self.traced(overload(*args, **kwargs), args, kwargs)
-    return self._slow(*args, **kwargs)
 
 
 HOST = TorchHost()
