@@ -10,6 +10,8 @@
 #include "call.h"
 #include "hosts/host.h"
 #include "library.h"
+#include "module/function.h"
+#include "module/run.h"
 
 namespace nb = nanobind;
 using namespace polyop;
@@ -96,6 +98,19 @@ Launch make_launch(uintptr_t address, const std::vector<std::pair<std::vector<in
   return launch;
 }
 
+Launch make_module_launch(uintptr_t address, const std::string& kinds, const nb::tuple& values,
+                          const std::vector<bool>& declared, const std::string& label) {
+  auto function =
+      module::Function::make(reinterpret_cast<const polyop_function*>(address), kinds, values.ptr());
+  if (function == nullptr) throw nb::python_error();
+  auto made = std::const_pointer_cast<module::Function>(function);
+  made->declared = declared;
+  Launch launch;
+  launch.label = label;
+  launch.function = std::move(made);
+  return launch;
+}
+
 const Launch* unwrap(PyObject* object) {
   if (!nb::isinstance<Launch>(object)) {
     PyErr_SetString(PyExc_TypeError, "polyop: _prepare must answer (Launch, bool) or None");
@@ -108,7 +123,7 @@ void set_dtypes(const std::vector<nb::tuple>& rows) {
   for (const nb::tuple& row : rows) {
     nb::object numpy = row[3];
     dtypes().push_back({nb::cast<std::string>(row[0]), nb::cast<uint8_t>(row[1]), nb::cast<uint8_t>(row[2]),
-                        numpy.release().ptr()});
+                        numpy.release().ptr(), nb::cast<int32_t>(row[4])});
   }
   if (dtypes().size() < 6 || dtypes()[5].name != "uint8")
     throw nb::value_error("row 5 of the dtypes must be uint8");
@@ -132,6 +147,8 @@ NB_MODULE(_core, m) {
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
   m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
+  m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
+        nb::arg("declared"), nb::arg("label"), "Return a Launch of a C++ module's function.");
   m.def("open_library", &open_library, nb::arg("path"),
         "Return the handle of a library; RuntimeError with the loader's text.");
   m.def("find_symbol", &find_symbol, nb::arg("library"), nb::arg("name"),
@@ -157,7 +174,7 @@ NB_MODULE(_core, m) {
   m.def("call_infer_type", &call_infer_type, nb::arg("address"), nb::arg("types"), nb::arg("extra"),
         nb::arg("several"), "Run <Func>InferType on TypeId numbers.");
   m.def("set_dtypes", &set_dtypes, nb::arg("rows"),
-        "Set the dtype table: (name, DLPack code, bits, np.dtype).");
+        "Set the dtype table: (name, DLPack code, bits, np.dtype, TypeId).");
   m.def("start_torch", &start_torch_host, nb::arg("torch"), nb::arg("c10"), nb::arg("libtorch"),
         "Make PyTorch tensors known; return the symbols that the fast call's guards lack.");
   m.def(
@@ -172,6 +189,7 @@ NB_MODULE(_core, m) {
       "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
   m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
+  if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
   PyObject* type = make_call_type(unwrap);
   if (type == nullptr) throw nb::python_error();
   m.attr("Call") = nb::steal(type);

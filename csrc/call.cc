@@ -5,6 +5,7 @@
 #include <new>
 
 #include "gather.h"
+#include "module/run.h"
 
 namespace polyop {
 
@@ -94,7 +95,13 @@ PyObject* prepare(CallObject* self, const Call& call) {
   return found;  // (Launch, whether it may be kept), or None: not for the native path
 }
 
-PyObject* execute_prepared(CallObject* self, Call* call, bool as_tuple, bool* declined) {
+// What is done with a prepared kernel.
+struct Way {
+  Pack pack;
+  PyObject* ctx = nullptr;  // where the gradient of a module's function is recorded
+};
+
+PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined) {
   Cache::Found found = self->cache->find(call->key);
   if (found.launch == nullptr) {
     const unsigned generation = self->generation;
@@ -120,7 +127,14 @@ PyObject* execute_prepared(CallObject* self, Call* call, bool as_tuple, bool* de
   } else {
     Py_INCREF(found.owner);  // another thread may replace the entry while the kernel runs
   }
-  PyObject* result = execute(self, *found.launch, call, as_tuple);
+  PyObject* result = nullptr;
+  if (found.launch->function == nullptr) {
+    result = execute(self, *found.launch, call, way.pack == Pack::kTuple);
+  } else if (way.ctx != nullptr) {
+    result = module::record(self, *found.launch, call, way.ctx);
+  } else {
+    result = module::execute(self, *found.launch, call, way.pack);
+  }
   Py_DECREF(found.owner);
   return result;
 }
@@ -134,12 +148,12 @@ PyObject* slow(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
 }
 
 // The guarded call. `declined` is set, and no error, when it must go another way.
-PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, bool as_tuple, bool* declined) {
+PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, Pack pack, bool* declined) {
   Call call;
   call.guarded = true;
   switch (self->plain == 0 ? Gathered::kSlow : gather(self, args, count, &call)) {
     case Gathered::kReady:
-      return execute_prepared(self, &call, as_tuple, declined);
+      return execute_prepared(self, &call, {pack}, declined);
     case Gathered::kDifferentiate:
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
         PyObject* function = self->differentiate;
@@ -171,15 +185,19 @@ PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, Py
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
   if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
-  PyObject* result = contained([&] { return fast(self, args, count, self->tuple != 0, &declined); });
+  PyObject* result = contained([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
   return declined ? slow(object, args, count, nullptr) : result;
 }
 
-// fast(*args): the guarded call, or NotImplemented where it must go another way. One output is
-// never packed into a tuple: this is what the framework's own dispatcher calls.
+// One output is never packed into a tuple for the framework's own dispatcher; a list stays one.
+Pack inner_pack(const CallObject* self) {
+  return static_cast<Pack>(self->pack) == Pack::kTuple ? Pack::kPlain : static_cast<Pack>(self->pack);
+}
+
+// fast(*args): the guarded call, or NotImplemented where it must go another way.
 PyObject* fast_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject* result = contained([&] { return fast(as_call(object), args, count, false, &declined); });
+  PyObject* result = contained([&] { return fast(as_call(object), args, count, inner_pack(as_call(object)), &declined); });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
@@ -191,7 +209,8 @@ PyObject* launch_method(PyObject* object, PyObject* const* args, Py_ssize_t coun
   PyObject* result = contained([&]() -> PyObject* {
     Call call;
     declined = gather(as_call(object), args, count, &call) != Gathered::kReady;
-    return declined ? nullptr : execute_prepared(as_call(object), &call, false, &declined);
+    const Way way{inner_pack(as_call(object))};
+    return declined ? nullptr : execute_prepared(as_call(object), &call, way, &declined);
   });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
@@ -210,6 +229,18 @@ PyObject* forward_method(PyObject* object, PyObject* const* args, Py_ssize_t cou
   return set < 0 ? nullptr : launch_method(object, args + 1, count - 1);
 }
 
+// record(ctx, *args): run a module's function with its gradient; NotImplemented like launch().
+PyObject* record_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
+  bool declined = false;
+  PyObject* result = contained([&]() -> PyObject* {
+    Call call;
+    declined = count < 1 || gather(as_call(object), args + 1, count - 1, &call) != Gathered::kReady;
+    return declined ? nullptr : execute_prepared(as_call(object), &call, {Pack::kPlain, args[0]}, &declined);
+  });
+  if (declined) Py_RETURN_NOTIMPLEMENTED;
+  return result;
+}
+
 // same_shapes(gradients, inputs): whether each gradient is None or dense, with its input's shape.
 PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
@@ -220,10 +251,10 @@ PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count)
     PyObject *gradient = PyTuple_GET_ITEM(args[0], i), *input = PyTuple_GET_ITEM(args[1], i);
     if (gradient == Py_None) continue;
     const Host* host = host_of(Py_TYPE(gradient));
-    View a, b;
+    View a{}, b{};
     if (host == nullptr || host != host_of(Py_TYPE(input)) ||
-        host->borrow(gradient, false, &a) != Borrowed::kDense ||
-        host->borrow(input, false, &b) != Borrowed::kDense || a.ndim != b.ndim) {
+        host->borrow(gradient, false, false, &a) != Borrowed::kDense ||
+        host->borrow(input, false, false, &b) != Borrowed::kDense || a.ndim != b.ndim) {
       Py_RETURN_FALSE;
     }
     for (int32_t d = 0; d < a.ndim; ++d) {
@@ -243,14 +274,14 @@ PyObject* prepared_method(PyObject* object, PyObject*) {
   return PyLong_FromSize_t(as_call(object)->cache->size());
 }
 
-// configure(kinds, defaults, positional, missing, plain, tuple)
+// configure(kinds, defaults, positional, missing, plain, pack, module)
 PyObject* configure_method(PyObject* object, PyObject* args) {
   CallObject* self = as_call(object);
   PyObject *kinds = nullptr, *defaults = nullptr, *missing = nullptr;
   Py_ssize_t positional = 0;
-  int plain = 0, tuple = 0;
-  if (!PyArg_ParseTuple(args, "UO!nOpp", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain,
-                        &tuple)) {
+  int plain = 0, pack = 0, module = 0;
+  if (!PyArg_ParseTuple(args, "UO!nOpip", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain,
+                        &pack, &module)) {
     return nullptr;
   }
   if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults)) {
@@ -266,7 +297,8 @@ PyObject* configure_method(PyObject* object, PyObject* args) {
   self->positional = positional;
   ++self->generation;
   self->plain = plain != 0;
-  self->tuple = tuple != 0;
+  self->pack = static_cast<char>(pack);
+  self->module = module != 0;
   self->cache->clear();
   Py_RETURN_NONE;
 }
@@ -341,6 +373,7 @@ PyMethodDef methods[] = {
      "Make the guarded call; NotImplemented where it cannot be."},
     {"forward", as_function(forward_method), METH_FASTCALL,
      "launch() for an autograd.Function, saving the inputs."},
+    {"record", as_function(record_method), METH_FASTCALL, "Run a module's function, recording its gradient."},
     {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC,
      "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},

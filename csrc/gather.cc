@@ -22,6 +22,7 @@ Gathered gather(CallObject* self, PyObject* const* args, Py_ssize_t count, Call*
   const Py_ssize_t arguments = PyTuple_GET_SIZE(self->defaults);
   if (count > (call->guarded ? self->positional : arguments)) return Gathered::kSlow;
   call->host = find_host(args, count);
+  call->strided = self->module != 0;
   if (call->host == nullptr || (call->guarded && !call->host->plain())) return Gathered::kSlow;
   const auto* kinds = static_cast<const char*>(PyUnicode_DATA(self->kinds));
   for (Py_ssize_t i = 0; i < arguments; ++i) {

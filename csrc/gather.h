@@ -21,20 +21,32 @@ struct CallObject {
   Py_ssize_t positional;  // how many arguments may be given by position
   unsigned generation;    // counts changes: what was prepared before one is not kept after it
   char plain;             // whether the fast path may be taken at all
-  char tuple;             // whether one output is returned as a 1-tuple
+  char pack;              // how outputs are returned: a Pack
+  char module;            // whether the kernel is a function of a C++ module
 };
 
+// How outputs are returned: one as itself; always a tuple; always a list.
+enum class Pack : char { kPlain, kTuple, kList };
+
 enum class Gathered { kReady, kSlow, kDifferentiate };
+
+// A tensor of the caller's; no object where an optional one was not given.
+struct Borrowing {
+  PyObject* object;
+  View view;
+};
 
 // The arguments of one call, on their way to the kernel.
 struct Call {
   const Host* host = nullptr;
   bool guarded = false;
+  bool strided = false;  // a module takes tensors of any layout, and the objects themselves
   bool differentiate = false;
   bool any = false;
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
   Key key;
+  Small<Borrowing, 8> borrowed;  // where `strided`
   Small<PyObject*, 16> values;  // one per argument, borrowed; a list is replaced by a tuple of it
   Small<PyObject*, 4> held;     // those tuples: another thread may change a list while the kernel runs
 
@@ -48,18 +60,20 @@ struct Call {
   Gathered tensor(PyObject* value) {
     if (value == Py_None) {
       parameters.add_absent();
+      if (strided) borrowed.push({nullptr, View{}});
       add_tag(key, Tag::kNone);
       return Gathered::kReady;
     }
     if (!host->owns(Py_TYPE(value))) return Gathered::kSlow;
-    View view;
-    const Borrowed how = host->borrow(value, guarded, &view);
+    View view{};
+    const Borrowed how = host->borrow(value, guarded, strided, &view);
     if (how == Borrowed::kOther) return Gathered::kSlow;
     if (how == Borrowed::kDifferentiated) differentiate = true;
     if (!any) first = view;
     if (any && (view.device != first.device || view.device_id != first.device_id)) return Gathered::kSlow;
     any = true;
     parameters.add(view);
+    if (strided) borrowed.push({value, view});
     add_tensor(key, view);
     return Gathered::kReady;
   }

@@ -19,6 +19,7 @@ struct DType {
   uint8_t dlpack_code;
   uint8_t dlpack_bits;
   PyObject* numpy;  // the np.dtype, owned for the life of the process
+  int32_t type_id;  // MindSpore's number, or 0
 };
 std::vector<DType>& dtypes();
 
@@ -30,6 +31,9 @@ struct View {
   int32_t dtype;   // row of dtypes(), or -1
   int32_t device;  // DLPack's device type: 1 is the CPU
   int32_t device_id;
+  const int64_t* strides;  // null: dense
+  bool byte_strides;       // in bytes, not elements
+  bool read_only;
 };
 constexpr int32_t kCpu = 1;
 
@@ -38,10 +42,15 @@ struct Output {
   int32_t dtype;
 };
 
+namespace module {
+struct Function;
+}
+
 struct Launch {
   polyop_kernel kernel = nullptr;
   std::vector<Output> outputs;
   std::shared_ptr<Extra> extra;
+  std::shared_ptr<const module::Function> function;  // in place of `kernel`: a C++ module's
   std::string label;  // names the kernel in errors
 };
 

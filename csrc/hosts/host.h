@@ -23,7 +23,10 @@ struct Host {
   // Guards that hold for a whole call: false sends it down the slow path.
   bool (*plain)();
   // Borrow a tensor. `guarded`: also look at what only matters above the framework's dispatcher.
-  Borrowed (*borrow)(PyObject* tensor, bool guarded, View* view);
+  // `strided`: also a tensor that is not dense; its view has strides then.
+  Borrowed (*borrow)(PyObject* tensor, bool guarded, bool strided, View* view);
+  // Whether a gradient of the tensor is wanted by whoever made it.
+  bool (*wants_gradient)(PyObject* tensor);
   // Allocate like `device` says. Returns false with a Python error set.
   bool (*empty)(const Output& spec, const View& device, Fresh* fresh);
   // The Python object of a fresh tensor (a new reference, or null with an error set).

@@ -1,8 +1,10 @@
 // NumPy arrays through NumPy's C API: the only file that includes its headers.
 #include "host.h"
+#include "numpy_loops.h"
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
 
 #include <unordered_map>
 
@@ -24,9 +26,18 @@ bool owns(PyTypeObject* type) { return type == &PyArray_Type; }
 
 bool plain() { return true; }
 
-Borrowed borrow(PyObject* tensor, bool, View* view) {
+Borrowed borrow(PyObject* tensor, bool, bool strided, View* view) {
   auto* array = reinterpret_cast<PyArrayObject*>(tensor);
-  if (!PyArray_ISCARRAY_RO(array)) return Borrowed::kOther;
+  view->strides = nullptr;
+  view->read_only = !PyArray_ISWRITEABLE(array);
+  if (!PyArray_ISCARRAY_RO(array)) {
+    if (!strided || !PyArray_ISBEHAVED_RO(array)) return Borrowed::kOther;
+    for (int i = 0; i < PyArray_NDIM(array); ++i) {
+      if (PyArray_STRIDE(array, i) % PyArray_ITEMSIZE(array) != 0) return Borrowed::kOther;
+    }
+    view->strides = reinterpret_cast<const int64_t*>(PyArray_STRIDES(array));
+    view->byte_strides = true;
+  }
   view->dtype = row_of(PyArray_TYPE(array));
   if (view->dtype < 0) return Borrowed::kOther;
   view->data = PyArray_DATA(array);
@@ -46,7 +57,7 @@ bool empty(const Output& spec, const View&, Fresh* fresh) {
                                   reinterpret_cast<PyArray_Descr*>(descr), 0);
   if (array == nullptr) return false;
   fresh->handle = array;
-  borrow(array, false, &fresh->view);
+  borrow(array, false, false, &fresh->view);
   return true;
 }
 
@@ -56,6 +67,13 @@ void drop(Fresh* fresh) { Py_DECREF(static_cast<PyObject*>(fresh->handle)); }
 
 void* stream(const View&) { return nullptr; }
 
+bool wants_gradient(PyObject* tensor) {
+  const int32_t row = row_of(PyArray_TYPE(reinterpret_cast<PyArrayObject*>(tensor)));
+  if (row < 0) return false;
+  const uint8_t code = dtypes()[static_cast<size_t>(row)].dlpack_code;
+  return code != 0 && code != 1 && code != 6;  // no integer and no bool
+}
+
 bool import_numpy() {
   import_array1(false);
   return true;
@@ -63,7 +81,53 @@ bool import_numpy() {
 
 }  // namespace
 
-const Host numpy_host = {owns, plain, borrow, empty, finish, drop, stream};
+const Host numpy_host = {owns, plain, borrow, wants_gradient, empty, finish, drop, stream};
+
+bool ufunc_loops(PyObject* object, UfuncLoops* found) {
+  const auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
+  PyObject* numpy = PyImport_ImportModule("numpy");
+  PyObject* type = numpy == nullptr ? nullptr : PyObject_GetAttrString(numpy, "ufunc");
+  Py_XDECREF(numpy);
+  if (type == nullptr) return false;
+  const bool fits = PyObject_IsInstance(object, type) == 1 && ufunc->nout == 1;
+  Py_DECREF(type);
+  if (!fits) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "needs a ufunc with one output");
+    return false;
+  }
+  found->inputs = ufunc->nin;
+  const int arguments = ufunc->nin + 1;
+  for (int i = 0; i < ufunc->ntypes; ++i) {
+    UfuncLoop loop{{}, nullptr, ufunc->data == nullptr ? nullptr : const_cast<void*>(ufunc->data[i])};
+    loop.run = reinterpret_cast<decltype(loop.run)>(ufunc->functions[i]);
+    bool known = loop.run != nullptr;
+    for (int k = 0; k < arguments; ++k) {
+      loop.kinds.push_back(row_of(static_cast<unsigned char>(ufunc->types[i * arguments + k])));
+      known = known && loop.kinds.back() >= 0;
+    }
+    if (known) found->loops.push_back(std::move(loop));
+  }
+  return true;
+}
+
+PyObject* array_over(void* data, int32_t row, int32_t ndim, const int64_t* shape, const int64_t* strides,
+                     PyObject* owner) {
+  PyObject* descr = dtypes()[static_cast<size_t>(row)].numpy;
+  const auto size = static_cast<npy_intp>(PyDataType_ELSIZE(reinterpret_cast<PyArray_Descr*>(descr)));
+  std::vector<npy_intp> steps(strides, strides + ndim);
+  for (npy_intp& step : steps) step *= size;
+  static char none[16];  // what an array without elements points to
+  Py_INCREF(descr);      // PyArray_NewFromDescr takes it over
+  PyObject* array = PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(descr), ndim,
+                                         reinterpret_cast<const npy_intp*>(shape), steps.data(),
+                                         data == nullptr ? none : data, NPY_ARRAY_WRITEABLE, nullptr);
+  if (array == nullptr || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner) < 0) {
+    if (array == nullptr) Py_DECREF(owner);
+    Py_XDECREF(array);
+    return nullptr;
+  }
+  return array;
+}
 
 bool start_numpy() {
   if (!import_numpy()) return false;

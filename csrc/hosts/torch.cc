@@ -99,8 +99,8 @@ bool is_unusual(PyObject* tensor, bool complex) {
   return unusual;
 }
 
+
 bool wants_gradient(PyObject* tensor) {
-  if (!grad_mode()) return false;
   if (implementation_requires_grad != nullptr && implementation_at >= 0) {
     return implementation_requires_grad(implementation(tensor));
   }
@@ -122,22 +122,25 @@ bool plain() {
   return PyDict_GetItemWithError(profiler, profiler_name) == Py_False;
 }
 
-Borrowed borrow(PyObject* tensor, bool guarded, View* view) {
+Borrowed borrow(PyObject* tensor, bool guarded, bool strided, View* view) {
   dlpack::Tensor found;
   if (exchange->borrow(tensor, &found) != 0) {  // sparse, meta, quantised: the slow path says it better
     PyErr_Clear();
     return Borrowed::kOther;
   }
   view->dtype = row_of(found.dtype);
-  if (view->dtype < 0 || !is_dense(found)) return Borrowed::kOther;
+  const bool dense = is_dense(found);
+  if (view->dtype < 0 || (!dense && (!strided || found.data == nullptr))) return Borrowed::kOther;
   if (is_unusual(tensor, found.dtype.code == 5)) return Borrowed::kOther;
   view->data = found.data == nullptr ? nullptr : static_cast<char*>(found.data) + found.byte_offset;
   view->ndim = found.ndim;
   view->shape = found.shape;
+  view->strides = dense ? nullptr : found.strides;
+  view->byte_strides = false;
   view->device = found.device.type;
   view->device_id = found.device.id;
   if (guarded && found.device.type != kCpu) return Borrowed::kOther;  // torch.ops sets the device guard
-  if (guarded && wants_gradient(tensor)) return Borrowed::kDifferentiated;
+  if (guarded && grad_mode() && wants_gradient(tensor)) return Borrowed::kDifferentiated;
   return Borrowed::kDense;
 }
 
@@ -255,7 +258,7 @@ bool find_guards(const char* libtorch, std::string* missing) {
 
 }  // namespace
 
-const Host torch_host = {owns, plain, borrow, empty, finish, drop, stream};
+const Host torch_host = {owns, plain, borrow, wants_gradient, empty, finish, drop, stream};
 
 const Host* host_of(PyTypeObject* type) {
   if (numpy_host.owns(type)) return &numpy_host;

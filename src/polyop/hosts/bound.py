@@ -26,7 +26,7 @@ from .base import Host, find_host, host_of, load, specs
 
 _alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
 
-_core.set_dtypes([(row.name, *row.dlpack, row.numpy) for row in DTYPES])
+_core.set_dtypes([(row.name, *row.dlpack, row.numpy, row.type_id) for row in DTYPES])
 
 
 class BoundOperator(_core.Call):
@@ -40,6 +40,7 @@ class BoundOperator(_core.Call):
 
     operator: Operator
     _by_signature = False
+    is_module = False
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
 
@@ -196,7 +197,9 @@ class BoundOperator(_core.Call):
         plain = (
             self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
         )
-        self.configure(kinds, defaults, positional, MISSING, plain, operator.returns_tuple)
+        self.configure(
+            kinds, defaults, positional, MISSING, plain, int(operator.returns_tuple), self.is_module
+        )
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)

@@ -1,0 +1,115 @@
+#include "frame.h"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace polyop::module {
+
+namespace {
+thread_local Frame* current_frame = nullptr;
+thread_local std::string failure_text;
+}  // namespace
+
+const std::string& failure() { return failure_text; }
+void set_failure(const std::string& text) { failure_text = text; }
+
+Frame::Frame(const Host* owner, const View& where) : host(owner), device(where), outer_(current_frame) {
+  current_frame = this;
+}
+
+Frame::~Frame() {
+  if (state_ != nullptr) lock();
+  current_frame = outer_;
+}
+
+Frame& Frame::current() {
+  if (current_frame == nullptr) {
+    throw std::runtime_error(
+        "a tensor was used outside of a call of the module, or on a thread of its own; "
+        "tensors cannot be made by static variables");
+  }
+  return *current_frame;
+}
+
+Ref Frame::adopt(Ref tensor) {
+  tensor->id = tensors++;
+  return tensor;
+}
+
+Ref Frame::empty(int32_t row, int32_t ndim, const int64_t* shape) {
+  const Locked held(*this);
+  return adopt(make_empty(host, device, deriving, row, ndim, shape));
+}
+
+Ref Frame::viewed(const Ref& base, Ref view) {
+  view = adopt(std::move(view));
+  if (trace != nullptr) {
+    PyObject* shape = PyTuple_New(view->ndim);
+    PyObject* strides = PyTuple_New(view->ndim);
+    for (int32_t i = 0; i < view->ndim; ++i) {
+      PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(view->shape[i]));
+      PyTuple_SET_ITEM(strides, i, PyLong_FromLongLong(view->strides[i]));
+    }
+    const bool reshape = base->contiguous != 0 && view->contiguous != 0 && base->numel == view->numel;
+    trace->add("view", reshape ? "reshape" : "as_strided",
+               Py_BuildValue("(NNNL)", tensor_id(base.get()), shape, strides,
+                             static_cast<long long>(view->offset)),
+               {view->id});
+  }
+  return view;
+}
+
+Ref Frame::contiguous(Tensor* tensor) {
+  if (tensor->contiguous != 0) return Ref::share(tensor);
+  Ref made = empty(tensor->row, tensor->ndim, tensor->shape);
+  made->needs_gradient = tensor->needs_gradient;
+  made->source = tensor->source;
+  if (trace != nullptr) {
+    trace->add("copy", "contiguous", Py_BuildValue("(N)", tensor_id(tensor)), {made->id});
+  } else if (tensor->device_type != kCpu) {
+    throw std::runtime_error("a tensor that is not dense cannot be copied on this device; make it contiguous");
+  } else {
+    copy_elements(*tensor, *made.get());
+  }
+  return made;
+}
+
+bool Frame::needs_gradient(polyop_tensor* const* tensors, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (tensors[i] != nullptr && tensors[i]->needs_gradient != 0) return true;
+  }
+  return false;
+}
+
+void Frame::write(Tensor& tensor, bool lost) {
+  if (tensor.storage->read_only) throw std::runtime_error("a read-only tensor cannot be written");
+  tensor.storage->written = true;
+  if (lost) {
+    tensor.needs_gradient = 1;
+    tensor.source.lost = true;
+  }
+}
+
+void Frame::unlock() { state_ = PyEval_SaveThread(); }
+
+void Frame::lock() {
+  PyThreadState* state = state_;
+  state_ = nullptr;
+  PyEval_RestoreThread(state);
+}
+
+polyop_value value_of(Tensor* tensor) {
+  polyop_value value{};
+  value.kind = POLYOP_VALUE_TENSOR;
+  value.as.tensor = tensor;
+  return value;
+}
+
+polyop_value value_of(int64_t integer) {
+  polyop_value value{};
+  value.kind = POLYOP_VALUE_INT;
+  value.as.integer = integer;
+  return value;
+}
+
+}  // namespace polyop::module

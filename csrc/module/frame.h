@@ -1,0 +1,84 @@
+// One call of a module's function: what its callbacks work on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tape.h"
+#include "tensor.h"
+#include "trace.h"
+
+namespace polyop::module {
+
+struct Frame {
+  const Host* host;
+  View device;            // new tensors are made where this one is
+  bool deriving = false;  // shapes are derived: no data, no launches
+  bool recording = false;
+  std::vector<Node> nodes;  // recorded calls of Forward, in order
+  Trace* trace = nullptr;   // what was done, where shapes are derived
+  int tensors = 0;          // made so far: numbers their ids
+
+  Frame(const Host* owner, const View& where);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  // The call that this thread is in; throws std::runtime_error outside of one.
+  static Frame& current();
+
+  // Number a tensor made in this call.
+  Ref adopt(Ref tensor);
+  Ref empty(int32_t row, int32_t ndim, const int64_t* shape);
+  // A new view of `base`, noted in the trace.
+  Ref viewed(const Ref& base, Ref view);
+  // The tensor itself where it is dense, else a copy that is.
+  Ref contiguous(Tensor* tensor);
+
+  // Whether a gradient of any of these is wanted.
+  static bool needs_gradient(polyop_tensor* const* tensors, size_t count);
+  // Note that a tensor is written, by what is not recorded when `lost`; throws for a read-only one.
+  void write(Tensor& tensor, bool lost);
+
+  // Release Python's lock until lock(): around a kernel. Callbacks in between take it again.
+  void unlock();
+  void lock();
+  bool is_unlocked() const { return state_ != nullptr; }
+
+ private:
+  Frame* outer_;
+  PyThreadState* state_ = nullptr;
+};
+
+// Holds Python's lock inside a callback, whether or not a kernel runs.
+class Locked {
+ public:
+  explicit Locked(Frame& frame) : frame_(frame), again_(frame.is_unlocked()) {
+    if (again_) frame_.lock();
+  }
+  ~Locked() {
+    if (again_) frame_.unlock();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  Frame& frame_;
+  bool again_;
+};
+
+// Run a provider's operator; see polyop_module_functions::launch. Throws std::runtime_error.
+void launch(Frame& frame, const char* name, const polyop_value* arguments, size_t count, size_t outputs);
+
+// The text of this thread's last failure, and how to give it.
+const std::string& failure();
+void set_failure(const std::string& text);
+
+// The table that modules are given.
+const polyop_module_functions* module_functions();
+
+// A polyop_value of each kind.
+polyop_value value_of(Tensor* tensor);
+polyop_value value_of(int64_t integer);
+
+}  // namespace polyop::module

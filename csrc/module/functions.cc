@@ -1,0 +1,199 @@
+// The functions that modules are given: each checks, does, and keeps C++ exceptions on this side.
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "frame.h"
+
+namespace polyop::module {
+
+namespace {
+
+template <typename F>
+int guarded(F body) {
+  try {
+    body(Frame::current());
+    return 0;
+  } catch (const std::exception& problem) {
+    set_failure(problem.what());
+  }
+  return 1;
+}
+
+int32_t known_row(int32_t type_id) {
+  const int32_t row = row_of_type(type_id);
+  if (row < 0) throw std::runtime_error("a tensor cannot have the TypeId " + std::to_string(type_id));
+  return row;
+}
+
+int empty(int32_t type_id, int32_t ndim, const int64_t* shape, polyop_tensor** made) {
+  return guarded([&](Frame& frame) { *made = frame.empty(known_row(type_id), ndim, shape).take(); });
+}
+
+// The first and the last element that a layout reaches, in elements from the start of the memory.
+void check_reach(const Tensor& base, int32_t ndim, const int64_t* shape, const int64_t* strides,
+                 int64_t offset) {
+  if (strides == nullptr) return;
+  int64_t first = offset, last = offset;
+  for (int32_t i = 0; i < ndim; ++i) {
+    if (shape[i] == 0) return;
+    (strides[i] < 0 ? first : last) += strides[i] * (shape[i] - 1);
+  }
+  int64_t least = base.offset, most = base.offset;
+  for (int32_t i = 0; i < base.ndim; ++i) {
+    (base.strides[i] < 0 ? least : most) += base.strides[i] * (base.shape[i] - 1);
+  }
+  if (first < least || last > most) throw std::runtime_error("a view reaches outside of its tensor");
+}
+
+int view(polyop_tensor* tensor, int32_t ndim, const int64_t* shape, const int64_t* strides, int64_t offset,
+         polyop_tensor** made) {
+  return guarded([&](Frame& frame) {
+    Tensor* base = as_tensor(tensor);
+    check_reach(*base, ndim, shape, strides, offset);
+    Ref viewed = make_view(base, ndim, shape, strides, offset);
+    if (strides == nullptr && (viewed->numel != base->numel || base->contiguous == 0)) {
+      throw std::runtime_error("a tensor of " + std::to_string(base->numel) +
+                               " elements cannot be viewed as one of " + std::to_string(viewed->numel));
+    }
+    viewed->needs_gradient = base->needs_gradient;
+    viewed->source = base->source;
+    if (strides != nullptr && base->needs_gradient != 0) viewed->source.lost = true;
+    *made = frame.viewed(Ref::share(base), std::move(viewed)).take();
+  });
+}
+
+int contiguous(polyop_tensor* tensor, polyop_tensor** made) {
+  return guarded([&](Frame& frame) { *made = frame.contiguous(as_tensor(tensor)).take(); });
+}
+
+int data(polyop_tensor* tensor, void** address) {
+  return guarded([&](Frame& frame) {
+    const Tensor* self = as_tensor(tensor);
+    if (frame.deriving || self->storage->derived) {
+      throw std::runtime_error(
+          "the data of a tensor was asked for while the output shapes are derived, when there is none");
+    }
+    *address = self->data();
+  });
+}
+
+int fill(polyop_tensor* tensor, const void* from, size_t bytes) {
+  return guarded([&](Frame& frame) {
+    Tensor* self = as_tensor(tensor);
+    if (bytes != static_cast<size_t>(self->numel * self->itemsize) || self->contiguous == 0) {
+      throw std::runtime_error("fill needs the bytes of a whole dense tensor");
+    }
+    if (frame.trace != nullptr) {
+      frame.trace->add("fill", "fill",
+                       Py_BuildValue("(iy#)", self->row, from, static_cast<Py_ssize_t>(bytes)), {self->id});
+    } else if (self->device_type != kCpu) {
+      throw std::runtime_error("values can be put into a tensor on the CPU only");
+    } else if (bytes > 0) {
+      std::memcpy(self->data(), from, bytes);
+    }
+  });
+}
+
+int launch_entry(const char* name, const polyop_value* arguments, size_t count, size_t outputs) {
+  return guarded([&](Frame& frame) { launch(frame, name, arguments, count, outputs); });
+}
+
+thread_local std::vector<Ref> workspaces;  // of the kernels that run on this thread
+
+int begin(const char* name, polyop_tensor* const* inputs, size_t input_count, polyop_tensor* const* outputs,
+          size_t output_count, size_t bytes, void** workspace, int32_t* run) {
+  return guarded([&](Frame& frame) {
+    std::vector<int> ids;
+    const bool lost = frame.recording && frame.needs_gradient(inputs, input_count);
+    for (size_t i = 0; i < output_count; ++i) {
+      frame.write(*as_tensor(outputs[i]), lost);
+      ids.push_back(as_tensor(outputs[i])->id);
+    }
+    *workspace = nullptr;
+    *run = frame.deriving ? 0 : 1;
+    if (frame.trace != nullptr) {
+      std::vector<polyop_value> values;
+      for (size_t i = 0; i < input_count; ++i) values.push_back(value_of(as_tensor(inputs[i])));
+      frame.trace->add("kernel", name, to_python(values.data(), values.size(), tensor_id), std::move(ids));
+      return;
+    }
+    constexpr int32_t kUint8 = 5;  // row of dtypes(); checked when the table is set
+    const auto size = static_cast<int64_t>(bytes);
+    workspaces.push_back(bytes > 0 ? frame.empty(kUint8, 1, &size) : Ref());
+    if (bytes > 0) *workspace = workspaces.back()->data();
+    frame.unlock();
+  });
+}
+
+void end() {
+  Frame& frame = Frame::current();
+  if (frame.is_unlocked()) {
+    frame.lock();
+    workspaces.pop_back();
+  }
+}
+
+void* stream() {
+  const Frame& frame = Frame::current();
+  return frame.host == nullptr ? nullptr : frame.host->stream(frame.device);
+}
+
+int recording() {
+  try {
+    return Frame::current().recording ? 1 : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+int record(const polyop_node* given) {
+  return guarded([&](Frame& frame) {
+    Node node(*given);  // owns the state from here on
+    const int number = static_cast<int>(frame.nodes.size());
+    const bool wanted =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [](const Edge& edge) { return edge.wanted; });
+    for (size_t i = 0; i < given->dirty_count; ++i) frame.write(*as_tensor(given->dirty[i]), false);
+    for (size_t i = 0; i < given->output_count; ++i) {
+      Tensor* output = as_tensor(given->outputs[i]);
+      if (output == nullptr) continue;
+      output->source = {number, static_cast<int>(i), false};
+      output->needs_gradient = wanted && !node.non_differentiable[i] ? 1 : 0;
+    }
+    frame.nodes.push_back(std::move(node));
+  });
+}
+
+int deriving() {
+  try {
+    return Frame::current().deriving ? 1 : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+const char* error() { return failure().c_str(); }
+
+const polyop_module_functions table = {POLYOP_MODULE_VERSION,
+                                       sizeof(polyop_module_functions),
+                                       retain,
+                                       release,
+                                       empty,
+                                       view,
+                                       contiguous,
+                                       data,
+                                       fill,
+                                       launch_entry,
+                                       begin,
+                                       end,
+                                       stream,
+                                       recording,
+                                       record,
+                                       deriving,
+                                       error};
+
+}  // namespace
+
+const polyop_module_functions* module_functions() { return &table; }
+
+}  // namespace polyop::module

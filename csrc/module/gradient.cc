@@ -1,0 +1,152 @@
+#include "gradient.h"
+
+#include <stdexcept>
+
+#include "frame.h"
+
+namespace polyop::module {
+
+namespace {
+
+std::string text_of(const int64_t* shape, size_t count) {
+  std::string text = "(";
+  for (size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return text + (count == 1 ? ",)" : ")");
+}
+
+bool same(const Tensor& tensor, const std::vector<int64_t>& shape) {
+  return std::vector<int64_t>(tensor.shape, tensor.shape + tensor.ndim) == shape;
+}
+
+Ref cast(Frame& frame, const Ref& tensor, int32_t row) {
+  Ref made = frame.empty(row, tensor->ndim, tensor->shape);
+  const polyop_value arguments[] = {value_of(tensor.get()),
+                                    value_of(int64_t{dtypes()[static_cast<size_t>(row)].type_id}),
+                                    value_of(made.get())};
+  launch(frame, "aclnnCast", arguments, 3, 1);
+  return made;
+}
+
+// Sum over the dimensions along which an input of shape `wanted` was broadcast.
+Ref sum_to(Frame& frame, const Ref& tensor, const std::vector<int64_t>& wanted, const std::string& where) {
+  const auto rank = static_cast<size_t>(tensor->ndim);
+  bool fits = rank >= wanted.size();
+  const size_t extra = fits ? rank - wanted.size() : 0;
+  std::vector<polyop_value> dims;
+  for (size_t i = 0; fits && i < rank; ++i) {
+    const bool summed = i < extra || (wanted[i - extra] == 1 && tensor->shape[i] != 1);
+    if (summed) dims.push_back(value_of(static_cast<int64_t>(i)));
+    fits = summed || wanted[i - extra] == tensor->shape[i];
+  }
+  if (!fits) {
+    throw std::runtime_error(where + ": the gradient has shape " + text_of(tensor->shape, rank) +
+                             ", and should be broadcast to the input's shape " +
+                             text_of(wanted.data(), wanted.size()));
+  }
+  const int32_t row = tensor->row;
+  Ref made = frame.empty(row, static_cast<int32_t>(wanted.size()), wanted.data());
+  std::vector<int64_t> kept(tensor->shape, tensor->shape + rank);
+  for (const polyop_value& dim : dims) kept[static_cast<size_t>(dim.as.integer)] = 1;
+  Ref sums = frame.empty(row, static_cast<int32_t>(rank), kept.data());
+  polyop_value list{};
+  list.kind = POLYOP_VALUE_LIST;
+  list.count = dims.size();
+  list.as.items = dims.data();
+  polyop_value keep = value_of(int64_t{1});
+  keep.kind = POLYOP_VALUE_BOOL;
+  const polyop_value arguments[] = {value_of(tensor.get()), list, keep,
+                                    value_of(int64_t{dtypes()[static_cast<size_t>(row)].type_id}),
+                                    value_of(sums.get())};
+  launch(frame, "aclnnReduceSum", arguments, 5, 1);
+  Ref shaped = make_view(sums.get(), static_cast<int32_t>(wanted.size()), wanted.data(), nullptr, 0);
+  return frame.viewed(sums, std::move(shaped));
+}
+
+Ref fit(Frame& frame, Ref gradient, const Layout& input, const std::string& where) {
+  if (!same(*gradient.get(), input.shape)) gradient = sum_to(frame, gradient, input.shape, where);
+  return gradient->row == input.row ? gradient : cast(frame, gradient, input.row);
+}
+
+Ref zeros(Frame& frame, const Layout& layout) {
+  Ref made = frame.empty(layout.row, static_cast<int32_t>(layout.shape.size()), layout.shape.data());
+  const polyop_value arguments[] = {value_of(made.get())};
+  launch(frame, "aclnnInplaceZero", arguments, 1, 1);
+  return made;
+}
+
+}  // namespace
+
+Ref shaped_like(Frame& frame, Ref gradient, const Layout& target) {
+  if (!same(*gradient.get(), target.shape)) {
+    gradient = frame.contiguous(gradient.get());
+    Ref view = make_view(gradient.get(), static_cast<int32_t>(target.shape.size()), target.shape.data(),
+                         nullptr, gradient->offset);
+    gradient = frame.viewed(gradient, std::move(view));
+  }
+  return gradient->row == target.row ? gradient : cast(frame, gradient, target.row);
+}
+
+Ref add(Frame& frame, const Ref& a, const Ref& b) {
+  Ref made = frame.empty(a->row, a->ndim, a->shape);
+  const polyop_value arguments[] = {value_of(a.get()), value_of(b.get()), value_of(int64_t{1}),
+                                    value_of(made.get())};
+  launch(frame, "aclnnAdd", arguments, 4, 1);
+  return made;
+}
+
+std::vector<Ref> run_backward(Frame& frame, Node& node, const std::vector<Ref>& saved,
+                              const std::vector<Ref>& gradients) {
+  std::vector<Ref> results;
+  std::vector<Ref> given = gradients;
+  bool any = false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (node.non_differentiable[i]) given[i] = Ref();
+    any = any || given[i];
+  }
+  std::vector<uint8_t> wanted;
+  bool needed = false;
+  for (const Edge& edge : node.inputs) {
+    wanted.push_back(edge.wanted ? 1 : 0);
+    needed = needed || edge.wanted;
+  }
+  if (!any || !needed) return results;
+  if (node.materialize) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!given[i]) given[i] = zeros(frame, node.outputs[i]);
+    }
+  }
+  void* state = node.hooks.state;
+  for (size_t i = 0; i < node.slots.size(); ++i) {
+    const int slot = node.slots[i];
+    if (slot >= 0) node.hooks.set_saved(state, i, saved[static_cast<size_t>(slot)].get());
+  }
+  std::vector<polyop_tensor*> pointers;
+  for (const Ref& gradient : given) pointers.push_back(gradient.get());
+  std::vector<polyop_tensor*> made(node.inputs.size(), nullptr);
+  size_t returned = 0;
+  const int code = node.hooks.backward(state, pointers.data(), pointers.size(), wanted.data(), made.data(),
+                                       made.size(), &returned);
+  for (polyop_tensor* tensor : made) results.emplace_back(as_tensor(tensor));
+  for (size_t i = 0; i < node.slots.size(); ++i) node.hooks.set_saved(state, i, nullptr);
+  const std::string where = "Backward of " + node.name;
+  if (code != 0) throw std::runtime_error(where + ": " + failure());
+  if (returned != node.inputs.size()) {
+    throw std::runtime_error(where + " returned an incorrect number of gradients (expected " +
+                             std::to_string(node.inputs.size()) + ", got " + std::to_string(returned) + ")");
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    if (!node.inputs[i].tensor) {
+      throw std::runtime_error(where + " returned a gradient at position " + std::to_string(i) +
+                               ", but the corresponding forward input was not a Tensor");
+    }
+    if (!node.inputs[i].wanted) {
+      results[i] = Ref();
+      continue;
+    }
+    results[i] = fit(frame, results[i], node.inputs[i].layout, where + ", input " + std::to_string(i));
+  }
+  return results;
+}
+
+}  // namespace polyop::module

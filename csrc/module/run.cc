@@ -1,0 +1,205 @@
+#include "run.h"
+
+#include <stdexcept>
+
+#include "objects.h"
+
+namespace polyop::module {
+
+namespace {
+
+PyObject *to_save_name, *tape_name, *dirty_name, *plain_name;
+
+// The tensors of one call: the caller's objects, and ours over them.
+struct Borrowed {
+  std::vector<PyObject*> objects;
+  std::vector<Ref> tensors;
+
+  Borrowed(Frame& frame, ::polyop::Call* call, bool gradients) {
+    for (const Borrowing& one : call->borrowed) {
+      objects.push_back(one.object);
+      if (one.object == nullptr) {
+        tensors.emplace_back();
+        continue;
+      }
+      Ref tensor = frame.adopt(borrow_object(call->host, one.object, one.view));
+      tensor->argument = static_cast<int>(objects.size()) - 1;
+      if (gradients && call->host->wants_gradient(one.object)) {
+        tensor->needs_gradient = 1;
+        tensor->source = {-1, tensor->argument, false};
+      }
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  ~Borrowed() { keep_objects(tensors); }
+
+  bool wrote_undeclared(const Function& function) const {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const bool declared = i < function.declared.size() && function.declared[i];
+      if (tensors[i] && tensors[i]->storage->written && !declared) return true;
+    }
+    return false;
+  }
+
+  // The objects that were written, as a new tuple.
+  PyObject* written() const {
+    PyObject* list = PyList_New(0);
+    for (size_t i = 0; list != nullptr && i < tensors.size(); ++i) {
+      if (tensors[i] && tensors[i]->storage->written) PyList_Append(list, objects[i]);
+    }
+    PyObject* all = list == nullptr ? nullptr : PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return all;
+  }
+};
+
+// The author's words, told by the operator: BoundOperator._failed.
+PyObject* failed(CallObject* self, const Launch& launch, const char* text) {
+  if (PyErr_Occurred()) return nullptr;
+  PyObject* words = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)),
+                                         "replace");
+  if (words == nullptr) return nullptr;
+  PyObject* done = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, words, Py_False,
+                                       launch.label.c_str());
+  Py_XDECREF(done);
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, text);
+  return nullptr;
+}
+
+PyObject* packed(PyObject* outputs, const Result& result, Pack pack) {
+  if (outputs == nullptr || pack == Pack::kTuple) return outputs;
+  PyObject* made = outputs;
+  if (pack == Pack::kList) {
+    made = PySequence_List(outputs);
+  } else if (result.form == 'n' || PyTuple_GET_SIZE(outputs) == 0) {
+    made = Py_None;
+    Py_INCREF(made);
+  } else if (PyTuple_GET_SIZE(outputs) == 1) {
+    made = PyTuple_GET_ITEM(outputs, 0);
+    Py_INCREF(made);
+  } else {
+    return outputs;
+  }
+  Py_DECREF(outputs);
+  return made;
+}
+
+PyObject* tell_written(CallObject* self, const Borrowed& borrowed, PyObject* outputs) {
+  if (outputs == nullptr) return nullptr;
+  PyObject* written = borrowed.written();
+  PyObject* done = written == nullptr ? nullptr
+                                      : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N",
+                                                            written);
+  if (done == nullptr) Py_CLEAR(outputs);
+  Py_XDECREF(done);
+  return outputs;
+}
+
+void destroy_tape(PyObject* capsule) {
+  delete static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape"));
+}
+
+// The saved tensors, as the framework's objects; the tape keeps none.
+PyObject* saved_objects(Frame& frame, Tape* tape, const Borrowed& borrowed, PyObject* outputs) {
+  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(tape->saved.size()));
+  for (size_t i = 0; all != nullptr && i < tape->saved.size(); ++i) {
+    Saved& one = tape->saved[i];
+    PyObject* object = nullptr;
+    if (one.kind == Saved::kOwn) {
+      object = to_object(frame, one.tensor, borrowed.objects, false);
+      one.tensor = Ref();
+    } else {
+      object = one.kind == Saved::kInput ? borrowed.objects[static_cast<size_t>(one.index)]
+                                         : PyTuple_GET_ITEM(outputs, one.index);
+      Py_INCREF(object);
+    }
+    if (object == nullptr) {
+      Py_CLEAR(all);
+    } else {
+      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), object);
+    }
+  }
+  return all;
+}
+
+// Outputs of which no gradient can be asked, as a new tuple.
+PyObject* without_gradient(const Tape& tape, PyObject* outputs) {
+  PyObject* list = PyList_New(0);
+  for (size_t i = 0; list != nullptr && i < tape.results.size(); ++i) {
+    const Edge& edge = tape.results[i];
+    const bool settled = edge.source.exists() && !edge.source.lost;
+    if (settled && !edge.wanted) PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
+  }
+  PyObject* all = list == nullptr ? nullptr : PyList_AsTuple(list);
+  Py_XDECREF(list);
+  return all;
+}
+
+// Sets an attribute to a new reference; false when that is null, or it cannot be set.
+bool set(PyObject* object, PyObject* name, PyObject* value) {
+  const bool done = value != nullptr && PyObject_SetAttr(object, name, value) == 0;
+  Py_XDECREF(value);
+  return done;
+}
+
+bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyObject* outputs, PyObject* ctx) {
+  auto tape = std::make_unique<Tape>(frame, borrowed.tensors, result.tensors);
+  if (tape->nodes.empty()) {  // nothing is known of how the outputs depend on the arguments
+    for (Edge& edge : tape->results) {
+      if (!edge.source.exists()) edge.source.lost = edge.wanted = true;
+    }
+  }
+  if (!set(ctx, to_save_name, saved_objects(frame, tape.get(), borrowed, outputs)) ||
+      !set(ctx, plain_name, without_gradient(*tape, outputs)) ||
+      !set(ctx, dirty_name, borrowed.written())) {
+    return false;
+  }
+  return set(ctx, tape_name, PyCapsule_New(tape.release(), "polyop.tape", destroy_tape));
+}
+
+}  // namespace
+
+PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, Pack pack) {
+  Frame frame(call->host, call->first);
+  try {
+    const Borrowed borrowed(frame, call, false);
+    Result result = polyop::module::call(*launch.function, borrowed.tensors);
+    PyObject* outputs = result.form == 'v' ? result.value
+                                           : packed(to_objects(frame, result.tensors, borrowed.objects, false),
+                                                    result, pack);
+    if (!borrowed.wrote_undeclared(*launch.function)) return outputs;
+    return tell_written(self, borrowed, outputs);
+  } catch (const std::exception& problem) {
+    return failed(self, launch, problem.what());
+  }
+}
+
+PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, PyObject* ctx) {
+  if (tape_name == nullptr) {
+    to_save_name = PyUnicode_InternFromString("to_save");
+    tape_name = PyUnicode_InternFromString("tape");
+    dirty_name = PyUnicode_InternFromString("dirty");
+    plain_name = PyUnicode_InternFromString("plain");
+  }
+  Frame frame(call->host, call->first);
+  frame.recording = true;
+  try {
+    const Borrowed borrowed(frame, call, true);
+    Result result = polyop::module::call(*launch.function, borrowed.tensors);
+    if (result.form == 'v') return result.value;
+    PyObject* outputs = to_objects(frame, result.tensors, borrowed.objects, false);
+    if (outputs == nullptr) return nullptr;
+    if (!keep_tape(frame, borrowed, result, outputs, ctx)) {
+      Py_DECREF(outputs);
+      return nullptr;
+    }
+    if (borrowed.wrote_undeclared(*launch.function) && tell_written(self, borrowed, outputs) == nullptr) {
+      return nullptr;
+    }
+    return packed(outputs, result, Pack::kPlain);
+  } catch (const std::exception& problem) {
+    return failed(self, launch, problem.what());
+  }
+}
+
+}  // namespace polyop::module

@@ -1,0 +1,72 @@
+// The gradient of a call: the calls of Forward that it recorded, and what they saved.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor.h"
+
+namespace polyop::module {
+
+struct Frame;
+
+// Shape and dtype of a tensor that is not kept.
+struct Layout {
+  std::vector<int64_t> shape;
+  int32_t row = -1;
+  static Layout of(const Tensor& tensor);
+};
+
+// An input of a node, or an output of the call, and where its gradient goes.
+struct Edge {
+  bool tensor = false;  // an argument of Forward may be none
+  bool wanted = false;
+  Source source;
+  Layout layout;
+};
+
+// A recorded call of Forward; owns the module's state of it.
+struct Node {
+  std::string name;
+  polyop_node hooks{};
+  std::vector<Edge> inputs;
+  std::vector<Layout> outputs;
+  std::vector<bool> non_differentiable;
+  bool materialize = true;
+  std::vector<int> slots;  // for each saved tensor: its place among Tape::saved, or -1
+
+  explicit Node(const polyop_node& given);
+  Node(Node&& other) noexcept;
+  Node& operator=(Node&&) = delete;
+  ~Node();
+};
+
+// A tensor that is kept until backward.
+struct Saved {
+  enum Kind { kInput, kOutput, kOwn } kind;
+  int index;  // which argument, or which output
+  Ref tensor;  // kOwn: the tensor, until it is handed to the framework
+  Layout layout;
+};
+
+// What a call leaves behind for its gradient.
+struct Tape {
+  std::vector<Node> nodes;
+  std::vector<Saved> saved;
+  std::vector<Edge> results;      // the outputs of the call
+  std::vector<Layout> arguments;  // the tensors of the call; no row where one is absent
+
+  // Take the nodes of a call; the module's references to tensors are let go.
+  Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>& outputs);
+
+  // The gradients of the arguments (null where there is none), from those of the outputs; `given`
+  // are the saved tensors, in order. Runs in the current call. Throws std::runtime_error.
+  std::vector<Ref> backward(Frame& frame, const std::vector<Ref>& given, const std::vector<Ref>& gradients);
+
+ private:
+  void sort_saved(Node& node, const std::vector<Ref>& outputs);
+  const Layout& target(const Source& source) const;
+};
+
+}  // namespace polyop::module
