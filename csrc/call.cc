@@ -107,7 +107,7 @@ PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined
     const unsigned generation = self->generation;
     PyObject* answer = prepare(self, *call);
     if (answer == nullptr) return nullptr;
-    if (answer == Py_None) {
+    if (answer == Py_None || generation != self->generation) {  // it learned something of the operator
       Py_DECREF(answer);
       *declined = true;
       return nullptr;
@@ -118,7 +118,7 @@ PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined
       Py_DECREF(answer);
       return nullptr;
     }
-    if (PyTuple_GET_ITEM(answer, 1) == Py_True && generation == self->generation) {
+    if (PyTuple_GET_ITEM(answer, 1) == Py_True) {
       self->cache->add(call->key, launch, owner);
     }
     found = {launch, owner};
@@ -189,10 +189,8 @@ PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, Py
   return declined ? slow(object, args, count, nullptr) : result;
 }
 
-// One output is never packed into a tuple for the framework's own dispatcher; a list stays one.
-Pack inner_pack(const CallObject* self) {
-  return static_cast<Pack>(self->pack) == Pack::kTuple ? Pack::kPlain : static_cast<Pack>(self->pack);
-}
+// The framework's own dispatcher takes one output as itself, and a list where the schema has one.
+Pack inner_pack(const CallObject* self) { return static_cast<Pack>(self->inner_pack); }
 
 // fast(*args): the guarded call, or NotImplemented where it must go another way.
 PyObject* fast_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
@@ -274,14 +272,14 @@ PyObject* prepared_method(PyObject* object, PyObject*) {
   return PyLong_FromSize_t(as_call(object)->cache->size());
 }
 
-// configure(kinds, defaults, positional, missing, plain, pack, module)
+// configure(kinds, defaults, positional, missing, plain, pack, inner_pack, module)
 PyObject* configure_method(PyObject* object, PyObject* args) {
   CallObject* self = as_call(object);
   PyObject *kinds = nullptr, *defaults = nullptr, *missing = nullptr;
   Py_ssize_t positional = 0;
-  int plain = 0, pack = 0, module = 0;
-  if (!PyArg_ParseTuple(args, "UO!nOpip", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain,
-                        &pack, &module)) {
+  int plain = 0, pack = 0, inner_pack = 0, module = 0;
+  if (!PyArg_ParseTuple(args, "UO!nOpiip", &kinds, &PyTuple_Type, &defaults, &positional, &missing, &plain,
+                        &pack, &inner_pack, &module)) {
     return nullptr;
   }
   if (!PyUnicode_IS_COMPACT_ASCII(kinds) || PyUnicode_GET_LENGTH(kinds) != PyTuple_GET_SIZE(defaults)) {
@@ -298,6 +296,7 @@ PyObject* configure_method(PyObject* object, PyObject* args) {
   ++self->generation;
   self->plain = plain != 0;
   self->pack = static_cast<char>(pack);
+  self->inner_pack = static_cast<char>(inner_pack);
   self->module = module != 0;
   self->cache->clear();
   Py_RETURN_NONE;

@@ -22,6 +22,7 @@ struct CallObject {
   unsigned generation;    // counts changes: what was prepared before one is not kept after it
   char plain;             // whether the fast path may be taken at all
   char pack;              // how outputs are returned: a Pack
+  char inner_pack;        // likewise, to the framework's dispatcher
   char module;            // whether the kernel is a function of a C++ module
 };
 

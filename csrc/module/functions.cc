@@ -190,7 +190,8 @@ const polyop_module_functions table = {POLYOP_MODULE_VERSION,
                                        recording,
                                        record,
                                        deriving,
-                                       error};
+                                       error,
+                                       [](const char* text) { set_failure(text); }};
 
 }  // namespace
 

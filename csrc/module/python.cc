@@ -224,6 +224,15 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   }
 }
 
+// tape_call(tape) -> (layouts of the tensors of the call, whether each gradient is wanted, outputs)
+PyObject* tape_call(PyObject*, PyObject* capsule) {
+  Tape* tape = tape_of(capsule);
+  if (tape == nullptr) return nullptr;
+  return Py_BuildValue("(NNn)", tuple_of(tape->arguments, layout_of),
+                       tuple_of(tape->wanted, [](bool flag) { return PyBool_FromLong(flag ? 1 : 0); }),
+                       static_cast<Py_ssize_t>(tape->results.size()));
+}
+
 // connect(launch, loops): see provider.h.
 PyObject* connect(PyObject*, PyObject* args) {
   PyObject *launch = nullptr, *loops = nullptr;
@@ -273,6 +282,7 @@ PyMethodDef methods[] = {
     {"derive", derive, METH_VARARGS, "Call a module's function on tensors without data."},
     {"derive_backward", derive_backward, METH_VARARGS, "Run the Backward of a tape on tensors without data."},
     {"backward", as_function(backward), METH_FASTCALL, "Run the Backward of a tape."},
+    {"tape_call", tape_call, METH_O, "Return what a tape knows of its call."},
     {"connect", connect, METH_VARARGS, "Connect the provider that modules launch."},
     {"call_plain", call_plain, METH_VARARGS, "Call a module's function that takes no tensors."},
     {nullptr, nullptr, 0, nullptr}};

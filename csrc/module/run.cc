@@ -15,7 +15,8 @@ struct Borrowed {
   std::vector<PyObject*> objects;
   std::vector<Ref> tensors;
 
-  Borrowed(Frame& frame, ::polyop::Call* call, bool gradients) {
+  // `wanted`: null for no gradients, None to ask the tensors, or a tuple of bools.
+  Borrowed(Frame& frame, ::polyop::Call* call, PyObject* wanted) {
     for (const Borrowing& one : call->borrowed) {
       objects.push_back(one.object);
       if (one.object == nullptr) {
@@ -24,7 +25,12 @@ struct Borrowed {
       }
       Ref tensor = frame.adopt(borrow_object(call->host, one.object, one.view));
       tensor->argument = static_cast<int>(objects.size()) - 1;
-      if (gradients && call->host->wants_gradient(one.object)) {
+      const auto number = static_cast<Py_ssize_t>(objects.size()) - 1;
+      const bool gradient = wanted == nullptr   ? false
+                            : wanted == Py_None ? call->host->wants_gradient(one.object)
+                                                : number < PyTuple_GET_SIZE(wanted) &&
+                                                      PyTuple_GET_ITEM(wanted, number) == Py_True;
+      if (gradient) {
         tensor->needs_gradient = 1;
         tensor->source = {-1, tensor->argument, false};
       }
@@ -162,7 +168,7 @@ bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyO
 PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, Pack pack) {
   Frame frame(call->host, call->first);
   try {
-    const Borrowed borrowed(frame, call, false);
+    const Borrowed borrowed(frame, call, nullptr);
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
     PyObject* outputs = result.form == 'v' ? result.value
                                            : packed(to_objects(frame, result.tensors, borrowed.objects, false),
@@ -181,10 +187,14 @@ PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, P
     dirty_name = PyUnicode_InternFromString("dirty");
     plain_name = PyUnicode_InternFromString("plain");
   }
+  PyObject* wanted = Py_None;
+  if (PyTuple_Check(ctx)) {
+    if (!PyArg_ParseTuple(ctx, "OO!", &ctx, &PyTuple_Type, &wanted)) return nullptr;
+  }
   Frame frame(call->host, call->first);
   frame.recording = true;
   try {
-    const Borrowed borrowed(frame, call, true);
+    const Borrowed borrowed(frame, call, wanted);
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
     if (result.form == 'v') return result.value;
     PyObject* outputs = to_objects(frame, result.tensors, borrowed.objects, false);

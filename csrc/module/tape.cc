@@ -51,7 +51,10 @@ Node::~Node() {
 Tape::Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>& outputs)
     : nodes(std::move(frame.nodes)) {
   frame.nodes.clear();
-  for (const Ref& input : inputs) arguments.push_back(input ? Layout::of(*input.get()) : Layout{});
+  for (const Ref& input : inputs) {
+    arguments.push_back(input ? Layout::of(*input.get()) : Layout{});
+    wanted.push_back(input && input->needs_gradient != 0);
+  }
   for (const Ref& output : outputs) results.push_back(edge_to(output.get()));
   for (Node& node : nodes) sort_saved(node, outputs);
 }

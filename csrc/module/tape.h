@@ -57,6 +57,8 @@ struct Tape {
   std::vector<Edge> results;      // the outputs of the call
   std::vector<Layout> arguments;  // the tensors of the call; no row where one is absent
 
+  std::vector<bool> wanted;       // of which of these a gradient
+
   // Take the nodes of a call; the module's references to tensors are let go.
   Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>& outputs);
 

@@ -116,6 +116,8 @@ typedef struct polyop_module_functions {
   /* Whether shapes are being derived, so that there is no data. */
   int (*deriving)(void);
   const char* (*error)(void);
+  /* Give the text of the failure that is about to be returned. */
+  void (*fail)(const char* text);
 } polyop_module_functions;
 
 /* A bound function. `call` writes one result; it returns 0, or 1 with the text given to fail(). */

@@ -11,14 +11,19 @@ from .hosts.bound import BoundOperator
 
 if TYPE_CHECKING:
     from .core.data_types import DataType
+    from .define.builder import CustomOpBuilder
     from .define.custom import Custom
     from .define.custom_reg_op import CustomRegOp, custom_info_register
     from .kernels.library import library
     from .kernels.source import source
+    from .providers.aclnn import register as register_aclnn
+    from .providers.aclnn import register_library as register_aclnn_library
+    from .providers.aten import aten
 
 __all__ = [
     "BoundOperator",
     "Custom",
+    "CustomOpBuilder",
     "CustomRegOp",
     "DType",
     "DataType",
@@ -26,19 +31,26 @@ __all__ = [
     "PolyopError",
     "Schema",
     "Spec",
+    "aten",
     "custom_info_register",
     "dtype",
     "library",
     "operator",
+    "register_aclnn",
+    "register_aclnn_library",
     "source",
 ]
 
 _LATER = {  # imported when they are asked for: MindSpore's front end, and what reads and builds libraries
     "Custom": "define.custom",
+    "CustomOpBuilder": "define.builder",
     "CustomRegOp": "define.custom_reg_op",
     "DataType": "core.data_types",
+    "aten": "providers.aten",
     "custom_info_register": "define.custom_reg_op",
     "library": "kernels.library",
+    "register_aclnn": "providers.aclnn:register",
+    "register_aclnn_library": "providers.aclnn:register_library",
     "source": "kernels.source",
 }
 
@@ -50,7 +62,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("importlib.metadata").version("polyop")
     if name not in _LATER:
         raise AttributeError(f"module 'polyop' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    module, _, there = _LATER[name].partition(":")
+    value = getattr(importlib.import_module(f".{module}", __name__), there or name)
     globals()[name] = value
     return value
 

@@ -47,10 +47,10 @@ def make(path, code, *flags):
     return path
 
 
-def show(capsys, path):
+def show(capsys, *words):
     parser = argparse.ArgumentParser()
     inspect.add(parser.add_subparsers())
-    options = parser.parse_args(["inspect", str(path)])
+    options = parser.parse_args(["inspect", *map(str, words)])
     code = options.run(options)
     printed = capsys.readouterr()
     return code, printed.out, printed.err
@@ -118,6 +118,27 @@ def test_a_bad_file_is_a_clean_error(tmp_path, capsys, name, words):
     assert (code, out) == (1, "")
     assert err.startswith(f"library {tmp_path / name}: ")
     assert words in err
+
+
+def test_operators_of_pytorch_are_listed(capsys):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    code, out, _ = show(capsys, "aten", "leaky_relu")
+    lines = out.splitlines()
+    assert code == 0
+    assert "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor" in lines
+    assert lines[-1].startswith(f"{len(lines) - 2} operators with 'leaky_relu' in the name, ")
+    code, out, _ = show(capsys, "aten", "allclose")
+    assert "-> bool  # not for polyop: returns bool" in out
+    code, out, _ = show(capsys, "aten", "no_such_operator")
+    assert (code, out.strip()) == (
+        1,
+        "0 operators with 'no_such_operator' in the name, 0 of them by polyop.aten()",
+    )
+
+
+def test_only_pytorch_is_searched_by_a_word(capsys):
+    code, out, err = show(capsys, "lib.so", "add")
+    assert (code, out, err) == (2, "", "only 'aten' takes a second argument, but got 'add'\n")
 
 
 def test_a_terminal_gets_a_table(tmp_path):

@@ -1,4 +1,7 @@
-"""``polyop inspect lib.so``: the operators a library offers, and what it was built against."""
+"""``polyop inspect lib.so``: the operators a library offers, and what it was built against.
+
+``polyop inspect aten [word]``: the operators that PyTorch has under a name.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,24 @@ def add(subparsers: Any) -> None:
     """Add the verb to the parser of ``polyop``."""
     parser = subparsers.add_parser(
         "inspect",
-        help="show the operators of a shared library and its ABI",
+        help="show the operators of a shared library and its ABI, or those of PyTorch",
         description="Show the operators of a shared library and what it was built against. "
-        "The file is read, none of its code runs.",
+        "The file is read, none of its code runs. With 'aten', list PyTorch's operators instead.",
     )
-    parser.add_argument("library", help="the path of the library")
+    parser.add_argument("library", help="the path of the library, or 'aten'")
+    parser.add_argument(
+        "word", nargs="?", default="", help="with 'aten': what the name holds, in any namespace"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the report on ``options.library``; return 0, or 1 when it is no usable library."""
+    if options.library == "aten":
+        return _print_aten(options.word)
+    if options.word:
+        print(f"only 'aten' takes a second argument, but got {options.word!r}", file=sys.stderr)
+        return 2
     try:
         file = _read(options.library)
     except LibraryError as problem:
@@ -45,6 +56,18 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_plain(facts(file), rows, remarks(file, operators))
     return 0
+
+
+def _print_aten(word: str) -> int:
+    from ..providers.aten import listing
+
+    rows = listing(word)
+    for schema, problem in rows:
+        print(f"{schema}  # not for polyop: {problem}" if problem else schema)
+    held = f" with {word!r} in the name" if word else ""
+    usable = sum(not problem for _, problem in rows)
+    print(f"\n{len(rows)} operators{held}, {usable} of them by polyop.aten()")
+    return 0 if rows else 1
 
 
 def _read(path: str) -> LibraryFile:

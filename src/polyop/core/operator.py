@@ -42,6 +42,9 @@ class Operator:
     ``attribute_names`` gives the author's name of an attribute where the schema has another;
     ``target`` is the one device that it runs on, wherever its tensors are.
 
+    ``unpacks``: a schema that returns ``Tensor[]`` gives a caller one tensor as itself, several as
+    a tuple, and None for none.
+
     ``gradient`` is called with the inputs, the output (a tuple when several, or when
     ``returns_tuple``) and its gradient in the same form; it returns a tuple with one gradient
     or None per input. ``jvp`` is called with the inputs, the output and the input tangents.
@@ -58,6 +61,7 @@ class Operator:
     attribute_names: Mapping[str, str] = field(default_factory=dict)
     target: str | None = None
     returns_tuple: bool = False
+    unpacks: bool = False
     autocast: str | None = None
     reference: Callable[..., Any] | None = None
     doc: str = ""
@@ -67,6 +71,11 @@ class Operator:
     def name(self) -> str:
         """``namespace::name``."""
         return self.schema.qualified_name
+
+    @property
+    def several(self) -> bool:
+        """Whether rules are given the outputs as a tuple, whatever their number."""
+        return self.returns_tuple or self.schema.returns_list or len(self.schema.returns) > 1
 
     def __str__(self) -> str:
         """Return the text of the schema."""

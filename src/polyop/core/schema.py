@@ -144,6 +144,11 @@ class Schema:
         return any(argument.type.writes for argument in self.arguments)
 
     @cached_property
+    def returns_list(self) -> bool:
+        """Whether the one return is a list of tensors, whose length is known only from the arguments."""
+        return len(self.returns) == 1 and self.returns[0].type.is_list
+
+    @cached_property
     def fresh(self) -> tuple[int, ...]:
         """Positions of the returns that are new tensors, not an argument written in place."""
         return tuple(i for i, result in enumerate(self.returns) if not result.type.alias)

@@ -32,7 +32,7 @@ def apply_rule(
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    if len(outputs) == 1 and not operator.returns_tuple:
+    if len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:
         result = rule(*inputs, tuple(outputs), tuple(grads))

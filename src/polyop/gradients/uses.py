@@ -12,10 +12,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Uses:
-    """Whether the rule reads the outputs, and which of the inputs."""
+    """Whether the rule reads the outputs (all, or one by one), and which of the inputs."""
 
     inputs: tuple[bool, ...]
-    outputs: bool
+    outputs: bool | tuple[bool, ...]
 
 
 @lru_cache(maxsize=4096)

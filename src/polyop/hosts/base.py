@@ -148,6 +148,8 @@ def specs(host: Host, operator: Operator, arguments: Sequence[Any]) -> tuple[Any
 def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[Any]) -> tuple[Any, ...]:
     """Return all outputs in schema order: new ones, and arguments that were written in place."""
     schema = operator.schema
+    if schema.returns_list and not schema.returns[0].type.alias:
+        return tuple(fresh)
     new = iter(fresh)
     return tuple(
         next(new) if not result.type.alias else arguments[schema.alias_of(i)]

@@ -24,6 +24,8 @@ from ..core.signature import signature_of
 from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
+PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
+
 _alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
 
 _core.set_dtypes([(row.name, *row.dlpack, row.numpy, row.type_id) for row in DTYPES])
@@ -72,10 +74,16 @@ class BoundOperator(_core.Call):
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():  # this is what tracers read
             route = _route(torch.Tensor, args, kwargs) if self._by_signature else ""
+            if self.is_module:
+                args, kwargs = self.opened(args, kwargs)
             if register_late(self._key, route):
                 overload = getattr(self, f"torch_overload{route}")
                 return self.traced(overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
+
+    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return a call as the schema has it; modules take lists of lists."""
+        return args, kwargs
 
     def __repr__(self) -> str:
         """Return the schema."""
@@ -112,7 +120,9 @@ class BoundOperator(_core.Call):
         """
         arguments = normalise(self.operator, bind(self.operator.schema, args, kwargs, self.operator.origin))
         outputs, pullback = find_host(self.operator, arguments).vjp(self, arguments)
-        single = len(outputs) == 1 and not self.operator.returns_tuple
+        operator = self.operator
+        listed = operator.schema.returns_list and not operator.unpacks
+        single = len(outputs) == 1 and not operator.returns_tuple and not listed
 
         def pull(grads: Any) -> tuple[Any, ...]:
             given = (grads,) if single else tuple(grads)
@@ -162,11 +172,16 @@ class BoundOperator(_core.Call):
                 else:
                     made.append(args[position] if position < len(args) else kwargs[name])
             return made[0] if len(made) == 1 else tuple(made)
+        if self.operator.unpacks:
+            return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
         return (outputs,) if self.operator.returns_tuple and not isinstance(outputs, tuple) else outputs
 
     def pack(self, outputs: tuple[Any, ...]) -> Any:
         """Return outputs as a call does: one tensor, a tuple of several, or None."""
-        if len(outputs) == 1 and not self.operator.returns_tuple:
+        operator = self.operator
+        if operator.schema.returns_list and not operator.unpacks:
+            return list(outputs)
+        if len(outputs) == 1 and not operator.returns_tuple:
             return outputs[0]
         return outputs or None
 
@@ -197,9 +212,10 @@ class BoundOperator(_core.Call):
         plain = (
             self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
         )
-        self.configure(
-            kinds, defaults, positional, MISSING, plain, int(operator.returns_tuple), self.is_module
-        )
+        listed = operator.schema.returns_list
+        pack = LIST if listed and not operator.unpacks else TUPLE if operator.returns_tuple else PLAIN
+        inner = LIST if listed else PLAIN
+        self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
 
     def _slow(self, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError, GradientError, 
 from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
+from .. import _core
+from ..gradients.recorded import Recorded, failed
 from ..gradients.rule import apply_rule, check_gradient, no_gradient
 from ..kernels.python import PythonKernel
+from ..kernels.tensors import TensorKernel
 from .base import map_tensors, specs, with_aliases
 
 
@@ -59,12 +63,14 @@ class NumpyHost:
             fresh = self._run_python(bound, arrays)
         for original, made in copies:
             original[...] = made
-        outputs = () if fresh is None else fresh if isinstance(fresh, tuple) else (fresh,)
+        outputs = tuple(fresh) if isinstance(fresh, (tuple, list)) else () if fresh is None else (fresh,)
         return with_aliases(operator, arguments, outputs)
 
     def _run_python(self, bound: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         prepared = bound.prepare(self, arrays)
         kernel = prepared.kernel
+        if isinstance(kernel, TensorKernel):
+            return kernel.function(*arrays)
         if not isinstance(kernel, PythonKernel):
             raise ArgumentTypeError(bound.name, f"{kernel} cannot take these arguments")
         fixed = bound.operator.attributes
@@ -75,6 +81,8 @@ class NumpyHost:
         operator: Operator = bound.operator
         if operator.gradient is None:
             raise no_gradient(operator)
+        if isinstance(operator.gradient, Recorded):
+            return self._recorded(bound, arguments)
         outputs = self.call(bound, arguments)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -84,6 +92,42 @@ class NumpyHost:
             return found
 
         return outputs, pullback
+
+    def _recorded(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Do the same for a C++ module: its Forward is recorded, its Backward run."""
+        operator: Operator = bound.operator
+        ctx = types.SimpleNamespace()
+        result = bound.record(ctx, *map_tensors(operator, arguments, _behaved))
+        if result is NotImplemented:
+            rule = "its gradient cannot be recorded for these arrays"
+            raise ArgumentTypeError(operator.name, rule, where=operator.origin)
+        outputs = result if isinstance(result, tuple) else () if result is None else (result,)
+
+        def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+            given = tuple(None if grad is None else np.asarray(grad) for grad in grads)
+            try:
+                found = iter(_core.backward(ctx.tape, ctx.to_save, given))
+            except RuntimeError as problem:
+                raise failed(operator.name, problem, operator.origin) from None
+            made = map_tensors(operator, arguments, lambda name, value, argument: next(found))
+            rows = zip(operator.schema.arguments, made, strict=True)
+            return tuple(value if argument.type.is_tensor else None for argument, value in rows)
+
+        return outputs, pullback
+
+    def zeros(self, wanted: Spec, like: Any) -> Any:
+        """Return an array of zeros."""
+        del like
+        return np.zeros(wanted.shape, wanted.dtype.numpy)
+
+    def copy(self, tensor: Any) -> Any:
+        """Return a copy."""
+        return np.array(tensor)
+
+
+def _behaved(name: str, value: Any, argument: Argument) -> Any:
+    del name, argument
+    return np.asarray(value, dtype=dtype(value.dtype).numpy)
 
 
 def _check_writeable(operator: Operator, name: str, value: Any) -> None:

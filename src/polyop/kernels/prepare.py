@@ -49,10 +49,15 @@ def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
     """
     normal = normalise(operator, arguments)
     inputs = tuple(normal[i] for i in operator.schema.tensor_positions)
-    outputs = operator.infer(normal)
+    # a kernel that allocates its outputs itself is not asked for them: they may depend on data
+    outputs = () if _allocates(operator) else operator.infer(normal)
     kernel = need(operator, inputs, outputs)
     attributes = all_attributes(operator, kernel.device, normal)
     return Prepared(operator, kernel, inputs, outputs, attributes, operator.infer.repeatable)
+
+
+def _allocates(operator: Operator) -> bool:
+    return any(getattr(kernel, "allocates", False) for kernel in operator.kernels)
 
 
 def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) -> dict[str, Any]:

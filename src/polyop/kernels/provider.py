@@ -1,31 +1,67 @@
-"""A kernel that is somebody else's operator by name: it constructs, and says at the call what is missing."""
+"""A kernel that is somebody else's operator by name: ``aclnnMul``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.errors import UnsupportedError
+import numpy as np
+
+from ..core.schema import Schema
 from ..core.spec import Spec
+from .base import flatten
+from .python import PythonKernel
 
 
-@dataclass(eq=False)
-class ProviderKernel:
-    """The operator ``name`` of a provider (aclnn); no provider is connected yet."""
+class ProviderKernel(PythonKernel):
+    """The aclnn operator ``name``, with or without the prefix ``aclnn``.
 
-    name: str
-    device: str = "any"
-    native: bool = False
+    Tensors go to the operator in order, attributes by their names. On Ascend's device CANN
+    runs it, or in rehearsal the CPU; on other devices the CPU does. ``for_ascend`` says that
+    the operator is bound to Ascend, wherever its tensors are.
+    """
+
+    def __init__(self, name: str, *, for_ascend: bool = False) -> None:
+        """Name the operator; whether it exists is asked at the first call."""
+        super().__init__(self._call_outside, device="any")
+        self.name = name
+        self.for_ascend = for_ascend
 
     def __str__(self) -> str:
         """Return ``provider operator name``."""
         return f"provider operator {self.name}"
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Raise ``UnsupportedError``: which provider is missing, and what can be used instead."""
-        del inputs, outputs
-        raise UnsupportedError(
-            self,
-            "aclnn operators need CANN, which was not found on this machine",
-            hint="for a kernel of your own give 'file_name:func_name' with func_type 'aot'",
-        )
+        """Return None; raises ``UnsupportedError`` for a name that nobody implements, with the nearest.
+
+        Raises ``HostError`` for Ascend where there is neither CANN nor a rehearsal.
+        """
+        _aclnn().check(self.name, self._device((*flatten(inputs), *outputs)))
+        return None
+
+    def call(
+        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
+    ) -> list[Any]:
+        """Return the fresh outputs, of exactly the inferred specs, as the operator wrote them.
+
+        Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for arguments, attributes or
+        output shapes that the operator's prototype does not allow.
+        """
+        made = [np.empty(spec.shape, spec.dtype.numpy) for spec in outputs]
+        device = self._device(outputs)
+        _aclnn().launch_named(self.name, schema, list(map(self._view, arguments)), fixed, made, device)
+        return made
+
+    def _device(self, specs: Sequence[Spec | None]) -> str:
+        if self.for_ascend:
+            return "npu"
+        return next((spec.device for spec in specs if spec is not None), "cpu")
+
+    def _call_outside(self, *_: Any) -> Any:
+        raise NotImplementedError  # ``call`` does it: the operator writes outputs that exist already
+
+
+def _aclnn() -> Any:
+    # providers come after kernels: they are asked for by name, and only when a call needs one
+    return importlib.import_module("..providers.aclnn", __package__)

@@ -48,7 +48,8 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
                 flat_dims.extend((None, *(dim or (None,) * len(value))))
             else:
                 flat_dims.append(dim)
-        return _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
+        made, where = _loop(layout, overload, info.batch_size, flat_dims, layout.flatten(arguments))
+        return (list(made), list(where)) if bound.schema.returns_list else (made, where)
 
     torch.library.register_vmap(name, rule, lib=library)
 
@@ -75,12 +76,13 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
         chosen = [x[index] if b else x for x, b in zip(moved, batched, strict=True)]
         result = layout.call(overload, chosen)
         samples.append(result if isinstance(result, tuple) else (result,))
-    count = len(layout.bound.schema.fresh)
+    schema = layout.bound.schema
     if not samples:
         stacked = _no_samples(layout, moved, batched)
     else:
-        stacked = tuple(torch.stack([sample[i] for sample in samples]) for i in range(count))
-    if count == 1:
+        stacked = tuple(torch.stack(one) for one in zip(*samples, strict=True))
+    count = len(stacked)
+    if count == 1 and not schema.returns_list:
         return stacked[0], 0
     return (stacked, (0,) * count) if count else (None, None)
 
@@ -88,7 +90,7 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
 def _warn_once(name: str) -> None:
     if name not in _warned:
         _warned.add(name)
-        text = f"{name}: vmap runs one call per sample; give batch= ('elementwise' or a rule) to do better"
+        text = f"{name.removesuffix('__saving')}: vmap runs one call per sample; give batch= ('elementwise' or a rule) to do better"
         warnings.warn(text, FallbackWarning, stacklevel=2)
 
 

@@ -13,6 +13,7 @@ import torch
 
 from ...core.arguments import bind
 from ...core.dtypes import DTYPES
+from ...gradients.recorded import Recorded
 from ...gradients.rule import apply_rule, check_gradient
 from ...gradients.uses import Uses
 from ...kernels.prepare import normalise
@@ -21,14 +22,19 @@ from .layout import UNREAD, Layout
 from .run import run
 from .tensors import TORCH_DTYPES
 
-_DIFFERENTIABLE = {TORCH_DTYPES[row.name] for row in DTYPES if row.is_floating and row.name in TORCH_DTYPES}
+DIFFERENTIABLE = {TORCH_DTYPES[row.name] for row in DTYPES if row.is_floating and row.name in TORCH_DTYPES}
 
 
 def attach(bound: BoundOperator) -> None:
     """Set what the native call does when gradients are wanted."""
     schema = bound.schema
     layout = Layout(bound)
-    if schema.mutates or layout.has_lists:
+    if isinstance(bound.operator.gradient, Recorded):
+        from .recorded import make_direct
+
+        bound.differentiate = make_direct(bound)
+        return
+    if schema.mutates or schema.returns_list or layout.has_lists:
         bound.differentiate = None  # through torch.ops
         return
     only_tensors = all(a.type.is_tensor and not a.type.is_optional for a in schema.arguments)
@@ -55,7 +61,7 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
         output = native_forward(ctx, *args)
         if output is NotImplemented:
             output = run(bound, args)
-        if output.dtype not in _DIFFERENTIABLE:
+        if output.dtype not in DIFFERENTIABLE:
             ctx.mark_non_differentiable(output)
         return output
 

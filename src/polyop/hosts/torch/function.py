@@ -53,10 +53,12 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         if not wanted and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
-        return c_apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
+        result = c_apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
+        return list(result) if schema.returns_list else result
 
     def front(*args: Any, **kwargs: Any) -> Any:
-        return kind.apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
+        result = kind.apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
+        return list(result) if schema.returns_list else result
 
     return autograd, front
 
@@ -77,12 +79,12 @@ def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
     _refuse_nested_forward(operator)
     flat, outputs = (tuple(map(_primal, values)) for values in layout.saved(ctx))
     if operator.jvp is not None:
-        packed = outputs[0] if len(outputs) == 1 and not operator.returns_tuple else outputs
+        packed = outputs if operator.several else outputs[0]
         return operator.jvp(*layout.unflatten(flat), packed, layout.unflatten(flat, tangents))
     if operator.gradient is None:
         raise no_gradient(operator)
     result = _transpose(layout, ctx, flat, outputs, tangents)
-    return result[0] if len(result) == 1 and not operator.returns_tuple else result
+    return result if operator.several else result[0]
 
 
 def _refuse_nested_forward(operator: Operator) -> None:
@@ -105,10 +107,10 @@ def _primal(value: Any) -> Any:
 def _transpose(layout: Layout, ctx: Any, flat: Any, outputs: Any, tangents: Any) -> tuple[Any, ...]:
     # The rule is linear in the output gradient u. With g(u) = J^T u, the gradient of
     # <g(u), t> with respect to u is J t: forward mode from reverse mode, exactly.
-    if ctx.outputs is None:
-        zeros = tuple(torch.zeros_like(x) for x in outputs)
-    else:
-        zeros = tuple(torch.zeros(s, dtype=d, device=v) for s, d, v in ctx.outputs)
+    zeros = tuple(
+        torch.zeros_like(x) if kept is None else torch.zeros(kept[0], dtype=kept[1], device=kept[2])
+        for x, kept in zip(outputs, ctx.outputs, strict=True)
+    )
     smooth = [i for i, x in enumerate(zeros) if x.is_floating_point() or x.is_complex()]
     chosen: list[Any] = []
 

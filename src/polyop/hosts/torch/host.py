@@ -12,6 +12,7 @@ from ... import _core
 from ...core import registry
 from ...core.errors import HostError, SchemaError
 from ...core.spec import Spec
+from ...gradients.recorded import Recorded
 from ...gradients.rule import no_gradient
 from ..base import with_aliases
 from ..bound import BoundOperator
@@ -71,10 +72,59 @@ class TorchHost:
         """Return the outputs, and the function from output gradients to input gradients."""
         if bound.operator.gradient is None:
             raise no_gradient(bound.operator)
+        if isinstance(bound.operator.gradient, Recorded):
+            return _vjp_recorded(bound, arguments)
         outputs = self.call(bound, arguments)
         layout = Layout(bound)
         flat = layout.flatten(arguments)
         return outputs, lambda grads: layout.unflatten(flat, layout.gradients(flat, outputs, grads))
+
+
+    def zeros(self, wanted: Spec, like: torch.Tensor) -> torch.Tensor:
+        """Return a tensor of zeros where ``like`` is."""
+        return tensors.empty(wanted, like.device).zero_()
+
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy."""
+        return tensor.clone()
+
+    def namespace(self) -> Any:
+        """Return PyTorch's functions under the array API's names."""
+        import array_api_compat.torch
+
+        return array_api_compat.torch
+
+    def pull_back(self, function: Any, inputs: Any, grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of ``function`` at the inputs; they can be differentiated again."""
+        _, pull = torch.func.vjp(function, *inputs)
+        found: tuple[Any, ...] = pull(tuple(grads))
+        return found
+
+
+def _vjp_recorded(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """Return the outputs of a module's function and its gradient, through autograd."""
+
+    def leaf(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().requires_grad_(tensor.is_floating_point() or tensor.is_complex())
+
+    given = tensors.map_arguments(leaf, arguments)
+    with torch.enable_grad():
+        outputs = tensors.as_outputs(bound(*given))
+    flat: list[torch.Tensor] = []
+    tensors.map_arguments(flat.append, given)
+    smooth = [tensor for tensor in flat if tensor.requires_grad]
+
+    def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad and g is not None]
+        found = torch.autograd.grad(
+            [o for o, _ in pairs], smooth, [g for _, g in pairs], allow_unused=True, retain_graph=True
+        )
+        by_id = dict(zip(map(id, smooth), found, strict=True))
+        made = tensors.map_arguments(lambda tensor: by_id.get(id(tensor)), given)
+        rows = zip(bound.schema.arguments, made, strict=True)
+        return tuple(value if argument.type.is_tensor else None for argument, value in rows)
+
+    return tuple(output.detach() for output in outputs), pullback
 
 
 # a tensor with one of these keys is more than its data

@@ -10,14 +10,15 @@ from ...core.errors import GradientError
 from ...gradients.rule import apply_rule, check_gradient, no_gradient
 from ...gradients.uses import Uses, used_by_rule
 from ..bound import BoundOperator
+from .tensors import as_outputs, spec
 
 
 class Unread:
-    """Stands for a tensor that the gradient rule does not read; only its shape is kept."""
+    """Stands for a tensor that the gradient rule does not read; only its shape and spec are kept."""
 
-    def __init__(self, shape: Any) -> None:
-        """Keep the shape."""
-        self.shape = shape
+    def __init__(self, shape: Any, spec: Any = None) -> None:
+        """Keep the shape, and the spec where the rule asks for it."""
+        self.shape, self.spec = shape, spec
 
 
 SAVED, UNREAD = Unread(None), Unread(None)
@@ -67,9 +68,10 @@ class Layout:
         return tuple(made)
 
     def call(self, overload: Any, flat: Any) -> Any:
-        """Call the overload with flat arguments."""
+        """Call the overload with flat arguments; a list of outputs comes as a tuple."""
         positional, keywords = self.bound.schema.split(self.unflatten(flat))
-        return overload(*positional, **keywords)
+        result = overload(*positional, **keywords)
+        return tuple(result) if isinstance(result, list) else result
 
     def uses(self) -> Uses:
         """Return what the gradient rule and ``jvp`` read."""
@@ -81,8 +83,10 @@ class Layout:
 
     def save(self, ctx: Any, inputs: Any, output: Any) -> None:
         """Keep what the gradient rule reads: tensors through autograd, the rest as it is."""
-        outputs = output if isinstance(output, tuple) else () if output is None else (output,)
-        uses = self.uses()
+        outputs = as_outputs(output)
+        rule = self.bound.operator.gradient
+        by_call = getattr(rule, "reads", None)
+        uses = by_call(self.unflatten(inputs), len(outputs)) if by_call else self.uses()
         reads = uses.inputs
         if self.has_lists:
             reads = (True,) * len(inputs)
@@ -94,12 +98,12 @@ class Layout:
                 kept.append(value)
                 plan.append(SAVED)
             else:
-                plan.append(Unread(value.shape))
-        if uses.outputs:
-            kept.extend(outputs)
+                plan.append(Unread(value.shape, spec(value) if by_call else None))
+        flags = uses.outputs if isinstance(uses.outputs, tuple) else (uses.outputs,) * len(outputs)
+        kept.extend(output for output, flag in zip(outputs, flags, strict=True) if flag)
         ctx.save_for_backward(*kept)
         ctx.plan = plan
-        ctx.outputs = None if uses.outputs else [(x.shape, x.dtype, x.device) for x in outputs]
+        ctx.outputs = [None if f else (x.shape, x.dtype, x.device) for x, f in zip(outputs, flags, strict=True)]
         discrete = [x for x in outputs if not (x.is_floating_point() or x.is_complex())]
         if discrete:
             ctx.mark_non_differentiable(*discrete)
@@ -113,7 +117,7 @@ class Layout:
         """Return (flat inputs, outputs); a tensor that nobody reads is ``UNREAD``."""
         kept = iter(ctx.saved_tensors)
         flat = tuple([next(kept) if entry is SAVED else entry for entry in ctx.plan])
-        return flat, tuple(kept) if ctx.outputs is None else (UNREAD,) * len(ctx.outputs)
+        return flat, tuple([next(kept) if entry is None else UNREAD for entry in ctx.outputs])
 
     def gradients(self, flat: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
         """Return the flat input gradients that the rule gives, checked against the inputs."""

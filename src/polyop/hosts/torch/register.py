@@ -21,7 +21,7 @@ from ...core.schema import Schema
 from ...kernels.prepare import normalise
 from ..base import map_tensors
 from ..bound import BoundOperator
-from . import batch, function, tensors
+from . import batch, function, recorded, tensors
 from .run import run
 
 _lock = threading.RLock()
@@ -73,7 +73,7 @@ def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any
     """Call the overload with bound arguments; return its fresh outputs as a tuple."""
     positional, keywords = bound.schema.split(for_torch(bound.schema, arguments))
     result = register(bound)(*positional, **keywords)
-    return () if result is None else result if isinstance(result, tuple) else (result,)
+    return tensors.as_outputs(result)
 
 
 def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -104,7 +104,8 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
         _implement_mutation(bound, library, overload, name)
         batch.register_loop(bound, overload, library, full)
     else:
-        apply, front = function.make(bound, overload)
+        make = recorded.make_traced if recorded.recorded(bound) else function.make
+        apply, front = make(bound, overload)
         library.impl(name, apply, "Autograd")
         library.impl(name, front, _FRONT)
     if operator.autocast is not None:
@@ -119,6 +120,8 @@ def _fake(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
     outputs = operator.infer(normalise(operator, specs))
     made = tuple(tensors.empty(spec, where) for spec in outputs)
+    if operator.schema.returns_list:
+        return list(made)
     return made[0] if len(made) == 1 else made or None
 
 
@@ -129,6 +132,13 @@ def _wants_derivative(tensor: torch.Tensor) -> bool:
     return level >= 0 and torch.autograd.forward_ad.unpack_dual(tensor, level=0).tangent is not None
 
 
+def _fresh(schema: Schema, result: Any) -> Any:
+    """Return what the overload does of a call's outputs: the new ones."""
+    outputs = tensors.as_outputs(result)
+    made = [outputs[i] for i in schema.fresh]
+    return made[0] if len(made) == 1 else tuple(made) or None
+
+
 def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name: str) -> None:
     schema = bound.schema
     written = [i for i, argument in enumerate(schema.arguments) if argument.type.writes]
@@ -137,6 +147,9 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
         arguments = bind(schema, args, kwargs)
         wanted: list[torch.Tensor] = []
         tensors.map_arguments(lambda t: wanted.append(t) if _wants_derivative(t) else None, arguments)
+        if wanted and recorded.recorded(bound):
+            result = bound.differentiate(*arguments)
+            return _fresh(schema, result)
         if wanted:
             rule = "writes an argument in place, and such an operator has no gradient"
             hint = "return a new tensor instead, or call it under torch.no_grad()"

@@ -10,6 +10,7 @@ import torch
 
 from ...core.errors import ArgumentTypeError, HostError
 from ...kernels.python import PythonKernel
+from ...kernels.tensors import TensorKernel
 from ..base import map_tensors
 from ..bound import BoundOperator
 from . import tensors
@@ -62,6 +63,9 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
 
     prepared = bound.prepare(HOST, arguments)
     kernel = prepared.kernel
+    if isinstance(kernel, TensorKernel):
+        made = kernel.function(*arguments)
+        return list(made) if bound.schema.returns_list else made[0] if len(made) == 1 else made or None
     if not isinstance(kernel, PythonKernel):
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
     arrays = tensors.map_arguments(tensors.to_numpy, arguments)
@@ -69,6 +73,8 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
     # an array shares its tensor's memory only on the CPU
     _copy_back(bound, arguments, arrays, lambda array: tensors.from_numpy(array, where))
     results = tuple(tensors.from_numpy(array, where) for array in made)
+    if bound.schema.returns_list:
+        return list(results)
     return results[0] if len(results) == 1 else results or None
 
 
@@ -93,4 +99,4 @@ def _run_elsewhere(bound: BoundOperator, arguments: tuple[Any, ...], where: torc
     _copy_back(bound, arguments, moved, lambda tensor: tensor)
     if isinstance(result, torch.Tensor):
         return result.to(where)
-    return None if result is None else tuple(tensor.to(where) for tensor in result)
+    return None if result is None else type(result)(tensor.to(where) for tensor in result)

@@ -61,6 +61,13 @@ def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tenso
     return raw.view(TORCH_DTYPES[row.name]).to(device)
 
 
+def as_outputs(result: Any) -> tuple[Any, ...]:
+    """Return what an overload gave as a tuple of tensors."""
+    if isinstance(result, (tuple, list)):
+        return tuple(result)
+    return () if result is None else (result,)
+
+
 def device_of(arguments: tuple[Any, ...]) -> torch.device:
     """Return the device of the first tensor among arguments."""
     for value in arguments:

@@ -1,0 +1,81 @@
+// Calling aclnn operators by name: CANN where it is, polyop's CPU provider elsewhere.
+#ifndef POLYOP_MODULE_ACLNN_H
+#define POLYOP_MODULE_ACLNN_H
+
+#include "convert.h"
+#include "value.h"
+
+namespace polyop {
+
+struct DeviceContext;  // CANN's; modules only pass it on
+
+// Run `name` on C++ values in the order of its prototype.
+template <typename... Args>
+void launch_aclnn(const char* name, const Args&... arguments) {
+  polyop_value values[sizeof...(Args) + 1] = {};
+  size_t i = 0;
+  const auto put = [&](const auto& argument) {
+    using T = std::decay_t<decltype(argument)>;
+    if constexpr (std::is_convertible_v<T, std::string>) {
+      Convert<std::string>::out(argument, &values[i++]);
+    } else if constexpr (std::is_same_v<T, mindspore::ValuePtr>) {
+      if (argument != nullptr) argument->write(&values[i], nullptr);
+      ++i;
+    } else if constexpr (!std::is_null_pointer_v<T>) {
+      Convert<T>::out(argument, &values[i++]);
+    } else {
+      ++i;
+    }
+  };
+  (put(arguments), ...);
+  const int code = functions()->launch(name, values, sizeof...(Args), 0);
+  for (polyop_value& value : values) {
+    release_tensors(&value);
+    free_value(&value);
+  }
+  check(code);
+}
+
+}  // namespace polyop
+
+namespace mindspore {
+
+namespace device {
+using DeviceContext = polyop::DeviceContext;
+enum class DeviceType { kUnknown = 0, kCPU = 1, kAscend = 2, kGPU = 3 };
+}  // namespace device
+using device::DeviceContext;
+
+namespace custom {
+
+// Run an aclnn operator: inputs in its order, then the outputs, which must exist already.
+inline void CustomLaunchAclnn(const std::string& aclnn_api, const ValuePtrList& inputs,
+                              const tensor::TensorPtrList& outputs) {
+  std::vector<polyop_value> values(inputs.size() + outputs.size());
+  std::vector<std::unique_ptr<polyop_value[]>> lists;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] != nullptr) inputs[i]->write(&values[i], &lists);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->write(&values[inputs.size() + i], &lists);
+  polyop::check(polyop::functions()->launch(aclnn_api.c_str(), values.data(), values.size(), outputs.size()));
+}
+
+}  // namespace custom
+}  // namespace mindspore
+
+namespace ms {
+namespace pynative {
+using mindspore::device::DeviceContext;
+}
+using mindspore::device::DeviceContext;
+}  // namespace ms
+
+// LAUNCH_ACLNN(aclnnMul, device_context, stream_id, x, y, out): the operator's own order.
+#define LAUNCH_ACLNN(api, device_context, stream_id, ...) \
+  do {                                                    \
+    (void)(device_context);                               \
+    (void)(stream_id);                                    \
+    ::polyop::launch_aclnn(#api, __VA_ARGS__);            \
+  } while (0)
+
+#endif

@@ -1,0 +1,225 @@
+// Binding functions: PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("name", &function, "doc"); }
+#ifndef POLYOP_MODULE_BIND_H
+#define POLYOP_MODULE_BIND_H
+
+#include <deque>
+
+#include "convert.h"
+
+namespace pybind11 {
+
+// The text of a default value in a schema.
+inline std::string default_text(const none&) { return "None"; }
+inline std::string default_text(std::nullptr_t) { return "None"; }
+inline std::string default_text(std::nullopt_t) { return "None"; }
+inline std::string default_text(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+inline std::string default_text(const char* text) { return default_text(std::string(text)); }
+template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+std::string default_text(T number) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return number ? "True" : "False";
+  } else if constexpr (std::is_integral_v<T>) {
+    return std::to_string(number);
+  } else {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", static_cast<double>(number));
+    const std::string plain = text;
+    return plain.find_first_of(".en") == std::string::npos ? plain + ".0" : plain;
+  }
+}
+template <typename T>
+std::string default_text(const std::vector<T>& items) {
+  std::string text = "[";
+  for (const auto& item : items) text += (text.size() > 1 ? ", " : "") + default_text(static_cast<T>(item));
+  return text + "]";
+}
+template <typename T>
+std::string default_text(const std::optional<T>& item) {
+  return item ? default_text(*item) : "None";
+}
+
+// The name of an argument, with its default where one is assigned.
+struct arg {
+  explicit arg(const char* text) : name(text) {}
+  template <typename T>
+  arg operator=(const T& value) const {
+    arg made = *this;
+    made.default_value = default_text(value);
+    return made;
+  }
+  std::string name, default_value;
+};
+inline namespace literals {
+inline arg operator""_a(const char* text, size_t) { return arg(text); }
+}  // namespace literals
+
+// The functions of a module.
+class module_ {
+ public:
+  // Bind a function, a lambda or a function object; `extra` are its doc and its py::arg()s.
+  template <typename F, typename... Extra>
+  module_& def(const char* name, F&& function, const Extra&... extra) {
+    add(name, std::forward<F>(function), signature(&function), extra...);
+    return *this;
+  }
+  const char* doc() const { return doc_.c_str(); }
+  std::string& doc() { return doc_; }
+
+  const polyop_module_table* finish(const char* name) {
+    functions_.clear();
+    for (const Entry& entry : entries_) functions_.push_back(entry.row());
+    table_ = {POLYOP_MODULE_VERSION, 0,       name, functions_.size(), functions_.data(),
+              problem_.empty() ? nullptr : problem_.c_str()};
+    return &table_;
+  }
+  void fail(const std::string& problem) { problem_ = problem; }
+
+ private:
+  struct Entry {
+    std::string name, schema, doc;
+    std::shared_ptr<void> target;
+    int (*call)(const polyop_function*, const polyop_value*, size_t, polyop_value*, void (*)(const char*));
+    polyop_function row() const {
+      return {name.c_str(), schema.c_str(), doc.c_str(), target.get(), call, polyop::free_value};
+    }
+  };
+  struct Extras {
+    std::string doc;
+    std::vector<arg> args;
+    void take(const char* text) { doc = text; }
+    void take(const std::string& text) { doc = text; }
+    void take(const arg& one) { args.push_back(one); }
+  };
+  template <typename R, typename... A>
+  struct Signature {};
+
+  template <typename R, typename... A>
+  static Signature<R, A...> signature(R (**)(A...)) {
+    return {};
+  }
+  template <typename R, typename... A>
+  static Signature<R, A...> signature(R (*)(A...)) {
+    return {};
+  }
+  template <typename F>
+  static auto signature(F*) {
+    return method(&F::operator());
+  }
+  template <typename F, typename R, typename... A>
+  static Signature<R, A...> method(R (F::*)(A...) const) {
+    return {};
+  }
+  template <typename F, typename R, typename... A>
+  static Signature<R, A...> method(R (F::*)(A...)) {
+    return {};
+  }
+
+  template <typename F, typename R, typename... A, typename... Extra>
+  void add(const char* name, F&& function, Signature<R, A...>, const Extra&... extra) {
+    Extras extras;
+    (extras.take(extra), ...);
+    for (const Entry& entry : entries_) {
+      if (entry.name == name) fail(std::string("m.def() was given the name \"") + name + "\" twice");
+    }
+    if (!extras.args.empty() && extras.args.size() != sizeof...(A)) {
+      fail(std::string("m.def(\"") + name + "\") has " + std::to_string(extras.args.size()) +
+           " py::arg() for " + std::to_string(sizeof...(A)) + " arguments");
+    }
+    std::string text = "(";
+    size_t i = 0;
+    const auto put = [&](const std::string& type) {
+      const bool named = i < extras.args.size();
+      text += (i == 0 ? "" : ", ") + type + " " + (named ? extras.args[i].name : "arg" + std::to_string(i));
+      if (named && !extras.args[i].default_value.empty()) text += "=" + extras.args[i].default_value;
+      ++i;
+    };
+    (put(polyop::Convert<std::decay_t<A>>::schema()), ...);
+    if constexpr (std::is_void_v<R>) {
+      text += ") -> ()";
+    } else {
+      text += ") -> " + polyop::Convert<std::decay_t<R>>::schema();
+    }
+    using Kept = std::decay_t<F>;
+    entries_.push_back({name, text, extras.doc, std::make_shared<Kept>(std::forward<F>(function)), call<Kept, R, A...>});
+  }
+
+  template <typename F, typename R, typename... A>
+  static int call(const polyop_function* self, const polyop_value* arguments, size_t count, polyop_value* result,
+                  void (*fail)(const char*)) {
+    try {
+      if (count != sizeof...(A)) throw std::runtime_error("wrong number of arguments");
+      invoke<F, R, A...>(self, arguments, result, std::index_sequence_for<A...>());
+      return 0;
+    } catch (const std::exception& problem) {
+      fail(problem.what());
+    } catch (...) {
+      fail("it threw an exception that is no std::exception");
+    }
+    return 1;
+  }
+
+  template <typename F, typename R, typename... A, size_t... I>
+  static void invoke(const polyop_function* self, const polyop_value* arguments, polyop_value* result,
+                     std::index_sequence<I...>) {
+    F& function = *static_cast<F*>(const_cast<void*>(self->target));
+    (void)arguments;
+    if constexpr (std::is_void_v<R>) {
+      function(polyop::Convert<std::decay_t<A>>::in(arguments[I])...);
+    } else {
+      polyop::Convert<std::decay_t<R>>::out(function(polyop::Convert<std::decay_t<A>>::in(arguments[I])...), result);
+    }
+  }
+
+  std::deque<Entry> entries_;
+  std::vector<polyop_function> functions_;
+  polyop_module_table table_{};
+  std::string problem_, doc_;
+};
+using module = module_;
+
+}  // namespace pybind11
+
+namespace polyop {
+
+// A function as one that returns what PyboostRunner::Call<OUT_NUM> does.
+template <int OUT_NUM, typename R, typename... A>
+auto caller(R (*function)(A...)) {
+  return [function](A... arguments) -> pybind11::object {
+    return ms::pynative::PyboostRunner::Call<OUT_NUM>(function, arguments...);
+  };
+}
+
+}  // namespace polyop
+
+#define PYBOOST_CALLER(OUT_NUM, FUNC) ::polyop::caller<OUT_NUM>(&FUNC)
+
+#define POLYOP_TEXT_(name) #name
+#define POLYOP_TEXT(name) POLYOP_TEXT_(name)
+
+#define PYBIND11_MODULE(name, m, ...)                                                              \
+  static void polyop_bind_module(pybind11::module_&);                                              \
+  extern "C" __attribute__((visibility("default"))) const polyop_module_table* polyop_module(      \
+      const polyop_module_functions* functions) {                                                  \
+    ::polyop::functions() = functions;                                                             \
+    static pybind11::module_ module;                                                               \
+    static const polyop_module_table* table = nullptr;                                             \
+    if (table == nullptr) {                                                                        \
+      try {                                                                                        \
+        polyop_bind_module(module);                                                                \
+      } catch (const std::exception& problem) {                                                    \
+        module.fail(problem.what());                                                               \
+      }                                                                                            \
+      table = module.finish(POLYOP_TEXT(name));                                                    \
+    }                                                                                              \
+    return table;                                                                                  \
+  }                                                                                                \
+  static void polyop_bind_module(pybind11::module_& m)
+
+#endif

@@ -1,0 +1,115 @@
+// ms::Tensor: a counted handle of a tensor.
+#ifndef POLYOP_MODULE_TENSOR_H
+#define POLYOP_MODULE_TENSOR_H
+
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "host.h"
+#include "types.h"
+
+namespace mindspore {
+class Value;
+using ValuePtr = std::shared_ptr<Value>;
+}  // namespace mindspore
+
+namespace ms {
+
+// A tensor. Copies share the memory. A tensor made by Tensor() is undefined: everything but
+// is_defined() throws std::runtime_error.
+class Tensor {
+ public:
+  Tensor() = default;
+  // A dense tensor with uninitialised memory, on the device of the call's first tensor.
+  Tensor(TypeId type, const ShapeVector& shape) {
+    polyop::check(polyop::functions()->empty(static_cast<int32_t>(type), static_cast<int32_t>(shape.size()),
+                                             shape.data(), &handle_));
+  }
+  explicit Tensor(const mindspore::ValuePtr& value);
+  Tensor(const Tensor& other) : handle_(other.handle_), need_contiguous_(other.need_contiguous_) {
+    if (handle_ != nullptr) polyop::functions()->retain(handle_);
+  }
+  Tensor(Tensor&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)),
+        shape_(std::move(other.shape_)),
+        need_contiguous_(other.need_contiguous_) {}
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(shape_, other.shape_);
+    std::swap(need_contiguous_, other.need_contiguous_);
+    return *this;
+  }
+  ~Tensor() {
+    if (handle_ != nullptr) polyop::functions()->release(handle_);
+  }
+
+  bool is_defined() const { return handle_ != nullptr; }
+  TypeId data_type() const { return static_cast<TypeId>(get()->type_id); }
+  const ShapeVector& shape() const {
+    if (shape_.size() != static_cast<size_t>(get()->ndim)) {
+      shape_.assign(handle_->shape, handle_->shape + handle_->ndim);
+    }
+    return shape_;
+  }
+  size_t numel() const { return static_cast<size_t>(get()->numel); }
+  std::vector<int64_t> stride() const { return {get()->strides, get()->strides + get()->ndim}; }
+  int64_t storage_offset() const { return get()->offset; }
+  bool is_contiguous() const { return get()->contiguous != 0; }
+  // The address of the first element: the offset is added.
+  void* GetDataPtr() const {
+    void* data = nullptr;
+    polyop::check(polyop::functions()->data(get(), &data));
+    return data;
+  }
+  // Whether PyboostRunner::Call makes this tensor dense before it is passed on; true at first.
+  void SetNeedContiguous(bool flag) const { need_contiguous_ = flag; }
+  bool need_contiguous() const { return need_contiguous_; }
+
+  Tensor cast(TypeId type) const;
+  std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+  Tensor contiguous() const {
+    Tensor made;
+    polyop::check(polyop::functions()->contiguous(get(), &made.handle_));
+    return made;
+  }
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor index_select(int64_t dim, const Tensor& index) const;
+  Tensor reshape(const std::vector<int64_t>& shape) const;
+  Tensor repeat(const std::vector<int64_t>& repeats) const;
+  Tensor repeat_interleave(const Tensor& repeats, const std::optional<int64_t>& dim = std::nullopt,
+                           const std::optional<int64_t>& output_size = std::nullopt) const;
+  Tensor repeat_interleave(int64_t repeats, const std::optional<int64_t>& dim = std::nullopt,
+                           const std::optional<int64_t>& output_size = std::nullopt) const;
+
+  const Tensor& tensor() const { return *this; }
+  void AssignTensor(const Tensor& source) { *this = source; }
+  void ConvertStubNodeToTensor() const {}
+
+  // polyop's object; throws for an undefined tensor.
+  polyop_tensor* get() const {
+    if (handle_ == nullptr) throw std::runtime_error("an undefined tensor was used");
+    return handle_;
+  }
+  polyop_tensor* handle() const { return handle_; }
+  static Tensor adopt(polyop_tensor* owned) {
+    Tensor made;
+    made.handle_ = owned;
+    return made;
+  }
+  static Tensor share(polyop_tensor* handle) {
+    if (handle != nullptr) polyop::functions()->retain(handle);
+    return adopt(handle);
+  }
+
+ private:
+  polyop_tensor* handle_ = nullptr;
+  mutable ShapeVector shape_;
+  mutable bool need_contiguous_ = true;
+};
+
+}  // namespace ms
+
+#endif

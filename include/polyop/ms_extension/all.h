@@ -1,0 +1,2 @@
+// MindSpore's name for the header with everything in it.
+#include "api.h"

@@ -1,0 +1,36 @@
+// What a C++ operator module includes: ms::Tensor, PyboostRunner, Function, PYBIND11_MODULE.
+//
+// The names and their meaning are those of MindSpore's custom-operator documents; no framework and
+// no Python is needed to compile against them. See docs/cpp-modules.md.
+#ifndef POLYOP_MS_EXTENSION_API_H
+#define POLYOP_MS_EXTENSION_API_H
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "../module/function.h"
+#include "../module/log.h"
+#include "../module/operations.h"
+#include "../module/runner.h"
+#include "../module/bind.h"
+
+// The older names, in every namespace that documents and programs use them in.
+namespace mindspore::pynative {
+namespace autograd {
+using namespace ::mindspore::tensor;
+namespace tensor = ::mindspore::tensor;
+namespace custom = ::mindspore::custom;
+using ::ShapeVector;
+}  // namespace autograd
+}  // namespace mindspore::pynative
+
+namespace mindspore::pyboost {
+using namespace ::mindspore::tensor;
+using ::mindspore::pynative::autograd::AutogradContext;
+using ::mindspore::pynative::autograd::Function;
+namespace tensor = ::mindspore::tensor;
+namespace custom = ::mindspore::custom;
+}  // namespace mindspore::pyboost
+
+#endif

@@ -1,0 +1,1 @@
+"""Kernels that are functions of a C++ operator module."""

@@ -1,0 +1,59 @@
+"""The infer rule of a module's function: the function itself, run on tensors without data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.errors import InferError
+from ...core.schema import Schema
+from ...core.spec import Spec
+from .kernel import ModuleKernel
+
+
+class ModuleInfer:
+    """Output specs from a dry run: allocations happen, launches are skipped."""
+
+    repeatable = True
+
+    def __init__(self, kernel: ModuleKernel, schema: Schema) -> None:
+        self.kernel, self.schema = kernel, schema
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per new output; raises ``InferError``."""
+        inputs, attributes = split(self.schema, arguments)
+        derived = self.kernel.derive(inputs, attributes)
+        undeclared = [
+            argument.name
+            for argument, write in self._writes(inputs, derived.written)
+            if write and not argument.type.writes
+        ]
+        if undeclared:
+            rule = f"writes its argument {undeclared[0]}, which its schema does not say yet"
+            hint = "call the operator once before it is traced; it is learned then"
+            raise InferError(self.schema.qualified_name, rule, where=self.kernel.path, hint=hint)
+        if self.schema.returns_list:
+            return derived.outputs
+        if len(derived.outputs) != len(self.schema.returns):
+            rule = f"must give {len(self.schema.returns)} outputs"
+            raise InferError(self.schema.qualified_name, rule, len(derived.outputs), where=self.kernel.path)
+        return tuple(derived.outputs[i] for i in self.schema.fresh)
+
+    def _writes(self, inputs: Sequence[Any], written: Sequence[bool]) -> list[tuple[Any, bool]]:
+        tensors = [a for a in self.schema.arguments if a.type.is_tensor]
+        return list(zip(tensors, per_argument(inputs, written), strict=True))
+
+
+def split(schema: Schema, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the tensor arguments among bound ones, and the attributes by name."""
+    inputs = tuple(arguments[i] for i in schema.tensor_positions)
+    return inputs, {a.name: arguments[i] for i, a in schema.attributes()}
+
+
+def per_argument(inputs: Sequence[Any], flags: Sequence[bool]) -> list[bool]:
+    """Return flags of flat tensors per argument: whether any of a list's is set."""
+    left = iter(flags)
+    return [
+        any([next(left) for _ in value]) if isinstance(value, tuple) else next(left)  # noqa: C419 - all are read
+        for value in inputs
+    ]

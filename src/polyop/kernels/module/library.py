@@ -1,0 +1,51 @@
+"""The table of a module's functions, read when it is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import _core
+from ...core.errors import LibraryError
+from ..library import open_library
+from .signature import ModuleSignature, read_signature
+
+ENTRY = "polyop_module"
+VERSION = 1
+"""The module contract this polyop knows; equals POLYOP_MODULE_VERSION of module_abi.h."""
+
+
+@dataclass(frozen=True)
+class ModuleFunction:
+    """One bound function."""
+
+    name: str
+    address: int
+    doc: str
+    signature: ModuleSignature
+
+
+def open_module(path: Path, name: str, *, built: bool = False) -> tuple[ModuleFunction, ...]:
+    """Return the functions of the module at ``path``, which must call itself ``name``.
+
+    Raises ``LibraryError`` for a library that is no module, was built against another contract,
+    or has a function that cannot be an operator.
+    """
+    entry = _core.find_symbol(open_library(path, built=built), ENTRY)
+    if not entry:
+        hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def(...); } in one of the sources"
+        raise LibraryError(str(path), "is no operator module: it binds no functions", hint=hint)
+    version, given, problem, rows = _core.module_table(entry)
+    if version != VERSION:
+        rule = f"must be built against version {VERSION} of polyop's module contract"
+        raise LibraryError(str(path), rule, f"version {version}", hint="build the module again")
+    if problem is not None:
+        raise LibraryError(f"module {name}", problem, where=path)
+    if given != name:
+        rule = f"its PYBIND11_MODULE must be called {name}"
+        hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m): the builder fills the name in"
+        raise LibraryError(f"module {name}", rule, given, where=path, hint=hint)
+    return tuple(
+        ModuleFunction(function, address, doc, read_signature(name, function, text))
+        for address, function, text, doc in rows
+    )

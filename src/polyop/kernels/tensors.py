@@ -1,0 +1,28 @@
+"""Kernels that are Python functions over the caller's own tensors, of whatever framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.spec import Spec
+
+
+@dataclass(eq=False)
+class TensorKernel:
+    """A function of the bound arguments, called below the framework's gradients; returns its new outputs."""
+
+    function: Callable[..., tuple[Any, ...]]
+    label: str
+    device: str = "any"
+    native: bool = False
+
+    def __str__(self) -> str:
+        """Return the label."""
+        return self.label
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return None: the function says itself what it cannot take."""
+        del inputs, outputs
+        return None

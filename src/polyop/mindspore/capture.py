@@ -1,0 +1,73 @@
+"""``jit``, and what ``GRAPH_MODE`` does with a cell: ``torch.compile(fullgraph=True)``.
+
+The compiled code is given plain tensors: PyTorch's compiler traces through a subclass, but the
+check that it makes of operators other than its own does not know any.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..core.errors import ArgumentTypeError
+from .interpose import plain, wrap
+
+# MindSpore's backends, and their other options, which ask for nothing that is done here
+BACKENDS = {"": "inductor", "ms_backend": "inductor", "GE": "inductor"}
+OPTIONS = frozenset(
+    ["mode", "input_signature", "hash_args", "jit_config", "compile_once", "capture_mode", "jit_level"]
+    + ["fullgraph", "disable_format_transform", "exec_order", "ge_options", "infer_boost", "debug_level"]
+)
+
+
+def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: Any = None) -> Any:
+    """Return the function, compiled as one graph at the first call with arguments of a kind."""
+    # torch.compile keeps what it compiled by code object, and recompiles by backend
+    compiled = torch.compile(function, fullgraph=True, backend=_backend(backend), dynamic=dynamic)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():  # already within a graph
+            return function(*args, **kwargs)
+        with _gradients_in_graphs():
+            return wrap(compiled(*args, **kwargs))
+
+    return call
+
+
+def _gradients_in_graphs() -> Any:
+    """Let a graph hold a call of ``grad``; PyTorch before 2.13 has no such setting, and says so itself."""
+    settings = torch._dynamo.config  # noqa: SLF001
+    return settings.patch(trace_autograd_ops=True) if hasattr(settings, "trace_autograd_ops") else contextlib.nullcontext()
+
+
+@functools.cache
+def _backend(name: str) -> Callable[..., Any]:
+    def compile_graph(graph: Any, examples: Any) -> Callable[..., Any]:
+        run = torch._dynamo.lookup_backend(name)(graph, examples)  # noqa: SLF001
+        return lambda *inputs: run(*map(plain, inputs))
+
+    return compile_graph
+
+
+def jit(function: Any = None, *, backend: str = "", dynamic: int = 0, **options: Any) -> Any:
+    """Return the function as one graph; a decorator, with or without arguments.
+
+    ``backend``: MindSpore's names mean PyTorch's "inductor"; any backend that
+    ``torch._dynamo.list_backends(None)`` names will do. ``dynamic=1`` lets sizes vary. What
+    PyTorch cannot capture raises its own error; ``ArgumentTypeError`` for an unknown option.
+    """
+    for name in options:
+        if name not in OPTIONS:
+            raise ArgumentTypeError("jit", f"must be one of {', '.join(sorted(OPTIONS))}", name)
+    if function is None:
+        return functools.partial(jit, backend=backend, dynamic=dynamic, **options)
+    if isinstance(function, torch.nn.Module):
+        return captured(function, BACKENDS.get(backend, backend), bool(dynamic) or None)
+    if not callable(function):
+        raise ArgumentTypeError("jit", "must be given a function", type(function).__name__)
+    return captured(function, BACKENDS.get(backend, backend), bool(dynamic) or None)

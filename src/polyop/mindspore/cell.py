@@ -1,0 +1,135 @@
+"""``nn.Cell``: PyTorch's ``Module`` with MindSpore's names, ``construct`` and ``bprop``."""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from . import context
+from .bprop import bridge_of
+from .capture import captured
+from .parameter import DEFAULT_NAME, Parameter
+
+
+class Cell(torch.nn.Module):  # type: ignore[misc]
+    """A network or a part of one: parameters and cells as attributes, ``construct`` computes.
+
+    In ``GRAPH_MODE`` the outermost cell that is called is captured whole, with the cells in it.
+    A method ``bprop(self, *inputs, out, dout)`` is the cell's gradient: it returns a tuple with
+    one gradient or None for each input; a cell that has parameters of its own returns that and
+    a dict from them to their gradients.
+    """
+
+    _is_captured = True  # whether a call in GRAPH_MODE is a graph
+
+    def __init__(self, auto_prefix: bool = True, flags: Any = None) -> None:
+        super().__init__()
+        del flags  # MindSpore's own marks for its compiler
+        self.auto_prefix = auto_prefix
+        self._own_bprop = getattr(type(self), "bprop", None) is not None
+        self._bridge: Any = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter) and value.name == DEFAULT_NAME:
+            value.name = name
+        if isinstance(value, Cell) and self.__dict__.get("auto_prefix", True):
+            value.update_parameters_name(f"{name}.", recurse=True)
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_bridge": None, "_graph": None}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what ``construct`` does; in ``GRAPH_MODE``, as a graph."""
+        if self._own_bprop and self._bridge is None:
+            self._prepare()
+        if torch.compiler.is_dynamo_compiling() or not (context.graph_mode() and self._is_captured):
+            return super().__call__(*args, **kwargs)
+        if self.__dict__.get("_graph") is None:
+            for cell in self.cells_and_names():
+                cell[1]._prepare()
+            self.__dict__["_graph"] = captured(types.MethodType(torch.nn.Module.__call__, self))
+        return self.__dict__["_graph"](*args, **kwargs)
+
+    def _prepare(self) -> None:
+        if self._own_bprop and self._bridge is None:
+            self._bridge = bridge_of(self)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return ``construct``'s result, with ``bprop`` as its gradient where there is one."""
+        if self._own_bprop:
+            return self._bridge(*args, **kwargs)
+        return self.construct(*args, **kwargs)
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute; every cell writes its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no method construct")
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """Yield the parameters, those of cells inside too unless ``expand`` is False."""
+        yield from self.parameters(recurse=expand)
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Any]]:
+        """Yield (path of attributes, parameter)."""
+        yield from self.named_parameters(prefix=name_prefix, recurse=expand)
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Any]:
+        """Return the parameters by their names."""
+        return OrderedDict((p.name, p) for p in self.get_parameters(recurse))
+
+    def trainable_params(self, recurse: bool = True) -> list[Any]:
+        """Return the parameters with ``requires_grad``."""
+        return [p for p in self.get_parameters(recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Any]:
+        """Return the parameters without ``requires_grad``."""
+        return [p for p in self.get_parameters(recurse) if not p.requires_grad]
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Put ``prefix`` before the names of the parameters."""
+        for parameter in self.get_parameters(recurse):
+            parameter.name = prefix + parameter.name
+
+    def cells(self) -> Iterator[Any]:
+        """Yield the cells that are attributes."""
+        yield from self.children()
+
+    def name_cells(self) -> OrderedDict[str, Any]:
+        """Return the cells that are attributes, by name."""
+        return OrderedDict(self.named_children())
+
+    def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield (path, cell) of this cell and all inside."""
+        for name, cell in self.named_modules(cells, name_prefix):
+            if isinstance(cell, Cell):
+                yield name, cell
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
+        """Make a cell an attribute."""
+        setattr(self, child_name, child_cell)
+
+    def insert_param_to_cell(self, param_name: str, param: Any, check_name_contain_dot: bool = True) -> None:
+        """Make a parameter an attribute."""
+        del check_name_contain_dot
+        setattr(self, param_name, param)
+
+    def set_train(self, mode: bool = True) -> Any:
+        """Set whether the cell is in training, and return it."""
+        return self.train(mode)
+
+    def set_grad(self, requires_grad: bool = True) -> Any:
+        """Return the cell: here every call can be differentiated."""
+        del requires_grad
+        return self
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Do nothing: shapes are taken from the call."""
+        del inputs, kwargs
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing: a cell is compiled when it is first called in ``GRAPH_MODE``."""
+        del args, kwargs

@@ -1,0 +1,44 @@
+"""``mindspore.nn``: cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..cell import Cell
+from ..nearest import missing
+from .activation import ACTIVATIONS
+from .container import CellList, SequentialCell
+from .layers import Conv2d, Dense, Dropout, Embedding, Flatten, LayerNorm
+from .loss import BCELoss, CrossEntropyLoss, L1Loss, MSELoss, SoftmaxCrossEntropyWithLogits
+from .optim import SGD, Adam, Momentum, Optimizer
+from .training import TrainOneStepCell, WithLossCell
+
+__all__ = [  # noqa: PLE0604 - the activations' names, too
+    "SGD",
+    "Adam",
+    "BCELoss",
+    "Cell",
+    "CellList",
+    "Conv2d",
+    "CrossEntropyLoss",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "L1Loss",
+    "LayerNorm",
+    "MSELoss",
+    "Momentum",
+    "Optimizer",
+    "SequentialCell",
+    "SoftmaxCrossEntropyWithLogits",
+    "TrainOneStepCell",
+    "WithLossCell",
+    *sorted(ACTIVATIONS),
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ACTIVATIONS:
+        return ACTIVATIONS[name]
+    raise missing(__name__, name, __all__)

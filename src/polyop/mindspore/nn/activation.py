@@ -1,0 +1,84 @@
+"""Activations as cells: one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from ...core.errors import ArgumentTypeError
+from ..cell import Cell
+from ..interpose import wrap
+
+# cell: (function, (constructor's argument, the function's, default)...)
+ROWS: dict[str, tuple[Callable[..., Any], tuple[tuple[str, str, Any], ...]]] = {
+    "ReLU": (torch.relu, ()),
+    "ReLU6": (functional.relu6, ()),
+    "Sigmoid": (torch.sigmoid, ()),
+    "Tanh": (torch.tanh, ()),
+    "SiLU": (functional.silu, ()),
+    "Mish": (functional.mish, ()),
+    "HSwish": (functional.hardswish, ()),
+    "HSigmoid": (functional.hardsigmoid, ()),
+    "LogSigmoid": (functional.logsigmoid, ()),
+    "Softsign": (functional.softsign, ()),
+    "LeakyReLU": (functional.leaky_relu, (("alpha", "negative_slope", 0.2),)),
+    "ELU": (functional.elu, (("alpha", "alpha", 1.0),)),
+    "Softmax": (torch.softmax, (("axis", "dim", -1),)),
+    "LogSoftmax": (torch.log_softmax, (("axis", "dim", -1),)),
+    "Softplus": (functional.softplus, ()),
+    "Identity": (wrap, ()),
+}
+
+
+class Activation(Cell):
+    """A function of PyTorch as a cell."""
+
+    _function: Callable[..., Any]
+    _fixed: tuple[tuple[str, str, Any], ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        names = [name for name, _, _ in self._fixed]
+        if len(args) > len(names) or kwargs.keys() - set(names[len(args) :]):
+            rule = f"takes {', '.join(names) or 'no arguments'}"
+            raise ArgumentTypeError(f"nn.{type(self).__name__}", rule, f"{args} {kwargs}")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        self.settings = {theirs: given.get(name, default) for name, theirs, default in self._fixed}
+
+    def construct(self, x: Any) -> Any:
+        """Return the function of ``x``."""
+        return wrap(type(self)._function(x, **self.settings))
+
+
+class GELU(Cell):
+    """The Gaussian error unit; ``approximate`` (the default) by tanh."""
+
+    def __init__(self, approximate: bool = True) -> None:
+        super().__init__()
+        self.approximate = "tanh" if approximate else "none"
+
+    def construct(self, x: Any) -> Any:
+        """Return the function of ``x``."""
+        return wrap(functional.gelu(x, approximate=self.approximate))
+
+
+def _make(name: str, function: Any, fixed: Any) -> type[Activation]:
+    body = {"_function": staticmethod(function), "_fixed": fixed, "__doc__": f"The activation {name}."}
+    return type(name, (Activation,), body)
+
+
+ACTIVATIONS: dict[str, type[Cell]] = {name: _make(name, *row) for name, row in ROWS.items()}
+ACTIVATIONS["GELU"] = GELU
+
+
+def activation(value: Any) -> Any:
+    """Return a cell for the name of an activation in lower case, a cell as it is, None for None."""
+    if not isinstance(value, str):
+        return value
+    by_name = {name.lower(): kind for name, kind in ACTIVATIONS.items()}
+    if value.lower() not in by_name:
+        raise ArgumentTypeError("activation", f"must be one of {', '.join(sorted(by_name))}", repr(value))
+    return by_name[value.lower()]()

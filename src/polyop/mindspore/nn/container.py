@@ -1,0 +1,58 @@
+"""Cells that hold cells."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..cell import Cell
+
+
+class _Listed(Cell):
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        found = list(self._modules.values())[index]
+        return type(self)(found) if isinstance(index, slice) else found
+
+    def append(self, cell: Any) -> Any:
+        """Add a cell at the end, and return this one."""
+        setattr(self, str(len(self)), cell)
+        return self
+
+
+class SequentialCell(_Listed):
+    """Calls its cells one after the other; of cells, a list of them, or an ``OrderedDict``."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        listed = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
+        named = listed.items() if isinstance(listed, OrderedDict) else ((str(i), c) for i, c in enumerate(listed))
+        for name, cell in named:
+            setattr(self, name, cell)
+
+    def construct(self, x: Any) -> Any:
+        """Return the last cell's value."""
+        for cell in self._modules.values():
+            x = cell(x)
+        return x
+
+
+class CellList(_Listed):
+    """A list of cells, which are parts of the cell that holds it."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        listed = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
+        self.extend(listed)
+
+    def extend(self, cells: Iterable[Any]) -> CellList:
+        """Add cells at the end, and return this one."""
+        for cell in cells:
+            self.append(cell)
+        return self

@@ -1,0 +1,169 @@
+"""Layers: MindSpore's constructors around PyTorch's functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from ...core.errors import ArgumentValueError
+from ..cell import Cell
+from ..common.initializer import initializer
+from ..interpose import wrap
+from ..parameter import Parameter
+from .activation import activation as activation_of
+
+
+def _bias(init: Any, size: int, fan_in: int, dtype: Any) -> Parameter:
+    if init is not None:
+        return Parameter(initializer(init, (size,), dtype))
+    bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
+    return Parameter(torch.nn.init.uniform_(initializer("zeros", (size,), dtype), -bound, bound))
+
+
+def _weight(init: Any, shape: tuple[int, ...], dtype: Any) -> Parameter:
+    return Parameter(initializer("he_uniform" if init is None else init, shape, dtype))
+
+
+class Dense(Cell):
+    """``x @ weight.T + bias``, then the activation (a name or a cell)."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        has_bias: bool = True,
+        activation: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
+        self.weight = _weight(weight_init, (out_channels, in_channels), dtype)
+        self.bias = _bias(bias_init, out_channels, in_channels, dtype) if has_bias else None
+        self.activation = activation_of(activation)
+
+    def construct(self, x: Any) -> Any:
+        """Return the layer's value."""
+        value = wrap(functional.linear(x, self.weight, self.bias))
+        return value if self.activation is None else self.activation(value)
+
+
+class Conv2d(Cell):
+    """A convolution over NCHW; ``pad_mode`` "same", "valid" or "pad" (by ``padding``)."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: Any = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if pad_mode not in ("same", "valid", "pad"):
+            rule = "pad_mode must be one of same, valid, pad"
+            raise ArgumentValueError("nn.Conv2d", rule, repr(pad_mode))
+        self.kernel_size, self.stride, self.dilation = _pair(kernel_size), _pair(stride), _pair(dilation)
+        self.pad_mode, self.group = pad_mode, group
+        shape = (out_channels, in_channels // group, *self.kernel_size)
+        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)  # top bottom left right
+        self.weight = _weight(weight_init, shape, dtype)
+        self.bias = _bias(bias_init, out_channels, math.prod(shape[1:]), dtype) if has_bias else None
+
+    def construct(self, x: Any) -> Any:
+        """Return the convolution."""
+        top, bottom, left, right = self._margins(x)
+        x = functional.pad(x, (left, right, top, bottom))
+        value = functional.conv2d(x, self.weight, self.bias, self.stride, 0, self.dilation, self.group)
+        return wrap(value)
+
+    def _margins(self, x: Any) -> tuple[int, ...]:
+        if self.pad_mode == "pad":
+            return self.padding
+        if self.pad_mode == "valid":
+            return (0, 0, 0, 0)
+        margins: tuple[int, ...] = ()
+        for size, k, s, d in zip(x.shape[-2:], self.kernel_size, self.stride, self.dilation, strict=True):
+            missing = max((math.ceil(size / s) - 1) * s + (k - 1) * d + 1 - size, 0)
+            margins += (missing // 2, missing - missing // 2)
+        return margins
+
+
+class LayerNorm(Cell):
+    """Normalises over the last dimensions, whose sizes are ``normalized_shape``."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        begin_norm_axis: int = -1,
+        begin_params_axis: int = -1,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        epsilon: float = 1e-7,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape, self.epsilon = tuple(normalized_shape), epsilon
+        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
+        self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype))
+        self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype))
+
+    def construct(self, input_x: Any) -> Any:
+        """Return the normalised tensor, scaled and shifted."""
+        over = tuple(input_x.shape)[self.begin_norm_axis :]
+        return wrap(functional.layer_norm(input_x, over, eps=self.epsilon) * self.gamma + self.beta)
+
+
+class Embedding(Cell):
+    """Rows of a table by their numbers."""
+
+    def __init__(
+        self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal"
+    ) -> None:
+        super().__init__()
+        del use_one_hot  # another way to the same values
+        self.embedding_table = Parameter(initializer(embedding_table, (vocab_size, embedding_size)))
+
+    def construct(self, ids: Any) -> Any:
+        """Return the rows."""
+        return wrap(functional.embedding(ids, self.embedding_table))
+
+
+class Dropout(Cell):
+    """Zeros a part ``p`` of the entries in training, or keeps a part ``keep_prob``."""
+
+    def __init__(self, keep_prob: float = 0.5, p: float | None = None) -> None:
+        super().__init__()
+        self.p = 1 - keep_prob if p is None else p
+        self.training = False  # as MindSpore's cells are before set_train
+
+    def construct(self, x: Any) -> Any:
+        """Return the entries."""
+        return wrap(functional.dropout(x, self.p, self.training))
+
+
+class Flatten(Cell):
+    """Joins the dimensions from ``start_dim`` to ``end_dim``."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def construct(self, x: Any) -> Any:
+        """Return the tensor with fewer dimensions."""
+        return wrap(torch.flatten(x, self.start_dim, self.end_dim))
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else tuple(value)

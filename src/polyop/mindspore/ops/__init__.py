@@ -1,0 +1,51 @@
+"""``mindspore.ops``: functions, primitives, transforms, and polyop's own ``Custom`` and friends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.data_types import DataType
+from ...define.custom_reg_op import CustomRegOp, custom_info_register
+from ..grad import grad, value_and_grad
+from ..nearest import missing
+from ..tensor import is_tensor
+from ..transforms import GradOperation, jvp, stop_gradient, vjp, vmap
+from .custom import Custom
+from .primitives import FUNCTIONS, PRIMITIVES, Primitive
+
+if TYPE_CHECKING:
+    from ...define.builder import CustomOpBuilder
+
+_NAMES: dict[str, Any] = {**FUNCTIONS, **PRIMITIVES}
+
+__all__ = [  # noqa: PLE0604 - the tables' names, too
+    "Custom",
+    "CustomOpBuilder",
+    "CustomRegOp",
+    "DataType",
+    "GradOperation",
+    "Primitive",
+    "custom_info_register",
+    "grad",
+    "is_tensor",
+    "jvp",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    *sorted(_NAMES),
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CustomOpBuilder":  # with what compiles: when it is asked for
+        from ...define.builder import CustomOpBuilder
+
+        return CustomOpBuilder
+    if name in _NAMES:
+        return _NAMES[name]
+    raise missing(__name__, name, __all__)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,11 @@
+"""``mindspore.ops.composite``: where older scripts find the transforms (``from mindspore.ops import composite as C``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(ops, name)

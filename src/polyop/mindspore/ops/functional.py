@@ -1,0 +1,11 @@
+"""``mindspore.ops.functional``: where older scripts find the functions (``from mindspore.ops import functional as F``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(ops, name)

@@ -1,0 +1,206 @@
+"""Functions whose arguments are MindSpore's own: reductions, shapes, indexing, matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from ..dtype import to_torch
+from ..interpose import wrap
+from ..methods import T, _reduce
+from .arguments import Function, as_tensor, axes_of, passed_on, sizes
+
+
+def reduced(name: str) -> Function:
+    """Return ``(x, axis, keep_dims)`` around PyTorch's reduction of this name."""
+    function = getattr(T, name)
+
+    def call(
+        input: Any,  # noqa: A002 - MindSpore's name
+        axis: Any = None,
+        keep_dims: bool = False,
+        *,
+        keepdims: bool = False,
+        keepdim: bool = False,
+        dim: Any = None,
+        dtype: Any = None,
+    ) -> Any:
+        chosen = axes_of(dim if axis is None else axis)
+        kept = keep_dims or keepdims or keepdim
+        return wrap(_reduce(function, input, chosen, kept, dtype=to_torch(dtype)))
+
+    call.__name__, call.__doc__ = name, f"Return the {name} over ``axis``, or over all."
+    return call
+
+
+def extreme(name: str) -> Function:
+    """Return ``(x, axis, keepdims)`` for the largest or smallest values and where they are."""
+    function, whole = getattr(torch, name), getattr(torch, f"arg{name}")
+
+    def call(input: Any, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
+        if axis is None:
+            return wrap((function(input), whole(input)))
+        return wrap(tuple(function(input, axis, keepdims)))
+
+    call.__name__, call.__doc__ = name, f"Return ({name} values, their positions)."
+    return call
+
+
+def reshape(input: Any, shape: Any) -> Any:  # noqa: A002
+    """Return the entries in another shape."""
+    return wrap(input.reshape(sizes(shape)))
+
+
+def transpose(input: Any, input_perm: Any) -> Any:  # noqa: A002
+    """Return the dimensions in another order."""
+    return wrap(torch.permute(input, sizes(input_perm)))
+
+
+def squeeze(input: Any, axis: Any = None) -> Any:  # noqa: A002
+    """Return the tensor without its dimensions of 1, or without these."""
+    return wrap(torch.squeeze(input) if axis is None else torch.squeeze(input, axis))
+
+
+def broadcast_to(input: Any, shape: Any) -> Any:  # noqa: A002
+    """Return the tensor repeated to a shape; -1 keeps a size."""
+    return wrap(torch.broadcast_to(input, sizes(shape)))
+
+
+def tile(input: Any, repeats: Any) -> Any:  # noqa: A002
+    """Return the tensor side by side with itself."""
+    return wrap(torch.tile(input, sizes(repeats)))
+
+
+def concat(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """Return tensors joined along a dimension."""
+    return wrap(torch.cat(list(tensors), axis))
+
+
+def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """Return tensors joined along a new dimension."""
+    return wrap(torch.stack(list(tensors), axis))
+
+
+def unstack(input_x: Any, axis: int = 0) -> Any:
+    """Return the tuple of entries of a dimension."""
+    return wrap(torch.unbind(input_x, axis))
+
+
+def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> Any:
+    """Return a tuple of parts of this size, or of these sizes."""
+    return wrap(torch.split(tensor, split_size_or_sections, axis))
+
+
+def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Any:
+    """Return the slices of ``axis`` with these numbers; ``batch_dims`` leading ones go along."""
+    where = axis % input_params.dim()
+    if batch_dims:
+        parts = [gather(x, i, where - 1, batch_dims - 1) for x, i in zip(input_params, input_indices, strict=True)]
+        return wrap(torch.stack(parts))
+    taken = torch.index_select(input_params, where, input_indices.reshape(-1))
+    old, new = tuple(input_params.shape), tuple(input_indices.shape)
+    return wrap(taken.reshape((*old[:where], *new, *old[where + 1 :])))
+
+
+def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Any:
+    """Return ``on_value`` at each index and ``off_value`` elsewhere, along a new dimension."""
+    hot = functional.one_hot(indices.long(), depth).bool()
+    made = torch.where(hot, as_tensor(on_value), as_tensor(off_value))
+    return wrap(made if axis == -1 else torch.movedim(made, -1, axis))
+
+
+def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Any:  # noqa: A002
+    """Return ``exp`` of the entries over its sum along a dimension."""
+    return wrap(torch.softmax(input, axis, dtype=to_torch(dtype)))
+
+
+def log_softmax(logits: Any, axis: int = -1) -> Any:
+    """Return the logarithm of ``softmax``."""
+    return wrap(torch.log_softmax(logits, axis))
+
+
+def size(input_x: Any) -> int:
+    """Return the number of entries."""
+    return int(input_x.numel())
+
+
+def shape(input_x: Any) -> tuple[int, ...]:
+    """Return the shape as a tuple."""
+    return tuple(input_x.shape)
+
+
+def depend(value: Any, expr: Any) -> Any:
+    """Return ``value``: what comes before it has been computed."""
+    del expr
+    return value
+
+
+def assign(variable: Any, value: Any) -> Any:
+    """Write a value into a parameter and return it."""
+    return _written(variable, lambda: variable.copy_(as_tensor(value)))
+
+
+def assign_add(variable: Any, value: Any) -> Any:
+    """Add a value to a parameter in place and return it."""
+    return _written(variable, lambda: variable.add_(value))
+
+
+def assign_sub(variable: Any, value: Any) -> Any:
+    """Subtract a value from a parameter in place and return it."""
+    return _written(variable, lambda: variable.sub_(value))
+
+
+def _written(variable: Any, write: Any) -> Any:
+    with torch.no_grad():
+        write()
+    return variable
+
+
+_SAME = {
+    **{
+        name: getattr(torch, name)
+        for name in (
+            "addmm argmax argmin argsort baddbmm bmm chunk cross cummax cummin cumprod cumsum diag diagonal dot "
+            "einsum flatten flip index_select inner isclose logsumexp masked_select matmul meshgrid "
+            "mm movedim moveaxis narrow nonzero norm outer permute repeat_interleave roll scatter searchsorted "
+            "sort swapaxes swapdims topk trace tril triu unbind unique unsqueeze vstack hstack"
+        ).split()
+    },
+    "batch_matmul": torch.matmul,
+    "expand_dims": torch.unsqueeze,
+    "gather_elements": torch.gather,
+    "rank": torch.Tensor.dim,
+    "bias_add": torch.add,
+    "dropout": functional.dropout,
+    "conv2d": functional.conv2d,
+    "layer_norm": functional.layer_norm,
+    "mse_loss": functional.mse_loss,
+    "l1_loss": functional.l1_loss,
+    "cross_entropy": functional.cross_entropy,
+    "nll_loss": functional.nll_loss,
+    "binary_cross_entropy": functional.binary_cross_entropy,
+    "binary_cross_entropy_with_logits": functional.binary_cross_entropy_with_logits,
+    "pad": functional.pad,
+}
+
+FUNCTIONS: dict[str, Function] = {
+    **{name: passed_on(function) for name, function in _SAME.items()},
+    **{name: reduced(name) for name in ("sum", "mean", "prod", "any", "all", "amax", "amin", "std", "var")},
+    "max": extreme("max"),
+    "min": extreme("min"),
+    "reduce_sum": reduced("sum"),
+    "reduce_mean": reduced("mean"),
+    "reduce_max": reduced("amax"),
+    "reduce_min": reduced("amin"),
+    "cat": concat,
+    **{
+        function.__name__: function
+        for function in (
+            reshape, transpose, squeeze, broadcast_to, tile, concat, stack, unstack, split, gather, one_hot,
+            softmax, log_softmax, size, shape, depend, assign, assign_add, assign_sub,
+        )
+    },
+}  # fmt: skip

@@ -1,0 +1,11 @@
+"""``mindspore.ops.operations``: where older scripts find the primitives (``from mindspore.ops import operations as P``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(ops, name)

@@ -1,0 +1,28 @@
+"""aclnn operators, Ascend's library, by name: on the CPU where CANN does not run.
+
+``launch`` runs one on NumPy arrays, ``evaluate`` in any array namespace; ``register`` and
+``register_library`` add an author's own. ``cann`` calls CANN itself.
+"""
+
+from __future__ import annotations
+
+from .by_name import check, launch_named
+from .library import register_library
+from .registry import core_loops, function, loops, names, prototype, register
+from .rehearsal import ascend
+from .run import evaluate, launch
+
+__all__ = [
+    "ascend",
+    "check",
+    "core_loops",
+    "evaluate",
+    "function",
+    "launch",
+    "launch_named",
+    "loops",
+    "names",
+    "prototype",
+    "register",
+    "register_library",
+]

@@ -1,0 +1,132 @@
+"""From what a caller passes to the arguments of a prototype, in either order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...core.arguments import attribute
+from ...core.dtypes import DType, dtype, dtype_of_type_id
+from ...core.errors import ArgumentTypeError
+from ...core.schema import Argument
+from .row import DEFAULTS, Row
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is an array or a tensor; NumPy's scalars are numbers."""
+    return hasattr(value, "dtype") and hasattr(value, "ndim") and not isinstance(value, np.generic)
+
+
+def match(row: Row, args: Sequence[Any], *, outputs: bool = True) -> list[Any]:
+    """Return one value for each argument of the prototype, attributes as their types.
+
+    Takes the order of the prototype, or inputs and attributes first and outputs last;
+    attributes of ``DEFAULTS`` may be missing, all or those behind the outputs. Without
+    ``outputs`` the pure outputs may be missing, too, and are None. Raises
+    ``ArgumentTypeError`` that shows the prototype.
+    """
+    orders = list(_orders(row, outputs))
+    fitting = [order for order in orders if len(order) == len(args)]
+    for order in fitting:
+        found = [_fit(row.schema.arguments[i], value) for i, value in zip(order, args, strict=True)]
+        if all(made is not _WRONG for made in found):
+            values = {i: DEFAULTS.get(a.name) for i, a in enumerate(row.schema.arguments)}
+            values.update(zip(order, found, strict=True))
+            return [values[i] for i in range(len(values))]
+    if not fitting:
+        counts = " or ".join(map(str, sorted({len(order) for order in orders}, reverse=True)))
+        raise ArgumentTypeError(
+            row.name, f"takes {counts} arguments", len(args), hint=f"its prototype: {row.schema}"
+        )
+    raise _mismatch(row, fitting, args)
+
+
+@lru_cache(maxsize=512)
+def _orders(row: Row, outputs: bool) -> tuple[tuple[int, ...], ...]:
+    arguments = row.schema.arguments
+    every = tuple(range(len(arguments)))
+    missing = tuple(i for i in every if arguments[i].name in DEFAULTS)
+    behind = tuple(i for i in missing if i > max(row.written))
+    bases = [every, (*row.inputs, *row.outputs)] + ([] if outputs else [row.inputs])
+    made = (tuple(i for i in base if i not in gone) for gone in ((), behind, missing) for base in bases)
+    return tuple(dict.fromkeys(made))
+
+
+_WRONG = object()
+
+
+def _fit(argument: Argument, value: Any) -> Any:
+    """Return the value as the argument's type, or ``_WRONG``."""
+    kind = argument.type
+    if value is None:
+        return None if kind.is_optional else _WRONG
+    if not kind.is_tensor:
+        try:
+            return as_dtype(value) if kind.base == "ScalarType" else attribute(argument, value, "")
+        except ArgumentTypeError:
+            return _WRONG
+    if not kind.is_list:
+        value = np.asarray(value) if isinstance(value, np.generic) and not kind.writes else value
+        return value if is_tensor(value) else _WRONG
+    if not isinstance(value, (list, tuple)):
+        return _WRONG
+    absent = kind.suffixes[:1] == ("?",)
+    return list(value) if all(is_tensor(v) or (absent and v is None) for v in value) else _WRONG
+
+
+def as_dtype(value: Any) -> DType:
+    """Return the dtype for its name, or the number that MindSpore's ``TypeId`` gives it.
+
+    >>> str(as_dtype(43))
+    'float32'
+
+    Raises ``ArgumentTypeError``.
+    """
+    found = (
+        dtype_of_type_id(value) if isinstance(value, int) and not isinstance(value, bool) else dtype(value)
+    )
+    if found is None:
+        raise ArgumentTypeError("dtype", "must be a dtype's name or its TypeId", repr(value))
+    return found
+
+
+def _mismatch(row: Row, orders: Sequence[tuple[int, ...]], args: Sequence[Any]) -> ArgumentTypeError:
+    """Return the error for the first argument that does not fit, in the order that fits longest."""
+
+    def good(order: tuple[int, ...]) -> int:
+        pairs = zip(order, args, strict=True)
+        return len(
+            list(itertools.takewhile(lambda p: _fit(row.schema.arguments[p[0]], p[1]) is not _WRONG, pairs))
+        )
+
+    order = max(orders, key=good)
+    position = good(order)
+    argument = row.schema.arguments[order[position]]
+    value = args[position]
+    seen = f"{shown(value)}" if is_tensor(value) else f"{value!r} ({type(value).__name__})"
+    rule = (
+        "must be a dtype's name or its TypeId"
+        if argument.type.base == "ScalarType"
+        else f"must be {argument.type}"
+    )
+    return ArgumentTypeError(
+        f"{row.name}: argument {argument.name}", rule, seen, hint=f"its prototype: {row.schema}"
+    )
+
+
+def shown(value: Any) -> str:
+    """Return ``dtype[shape]`` of a tensor."""
+    return f"{str(value.dtype).rsplit('.', 1)[-1]}[{', '.join(map(str, value.shape))}]"
+
+
+def tensors(values: Sequence[Any]) -> Iterator[Any]:
+    """Yield the tensors among values, lists of them opened."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from tensors(value)
+        elif is_tensor(value):
+            yield value

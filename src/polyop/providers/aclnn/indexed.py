@@ -1,0 +1,168 @@
+"""Gathering, scattering, padding and windows for both namespaces: see ``special``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .special import axis_of
+
+
+def _grid(index: Any, dim: int) -> tuple[Any, ...]:
+    """Return the coordinates of each element of ``index``, which itself is the one along ``dim``."""
+    grid: list[Any] = list(np.indices(index.shape, sparse=True))
+    if grid:
+        grid[axis_of(dim, index.ndim)] = index
+    return tuple(grid)
+
+
+def gather(xp: Any, x: Any, dim: int, index: Any) -> Any:
+    """Return ``x[..., index[i, j, k], ...]`` with the index's shape."""
+    return xp.gather(x, dim, index) if hasattr(xp, "gather") else x[_grid(index, dim)]
+
+
+def scatter(xp: Any, x: Any, dim: int, index: Any, source: Any, reduce: int) -> Any:
+    """Return a copy of ``x`` with ``source`` written (0), added (1) or multiplied (2) at ``index``."""
+    if hasattr(xp, "scatter"):
+        source = xp.full_like(index, source, dtype=x.dtype) if isinstance(source, (int, float)) else source
+        if reduce == 0:
+            return xp.scatter(x, dim, index, source)
+        return xp.scatter_reduce(x, dim, index, source, "sum" if reduce == 1 else "prod")
+    made = np.array(x)
+    where: Any = _grid(index, dim)
+    if isinstance(source, np.ndarray):
+        source = source[tuple(slice(size) for size in index.shape)]
+    if reduce == 0:
+        made[where] = source
+    else:
+        (np.add if reduce == 1 else np.multiply).at(made, where, source)
+    return made
+
+
+def index_put(xp: Any, x: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
+    """Return a copy of ``x`` with values written or added at ``x[indices]``."""
+    if hasattr(xp, "index_put"):
+        return xp.index_put(x, tuple(indices), values, accumulate)
+    made = np.array(x)
+    where: Any = tuple(slice(None) if index is None else index for index in indices)
+    if accumulate:
+        np.add.at(made, where, values)
+    else:
+        made[where] = values
+    return made
+
+
+def index_add(xp: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
+    """Return a copy of ``x`` with each slice of ``source`` added at its index."""
+    if hasattr(xp, "index_add"):
+        return xp.index_add(x, dim, index, source)
+    made = np.array(x)
+    where: Any = (slice(None),) * axis_of(dim, made.ndim) + (index,)
+    np.add.at(made, where, source)
+    return made
+
+
+def sort(xp: Any, x: Any, dim: int, descending: bool, count: int | None = None) -> tuple[Any, Any]:
+    """Return the first ``count`` sorted values along one axis and their positions."""
+    if not x.ndim:
+        return x, xp.zeros_like(x, dtype=xp.int64)
+    order = xp.argsort(x, axis=dim, descending=descending, stable=True)
+    order = order[(slice(None),) * axis_of(dim, x.ndim) + (slice(count),)]
+    return gather(xp, x, dim, order), order
+
+
+def one_hot(xp: Any, x: Any, count: int, on: Any, off: Any, axis: int) -> Any:
+    """Return ``on`` where the new axis's position is the index, ``off`` elsewhere."""
+    spread = xp.expand_dims(x, axis=axis)
+    classes = xp.arange(count, dtype=x.dtype)
+    shape = [1] * spread.ndim
+    shape[axis_of(axis, spread.ndim)] = count
+    return xp.where(spread == xp.reshape(classes, tuple(shape)), on, off)
+
+
+def pad(xp: Any, x: Any, padding: Sequence[int], value: Any) -> Any:
+    """Return the array with (before, after) of each dimension added, the last dimension first.
+
+    A negative number takes away.
+    """
+    for i in range(len(padding) // 2):
+        axis, before, after = x.ndim - 1 - i, padding[2 * i], padding[2 * i + 1]
+        size = x.shape[axis]
+        x = x[(slice(None),) * axis + (slice(max(-before, 0), size - max(-after, 0)),)]
+        parts = [_border(xp, x, axis, before, value), x, _border(xp, x, axis, after, value)]
+        kept = [part for part in parts if part is not None]
+        x = xp.concat(kept, axis=axis) if len(kept) > 1 else x
+    return x
+
+
+def _border(xp: Any, x: Any, axis: int, count: int, value: Any) -> Any:
+    if count <= 0:
+        return None
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    return xp.full(shape, value, dtype=x.dtype, device=getattr(x, "device", None))
+
+
+def split(x: Any, sizes: Sequence[int], dim: int) -> list[Any]:
+    """Return consecutive pieces of the given sizes along one axis."""
+    before = (slice(None),) * axis_of(dim, x.ndim)
+    ends = itertools.accumulate(sizes)
+    where = [(*before, slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+    return [x[at] for at in where]
+
+
+def pieces(size: int, section: int) -> list[int]:
+    """Return the sizes of pieces of ``section``, the last one smaller.
+
+    >>> pieces(7, 3)
+    [3, 3, 1]
+    """
+    return [min(section, size - start) for start in range(0, size, section)] or [0]
+
+
+def _pair(values: Sequence[int]) -> tuple[int, int]:
+    return (values[0], values[0]) if len(values) == 1 else (values[0], values[1])
+
+
+def _positions(size: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
+    span = size + 2 * padding - kernel
+    count = (math.ceil(span / stride) if ceil else span // stride) + 1
+    # a window that starts in the padding behind the data is left out
+    return count - 1 if ceil and (count - 1) * stride >= size + padding else count
+
+
+def average_pool(
+    xp: Any,
+    x: Any,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    ceil: bool,
+    include: bool,
+    divisor: int,
+) -> Any:
+    """Return the mean of each window of the last two axes.
+
+    ``include`` counts the padding; a ``divisor`` that is not 0 is used instead of a count.
+    """
+    sizes = (x.shape[-2], x.shape[-1])
+    window, step, edge = _pair(kernel), _pair(strides or kernel), _pair(paddings or (0,))
+    grid = [_positions(n, k, s, p, ceil) for n, k, s, p in zip(sizes, window, step, edge, strict=True)]
+    reach = [(g - 1) * s + k for g, s, k in zip(grid, step, window, strict=True)]
+
+    def total(array: Any, fill: float) -> Any:
+        padded = pad(xp, array, (edge[1], edge[1], edge[0], edge[0]), fill)
+        # what rounding up adds behind the padding counts as nothing
+        rest = [max(r - n - 2 * p, 0) for r, n, p in zip(reach, sizes, edge, strict=True)]
+        padded = pad(xp, padded, (0, rest[1], 0, rest[0]), 0)
+        found = 0
+        for row, column in itertools.product(range(window[0]), range(window[1])):
+            rows = slice(row, row + (grid[0] - 1) * step[0] + 1, step[0])
+            columns = slice(column, column + (grid[1] - 1) * step[1] + 1, step[1])
+            found = found + padded[..., rows, columns]
+        return found
+
+    return total(x, 0) / (divisor or total(xp.ones_like(x), 1 if include else 0))

@@ -1,0 +1,73 @@
+"""An author's own operators in a shared library with the two-phase C interface."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ArgumentValueError, LibraryError
+from ...core.origin import caller
+from ...core.parse import parse
+from ...kernels.library_file import diagnose, read
+from .acl import HostMemory, Symbols
+from .registry import add, checked
+from .row import Row
+from .two_phase import call
+
+_END = "GetWorkspaceSize"
+
+
+def pairs(path: str | Path) -> list[str]:
+    """Return the operators that a library exports: both phases of them are there.
+
+    None of the library's code runs. Raises ``LibraryError`` for a file that is no library.
+    """
+    functions = set(read(path).functions)
+    found = (name.removesuffix(_END) for name in functions if name.endswith(_END))
+    return sorted(name for name in found if name in functions and name.startswith("aclnn"))
+
+
+def register_library(path: str | Path, prototypes: Iterable[str]) -> list[str]:
+    """Register operators of a library that works on the CPU's memory; return their names.
+
+    A library records no types, so each operator comes with its prototype: the arguments of
+    ``aclnn<Name>GetWorkspaceSize`` without the last two. ``Tensor`` is an ``aclTensor``,
+    ``Scalar`` an ``aclScalar``, ``int[]`` an ``aclIntArray``, ``int`` an ``int64_t``,
+    ``float`` a ``double``. Other operators of the library stay unregistered.
+
+    Raises ``LibraryError`` for a file that cannot be opened or lacks a phase,
+    ``SchemaError``, and ``ArgumentValueError`` for no prototypes or a name that is taken.
+    """
+    where, found, texts = caller(), pairs(path), list(prototypes)
+    listed = ", ".join(found) or "none"
+    if not found:
+        rule = f"must export both aclnn<Name>{_END} and aclnn<Name>, as C functions"
+        raise LibraryError(path, rule, ", ".join(read(path).functions[:12]) or "no functions")
+    if not texts:
+        rule = f"needs a prototype for each operator that is to be called; it has {listed}"
+        raise ArgumentValueError(
+            path, rule, hint='as "aclnnAddCustom(Tensor x, Tensor y, Tensor(a!) z) -> ()"'
+        )
+    try:
+        symbols = Symbols([ctypes.CDLL(str(Path(path).resolve())), ctypes.CDLL(None)], str(path))
+    except OSError as problem:
+        raise diagnose(path, str(problem)) from None
+    rows = []
+    for text in texts:
+        row = checked(Row(text, _array_function, where=where, direct=partial(_run, parse(text), symbols)))
+        if row.name not in found:
+            raise LibraryError(path, f"has no {row.name} of two phases; it has {listed}", where=where)
+        rows.append(row)
+    add(rows)
+    return [row.name for row in rows]
+
+
+def _run(schema: Any, symbols: Symbols, values: Sequence[Any]) -> None:
+    call(schema, values, symbols, HostMemory())
+
+
+def _array_function(*_: Any) -> Any:
+    raise NotImplementedError

@@ -1,0 +1,179 @@
+"""Running an operator: on NumPy arrays into its outputs, or in any namespace to new values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import DTYPES, DType
+from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError, PolyopError, UnsupportedError
+from ...core.origin import of_function
+from ...core.schema import Argument
+from .arguments import is_tensor, match, shown, tensors
+from .registry import find
+from .row import Row
+
+# computed in float32 and rounded once at the end, as Ascend's vector units do
+_SMALL = {row.numpy for row in DTYPES if row.kind == "float" and row.itemsize < 4}
+
+
+def launch(name: str, args: Sequence[Any]) -> None:
+    """Run an operator on NumPy arrays: what the two phases of aclnn do on Ascend.
+
+    ``args`` are in the order of the prototype, or outputs last. Inputs may have any strides;
+    results are cast to the outputs' dtypes. Division by zero and overflow give inf and nan.
+
+    >>> out = np.empty(2)
+    >>> launch("aclnnMul", [np.array([1.0, 2.0]), np.array([3.0, 4.0]), out]); out
+    array([3., 8.])
+
+    Raises ``UnsupportedError`` for an unknown name, ``ArgumentTypeError`` and
+    ``ArgumentValueError`` for arguments that the prototype does not allow.
+    """
+    row = find(name)
+    run(row, match(row, args))
+
+
+def run(row: Row, values: Sequence[Any]) -> None:
+    """Run an operator on arguments that match its prototype, outputs among them."""
+    _check_written(row, values)
+    if row.direct is not None:
+        row.direct(values)
+        return
+    with np.errstate(all="ignore"):
+        results = call(row, numpy_namespace(), [_input(values[i]) for i in row.inputs])
+        if len(results) > 1 and _overlap(results, values, row):
+            results = [np.array(r) if is_tensor(r) else r for r in results]
+        for i, result in zip(row.written, results, strict=True):
+            _write(row, row.schema.arguments[i], values[i], result)
+
+
+def evaluate(name: str, args: Sequence[Any], xp: Any) -> tuple[Any, ...]:
+    """Return the values of the written arguments as new arrays of the namespace ``xp``.
+
+    Nothing is written, so a namespace that differentiates (``array_api_compat.torch``) can.
+    Pure outputs among ``args`` may be left out; where they are given, the values have their
+    dtypes. Raises what ``launch`` does, and ``UnsupportedError`` for an operator of a library.
+    """
+    row = find(name)
+    if row.direct is not None:
+        rule = "is machine code: there is no array function to evaluate or differentiate"
+        raise UnsupportedError(row.name, rule, where=row.where)
+    values = match(row, args, outputs=False)
+    inputs = [_named(xp, values[i]) if isinstance(values[i], DType) else values[i] for i in row.inputs]
+    with np.errstate(all="ignore"):
+        results = call(row, xp, inputs)
+    made = []
+    for i, result in zip(row.written, results, strict=True):
+        out, argument = values[i], row.schema.arguments[i]
+        if is_tensor(out) and result is not None:
+            _check_shape(row, argument.name, out, result)
+            result = xp.astype(result, out.dtype)  # noqa: PLW2901 - the value as its output has it
+        made.append(result)
+    return tuple(made)
+
+
+def call(row: Row, xp: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Return one value for each written argument."""
+    try:
+        found = row.function(xp, *inputs)
+    except PolyopError:
+        raise
+    except Exception as problem:
+        if row.where is not None:
+            raise  # the author's own function: its own traceback says most
+        seen = ", ".join(map(shown, tensors(inputs)))
+        rule = f"cannot take these arguments: {problem}"
+        raise ArgumentValueError(row.name, rule, seen, hint=f"its prototype: {row.schema}") from problem
+    results = list(found) if isinstance(found, tuple) else [found]
+    if len(results) != len(row.written):
+        rule = f"must return {len(row.written)} values, one for each written argument"
+        raise KernelError(row.name, rule, len(results), where=of_function(row.function))
+    return results
+
+
+@lru_cache(maxsize=1)
+def numpy_namespace() -> Any:
+    """Return NumPy in the vocabulary of the array API standard."""
+    import array_api_compat.numpy as namespace
+
+    return namespace
+
+
+def _named(xp: Any, row: DType) -> Any:
+    return getattr(xp, row.name, row.numpy)
+
+
+def _input(value: Any) -> Any:
+    """Return an argument as the array function sees it: read-only, small floats as float32."""
+    if isinstance(value, list):
+        return [_input(item) for item in value]
+    if isinstance(value, DType):
+        return np.dtype(np.float32) if value.numpy in _SMALL else value.numpy
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype in _SMALL:
+        return value.astype(np.float32)
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _check_written(row: Row, values: Sequence[Any]) -> None:
+    for i in row.written:
+        argument = row.schema.arguments[i]
+        for out in tensors([values[i]]):
+            subject = f"{row.name}: argument {argument.name}"
+            if not isinstance(out, np.ndarray):
+                raise ArgumentTypeError(subject, "must be a NumPy array here", type(out).__name__)
+            if not out.flags.writeable:
+                raise ArgumentValueError(subject, "is written", "a read-only array", hint="pass a copy")
+    _check_dtype(row, values)
+
+
+def _check_dtype(row: Row, values: Sequence[Any]) -> None:
+    """Refuse a first output that is not what a dtype attribute says: it would be rounded twice."""
+    wanted = next((v for v in values if isinstance(v, DType)), None)
+    out = values[row.written[0]]
+    if wanted is not None and isinstance(out, np.ndarray) and out.dtype != wanted.numpy:
+        name = row.schema.arguments[row.written[0]].name
+        raise ArgumentTypeError(
+            f"{row.name}: argument {name}", f"must be {wanted}, as dtype says", shown(out)
+        )
+
+
+def _overlap(results: Sequence[Any], values: Sequence[Any], row: Row) -> bool:
+    written = list(tensors([values[i] for i in row.written]))
+    return any(np.may_share_memory(r, out) for r in tensors(results) for out in written)
+
+
+def _write(row: Row, argument: Argument, out: Any, result: Any) -> None:
+    if out is None or result is None:
+        return
+    if not isinstance(out, list):
+        result = np.asarray(result)
+        _check_shape(row, argument.name, out, result)
+        np.copyto(out, result, casting="unsafe")
+        return
+    if not isinstance(result, (list, tuple)) or len(result) != len(out):
+        seen = len(result) if isinstance(result, (list, tuple)) else type(result).__name__
+        raise ArgumentValueError(
+            f"{row.name}: argument {argument.name}", f"the result has {seen} tensors", len(out)
+        )
+    for number, (one, made) in enumerate(zip(out, result, strict=True)):
+        _check_shape(row, f"{argument.name}[{number}]", one, made)
+    copies = [np.array(made) for made in result]
+    for one, made in zip(out, copies, strict=True):
+        np.copyto(one, made, casting="unsafe")
+
+
+def _check_shape(row: Row, name: str, out: Any, result: Any) -> None:
+    if tuple(out.shape) != tuple(result.shape):
+        rule = f"the result has shape {tuple(result.shape)}"
+        hint = f"its prototype: {row.schema}"
+        raise ArgumentValueError(
+            f"{row.name}: argument {name}", rule, f"an output of {tuple(out.shape)}", hint=hint
+        )

@@ -1,0 +1,1 @@
+"""The operators, one row each, by topic."""

@@ -1,0 +1,212 @@
+"""Gradients of PyTorch's operators: recorded by its autograd, and as operators of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ...core import registry
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentValueError, GradientError, KernelError
+from ...core.operator import Operator
+from ...core.origin import caller
+from ...core.schema import MISSING, Argument, Return, Schema, Type
+from ...hosts.bound import BoundOperator
+from .function import TorchFunction, closed, opened, to_torch
+from .infer import LikeInputs
+from .kernel import AtenKernel
+
+Pull = Callable[[Sequence[Any]], list[Any]]
+
+
+def record(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], Pull]:
+    """Return the outputs of a call, and the function from their gradients to those of the tensors.
+
+    The latter gives one gradient or None for each of the tensors as ``opened`` lists them. Both
+    stay differentiable for tensors that require a gradient already; others are copied.
+    Raises ``GradientError`` when PyTorch has no derivative.
+    """
+    schema = function.schema
+    further = any(value is not None and value.requires_grad for value in opened(schema, arguments))
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        leaves, outputs = _recorded(function, arguments)
+    inputs = [value if value is not None and value.requires_grad else None for value in leaves]
+    wanted = [value for value in inputs if value is not None]
+    _check_recorded(schema.qualified_name, wanted, outputs)
+
+    def pull(grads: Sequence[Any]) -> list[Any]:
+        kept, given = _pairs(schema.qualified_name, outputs, grads)
+        create = torch.is_grad_enabled() and (further or any(grad.requires_grad for grad in given))
+        found = iter(_differentiate(schema.qualified_name, kept, wanted, given, create))
+        return [None if value is None else next(found) for value in inputs]
+
+    return (outputs if further else [_detached(output) for output in outputs]), pull
+
+
+def _recorded(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the tensors that the outputs were computed from, and the outputs."""
+    schema = function.schema
+    names = [argument.name for argument in schema.arguments]
+    fixed: set[str] = set()  # such as the statistics of batch_norm, of which PyTorch wants no gradient
+    while True:
+        leaves = list(to_torch(schema, arguments, _leaf))
+        for name in fixed:
+            leaves[names.index(name)] = leaves[names.index(name)].detach()
+        try:
+            outputs = function(leaves)
+        except KernelError as problem:
+            match = re.search(r"not differentiable with respect to argument '(\w+)'", str(problem))
+            if match is None or match[1] not in names or match[1] in fixed:
+                raise
+            fixed.add(match[1])
+        else:
+            return opened(schema, leaves), outputs
+
+
+def _differentiate(name: str, outputs: list[Any], inputs: list[Any], grads: list[Any], create: bool) -> Any:
+    if not outputs:
+        return [torch.zeros_like(value) for value in inputs]
+    try:
+        return torch.autograd.grad(
+            outputs, inputs, grads, retain_graph=True, create_graph=create, materialize_grads=True
+        )
+    except RuntimeError as problem:
+        said = str(problem).splitlines()[0]
+        raise GradientError(name, f"PyTorch cannot differentiate it: {said}") from problem
+
+
+def _is_floating(value: torch.Tensor) -> bool:
+    return bool(value.is_floating_point() or value.is_complex())
+
+
+def _leaf(value: torch.Tensor) -> torch.Tensor:
+    if value.requires_grad:
+        return value.view_as(value)  # the graph before it stays connected
+    copy = value.detach().clone()  # what the caller writes later does not reach what was saved
+    return copy.requires_grad_() if _is_floating(value) else copy
+
+
+def _detached(value: Any) -> Any:
+    return None if value is None else value.detach()
+
+
+def _check_recorded(name: str, inputs: list[Any], outputs: list[Any]) -> None:
+    if not inputs:
+        raise GradientError(name, "has no floating-point tensor among its inputs to differentiate by")
+    nodes = [value.grad_fn for value in outputs if value is not None and value.requires_grad]
+    if not nodes:
+        raise GradientError(name, "PyTorch cannot differentiate it: no output has a derivative")
+    # an operator without an autograd kernel: PyTorch warns in backward, and gives no gradients
+    if any(node.name().endswith("WarnNotImplemented") for node in nodes):
+        hint = "its author gives one with torch.library.register_autograd"
+        raise GradientError(name, "PyTorch cannot differentiate it: it has no autograd kernel", hint=hint)
+
+
+def _pairs(name: str, outputs: list[Any], grads: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    if len(grads) != len(outputs):
+        raise ArgumentValueError(name, f"needs {len(outputs)} output gradients", f"{len(grads)}")
+    kept, given = [], []
+    for number, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
+        if output is None or grad is None or not output.requires_grad:
+            continue  # integers, as the indices of max are, have no gradient
+        if grad.shape != output.shape:
+            rule = f"must have the output's shape {tuple(output.shape)}"
+            raise ArgumentValueError(f"{name}: gradient of output {number}", rule, tuple(grad.shape))
+        kept.append(output)
+        given.append(grad.to(output.dtype))
+    return kept, given
+
+
+class Backward:
+    """The gradient rule of a function of PyTorch: it calls an operator ``<name>_backward_of``.
+
+    That operator takes the output gradients and all arguments, computes the outputs again in
+    PyTorch and differentiates them. Its own gradient is another such operator.
+    """
+
+    def __init__(self, function: TorchFunction) -> None:
+        """Keep the function; the operator is made when it is first asked for."""
+        self.function = function
+        self._lock = threading.Lock()
+        self._made: BoundOperator | None = None
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        """Return one gradient or None per input: None for attributes and integer tensors."""
+        *inputs, _, grad = values
+        schema = self.function.schema
+        positional, keywords = schema.split(inputs)
+        given = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
+        found = self.operator(given, *positional, **keywords)
+        each = found if isinstance(found, (tuple, list)) else (found,)
+        return closed(schema, inputs, map(_wanted, opened(schema, inputs), each))
+
+    @property
+    def operator(self) -> BoundOperator:
+        """The operator ``polyop_<namespace>::<name>_backward_of``."""
+        with self._lock:
+            if self._made is None:
+                self._made = _backward_operator(self.function)
+            return self._made
+
+
+def _wanted(value: Any, grad: Any) -> Any:
+    return grad if value is not None and dtype(value.dtype).is_floating else None
+
+
+def _backward_operator(first: TorchFunction) -> BoundOperator:
+    schema = backward_schema(first.schema)
+
+    def differentiate(grads: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = (*args, *(kwargs[a.name] for a in first.schema.arguments[len(args) :]))
+        _, pull = record(first, arguments)
+        found = tuple(map(_or_zero, opened(first.schema, arguments), pull(grads)))
+        return list(found) if schema.returns_list else found
+
+    function = TorchFunction(schema, differentiate)
+    return BoundOperator(
+        Operator(
+            schema=schema,
+            infer=LikeInputs(first.schema),
+            kernels=(AtenKernel(function),),
+            gradient=Backward(function),
+            doc=f"The gradient of PyTorch's {first.schema}.",
+            origin=caller(),
+        )
+    )
+
+
+def _or_zero(value: Any, grad: Any) -> Any:
+    """Return what the infer rule says: like each floating input, and nothing for others."""
+    if grad is not None:
+        return grad
+    return torch.empty(0) if value is None or not _is_floating(value) else torch.zeros_like(value)
+
+
+def backward_schema(schema: Schema) -> Schema:
+    """Return the schema of the gradient: the output gradients, then all arguments.
+
+    It returns one tensor for each tensor among the arguments; a list where those are lists.
+    """
+    namespace = schema.namespace if schema.namespace.startswith("polyop_") else f"polyop_{schema.namespace}"
+    taken = {argument.name for argument in schema.arguments}
+    name = "grads"
+    while name in taken:
+        name += "_"
+    inputs = [schema.arguments[position] for position in schema.tensor_positions]
+    one = Return(Type("Tensor"))
+    listed = any(argument.type.is_list for argument in inputs)
+    return Schema(
+        namespace,
+        registry.unique(namespace, f"{schema.name}_backward_of"),
+        (
+            Argument(name, Type("Tensor", ("?", "[]"))),
+            *(dataclasses.replace(argument, default=MISSING) for argument in schema.arguments),
+        ),
+        (Return(Type("Tensor", ("[]",))),) if listed else (one,) * len(inputs),
+        schema.overload,
+    )

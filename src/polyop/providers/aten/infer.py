@@ -1,0 +1,140 @@
+"""The infer rule of PyTorch's operators: they are run on tensors without data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentValueError, InferError, KernelError
+from ...core.infer import first_device
+from ...core.schema import Schema
+from ...core.spec import Spec
+from ...hosts.torch.tensors import TORCH_DTYPES
+from .function import TorchFunction, opened, special, to_torch
+
+
+class UnknownOutputsError(InferError):
+    """PyTorch cannot tell the outputs without the data, or was never told how."""
+
+
+class FromMeta:
+    """The rule: meta tensors, and fake ones for operators without a kernel for those."""
+
+    repeatable = True
+
+    def __init__(self, function: TorchFunction) -> None:
+        """Keep the function."""
+        self.function = function
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per new output.
+
+        Raises ``UnknownOutputsError`` when shapes depend on data, ``InferError`` when PyTorch refuses
+        the specs, ``ArgumentValueError`` when an argument that is written has the wrong shape.
+        """
+        schema = self.function.schema
+        made = to_torch(schema, arguments, lambda spec: _empty(spec, "meta"))
+        kept = tuple(_on_meta(a.type.base, value) for a, value in zip(schema.arguments, made, strict=True))
+        try:
+            results = self._run(kept)
+        except KernelError as problem:
+            cause = problem.__cause__
+            if not isinstance(cause, NotImplementedError) and "meta" not in str(cause):
+                raise _refused(schema, problem) from None
+            results = self._fake(arguments)
+        else:
+            self._check_written(arguments, kept)
+        device = first_device(arguments)
+        return tuple(self._spec(result, device) for result in results)
+
+    def _run(self, arguments: Sequence[Any]) -> list[Any]:
+        if not self.function.schema.mutates:
+            with torch.no_grad():
+                return self.function(arguments)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a resized out=, which is an error here
+            return self.function(arguments)
+
+    def _fake(self, arguments: Sequence[Any]) -> list[Any]:
+        from torch._subclasses import fake_tensor  # slow to import, and rarely needed
+
+        schema = self.function.schema
+        unknown: dict[type, tuple[str, str]] = {
+            fake_tensor.DynamicOutputShapeException: _ON_DATA,
+            fake_tensor.DataDependentOutputException: _ON_DATA,
+            fake_tensor.UnsupportedOperatorException: _NOT_TOLD,
+        }
+        with fake_tensor.FakeTensorMode():
+            made = to_torch(schema, arguments, lambda spec: _empty(spec, spec.device))
+            try:
+                results = self._run(made)
+            except KernelError as problem:
+                rule, hint = unknown.get(type(problem.__cause__), ("", ""))
+                if rule:
+                    raise UnknownOutputsError(schema.qualified_name, rule, hint=hint) from None
+                raise _refused(schema, problem) from None
+        self._check_written(arguments, made)
+        return results
+
+    def _check_written(self, arguments: Sequence[Any], made: Sequence[Any]) -> None:
+        schema = self.function.schema
+        for argument, spec, tensor in zip(schema.arguments, arguments, made, strict=True):
+            if not argument.type.writes or argument.type.is_list or spec is None:
+                continue
+            if tuple(tensor.shape) != tuple(spec.shape):
+                subject = f"{schema.qualified_name}: argument {argument.name}"
+                rule = f"must have the result's shape {tuple(tensor.shape)}"
+                raise ArgumentValueError(subject, rule, tuple(spec.shape))
+
+    def _spec(self, result: Any, device: str) -> Spec:
+        if result is None:
+            raise UnknownOutputsError(
+                self.function.schema.qualified_name, "leaves one of its results undefined"
+            )
+        return Spec(tuple(result.shape), dtype(result.dtype), device)
+
+
+_ON_DATA = (
+    "the shapes of its outputs depend on the data, which is not known here",
+    "call it eagerly, on arrays that hold data",
+)
+_NOT_TOLD = (
+    "PyTorch does not know the shapes of its outputs without running it",
+    "the author of the operator tells it with torch.library.register_fake",
+)
+
+
+def _refused(schema: Schema, problem: KernelError) -> InferError:
+    said = str(problem).removeprefix(f"{schema.qualified_name}: ").split("\n", maxsplit=1)[0]
+    return InferError(schema.qualified_name, said)
+
+
+class LikeInputs:
+    """The infer rule of a gradient: like each floating input; nothing, as shape (0,), for others."""
+
+    repeatable = True
+
+    def __init__(self, schema: Schema) -> None:
+        """Keep the schema of the operator that was differentiated."""
+        self.schema = schema
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
+        """Return one spec per tensor; the first argument holds the output gradients."""
+        inputs = arguments[1:]
+        nothing = Spec((0,), dtype("float32"), first_device(inputs))
+        return tuple(
+            spec if spec is not None and spec.dtype.is_floating else nothing
+            for spec in opened(self.schema, inputs)
+        )
+
+
+def _empty(spec: Spec, device: str) -> torch.Tensor:
+    return torch.empty(spec.shape, dtype=TORCH_DTYPES[spec.dtype.name], device=device)
+
+
+def _on_meta(base: str, value: Any) -> Any:
+    return special(base, "meta") if base == "Device" and value is not None else value

@@ -1,0 +1,107 @@
+"""The kernel for hosts other than PyTorch: arrays by their memory, PyTorch's operator, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError
+from ...core.schema import Schema
+from ...core.spec import Spec
+from ...hosts.torch import tensors
+from ...kernels.python import PythonKernel
+from .function import TorchFunction, opened, to_torch
+
+_CPU = torch.device("cpu")
+_STATISTICS = {"running_mean", "running_var"}  # PyTorch's normalisations write them, and do not say so
+
+
+class AtenKernel(PythonKernel):
+    """PyTorch's operator on arrays of the CPU, whose memory it reads and writes in place."""
+
+    def __init__(self, source: TorchFunction) -> None:
+        """Keep the function of PyTorch."""
+        super().__init__(self.on_arrays)
+        self.source = source
+
+    def __str__(self) -> str:
+        """Return the name of PyTorch's operator."""
+        return f"PyTorch's {self.source.schema.qualified_name}"
+
+    def call(
+        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
+    ) -> list[Any]:
+        """Return the new outputs as dense arrays that share no memory with the inputs.
+
+        ``outputs`` are checked where they are known, that is, not empty. Raises ``KernelError``
+        with PyTorch's words, and ``ArgumentValueError`` when it wrote a read-only array.
+        """
+        del schema, fixed
+        arrays = self._run(arguments)
+        if outputs:
+            self._check(arrays, outputs)
+        return arrays
+
+    def on_arrays(self, *arguments: Any) -> Any:
+        """Return the new outputs for one value per argument: one array, a tuple, or None."""
+        arrays = self._run(arguments)
+        single = len(arrays) == 1 and not self.source.schema.returns_list
+        return arrays[0] if single else tuple(arrays) or None
+
+    def _run(self, arguments: Sequence[Any]) -> list[Any]:
+        schema = self.source.schema
+        given = to_torch(schema, arguments, _tensor)
+        with torch.inference_mode(mode=False), torch.no_grad():
+            results = self.source(given)
+        self._check_inputs(schema, arguments, given)
+        return self._arrays(results, opened(schema, given))
+
+    def _check_inputs(self, schema: Schema, arguments: Sequence[Any], given: Sequence[Any]) -> None:
+        for argument, array, tensor in zip(schema.arguments, arguments, given, strict=True):
+            subject = f"{schema.qualified_name}: argument {argument.name}"
+            if array is None or not argument.type.is_tensor or argument.type.is_list:
+                continue
+            if argument.type.writes and tensor.shape != array.shape:
+                rule = f"must have the result's shape {tuple(tensor.shape)}, as only PyTorch can resize it"
+                raise ArgumentValueError(subject, rule, array.shape)
+            if argument.type.writes or argument.name not in _STATISTICS:
+                continue
+            if tensors.to_numpy(tensor).tobytes() != array.tobytes():
+                rule = "was written, as its statistics are in training"
+                raise ArgumentValueError(subject, rule, "a read-only array", hint="pass a copy")
+
+    def _arrays(self, results: Iterable[Any], given: Iterable[Any]) -> list[Any]:
+        # a view of an input, or of another output, becomes an array of its own
+        taken = {tensor.untyped_storage().data_ptr() for tensor in given if tensor is not None}
+        arrays: list[Any] = []
+        for result in results:
+            if result is None:
+                arrays.append(None)
+                continue
+            try:
+                tensors.spec(result)
+                plain = tensors.dense(result).cpu()
+            except (ArgumentTypeError, NotImplementedError) as problem:
+                raise KernelError(self, "gave a result that is no array", str(problem)) from None
+            memory = plain.untyped_storage().data_ptr()
+            if memory in taken:
+                plain = plain.clone()
+            taken.add(memory)
+            arrays.append(tensors.to_numpy(plain))
+        return arrays
+
+    def _check(self, arrays: list[Any], outputs: Sequence[Spec]) -> None:
+        wanted = [(tuple(spec.shape), spec.dtype.numpy) for spec in outputs]
+        found = [(array.shape, array.dtype) if array is not None else None for array in arrays]
+        if wanted != found:
+            rule = f"must give {', '.join(map(str, outputs))}, as PyTorch said without the data"
+            seen = ", ".join("None" if item is None else f"{item[1]}{list(item[0])}" for item in found)
+            raise KernelError(self, rule, seen)
+
+
+def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
+    # PyTorch has no read-only tensors: it gets a copy
+    return tensors.from_numpy(array if array.flags.writeable else array.copy(), _CPU)

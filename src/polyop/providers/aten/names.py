@@ -1,0 +1,117 @@
+"""From a name to an overload of PyTorch, and the list of all names."""
+
+# ruff: noqa: SLF001 - PyTorch has no public names for these
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
+from .schema import signature
+
+_NAME = re.compile(r"(?:(?P<namespace>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?", re.ASCII)
+
+
+def overload_of(name: Any) -> Any:
+    """Return the overload that ``name`` stands for; raises as :func:`polyop.providers.aten.aten` does."""
+    if isinstance(name, torch._ops.OpOverload):
+        return name
+    if isinstance(name, torch._ops.OpOverloadPacket):
+        return _chosen(name)
+    if not isinstance(name, str):
+        rule = "must be the name of an operator, or an operator of torch.ops"
+        raise ArgumentTypeError(f"aten({name!r})", rule, type(name).__name__)
+    match = _NAME.fullmatch(name)
+    if match is None:
+        rule = "must be of the form name, name.overload or namespace::name.overload"
+        raise ArgumentValueError(f"aten({name!r})", rule)
+    namespace = getattr(torch.ops, match["namespace"] or "aten")
+    packet = getattr(namespace, match["name"], None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket) or not _overloads(packet):
+        raise _unknown(name, match["namespace"] or "aten", match["name"])
+    if match["overload"] is None:
+        return _chosen(packet)
+    if match["overload"] not in _overloads(packet):
+        rule = f"has no overload {match['overload']!r}"
+        raise ArgumentValueError(f"aten({name!r})", rule, hint=_listed(packet))
+    return getattr(packet, match["overload"])
+
+
+def qualified(overload: Any) -> str:
+    """Return ``namespace::name``, with the overload unless it is the default one."""
+    return str(overload._schema.name) + (f".{overload._schema.overload_name}".rstrip("."))
+
+
+def matching(word: str) -> list[tuple[str, str]]:
+    """Return the list of :func:`polyop.providers.aten.listing`."""
+    found = []
+    for name in sorted(_names()):
+        if word.lower() in name.lower() and (word or name.startswith("aten::")):
+            base, _, overload = name.partition(".")
+            schema = torch._C._get_schema(base, overload)
+            found.append((str(schema), _problem(schema)))
+    return found
+
+
+def nearest(name: str) -> list[str]:
+    """Return the names most like ``name``, those of other namespaces included."""
+    plain = {known.partition(".")[0] for known in _names()}
+    short = {known.removeprefix("aten::"): known for known in plain}
+    return difflib.get_close_matches(name.removeprefix("aten::"), short, n=5, cutoff=0.6)
+
+
+def _names() -> list[str]:
+    names: list[str] = torch._C._dispatch_get_all_op_names()
+    return names
+
+
+def _problem(schema: Any) -> str:
+    try:
+        signature(schema)
+    except UnsupportedError as problem:
+        return str(problem).splitlines()[0].split(": ", 1)[1]
+    return ""
+
+
+def _overloads(packet: Any) -> list[str]:
+    # TorchScript adds overloads on numbers and strings under the same names, which no tensor reaches
+    return [name for name in packet.overloads() if _dispatched(getattr(packet, name)._schema)]
+
+
+def _dispatched(schema: Any) -> bool:
+    try:
+        torch._C._dispatch_find_schema_or_throw(schema.name, schema.overload_name)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _chosen(packet: Any) -> Any:
+    names = _overloads(packet)
+    plain = [name for name in names if not re.search(r"(^|_)out($|_)", name)]
+    for name in ("default", "Tensor", *(plain if len(plain) == 1 else ())):
+        if name in names:
+            return getattr(packet, name)
+    subject = f"aten({packet._qualified_op_name.removeprefix('aten::')!r})"
+    raise ArgumentValueError(subject, "has several overloads, and one must be named", hint=_listed(packet))
+
+
+def _listed(packet: Any) -> str:
+    def lines() -> Iterator[str]:
+        for name in _overloads(packet):
+            yield str(getattr(packet, name)._schema).split("::", 1)[1]
+
+    return "the overloads are\n    " + "\n    ".join(lines())
+
+
+def _unknown(name: str, namespace: str, short: str) -> ArgumentValueError:
+    near = nearest(f"{namespace}::{short}")
+    hint = f"the nearest names are {', '.join(near)}" if near else "polyop inspect aten WORD lists the names"
+    if not any(known.startswith(f"{namespace}::") for known in _names()):
+        hint = f"nothing is registered under {namespace}:: (import the package that does it first); {hint}"
+    return ArgumentValueError(f"aten({name!r})", "PyTorch has no operator of this name", hint=hint)

@@ -1,0 +1,171 @@
+"""An operator of PyTorch as one of ours."""
+
+# ruff: noqa: SLF001 - PyTorch has no public names for these
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...core import registry
+from ...core.arguments import bind
+from ...core.errors import GradientError, HostError
+from ...core.operator import Operator
+from ...core.origin import caller
+from ...hosts.base import Host, find_host
+from ...hosts.bound import BoundOperator
+from ...kernels.prepare import Prepared, normalise
+from .function import SPECIAL, TorchFunction, closed, special, to_torch
+from .gradient import Backward, record
+from .infer import FromMeta, UnknownOutputsError
+from .kernel import AtenKernel
+from .names import overload_of, qualified
+from .schema import signature
+
+_lock = threading.RLock()
+
+
+def find(name: Any) -> BoundOperator:
+    """Return the operator for a name or an object of ``torch.ops``, the same one each time.
+
+    An operator that polyop itself registered with PyTorch is returned as it is.
+    """
+    overload = overload_of(name)
+    with _lock:
+        found: BoundOperator | None = registry.named(qualified(overload))
+        if isinstance(found, AtenOperator) and found.overload is not overload:
+            registry.discard(found)  # its library was registered again
+            found = None
+        return found or AtenOperator(overload)
+
+
+class AtenOperator(BoundOperator):
+    """An operator of PyTorch: its own on PyTorch's tensors, run on shared memory for other hosts."""
+
+    def __init__(self, overload: Any) -> None:
+        """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``."""
+        theirs = overload._schema
+        mine = signature(theirs)
+        schema = mine.schema
+        function = TorchFunction(schema, overload)
+        self.overload, self.function, self._repeats = overload, function, mine.repeats
+        self.torch_overload = overload  # the PyTorch host finds it registered already
+        kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
+        self._special: dict[int | str, str] = {
+            key: argument.type.base for i, argument in kinds for key in (i, argument.name)
+        }
+        super().__init__(
+            Operator(
+                schema=schema,
+                infer=FromMeta(function),
+                kernels=(AtenKernel(function),),
+                gradient=None if schema.mutates else Backward(function),
+                doc=f"PyTorch's operator {theirs}.",
+                origin=caller(),
+            )
+        )
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs; what torch.compile reads."""
+        if torch.compiler.is_compiling():
+            return self._on_torch(args, kwargs)
+        return self._slow(*args, **kwargs)
+
+    @property
+    def torch(self) -> Any:
+        """PyTorch's own operator."""
+        return self.overload
+
+    def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the output, and a function from its gradient to the tuple of input gradients.
+
+        Raises ``GradientError`` when PyTorch has no derivative, when an argument is written in
+        place, and, for other hosts than PyTorch, when the operator draws random numbers.
+        """
+        if self.schema.mutates:
+            hint = "use the operator that returns a new tensor"
+            raise GradientError(self.name, "writes an argument in place, and so has no vjp", hint=hint)
+        if self._is_for_torch(args, kwargs):
+            return self._vjp_on_torch(bind(self.schema, args, kwargs))
+        if torch.Tag.nondeterministic_seeded in self.overload.tags:
+            rule = "draws random numbers, and its gradient would draw others"
+            raise GradientError(self.name, rule, hint="its vjp is there on PyTorch's tensors")
+        positional, keywords = self.schema.split(self._arguments(args, kwargs))
+        return super().vjp(*positional, **keywords)
+
+    def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
+        """Return the one kernel; NumPy is not asked to wait for an inference that it does not need."""
+        operator = self.operator
+        if host.name != "numpy":
+            return super().prepare(host, arguments)
+        if operator.schema.mutates:
+            with contextlib.suppress(UnknownOutputsError):
+                super().prepare(host, arguments)  # refuses an out= that PyTorch would resize
+        return Prepared(operator, operator.kernels[0], (), (), {}, repeatable=False)
+
+    def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the outputs of PyTorch's operator as they are."""
+        del args, kwargs
+        return outputs
+
+    def __reduce__(self) -> Any:
+        """Pickle as the name, which any process with the same PyTorch extensions knows."""
+        return find, (self.name,)
+
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._is_for_torch(args, kwargs):
+            return self._on_torch(args, kwargs)
+        arguments = self._arguments(args, kwargs)
+        return self.pack(find_host(self.operator, arguments).call(self, arguments))
+
+    def _on_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._special:
+            kinds = self._special
+            args = tuple(special(kinds[i], v) if i in kinds else v for i, v in enumerate(args))
+            kwargs = {k: special(kinds[k], v) if k in kinds else v for k, v in kwargs.items()}
+        return self.overload(*args, **kwargs)
+
+    def _is_for_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether there is a tensor of PyTorch; raises ``HostError`` where another array is beside it."""
+        if not self.schema.tensor_positions:
+            hint = f"{self.name} has none: call .torch for a tensor of PyTorch"
+            rule = "needs at least one tensor to know which framework is calling"
+            raise HostError(self.name, rule, where=self.operator.origin, hint=hint)
+        values = list(_items((*args, *kwargs.values())))
+        if not any(isinstance(value, torch.Tensor) for value in values):
+            return False
+        if any(isinstance(value, np.ndarray) for value in values):
+            find_host(self.operator, bind(self.schema, args, kwargs))  # says which two are mixed
+        return True
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return bound arguments; a number where PyTorch has ``int[N]`` is N times that number."""
+        values = list(bind(self.schema, args, kwargs, self.operator.origin))
+        for position, count in self._repeats.items():
+            if values[position] is not None and not isinstance(values[position], (list, tuple)):
+                values[position] = (values[position],) * count
+        return normalise(self.operator, tuple(values))
+
+    def _vjp_on_torch(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+        schema = self.schema
+        given = to_torch(schema, arguments, lambda tensor: tensor)
+        outputs, pull = record(self.function, given)
+
+        def pullback(grads: Any) -> tuple[Any, ...]:
+            found = pull(tuple(grads) if self.operator.several else (grads,))
+            return closed(schema, given, iter(found))
+
+        return self.pack(tuple(outputs)), pullback
+
+
+def _items(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _items(value)
+        else:
+            yield value
