@@ -41,25 +41,43 @@ def scaled() -> Any:
 
 
 @functools.cache
+def custom_mul() -> Any:
+    """Return the product of the C++ module peers/custom_mul.cpp."""
+    import polyop
+
+    return polyop.CustomOpBuilder("bench_mul", [FOLDER / "peers" / "custom_mul.cpp"]).load().mul
+
+
 def torch_leaky() -> Any:
-    """Return the same kernel as a C++ ``TORCH_LIBRARY`` operator; built once (about a minute)."""
+    """Return the C kernel as a C++ ``TORCH_LIBRARY`` operator; built once (about a minute)."""
+    return torch_peer("torch_leaky.cpp").leaky.default
+
+
+def torch_mul() -> Any:
+    """Return the product as a C++ ``TORCH_LIBRARY`` operator, likewise."""
+    return torch_peer("torch_mul.cpp").mul.default
+
+
+@functools.cache
+def torch_peer(source: str) -> Any:
+    """Return ``torch.ops.polyop_peer`` with the operators of a source; raises ``Missing``."""
     torch = need_torch()
     from torch.utils import cpp_extension
 
-    folder = BUILD / f"torch-{torch.__version__}"
+    folder = BUILD / f"torch-{torch.__version__}" / source
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # ninja
     try:
         cpp_extension.load(
-            "polyop_peer",
-            [str(FOLDER / "peers" / "torch_leaky.cpp")],
+            f"polyop_peer_{source.partition('.')[0]}",
+            [str(FOLDER / "peers" / source)],
             build_directory=str(folder),
             extra_cflags=["-O2"],
             is_python_module=False,
         )
     except (RuntimeError, OSError) as problem:
         raise Missing(f"the C++ peer does not build: {str(problem).splitlines()[0]}") from problem
-    return torch.ops.polyop_peer.leaky.default
+    return torch.ops.polyop_peer
 
 
 def need_torch() -> Any:

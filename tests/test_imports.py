@@ -13,6 +13,7 @@ HEAVY = (
     "platformdirs",
     "elftools",
     "array_api_compat",
+    "yaml",
     "setuptools",
 )
 PROGRAM = "import sys; {first}; import polyop; print(*[n for n in {heavy} if n in sys.modules])"

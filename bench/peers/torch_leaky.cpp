@@ -38,7 +38,7 @@ at::Tensor autograd(const at::Tensor &x) { return Leaky::apply(x); }
 
 }  // namespace
 
-TORCH_LIBRARY(polyop_peer, m) { m.def("leaky(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_FRAGMENT(polyop_peer, m) { m.def("leaky(Tensor x) -> Tensor"); }
 TORCH_LIBRARY_IMPL(polyop_peer, CPU, m) { m.impl("leaky", &forward_cpu); }
 TORCH_LIBRARY_IMPL(polyop_peer, Autograd, m) { m.impl("leaky", &autograd); }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.doc() = "peer"; }

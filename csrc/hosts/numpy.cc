@@ -107,6 +107,13 @@ bool ufunc_loops(PyObject* object, UfuncLoops* found) {
     }
     if (known) found->loops.push_back(std::move(loop));
   }
+  found->same.assign(dtypes().size(), -1);
+  for (size_t i = found->loops.size(); i-- > 0;) {  // the first of several counts
+    const std::vector<int32_t>& kinds = found->loops[i].kinds;
+    bool equal = true;
+    for (const int32_t kind : kinds) equal = equal && kind == kinds[0];
+    if (equal) found->same[static_cast<size_t>(kinds[0])] = static_cast<int>(i);
+  }
   return true;
 }
 

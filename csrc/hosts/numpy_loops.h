@@ -19,7 +19,15 @@ struct UfuncLoops {
   int inputs = 0;
   std::vector<UfuncLoop> loops;
 
+  std::vector<int> same;  // by row: the loop whose arguments all have that dtype, or -1
+
   const UfuncLoop* find(const int32_t* kinds) const {
+    bool equal = true;
+    for (int i = 1; i <= inputs; ++i) equal = equal && kinds[i] == kinds[0];
+    if (equal && static_cast<size_t>(kinds[0]) < same.size()) {
+      const int at = same[static_cast<size_t>(kinds[0])];
+      return at < 0 ? nullptr : &loops[static_cast<size_t>(at)];
+    }
     for (const UfuncLoop& loop : loops) {
       bool same = true;
       for (size_t i = 0; i < loop.kinds.size(); ++i) same = same && loop.kinds[i] == kinds[i];

@@ -22,6 +22,8 @@ Frame::~Frame() {
   current_frame = outer_;
 }
 
+bool holds_lock() { return current_frame != nullptr && !current_frame->is_unlocked(); }
+
 Frame& Frame::current() {
   if (current_frame == nullptr) {
     throw std::runtime_error(
@@ -84,10 +86,35 @@ bool Frame::needs_gradient(polyop_tensor* const* tensors, size_t count) {
 void Frame::write(Tensor& tensor, bool lost) {
   if (tensor.storage->read_only) throw std::runtime_error("a read-only tensor cannot be written");
   tensor.storage->written = true;
-  if (lost) {
-    tensor.needs_gradient = 1;
-    tensor.source.lost = true;
+  if (!lost) return;
+  if (tensor.forward != forwards) {
+    tensor.forward = forwards;
+    tensor.before = tensor.source;
+    tensor.needed_before = tensor.needs_gradient;
   }
+  tensor.needs_gradient = 1;
+  tensor.source.lost = true;
+}
+
+void Frame::restore(Tensor& tensor) const {
+  if (tensor.forward != forwards) return;
+  tensor.source = tensor.before;
+  tensor.needs_gradient = tensor.needed_before;
+}
+
+void Frame::expose(Tensor& tensor) {
+  if (!recording || in_forward || is_unlocked()) return;
+  if (tensor.needs_gradient != 0) {
+    read_plainly = true;
+  } else if (tensor.storage->is_fresh) {
+    tensor.storage->exposed = true;
+  }
+}
+
+void Frame::settle(Tensor& tensor) const {
+  if (!read_plainly || !tensor.storage->exposed || tensor.source.exists()) return;
+  tensor.needs_gradient = 1;
+  tensor.source.lost = true;
 }
 
 void Frame::unlock() { state_ = PyEval_SaveThread(); }

@@ -15,6 +15,9 @@ struct Frame {
   View device;            // new tensors are made where this one is
   bool deriving = false;  // shapes are derived: no data, no launches
   bool recording = false;
+  int forwards = 0;         // calls of Forward that were recorded or are about to be
+  bool in_forward = false;
+  bool read_plainly = false;  // data of which a gradient is wanted was read, outside of Forward and kernels
   std::vector<Node> nodes;  // recorded calls of Forward, in order
   Trace* trace = nullptr;   // what was done, where shapes are derived
   int tensors = 0;          // made so far: numbers their ids
@@ -39,6 +42,12 @@ struct Frame {
   static bool needs_gradient(polyop_tensor* const* tensors, size_t count);
   // Note that a tensor is written, by what is not recorded when `lost`; throws for a read-only one.
   void write(Tensor& tensor, bool lost);
+  // Undo for a tensor that Forward says it wrote what write() noted of its gradient in this Forward.
+  void restore(Tensor& tensor) const;
+  // Note that the address of the data was given away.
+  void expose(Tensor& tensor);
+  // Mark the gradient of a tensor lost where it may depend on data that was read plainly.
+  void settle(Tensor& tensor) const;
 
   // Release Python's lock until lock(): around a kernel. Callbacks in between take it again.
   void unlock();
@@ -49,6 +58,9 @@ struct Frame {
   Frame* outer_;
   PyThreadState* state_ = nullptr;
 };
+
+// Whether this thread is in a call and no kernel runs: it has Python's lock.
+bool holds_lock();
 
 // Holds Python's lock inside a callback, whether or not a kernel runs.
 class Locked {

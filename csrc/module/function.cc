@@ -57,8 +57,8 @@ namespace {
 
 // Arguments as the function takes them; lists live as long as this.
 struct Arguments {
-  std::vector<polyop_value> values;
-  std::deque<std::vector<polyop_value>> lists;
+  Small<polyop_value, 12> values;
+  std::vector<std::unique_ptr<std::vector<polyop_value>>> lists;
   size_t next = 0;
 
   polyop_value tensor(const std::vector<Ref>& tensors) {
@@ -67,8 +67,8 @@ struct Arguments {
   }
 
   polyop_value list(const std::vector<Ref>& tensors, int64_t count) {
-    lists.emplace_back();
-    std::vector<polyop_value>& items = lists.back();
+    lists.push_back(std::make_unique<std::vector<polyop_value>>());
+    std::vector<polyop_value>& items = *lists.back();
     for (int64_t i = 0; i < count; ++i) items.push_back(tensor(tensors));
     return whole(items);
   }
@@ -90,12 +90,12 @@ struct Arguments {
       } else if (pass == Pass::kList && value.kind == POLYOP_VALUE_INT) {
         value = list(tensors, value.as.integer);
       } else if (pass == Pass::kNested && value.kind == POLYOP_VALUE_LIST) {
-        std::vector<polyop_value> rows;
-        for (size_t k = 0; k < value.count; ++k) rows.push_back(list(tensors, value.as.items[k].as.integer));
+        auto rows = std::make_unique<std::vector<polyop_value>>();
+        for (size_t k = 0; k < value.count; ++k) rows->push_back(list(tensors, value.as.items[k].as.integer));
         lists.push_back(std::move(rows));
-        value = whole(lists.back());
+        value = whole(*lists.back());
       }
-      values.push_back(value);
+      values.push(value);
     }
   }
 };
@@ -131,7 +131,7 @@ void take(const polyop_value& value, Result* result) {
 }  // namespace
 
 Result call(const Function& function, const std::vector<Ref>& tensors) {
-  const Arguments arguments(function, tensors);
+  Arguments arguments(function, tensors);
   polyop_value value{};
   const polyop_function* entry = function.entry;
   const int code = entry->call(entry, arguments.values.data(), arguments.values.size(), &value,

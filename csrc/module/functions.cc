@@ -69,11 +69,12 @@ int contiguous(polyop_tensor* tensor, polyop_tensor** made) {
 
 int data(polyop_tensor* tensor, void** address) {
   return guarded([&](Frame& frame) {
-    const Tensor* self = as_tensor(tensor);
+    Tensor* self = as_tensor(tensor);
     if (frame.deriving || self->storage->derived) {
       throw std::runtime_error(
           "the data of a tensor was asked for while the output shapes are derived, when there is none");
     }
+    frame.expose(*self);
     *address = self->data();
   });
 }
@@ -105,6 +106,9 @@ int begin(const char* name, polyop_tensor* const* inputs, size_t input_count, po
           size_t output_count, size_t bytes, void** workspace, int32_t* run) {
   return guarded([&](Frame& frame) {
     std::vector<int> ids;
+    for (size_t i = 0; i < input_count; ++i) {
+      if (inputs[i] != nullptr) frame.settle(*as_tensor(inputs[i]));
+    }
     const bool lost = frame.recording && frame.needs_gradient(inputs, input_count);
     for (size_t i = 0; i < output_count; ++i) {
       frame.write(*as_tensor(outputs[i]), lost);
@@ -141,7 +145,11 @@ void* stream() {
 
 int recording() {
   try {
-    return Frame::current().recording ? 1 : 0;
+    Frame& frame = Frame::current();
+    if (!frame.recording) return 0;
+    ++frame.forwards;
+    frame.in_forward = true;
+    return 1;
   } catch (const std::exception&) {
     return 0;
   }
@@ -149,6 +157,11 @@ int recording() {
 
 int record(const polyop_node* given) {
   return guarded([&](Frame& frame) {
+    frame.in_forward = false;
+    for (size_t i = 0; i < given->dirty_count; ++i) frame.restore(*as_tensor(given->dirty[i]));
+    for (size_t i = 0; i < given->input_count; ++i) {
+      if (given->inputs[i] != nullptr) frame.settle(*as_tensor(given->inputs[i]));
+    }
     Node node(*given);  // owns the state from here on
     const int number = static_cast<int>(frame.nodes.size());
     const bool wanted =

@@ -128,7 +128,7 @@ std::vector<Ref> run_backward(Frame& frame, Node& node, const std::vector<Ref>& 
                                        made.size(), &returned);
   for (polyop_tensor* tensor : made) results.emplace_back(as_tensor(tensor));
   for (size_t i = 0; i < node.slots.size(); ++i) node.hooks.set_saved(state, i, nullptr);
-  const std::string where = "Backward of " + node.name;
+  const std::string where = "Backward of " + node.name();
   if (code != 0) throw std::runtime_error(where + ": " + failure());
   if (returned != node.inputs.size()) {
     throw std::runtime_error(where + " returned an incorrect number of gradients (expected " +

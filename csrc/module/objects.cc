@@ -72,8 +72,7 @@ void keep_objects(const std::vector<Ref>& tensors) {
   for (const Ref& tensor : tensors) {
     if (!tensor) continue;
     Storage* storage = tensor->storage;
-    const bool kept = tensor->references.load() > 1 || storage->references.load() > 1;
-    if (kept && !storage->owned && storage->object != nullptr) {
+    if (tensor->references.load() > 1 && !storage->owned && storage->object != nullptr) {
       Py_INCREF(storage->object);
       storage->owned = true;
     }

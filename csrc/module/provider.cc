@@ -1,5 +1,6 @@
 #include "provider.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -17,7 +18,7 @@ struct Row {
   bool unit = false;  // the last argument before the output is a factor, which must be 1
 };
 
-PyObject* python_launch;
+PyObject *python_launch, *python_writes;
 std::unordered_map<std::string, Row>* rows;
 
 constexpr int kMost = 4;            // tensors of a loop
@@ -120,44 +121,90 @@ void for_tensors(const polyop_value* values, size_t count, F each) {
   }
 }
 
-// Note what a launch writes. A cast passes gradients on; anything else outside of a Function does not.
-void note_outputs(Frame& frame, const char* name, const polyop_value* arguments, size_t count,
-                  size_t outputs) {
+// Whether all of these arguments can be written: tensors, lists of them, or absent.
+bool writable(const polyop_value* arguments, PyObject* places) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i) {
+    const polyop_value& value = arguments[PyLong_AsSize_t(PyTuple_GET_ITEM(places, i))];
+    bool fits = value.kind == POLYOP_VALUE_TENSOR || value.kind == POLYOP_VALUE_NONE;
+    if (value.kind == POLYOP_VALUE_LIST) {
+      fits = std::all_of(value.as.items, value.as.items + value.count,
+                         [](const polyop_value& item) { return item.kind == POLYOP_VALUE_TENSOR; });
+    }
+    if (!fits) return false;
+  }
+  return true;
+}
+
+// Where the written arguments are: as the prototype has it, else the last `outputs`.
+std::vector<size_t> written_places(const char* name, const polyop_value* arguments, size_t count, size_t outputs,
+                                   bool loop) {
+  std::vector<size_t> places;
+  if (loop) {
+    places.push_back(count - 1);
+    return places;
+  }
+  PyObject* found = python_writes == nullptr
+                        ? nullptr
+                        : PyObject_CallFunction(python_writes, "sn", name, static_cast<Py_ssize_t>(count));
+  if (found == nullptr) PyErr_Clear();
+  for (Py_ssize_t i = 0; found != nullptr && i < PyTuple_GET_SIZE(found) && places.empty(); ++i) {
+    PyObject* row = PyTuple_GET_ITEM(found, i);
+    if (!writable(arguments, row)) continue;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(row); ++k) {
+      places.push_back(PyLong_AsSize_t(PyTuple_GET_ITEM(row, k)));
+    }
+  }
+  Py_XDECREF(found);
+  for (size_t i = count - outputs; places.empty() && i < count; ++i) places.push_back(i);
+  return places;
+}
+
+// Note what a launch writes; return the ids of that. A cast passes gradients on; anything else
+// outside of a Function does not.
+std::vector<int> note_outputs(Frame& frame, const char* name, const polyop_value* arguments, size_t count,
+                              size_t outputs, bool loop) {
+  const std::vector<size_t> places = written_places(name, arguments, count, outputs, loop);
   Source source;
   bool wanted = false;
-  if (frame.recording) {
-    for_tensors(arguments, count - outputs, [&](const Tensor& tensor) {
+  for (size_t i = 0; frame.recording && i < count; ++i) {
+    for_tensors(arguments + i, 1, [&](Tensor& tensor) {
+      frame.settle(tensor);
       wanted = wanted || tensor.needs_gradient != 0;
-      source = tensor.source;
+      if (i == 0) source = tensor.source;
     });
   }
   const bool cast = std::strcmp(name, "aclnnCast") == 0;
-  for_tensors(arguments + (count - outputs), outputs, [&](Tensor& tensor) {
-    frame.write(tensor, wanted && !cast);
-    if (wanted && cast) {
-      tensor.needs_gradient = 1;
-      tensor.source = source;
-    }
-  });
+  std::vector<int> ids;
+  for (const size_t place : places) {
+    for_tensors(arguments + place, 1, [&](Tensor& tensor) {
+      frame.write(tensor, wanted && !cast);
+      if (wanted && cast) {
+        tensor.needs_gradient = 1;
+        tensor.source = source;
+      }
+      ids.push_back(tensor.id);
+    });
+  }
+  return ids;
 }
 
 }  // namespace
 
 void launch(Frame& frame, const char* name, const polyop_value* arguments, size_t count, size_t outputs) {
   if (outputs > count) throw std::runtime_error(std::string(name) + ": more outputs than arguments");
-  if (frame.trace == nullptr && !frame.deriving) {
-    note_outputs(frame, name, arguments, count, outputs);
-    const auto found = rows == nullptr ? decltype(rows->end()){} : rows->find(name);
-    if (rows != nullptr && found != rows->end() && run_loop(frame, found->second, arguments, count)) return;
+  const auto found = rows == nullptr ? decltype(rows->end()){} : rows->find(name);
+  const bool loop = rows != nullptr && found != rows->end() && count > 0;
+  if (loop && frame.trace == nullptr && !frame.deriving) {
+    note_outputs(frame, name, arguments, count, outputs, true);
+    if (run_loop(frame, found->second, arguments, count)) return;
   }
   const Locked held(frame);
-  if (frame.trace != nullptr) {
-    note_outputs(frame, name, arguments, count, outputs);
-    std::vector<int> ids;
-    for_tensors(arguments + (count - outputs), outputs,
-                [&](const Tensor& tensor) { ids.push_back(tensor.id); });
-    frame.trace->add("launch", name, to_python(arguments, count, tensor_id), std::move(ids));
-    return;
+  if (!loop || frame.trace != nullptr) {
+    std::vector<int> ids = note_outputs(frame, name, arguments, count, outputs, loop);
+    if (frame.trace != nullptr) {
+      frame.trace->add("launch", name, to_python(arguments, count, tensor_id), std::move(ids));
+      return;
+    }
   }
   if (frame.deriving) return;
   if (python_launch == nullptr) throw std::runtime_error(std::string(name) + ": no provider is connected");
@@ -168,7 +215,7 @@ void launch(Frame& frame, const char* name, const polyop_value* arguments, size_
   Py_DECREF(result);
 }
 
-bool set_provider(PyObject* launch, PyObject* loops) {
+bool set_provider(PyObject* launch, PyObject* loops, PyObject* writes) {
   auto* made = new std::unordered_map<std::string, Row>();
   PyObject *key, *value;
   Py_ssize_t at = 0;
@@ -186,6 +233,9 @@ bool set_provider(PyObject* launch, PyObject* loops) {
   Py_INCREF(launch);
   Py_XDECREF(python_launch);
   python_launch = launch;
+  Py_INCREF(writes);
+  Py_XDECREF(python_writes);
+  python_writes = writes;
   rows = made;  // the old table is left to calls that still read it
   return true;
 }

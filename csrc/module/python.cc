@@ -233,11 +233,11 @@ PyObject* tape_call(PyObject*, PyObject* capsule) {
                        static_cast<Py_ssize_t>(tape->results.size()));
 }
 
-// connect(launch, loops): see provider.h.
+// connect(launch, loops, writes): see provider.h.
 PyObject* connect(PyObject*, PyObject* args) {
-  PyObject *launch = nullptr, *loops = nullptr;
-  if (!PyArg_ParseTuple(args, "OO!", &launch, &PyDict_Type, &loops)) return nullptr;
-  if (!set_provider(launch, loops)) return nullptr;
+  PyObject *launch = nullptr, *loops = nullptr, *writes = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!O", &launch, &PyDict_Type, &loops, &writes)) return nullptr;
+  if (!set_provider(launch, loops, writes)) return nullptr;
   Py_RETURN_NONE;
 }
 

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "objects.h"
@@ -17,6 +18,8 @@ struct Borrowed {
 
   // `wanted`: null for no gradients, None to ask the tensors, or a tuple of bools.
   Borrowed(Frame& frame, ::polyop::Call* call, PyObject* wanted) {
+    objects.reserve(call->borrowed.size());
+    tensors.reserve(call->borrowed.size());
     for (const Borrowing& one : call->borrowed) {
       objects.push_back(one.object);
       if (one.object == nullptr) {
@@ -47,15 +50,13 @@ struct Borrowed {
     return false;
   }
 
-  // The objects that were written, as a new tuple.
+  // The objects that were written, as a new list.
   PyObject* written() const {
     PyObject* list = PyList_New(0);
     for (size_t i = 0; list != nullptr && i < tensors.size(); ++i) {
       if (tensors[i] && tensors[i]->storage->written) PyList_Append(list, objects[i]);
     }
-    PyObject* all = list == nullptr ? nullptr : PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return all;
+    return list;
   }
 };
 
@@ -128,17 +129,21 @@ PyObject* saved_objects(Frame& frame, Tape* tape, const Borrowed& borrowed, PyOb
   return all;
 }
 
-// Outputs of which no gradient can be asked, as a new tuple.
+// Whether tensors of a dtype have gradients: no integers and no bools.
+bool is_smooth(int32_t row) {
+  const uint8_t code = dtypes()[static_cast<size_t>(row)].dlpack_code;
+  return code != 0 && code != 1 && code != 6;
+}
+
+// Outputs of which no gradient can be asked, as a new list.
 PyObject* without_gradient(const Tape& tape, PyObject* outputs) {
   PyObject* list = PyList_New(0);
   for (size_t i = 0; list != nullptr && i < tape.results.size(); ++i) {
     const Edge& edge = tape.results[i];
     const bool settled = edge.source.exists() && !edge.source.lost;
-    if (settled && !edge.wanted) PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
+    if (!is_smooth(edge.layout.row) || (settled && !edge.wanted)) PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
   }
-  PyObject* all = list == nullptr ? nullptr : PyList_AsTuple(list);
-  Py_XDECREF(list);
-  return all;
+  return list;
 }
 
 // Sets an attribute to a new reference; false when that is null, or it cannot be set.
@@ -146,6 +151,13 @@ bool set(PyObject* object, PyObject* name, PyObject* value) {
   const bool done = value != nullptr && PyObject_SetAttr(object, name, value) == 0;
   Py_XDECREF(value);
   return done;
+}
+
+// The same, where the value is an empty list: nothing (what is absent is empty).
+bool set_some(PyObject* object, PyObject* name, PyObject* list) {
+  if (list == nullptr || PyList_GET_SIZE(list) > 0) return set(object, name, list);
+  Py_DECREF(list);
+  return true;
 }
 
 bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyObject* outputs, PyObject* ctx) {
@@ -156,11 +168,22 @@ bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyO
     }
   }
   if (!set(ctx, to_save_name, saved_objects(frame, tape.get(), borrowed, outputs)) ||
-      !set(ctx, plain_name, without_gradient(*tape, outputs)) ||
-      !set(ctx, dirty_name, borrowed.written())) {
+      !set_some(ctx, plain_name, without_gradient(*tape, outputs)) ||
+      !set_some(ctx, dirty_name, borrowed.written())) {
     return false;
   }
   return set(ctx, tape_name, PyCapsule_New(tape.release(), "polyop.tape", destroy_tape));
+}
+
+// Leave out the outputs that are arguments which the schema says are written: the caller has them.
+void leave_out_written(const Function& function, Result* result) {
+  const auto is_declared = [&](const Ref& output) {
+    const auto number = static_cast<size_t>(output->argument);
+    return output->argument >= 0 && number < function.declared.size() && function.declared[number];
+  };
+  std::vector<Ref>& all = result->tensors;
+  all.erase(std::remove_if(all.begin(), all.end(), is_declared), all.end());
+  if (all.empty() && result->form == 't') result->form = 'n';
 }
 
 }  // namespace
@@ -170,9 +193,15 @@ PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, 
   try {
     const Borrowed borrowed(frame, call, nullptr);
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
-    PyObject* outputs = result.form == 'v' ? result.value
-                                           : packed(to_objects(frame, result.tensors, borrowed.objects, false),
-                                                    result, pack);
+    leave_out_written(*launch.function, &result);
+    PyObject* outputs = nullptr;
+    if (result.form == 'v') {
+      outputs = result.value;
+    } else if (result.form == 't' && pack == Pack::kPlain) {
+      outputs = to_object(frame, std::move(result.tensors[0]), borrowed.objects, false);
+    } else {
+      outputs = packed(to_objects(frame, result.tensors, borrowed.objects, false), result, pack);
+    }
     if (!borrowed.wrote_undeclared(*launch.function)) return outputs;
     return tell_written(self, borrowed, outputs);
   } catch (const std::exception& problem) {

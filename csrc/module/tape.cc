@@ -25,7 +25,21 @@ Edge edge_to(const Tensor* tensor) {
 
 }  // namespace
 
-Node::Node(const polyop_node& given) : name(given.name), hooks(given), materialize(given.materialize != 0) {
+namespace {
+
+// The class's name alone, from "... [with Class = space::Name; ...]".
+std::string short_name(const std::string& text) {
+  const std::string mark = "Class = ";
+  size_t from = text.find(mark);
+  from = from == std::string::npos ? 0 : from + mark.size();
+  const std::string full = text.substr(from, text.find_first_of(";]", from) - from);
+  const size_t last = full.rfind(':');
+  return last == std::string::npos ? full : full.substr(last + 1);
+}
+
+}  // namespace
+
+Node::Node(const polyop_node& given) : hooks(given), materialize(given.materialize != 0) {
   for (size_t i = 0; i < given.input_count; ++i) inputs.push_back(edge_to(as_tensor(given.inputs[i])));
   for (size_t i = 0; i < given.output_count; ++i) {
     outputs.push_back(given.outputs[i] == nullptr ? Layout{} : Layout::of(*as_tensor(given.outputs[i])));
@@ -34,8 +48,7 @@ Node::Node(const polyop_node& given) : name(given.name), hooks(given), materiali
 }
 
 Node::Node(Node&& other) noexcept
-    : name(std::move(other.name)),
-      hooks(other.hooks),
+    : hooks(other.hooks),
       inputs(std::move(other.inputs)),
       outputs(std::move(other.outputs)),
       non_differentiable(std::move(other.non_differentiable)),
@@ -55,9 +68,14 @@ Tape::Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>&
     arguments.push_back(input ? Layout::of(*input.get()) : Layout{});
     wanted.push_back(input && input->needs_gradient != 0);
   }
-  for (const Ref& output : outputs) results.push_back(edge_to(output.get()));
+  for (const Ref& output : outputs) {
+    if (output) frame.settle(*output.get());
+    results.push_back(edge_to(output.get()));
+  }
   for (Node& node : nodes) sort_saved(node, outputs);
 }
+
+std::string Node::name() const { return short_name(hooks.name); }
 
 const Layout& Tape::target(const Source& source) const {
   const auto index = static_cast<size_t>(source.index);
@@ -115,7 +133,7 @@ std::vector<Ref> Tape::backward(Frame& frame, const std::vector<Ref>& given,
   for (size_t i = nodes.size(); i-- > 0;) {
     const std::vector<Ref> results_of = run_backward(frame, nodes[i], given, waiting[i]);
     for (size_t k = 0; k < results_of.size(); ++k) {
-      send(nodes[i].inputs[k], results_of[k], "input " + std::to_string(k) + " of " + nodes[i].name);
+      send(nodes[i].inputs[k], results_of[k], "input " + std::to_string(k) + " of " + nodes[i].name());
     }
     waiting[i].clear();
   }

@@ -28,7 +28,6 @@ struct Edge {
 
 // A recorded call of Forward; owns the module's state of it.
 struct Node {
-  std::string name;
   polyop_node hooks{};
   std::vector<Edge> inputs;
   std::vector<Layout> outputs;
@@ -40,6 +39,8 @@ struct Node {
   Node(Node&& other) noexcept;
   Node& operator=(Node&&) = delete;
   ~Node();
+
+  std::string name() const;  // of the class
 };
 
 // A tensor that is kept until backward.

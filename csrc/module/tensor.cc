@@ -1,16 +1,43 @@
 #include "tensor.h"
 
+#include "frame.h"
+
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
 namespace polyop::module {
 
-void Storage::release() {
-  if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (is_fresh) host->drop(&fresh);
-  if (owned) Py_DECREF(object);
-  delete this;
+namespace {
+
+struct Blocks {
+  static constexpr size_t kMost = 32;
+  void* kept[kMost];
+  size_t count = 0;
+  ~Blocks() {
+    while (count > 0) ::operator delete(kept[--count]);
+    count = kMost;  // what is freed after this thread's end is not kept
+  }
+};
+thread_local Blocks blocks;
+
+void free_memory(Storage& storage) {
+  if (storage.is_fresh) storage.host->drop(&storage.fresh);
+  if (storage.owned) Py_DECREF(storage.object);
+}
+
+}  // namespace
+
+void* Tensor::operator new(size_t size) {
+  return blocks.count > 0 && blocks.count < Blocks::kMost ? blocks.kept[--blocks.count] : ::operator new(size);
+}
+
+void Tensor::operator delete(void* block) {
+  if (blocks.count + 1 < Blocks::kMost) {
+    blocks.kept[blocks.count++] = block;
+  } else {
+    ::operator delete(block);
+  }
 }
 
 void Tensor::set_layout(int32_t count, const int64_t* sizes, const int64_t* steps) {
@@ -44,16 +71,19 @@ void retain(polyop_tensor* tensor) {
 void release(polyop_tensor* tensor) {
   Tensor* self = as_tensor(tensor);
   if (self->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  Storage* storage = self->storage;
-  const bool python = storage->is_fresh || storage->owned;
-  if (!python) {
-    storage->release();
-  } else if (Py_IsInitialized()) {  // a module's static tensor may outlive the interpreter
-    const PyGILState_STATE state = PyGILState_Ensure();
-    storage->release();
-    PyGILState_Release(state);
+  Storage& own = self->own;
+  if (own.is_fresh || own.owned) {
+    if (holds_lock()) {
+      free_memory(own);
+    } else if (Py_IsInitialized()) {  // a module's static tensor may outlive the interpreter
+      const PyGILState_STATE state = PyGILState_Ensure();
+      free_memory(own);
+      PyGILState_Release(state);
+    }
   }
+  Tensor* base = self->base;
   delete self;
+  if (base != nullptr) release(base);
 }
 
 int32_t row_of_type(int32_t type_id) {
@@ -70,10 +100,9 @@ int32_t row_of_type(int32_t type_id) {
 
 namespace {
 
-Ref over(Storage* storage, int32_t row, int32_t device, int32_t device_index) {
+Ref make(int32_t row, int32_t device, int32_t device_index) {
   auto* made = new Tensor();
   const DType& dtype = dtypes()[static_cast<size_t>(row)];
-  made->storage = storage;
   made->row = row;
   made->type_id = dtype.type_id;
   made->itemsize = dtype.dlpack_bits / 8;
@@ -94,13 +123,13 @@ Ref make_empty(const Host* host, const View& device, bool derived, int32_t row, 
                                " in dimension " + std::to_string(i));
     }
   }
-  auto* storage = new Storage();
+  Ref made = make(row, device.device, device.device_id);
+  Storage* storage = made->storage;
   storage->host = host;
   storage->derived = derived;
-  Ref made = over(storage, row, device.device, device.device_id);
   made->set_layout(ndim, shape, nullptr);
   if (!derived) {
-    Output spec;
+    static thread_local Output spec;  // keeps its memory
     spec.shape.assign(shape, shape + ndim);
     spec.dtype = row;
     if (!host->empty(spec, device, &storage->fresh)) {
@@ -115,13 +144,13 @@ Ref make_empty(const Host* host, const View& device, bool derived, int32_t row, 
 }
 
 Ref borrow_object(const Host* host, PyObject* object, const View& view) {
-  auto* storage = new Storage();
+  Ref made = make(view.dtype, view.device, view.device_id);
+  Storage* storage = made->storage;
   storage->host = host;
   storage->object = object;
   storage->data = view.data;
   storage->derived = object == nullptr;
   storage->read_only = view.read_only;
-  Ref made = over(storage, view.dtype, view.device, view.device_id);
   if (view.strides == nullptr || !view.byte_strides) {
     made->set_layout(view.ndim, view.shape, view.strides);
     return made;
@@ -133,8 +162,11 @@ Ref borrow_object(const Host* host, PyObject* object, const View& view) {
 }
 
 Ref make_view(Tensor* base, int32_t ndim, const int64_t* shape, const int64_t* strides, int64_t offset) {
-  base->storage->retain();
-  Ref made = over(base->storage, base->row, base->device_type, base->device_index);
+  Tensor* holder = base->base == nullptr ? base : base->base;
+  retain(holder);
+  Ref made = make(base->row, base->device_type, base->device_index);
+  made->base = holder;
+  made->storage = &holder->own;
   made->set_layout(ndim, shape, strides);
   made->offset = offset;
   return made;

@@ -13,7 +13,6 @@ namespace polyop::module {
 
 // The memory behind tensors. While shapes are derived there is none.
 struct Storage {
-  std::atomic<int> references{1};
   void* data = nullptr;
   const Host* host = nullptr;
   Fresh fresh{};               // memory of the host's that became no object yet
@@ -23,9 +22,7 @@ struct Storage {
   bool derived = false;        // there is no data
   bool written = false;        // a launch or a Function has changed it
   bool read_only = false;
-
-  void retain() { references.fetch_add(1, std::memory_order_relaxed); }
-  void release();  // with Python's lock
+  bool exposed = false;        // its address was given away outside of Forward and kernels
 };
 
 // Where the gradient of a tensor goes: to an output of a recorded node, to an argument of the call
@@ -40,13 +37,22 @@ struct Source {
 // What a module holds by pointer. `id` numbers the tensors of a call in which shapes are derived.
 struct Tensor : polyop_tensor {
   std::atomic<int> references{1};
-  Storage* storage = nullptr;
+  Tensor* base = nullptr;   // of a view: the tensor that holds the memory
+  Storage* storage = &own;  // of a view: the base's
+  Storage own;
   int argument = -1;  // which tensor of the caller's it is, itself
   int id = -1;
   Source source;
+  Source before;           // and needs_gradient, before the Forward of this number wrote it
+  int32_t needed_before = 0;
+  int forward = -1;
   int32_t row = -1;  // of dtypes()
   int64_t dims[8];   // shape, then strides, where they fit
   std::vector<int64_t> many;
+
+  // Blocks are kept for the next tensor of the thread: a call makes and frees a few.
+  static void* operator new(size_t size);
+  static void operator delete(void* block);
 
   void set_layout(int32_t count, const int64_t* sizes, const int64_t* steps);
   void* data() const { return static_cast<char*>(storage->data) + offset * itemsize; }

@@ -1,2 +1,2 @@
-// MindSpore's newer name of the header that C++ operator modules include.
-#include "ms_extension/api.h"
+// MindSpore's newer name of the header with everything that C++ operator modules use.
+#include "ms_extension/all.h"

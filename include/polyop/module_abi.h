@@ -109,7 +109,7 @@ typedef struct polyop_module_functions {
   void (*end)(void);
   /* The stream of the caller's framework; null on the CPU. */
   void* (*stream)(void);
-  /* Whether record() is wanted. */
+  /* Whether record() is wanted; asked before each call of Forward. */
   int (*recording)(void);
   /* Keep a node: polyop owns its state from now on. */
   int (*record)(const polyop_node* node);

@@ -51,13 +51,18 @@ namespace custom {
 // Run an aclnn operator: inputs in its order, then the outputs, which must exist already.
 inline void CustomLaunchAclnn(const std::string& aclnn_api, const ValuePtrList& inputs,
                               const tensor::TensorPtrList& outputs) {
-  std::vector<polyop_value> values(inputs.size() + outputs.size());
+  constexpr size_t kFew = 8;
+  polyop_value few[kFew] = {};
+  std::vector<polyop_value> many;
+  const size_t count = inputs.size() + outputs.size();
+  if (count > kFew) many.resize(count);
+  polyop_value* values = count > kFew ? many.data() : few;
   std::vector<std::unique_ptr<polyop_value[]>> lists;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] != nullptr) inputs[i]->write(&values[i], &lists);
   }
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->write(&values[inputs.size() + i], &lists);
-  polyop::check(polyop::functions()->launch(aclnn_api.c_str(), values.data(), values.size(), outputs.size()));
+  polyop::check(polyop::functions()->launch(aclnn_api.c_str(), values, count, outputs.size()));
 }
 
 }  // namespace custom

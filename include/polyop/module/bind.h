@@ -2,8 +2,6 @@
 #ifndef POLYOP_MODULE_BIND_H
 #define POLYOP_MODULE_BIND_H
 
-#include <deque>
-
 #include "convert.h"
 
 namespace pybind11 {
@@ -60,42 +58,63 @@ inline namespace literals {
 inline arg operator""_a(const char* text, size_t) { return arg(text); }
 }  // namespace literals
 
-// The functions of a module.
+// What m.def() is given besides name and function: a text, and the arguments' names.
+struct Extras {
+  const char* doc = "";
+  const arg* args[64];
+  size_t count = 0;
+
+  void take(const char* text) { doc = text; }
+  void take(const std::string& text) { doc = text.c_str(); }
+  void take(const arg& one) {
+    if (count < 64) args[count++] = &one;
+  }
+};
+
+// The functions of a module. It lives as long as the process, and so do they.
 class module_ {
  public:
   // Bind a function, a lambda or a function object; `extra` are its doc and its py::arg()s.
   template <typename F, typename... Extra>
   module_& def(const char* name, F&& function, const Extra&... extra) {
-    add(name, std::forward<F>(function), signature(&function), extra...);
+    Extras extras;
+    (extras.take(extra), ...);
+    add(name, std::forward<F>(function), signature(&function), extras);
     return *this;
   }
-  const char* doc() const { return doc_.c_str(); }
+  // Bind what is called with values and has its schema as text; `target` stays.
+  void def_values(const std::string& name, const std::string& schema, const std::string& doc, const void* target,
+                  decltype(polyop_function::call) call) {
+    last_ = new Entry{name, schema, doc, target, call, last_};
+    ++count_;
+  }
   std::string& doc() { return doc_; }
+  bool has(const std::string& name) const {
+    for (const Entry* entry = last_; entry != nullptr; entry = entry->before) {
+      if (entry->name == name) return true;
+    }
+    return false;
+  }
 
   const polyop_module_table* finish(const char* name) {
-    functions_.clear();
-    for (const Entry& entry : entries_) functions_.push_back(entry.row());
-    table_ = {POLYOP_MODULE_VERSION, 0,       name, functions_.size(), functions_.data(),
-              problem_.empty() ? nullptr : problem_.c_str()};
+    auto* rows = new polyop_function[count_ + 1]();
+    size_t at = count_;
+    for (const Entry* entry = last_; entry != nullptr; entry = entry->before) {
+      rows[--at] = {entry->name.c_str(), entry->schema.c_str(), entry->doc.c_str(),
+                    entry->target,       entry->call,           polyop::free_value};
+    }
+    table_ = {POLYOP_MODULE_VERSION, 0, name, count_, rows, problem_.empty() ? nullptr : problem_.c_str()};
     return &table_;
   }
   void fail(const std::string& problem) { problem_ = problem; }
 
  private:
+  using Call = int (*)(const polyop_function*, const polyop_value*, size_t, polyop_value*, void (*)(const char*));
   struct Entry {
     std::string name, schema, doc;
-    std::shared_ptr<void> target;
-    int (*call)(const polyop_function*, const polyop_value*, size_t, polyop_value*, void (*)(const char*));
-    polyop_function row() const {
-      return {name.c_str(), schema.c_str(), doc.c_str(), target.get(), call, polyop::free_value};
-    }
-  };
-  struct Extras {
-    std::string doc;
-    std::vector<arg> args;
-    void take(const char* text) { doc = text; }
-    void take(const std::string& text) { doc = text; }
-    void take(const arg& one) { args.push_back(one); }
+    const void* target;
+    Call call;
+    Entry* before;
   };
   template <typename R, typename... A>
   struct Signature {};
@@ -121,33 +140,40 @@ class module_ {
     return {};
   }
 
-  template <typename F, typename R, typename... A, typename... Extra>
-  void add(const char* name, F&& function, Signature<R, A...>, const Extra&... extra) {
-    Extras extras;
-    (extras.take(extra), ...);
-    for (const Entry& entry : entries_) {
-      if (entry.name == name) fail(std::string("m.def() was given the name \"") + name + "\" twice");
-    }
-    if (!extras.args.empty() && extras.args.size() != sizeof...(A)) {
-      fail(std::string("m.def(\"") + name + "\") has " + std::to_string(extras.args.size()) +
-           " py::arg() for " + std::to_string(sizeof...(A)) + " arguments");
-    }
-    std::string text = "(";
-    size_t i = 0;
-    const auto put = [&](const std::string& type) {
-      const bool named = i < extras.args.size();
-      text += (i == 0 ? "" : ", ") + type + " " + (named ? extras.args[i].name : "arg" + std::to_string(i));
-      if (named && !extras.args[i].default_value.empty()) text += "=" + extras.args[i].default_value;
-      ++i;
-    };
-    (put(polyop::Convert<std::decay_t<A>>::schema()), ...);
-    if constexpr (std::is_void_v<R>) {
-      text += ") -> ()";
-    } else {
-      text += ") -> " + polyop::Convert<std::decay_t<R>>::schema();
-    }
+  template <typename F, typename R, typename... A>
+  void add(const char* name, F&& function, Signature<R, A...>, const Extras& extras) {
     using Kept = std::decay_t<F>;
-    entries_.push_back({name, text, extras.doc, std::make_shared<Kept>(std::forward<F>(function)), call<Kept, R, A...>});
+    const std::string types[] = {polyop::Convert<std::decay_t<A>>::schema()..., std::string()};
+    if constexpr (std::is_void_v<R>) {
+      append(name, types, sizeof...(A), "()", extras);
+    } else {
+      append(name, types, sizeof...(A), polyop::Convert<std::decay_t<R>>::schema(), extras);
+    }
+    last_->target = new Kept(std::forward<F>(function));
+    last_->call = call<Kept, R, A...>;
+  }
+
+  void append(const char* name, const std::string* types, size_t count, const std::string& returns,
+              const Extras& extras) {
+    if (has(name)) fail(std::string("m.def() was given the name \"") + name + "\" twice");
+    if (extras.count != 0 && extras.count != count) {
+      fail(std::string("m.def(\"") + name + "\") has " + std::to_string(extras.count) + " py::arg() for " +
+           std::to_string(count) + " arguments");
+    }
+    last_ = new Entry{name, "(", extras.doc, nullptr, nullptr, last_};
+    ++count_;
+    std::string& text = last_->schema;
+    for (size_t i = 0; i < count; ++i) {
+      text += i == 0 ? "" : ", ";
+      text += types[i] + " ";
+      if (i >= extras.count) {
+        text += "arg" + std::to_string(i);
+        continue;
+      }
+      text += extras.args[i]->name;
+      if (!extras.args[i]->default_value.empty()) text += "=" + extras.args[i]->default_value;
+    }
+    text += ") -> " + returns;
   }
 
   template <typename F, typename R, typename... A>
@@ -177,12 +203,13 @@ class module_ {
     }
   }
 
-  std::deque<Entry> entries_;
-  std::vector<polyop_function> functions_;
+  Entry* last_ = nullptr;
+  size_t count_ = 0;
   polyop_module_table table_{};
   std::string problem_, doc_;
 };
 using module = module_;
+inline bool hasattr(const module_& module, const char* name) { return module.has(name); }
 
 }  // namespace pybind11
 
@@ -200,6 +227,11 @@ auto caller(R (*function)(A...)) {
 
 #define PYBOOST_CALLER(OUT_NUM, FUNC) ::polyop::caller<OUT_NUM>(&FUNC)
 
+// Binds the operators of op_def: a source that the builder writes has it. Absent in most modules.
+#ifndef POLYOP_BINDS_DEFINITIONS
+extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definitions(pybind11::module_& m);
+#endif
+
 #define POLYOP_TEXT_(name) #name
 #define POLYOP_TEXT(name) POLYOP_TEXT_(name)
 
@@ -208,11 +240,12 @@ auto caller(R (*function)(A...)) {
   extern "C" __attribute__((visibility("default"))) const polyop_module_table* polyop_module(      \
       const polyop_module_functions* functions) {                                                  \
     ::polyop::functions() = functions;                                                             \
-    static pybind11::module_ module;                                                               \
+    static auto& module = *new pybind11::module_();                                                          \
     static const polyop_module_table* table = nullptr;                                             \
     if (table == nullptr) {                                                                        \
       try {                                                                                        \
         polyop_bind_module(module);                                                                \
+        if (polyop_bind_definitions != nullptr) polyop_bind_definitions(module);                   \
       } catch (const std::exception& problem) {                                                    \
         module.fail(problem.what());                                                               \
       }                                                                                            \

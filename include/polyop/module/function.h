@@ -2,9 +2,7 @@
 #ifndef POLYOP_MODULE_FUNCTION_H
 #define POLYOP_MODULE_FUNCTION_H
 
-#include <unordered_map>
-
-#include "value.h"
+#include "saved_data.h"
 
 namespace polyop {
 
@@ -73,8 +71,8 @@ class Context {
   void SetMaterializeGrads(bool materialize) { materialize_ = materialize; }
   // Whether the gradient of a tensor input is wanted; only tensors are counted.
   bool NeedsInputGrad(size_t tensor_index) const {
-    if (tensor_index >= needed_.size()) throw std::out_of_range("tensor index out of range");
-    return needed_[tensor_index];
+    if (tensor_index >= tensors_) throw std::out_of_range("tensor index out of range");
+    return (needed_ >> tensor_index & 1) != 0;
   }
   // Whether a gradient of the tensor is wanted.
   bool NeedGrad(const T& tensor) const {
@@ -82,17 +80,103 @@ class Context {
     return handle != nullptr && handle->needs_gradient != 0;
   }
   // Values of any kind for Backward.
-  std::unordered_map<std::string, mindspore::ValuePtr> saved_data;
+  SavedData saved_data;
 
  private:
   template <typename Class, typename Tensor>
   friend class FunctionBase;
 
+  void note_input(size_t i, bool tensor, const polyop_tensor* handle) {
+    if (!tensor) return;
+    is_input_ |= uint64_t{1} << i;
+    needed_ |= uint64_t{handle != nullptr && handle->needs_gradient != 0} << tensors_++;
+  }
+  void note_wanted(const uint8_t* wanted, size_t count) {
+    needed_ = 0;
+    for (size_t i = 0, k = 0; i < count; ++i) {
+      if ((is_input_ >> i & 1) != 0) needed_ |= uint64_t{wanted[i] != 0} << k++;
+    }
+  }
+
+  static bool holds(const List& list, const polyop_tensor* handle) {
+    for (const T& item : list) {
+      if (handle != nullptr && handle_of(item) == handle) return true;
+    }
+    return false;
+  }
+
+  // Hand the call over to polyop, which owns `state` from then on.
+  static void record(Context* state, polyop_node* node, const List& outputs) {
+    std::unique_ptr<Context> owner(state);
+    if (outputs.empty()) throw std::runtime_error("The output list must not be empty.");
+    const size_t count = outputs.size(), dirty = state->dirty_.size();
+    std::unique_ptr<polyop_tensor*[]> handles(new polyop_tensor*[count + dirty]);
+    std::unique_ptr<uint8_t[]> plain(new uint8_t[count]);
+    for (size_t i = 0; i < count; ++i) {
+      handles[i] = handle_of(outputs[i]);
+      plain[i] = holds(state->non_differentiable_, handles[i]) ? 1 : 0;
+    }
+    for (size_t i = 0; i < dirty; ++i) {
+      handles[count + i] = handle_of(state->dirty_[i]);
+      if (!holds(outputs, handles[count + i])) {
+        throw std::runtime_error("The dirty tensors must all be outputs of the forward function.");
+      }
+    }
+    node->output_count = count;
+    node->outputs = handles.get();
+    node->non_differentiable = plain.get();
+    node->dirty_count = dirty;
+    node->dirty = handles.get() + count;
+    node->materialize = state->materialize_ ? 1 : 0;
+    node->destroy = [](void* of) { delete static_cast<Context*>(of); };
+    node->saved_count = [](void* of) { return static_cast<Context*>(of)->count_saved(); };
+    node->saved = get_saved;
+    node->set_saved = set_saved;
+    node->state = owner.release();
+    check(functions()->record(node));
+    state->dirty_.clear();
+    state->non_differentiable_.clear();
+  }
+
+  // Tensors in saved_data are saved like the others, after them.
+  mindspore::ValuePtr* held(size_t i) {
+    for (SavedData::Item& item : saved_data) {
+      if (item.second == nullptr || !item.second->isa<mindspore::tensor::Tensor>()) continue;
+      if (i-- == 0) return &item.second;
+    }
+    return nullptr;
+  }
+  size_t count_saved() {
+    size_t more = 0;
+    while (held(more) != nullptr) ++more;
+    return saved_.size() + more;
+  }
+  static polyop_tensor* get_saved(void* of, size_t i) {
+    auto* state = static_cast<Context*>(of);
+    polyop_tensor* handle = nullptr;
+    if (i < state->saved_.size()) {
+      handle = handle_of(state->saved_[i]);
+    } else {
+      handle = ms::Tensor(*state->held(i - state->saved_.size())).handle();
+    }
+    if (handle != nullptr) functions()->retain(handle);
+    return handle;
+  }
+  static void set_saved(void* of, size_t i, polyop_tensor* handle) {
+    auto* state = static_cast<Context*>(of);
+    if (i < state->saved_.size()) {
+      state->saved_[i] = from_handle<T>(handle);
+    } else {  // an undefined tensor keeps the place
+      *state->held(i - state->saved_.size()) =
+          std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(handle));
+    }
+  }
+
   List saved_, dirty_, non_differentiable_;
   bool materialize_ = true;
-  std::vector<bool> needed_;    // for each tensor input
-  std::vector<bool> is_input_;  // for each argument: it is a tensor
-  std::vector<std::string> held_;  // names in saved_data whose values are tensors
+  uint64_t needed_ = 0;    // a bit for each tensor input
+  uint64_t is_input_ = 0;  // a bit for each argument: it is a tensor
+  size_t tensors_ = 0;
 };
 
 // How many calls of Forward this thread is in: those inside another are part of it.
@@ -114,137 +198,55 @@ class FunctionBase {
   template <typename X = Class, typename... Args>
   static auto Apply(Args&&... arguments)
       -> decltype(X::Forward(static_cast<State*>(nullptr), std::forward<Args>(arguments)...)) {
-    auto state = std::make_unique<State>();
+    static_assert(sizeof...(Args) <= 64, "Apply takes at most 64 arguments");
+    State state;
     polyop_tensor* inputs[sizeof...(Args) + 1] = {argument_handle<std::decay_t<Args>>(arguments)..., nullptr};
-    note_inputs<std::decay_t<Args>...>(state.get(), inputs);
+    note_inputs<std::decay_t<Args>...>(&state, inputs);
     const bool recorded = forward_depth() == 0 && functions()->recording() != 0;
     if (recorded && (holds_wanted(arguments) || ...)) {
-      throw std::runtime_error(std::string("a gradient is wanted of a tensor in a list, and Function gives lists ") +
-                               "none: pass it as an argument of its own");
+      throw std::runtime_error(
+          "a gradient is wanted of a tensor in a list, and Function gives lists none: pass it as an argument "
+          "of its own");
     }
     auto result = [&] {
       const ForwardScope scope;
-      return X::Forward(state.get(), std::forward<Args>(arguments)...);
+      return X::Forward(&state, std::forward<Args>(arguments)...);
     }();
-    if (recorded) record(std::move(state), inputs, sizeof...(Args), result);
+    if (recorded) {
+      polyop_node node{};
+      node.name = name();
+      node.input_count = sizeof...(Args);
+      node.inputs = inputs;
+      node.backward = backward;
+      State::record(new State(std::move(state)), &node, listed(result));
+    }
     return result;
   }
 
  private:
-  template <typename... Args>
-  static void note_inputs(State* state, polyop_tensor* const* inputs) {
-    const bool tensor[] = {(is_tensor<Args> || is_optional_tensor<Args>)..., false};
-    for (size_t i = 0; i < sizeof...(Args); ++i) {
-      state->is_input_.push_back(tensor[i]);
-      if (tensor[i]) state->needed_.push_back(inputs[i] != nullptr && inputs[i]->needs_gradient != 0);
-    }
-  }
-
   template <typename A>
   static constexpr bool is_optional_tensor = std::is_same_v<A, std::optional<ms::Tensor>> ||
                                              std::is_same_v<A, std::optional<mindspore::tensor::TensorPtr>>;
 
+  template <typename... Args>
+  static void note_inputs(State* state, polyop_tensor* const* inputs) {
+    const bool tensor[] = {(is_tensor<Args> || is_optional_tensor<Args>)..., false};
+    for (size_t k = 0; k < sizeof...(Args); ++k) state->note_input(k, tensor[k], inputs[k]);
+  }
+
   static std::vector<T> listed(const T& result) { return {result}; }
   static const std::vector<T>& listed(const std::vector<T>& result) { return result; }
 
-  static bool holds(const std::vector<T>& list, polyop_tensor* handle) {
-    for (const T& item : list) {
-      if (handle != nullptr && handle_of(item) == handle) return true;
-    }
-    return false;
-  }
-
-  template <typename R>
-  static void record(std::unique_ptr<State> state, polyop_tensor* const* inputs, size_t count, const R& result) {
-    const std::vector<T>& list = listed(result);
-    if (list.empty()) throw std::runtime_error("The output list must not be empty.");
-    std::vector<polyop_tensor*> outputs, dirty;
-    std::vector<uint8_t> plain;
-    for (const T& output : list) {
-      outputs.push_back(handle_of(output));
-      plain.push_back(holds(state->non_differentiable_, outputs.back()) ? 1 : 0);
-    }
-    for (const T& input : state->dirty_) {
-      dirty.push_back(handle_of(input));
-      if (!holds(list, dirty.back())) {
-        throw std::runtime_error("The dirty tensors must all be outputs of the forward function.");
-      }
-    }
-    polyop_node node{};
-    node.name = Class_name();
-    node.input_count = count;
-    node.inputs = inputs;
-    node.output_count = outputs.size();
-    node.outputs = outputs.data();
-    node.non_differentiable = plain.data();
-    node.dirty_count = dirty.size();
-    node.dirty = dirty.data();
-    node.materialize = state->materialize_ ? 1 : 0;
-    note_held(state.get());
-    state->dirty_.clear();
-    state->non_differentiable_.clear();
-    node.destroy = [](void* of) { delete static_cast<State*>(of); };
-    node.saved_count = [](void* of) {
-      return static_cast<State*>(of)->saved_.size() + static_cast<State*>(of)->held_.size();
-    };
-    node.saved = get_saved;
-    node.set_saved = set_saved;
-    node.backward = backward;
-    node.state = state.release();
-    check(functions()->record(&node));
-  }
-
-  // The class's name, from the text that the compiler gives this function.
-  static const char* Class_name() {
-    static const std::string name = [] {
-      const std::string text = __PRETTY_FUNCTION__;
-      const size_t from = text.find("Class = ") + 8;
-      const std::string full = text.substr(from, text.find_first_of(";]", from) - from);
-      return full.substr(full.rfind(':') == std::string::npos ? 0 : full.rfind(':') + 1);
-    }();
-    return name.c_str();
-  }
-
-  // Tensors in saved_data are saved like the others, after them.
-  static void note_held(State* state) {
-    for (const auto& item : state->saved_data) {
-      if (item.second != nullptr && item.second->template isa<mindspore::tensor::Tensor>()) {
-        state->held_.push_back(item.first);
-      }
-    }
-  }
-  static polyop_tensor* get_saved(void* of, size_t i) {
-    auto* state = static_cast<State*>(of);
-    polyop_tensor* handle = nullptr;
-    if (i < state->saved_.size()) {
-      handle = handle_of(state->saved_[i]);
-    } else {
-      const auto& value = state->saved_data[state->held_[i - state->saved_.size()]];
-      handle = ms::Tensor(value).handle();
-    }
-    if (handle != nullptr) functions()->retain(handle);
-    return handle;
-  }
-  static void set_saved(void* of, size_t i, polyop_tensor* handle) {
-    auto* state = static_cast<State*>(of);
-    if (i < state->saved_.size()) {
-      state->saved_[i] = from_handle<T>(handle);
-    } else {
-      state->saved_data[state->held_[i - state->saved_.size()]] =
-          from_handle<mindspore::tensor::TensorPtr>(handle);
-    }
-  }
+  // The text that the compiler gives this function holds the class's name; polyop reads it.
+  static const char* name() { return __PRETTY_FUNCTION__; }
 
   static int backward(void* of, polyop_tensor* const* gradients, size_t count, const uint8_t* wanted,
                       polyop_tensor** results, size_t room, size_t* returned) {
     auto* state = static_cast<State*>(of);
     try {
-      state->needed_.clear();
-      for (size_t i = 0; i < state->is_input_.size(); ++i) {
-        if (state->is_input_[i]) state->needed_.push_back(wanted[i] != 0);
-      }
-      std::vector<T> given;
-      for (size_t i = 0; i < count; ++i) given.push_back(from_handle<T>(gradients[i]));
+      state->note_wanted(wanted, room);
+      std::vector<T> given(count);
+      for (size_t i = 0; i < count; ++i) given[i] = from_handle<T>(gradients[i]);
       const std::vector<T> made = Class::Backward(state, std::move(given));
       *returned = made.size();
       for (size_t i = 0; i < made.size() && i < room; ++i) {

@@ -29,6 +29,7 @@ class Recorded:
     kernel: ModuleKernel
     saving: Any = None
     backward: Any = None
+    is_recorded: bool = True
 
 
 @dataclass(frozen=True)

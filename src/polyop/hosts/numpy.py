@@ -13,7 +13,6 @@ from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
 from .. import _core
-from ..gradients.recorded import Recorded, failed
 from ..gradients.rule import apply_rule, check_gradient, no_gradient
 from ..kernels.python import PythonKernel
 from ..kernels.tensors import TensorKernel
@@ -81,7 +80,7 @@ class NumpyHost:
         operator: Operator = bound.operator
         if operator.gradient is None:
             raise no_gradient(operator)
-        if isinstance(operator.gradient, Recorded):
+        if getattr(operator.gradient, "is_recorded", False):
             return self._recorded(bound, arguments)
         outputs = self.call(bound, arguments)
 
@@ -95,6 +94,8 @@ class NumpyHost:
 
     def _recorded(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Do the same for a C++ module: its Forward is recorded, its Backward run."""
+        from ..gradients.recorded import failed
+
         operator: Operator = bound.operator
         ctx = types.SimpleNamespace()
         result = bound.record(ctx, *map_tensors(operator, arguments, _behaved))

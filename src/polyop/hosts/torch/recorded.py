@@ -32,7 +32,10 @@ def make_direct(bound: BoundOperator) -> Any:
         (torch.autograd.Function,),
         {"forward": staticmethod(_forward(bound, layout)), "backward": staticmethod(_backward(bound, layout))},
     )
-    kind._backward_cls.apply = kind.backward  # the engine calls it; found here once
+    node = kind._backward_cls
+    node.apply = kind.backward  # the engine calls it; found here once
+    node.plain = node.dirty = ()  # what the native core sets only where there is some
+    node.rest, node.count = None, len(bound.schema.arguments)
     apply = super(torch.autograd.Function, kind).apply
     schema = bound.schema
     if not layout.has_lists and not schema.mutates and not schema.returns_list:
@@ -49,7 +52,8 @@ def make_direct(bound: BoundOperator) -> Any:
 def _forward(bound: BoundOperator, layout: Layout) -> Any:
     run = bound.record
     simple = not layout.has_lists
-    only_tensors = all(argument.type.is_tensor for argument in bound.schema.arguments)
+    only_tensors = _only_tensors(bound)
+    count = len(bound.schema.arguments)
 
     def forward(ctx: Any, *flat: Any) -> Any:
         args = flat if simple else layout.unflatten(flat)
@@ -60,22 +64,24 @@ def _forward(bound: BoundOperator, layout: Layout) -> Any:
             args = tensors.map_arguments(_plain, normalise(bound.operator, bind(bound.schema, args, {})))
             _check_leaves(bound, args)
             output = run((ctx, _wanted(bound, flat if simple else args)), *args)
-        ctx.count = len(flat)
-        ctx.rest = None if only_tensors else [None if isinstance(a, torch.Tensor) else a for a in args]
+        if len(flat) != count:
+            ctx.count = len(flat)
+        if not only_tensors:
+            ctx.rest = [None if isinstance(a, torch.Tensor) else a for a in args]
         if ctx.plain:
             ctx.mark_non_differentiable(*ctx.plain)
         if ctx.dirty:
             ctx.mark_dirty(*ctx.dirty)
-        if isinstance(output, tuple):
+        if type(output) is tuple:
             ctx.set_materialize_grads(False)
-            discrete = [x for x in output if x.dtype not in DIFFERENTIABLE]
-            if discrete:
-                ctx.mark_non_differentiable(*discrete, *ctx.plain)
-        elif output is not None and output.dtype not in DIFFERENTIABLE:
-            ctx.mark_non_differentiable(output)
         return output
 
     return forward
+
+
+def _only_tensors(bound: BoundOperator) -> bool:
+    # a list is kept as well: its length tells how gradients are laid out
+    return all(a.type.is_tensor and not a.type.is_list for a in bound.schema.arguments)
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

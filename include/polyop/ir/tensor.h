@@ -1,0 +1,2 @@
+// MindSpore's header of its own tensors.
+#include "../module/value.h"

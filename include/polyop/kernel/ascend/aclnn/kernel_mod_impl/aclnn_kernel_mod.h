@@ -1,0 +1,2 @@
+// MindSpore's header of AclnnKernelMod.
+#include "../../../../module/graph.h"

@@ -1,0 +1,2 @@
+// MindSpore's older header of AclnnKernelMod.
+#include "../../../module/graph.h"

@@ -1,0 +1,2 @@
+// MindSpore's header of helpers for infer functions.
+#include "../../../module/graph.h"

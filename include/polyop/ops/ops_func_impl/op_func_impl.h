@@ -1,0 +1,2 @@
+// MindSpore's header of OpFuncImpl.
+#include "../../module/graph.h"

@@ -1,0 +1,2 @@
+// MindSpore's header of the kernel factory.
+#include "../../../../../../module/graph.h"

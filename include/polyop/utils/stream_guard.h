@@ -1,0 +1,2 @@
+// MindSpore's header of streams, which older operators include.
+#include "../module/compat.h"
