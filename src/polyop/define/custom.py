@@ -126,6 +126,9 @@ class Custom(BoundOperator):
         """Choose the device whose kernel runs: "CPU", "GPU" or "Ascend". Returns the operator."""
         if target not in DEVICES:
             raise ArgumentValueError(self.subject, f"the target must be one of {list(DEVICES)}", repr(target))
+        if isinstance(self.operator.kernels[0], ProviderKernel):
+            kernel = ProviderKernel(self.func, for_ascend=target == "Ascend")
+            return self._change(kernels=(kernel,), target=None if target == "Ascend" else DEVICES[target])
         return self._change(target=DEVICES[target])
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -225,7 +228,8 @@ class Custom(BoundOperator):
         if self.func_type == "pyfunc":
             return PythonKernel(self.func, scalars=True)
         if ":" not in self.func and self.func.strip() and callable(self.out_shape):
-            return ProviderKernel(self.func)  # a name alone is an operator of a provider
+            for_ascend = any(information.target == "Ascend" for information in self._information)
+            return ProviderKernel(self.func, for_ascend=for_ascend)  # a name alone is a provider's operator
         text, function = split_reference(self.func, self.subject)
         from_env = getattr(self, "_path_from_env", False)
         if not from_env and not Path(text).exists() and text in os.environ:

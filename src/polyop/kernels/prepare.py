@@ -42,15 +42,17 @@ def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]
     return tuple(found.get(a.name, value) for a, value in zip(schema_arguments, arguments, strict=True))
 
 
-def prepare(operator: Operator, arguments: tuple[Any, ...]) -> Prepared:
+def prepare(operator: Operator, arguments: tuple[Any, ...], *, infer: bool = False) -> Prepared:
     """Infer the outputs and choose a kernel. Each tensor among ``arguments`` is a spec.
+
+    A kernel that allocates its outputs itself is not asked for them, as they may depend on data,
+    but with ``infer``.
 
     Raises ``ArgumentTypeError`` (an attribute), ``InferError``, ``NoKernelError``.
     """
     normal = normalise(operator, arguments)
     inputs = tuple(normal[i] for i in operator.schema.tensor_positions)
-    # a kernel that allocates its outputs itself is not asked for them: they may depend on data
-    outputs = () if _allocates(operator) else operator.infer(normal)
+    outputs = () if _allocates(operator) and not infer else operator.infer(normal)
     kernel = need(operator, inputs, outputs)
     attributes = all_attributes(operator, kernel.device, normal)
     return Prepared(operator, kernel, inputs, outputs, attributes, operator.infer.repeatable)

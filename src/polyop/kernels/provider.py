@@ -49,8 +49,11 @@ class ProviderKernel(PythonKernel):
         output shapes that the operator's prototype does not allow.
         """
         made = [np.empty(spec.shape, spec.dtype.numpy) for spec in outputs]
-        device = self._device(outputs)
-        _aclnn().launch_named(self.name, schema, list(map(self._view, arguments)), fixed, made, device)
+        values = [
+            value if argument.type.writes else self._view(value)
+            for argument, value in zip(schema.arguments, arguments, strict=True)
+        ]
+        _aclnn().launch_named(self.name, schema, values, fixed, made, self._device(outputs))
         return made
 
     def _device(self, specs: Sequence[Spec | None]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.arguments import attributes
 from ..core.dtypes import dtype
+from ..core.errors import PolyopError
 from ..core.operator import Operator
 from ..core.spec import Spec
 from ..hosts.base import map_tensors, specs, tensors_of
@@ -108,7 +109,7 @@ class Case:
         """Call the operator on any host's tensors; return outputs, then what it wrote in place."""
         args, keywords = self.positional(arguments)
         result = self.bound(*args, **keywords)
-        outputs = list(result) if isinstance(result, tuple) else [] if result is None else [result]
+        outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
         written = self.written(arguments)
         return [x for x in outputs if not any(x is w for w in written)] + written
 
@@ -133,12 +134,25 @@ class Case:
         result = self.reference(*args, **keywords)
         outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
         written = self.written(arguments)
-        fresh = len(self.operator.schema.fresh)
+        schema = self.operator.schema
+        fresh = len(outputs) if schema.returns_list else len(schema.fresh)
         return [np.asarray(x) for x in (*outputs[:fresh], *written)]
 
     def prepare(self) -> Prepared:
         """Infer the outputs and choose the kernel for these arrays."""
-        return prepare(self.operator, specs(HOST, self.operator, self.arguments))
+        return prepare(self.operator, specs(HOST, self.operator, self.arguments), infer=True)
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the operator has a gradient rule; a C++ module's function, whether it calls ``Apply``."""
+        rule: Any = self.operator.gradient
+        if rule is None or not getattr(rule, "is_recorded", False):
+            return rule is not None
+        try:
+            found = rule.kernel.derive(self.prepare().inputs, self.attributes())
+        except PolyopError:
+            return True  # it depends on data: asking for the gradient says more
+        return bool(found.recorded)
 
     def attributes(self) -> dict[str, Any]:
         """Return the schema's attributes by name."""

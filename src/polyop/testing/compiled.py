@@ -27,9 +27,10 @@ def compiled_against_eager(case: Case) -> None:
     step = torch.compile(own, fullgraph=True, backend="aot_eager", dynamic=True)
     args, keywords = case.positional(arguments := frameworks.arguments(case))
     result = step(*args, **keywords)
-    outputs = list(result) if isinstance(result, tuple) else [] if result is None else [result]
+    outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
     written = case.written(arguments)
-    fresh = outputs[: len(case.operator.schema.fresh)]
+    schema = case.operator.schema
+    fresh = outputs if schema.returns_list else outputs[: len(schema.fresh)]
     close(
         case, "torch.compile", frameworks.to_arrays(fresh + written), frameworks.run(case), "the eager call"
     )
@@ -41,7 +42,7 @@ def opcheck(case: Case) -> None:
 
     from . import frameworks
 
-    gradients = case.operator.gradient is not None and not case.operator.schema.mutates
+    gradients = case.has_gradient and not case.operator.schema.mutates
     args, keywords = case.positional(frameworks.arguments(case, gradients=gradients))
     found = torch.library.opcheck(case.bound.torch, args, keywords, raise_exception=False)
     for name, outcome in found.items():

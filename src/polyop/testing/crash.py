@@ -8,7 +8,6 @@ import time
 import warnings
 
 from ..hosts.numpy import HOST
-from ..kernels.library import LibraryKernel
 from .case import BrokenRuleError, Case, Check, NotRunError
 
 
@@ -19,7 +18,7 @@ def survives(case: Case) -> str | None:
     """
     if not hasattr(os, "fork"):
         raise NotRunError("this platform has no fork()")
-    if not any(isinstance(kernel, LibraryKernel) for kernel in case.operator.kernels):
+    if not case.bound.native:
         raise NotRunError("the kernel is a Python function")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child touches no lock of theirs

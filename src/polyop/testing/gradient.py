@@ -19,7 +19,7 @@ TRIES = 2  # a sample next to a kink of the function can fail one direction, nev
 
 
 def _needs_rule(case: Case) -> None:
-    if case.operator.gradient is None:
+    if not case.has_gradient:
         raise NotRunError("no gradient rule")
     if case.operator.schema.mutates:
         raise NotRunError("an operator that writes in place has no gradient")
@@ -226,7 +226,7 @@ def _same(case: Case, found: dict[str, Any], expected: dict[str, Any], what: str
 
 def forward_mode(case: Case) -> str | None:
     """Compare PyTorch's forward mode with finite differences, where it exists."""
-    if case.operator.jvp is None and case.operator.gradient is None:
+    if case.operator.jvp is None and not case.has_gradient:
         raise NotRunError("no jvp rule and no gradient rule")
     if case.operator.schema.mutates:
         raise NotRunError("an operator that writes in place has no gradient")

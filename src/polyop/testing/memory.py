@@ -30,7 +30,8 @@ def inputs_alone(case: Case) -> str | None:
 def _in_sizes(case: Case, judge: Callable[[Case, LibraryKernel], None]) -> str | None:
     kernel = case.prepare().kernel
     if not isinstance(kernel, LibraryKernel):
-        raise NotRunError(f"{kernel} is no native kernel")
+        what = "allocates its outputs itself" if case.bound.is_module else "is no native kernel"
+        raise NotRunError(f"{kernel} {what}")
     if kernel.device != "cpu":
         raise NotRunError(f"{kernel} runs on {kernel.device}")
     judge(case, kernel)

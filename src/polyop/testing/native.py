@@ -56,7 +56,7 @@ class _Launcher(_core.Call):
 
     def __init__(self, launch: Any, tensors: int, kernel: LibraryKernel) -> None:
         self.ready, self.kernel = launch, kernel
-        self.configure("t" * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, False)
+        self.configure("t" * tensors, (_MISSING,) * tensors, tensors, _MISSING, True, 0, 0, False)
 
     def _prepare(self, _: tuple[Any, ...]) -> tuple[Any, bool]:
         return self.ready, False

@@ -75,7 +75,7 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
     for index in range(size):
         chosen = [x[index] if b else x for x, b in zip(moved, batched, strict=True)]
         result = layout.call(overload, chosen)
-        samples.append(result if isinstance(result, tuple) else (result,))
+        samples.append(tensors.as_outputs(result))
     schema = layout.bound.schema
     if not samples:
         stacked = _no_samples(layout, moved, batched)

@@ -86,6 +86,8 @@ class Layout:
         outputs = as_outputs(output)
         rule = self.bound.operator.gradient
         by_call = getattr(rule, "reads", None)
+        if by_call:
+            ctx.set_materialize_grads(False)  # the rule tells absent gradients from zeros
         uses = by_call(self.unflatten(inputs), len(outputs)) if by_call else self.uses()
         reads = uses.inputs
         if self.has_lists:

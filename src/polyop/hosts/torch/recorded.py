@@ -165,7 +165,7 @@ def _differentiable(bound: BoundOperator, layout: Layout, ctx: Any, saved: Any, 
         for argument, value in zip(schema.arguments, rest, strict=True)
     ]
     call = Call.of(schema, seen, wanted)
-    found = iter(rule.backward(list(saved), list(grads), str(call)))
+    found = iter(rule.backward(rule.again(call, saved), list(grads), str(call)))
     flat = tuple(next(found) if flag else None for flag in wanted)
     return flat if ctx.rest is None and len(flat) == ctx.count else _spread(layout, ctx, flat)
 

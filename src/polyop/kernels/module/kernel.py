@@ -31,6 +31,7 @@ class Saved:
     kind: str
     index: int
     spec: Spec
+    number: int
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Derived:
     """What a function does for given specs.
 
     ``aliases`` has the flat input that each output is, or -1. ``tape`` runs Backward; ``steps`` are
-    what was launched, in which tensors have numbers.
+    what was launched, in which tensors have numbers: ``input_ids`` (of flat inputs) and ``output_ids``.
     """
 
     outputs: tuple[Spec, ...]
@@ -49,6 +50,8 @@ class Derived:
     tape: Any
     steps: tuple[Any, ...]
     recorded: bool
+    input_ids: dict[int, int]
+    output_ids: tuple[int, ...]
 
     @property
     def own(self) -> tuple[Spec, ...]:
@@ -147,11 +150,13 @@ class ModuleKernel:
             tuple(_spec(row, device) for row, _ in outputs),
             tuple(ids.get(number, -1) for _, number in outputs),
             written,
-            tuple(Saved(_KINDS[kind], index, _spec(row, device)) for kind, index, row, _ in saved),
+            tuple(Saved(_KINDS[kind], index, _spec(row, device), number) for kind, index, row, number in saved),
             sources,
             tape,
             steps,
             bool(recorded),
+            numbers,
+            tuple(number for _, number in outputs),
         )
 
     def specs(self, rows: Sequence[Any]) -> tuple[Spec | None, ...]:

@@ -12,7 +12,8 @@ from ...core.schema import Argument, Schema, Type
 
 TENSOR, LIST, NESTED, VALUE = "t", "l", "n", "a"  # letters that the native core knows
 
-_RETURNS_TENSORS = re.compile(r"\(\)|Tensor|Tensor\[\]|\(Tensor(, Tensor)*\)|object")
+_TENSOR = r"Tensor(\([a-z]!\))?"
+_RETURNS_TENSORS = re.compile(rf"\(\)|{_TENSOR}|Tensor\[\]|\({_TENSOR}(, {_TENSOR})*\)|object")
 
 
 @dataclass(frozen=True)

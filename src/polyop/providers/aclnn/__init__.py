@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .by_name import check, launch_named
 from .library import register_library
-from .registry import core_loops, function, loops, names, prototype, register
+from .registry import core_loops, forget, function, loops, names, prototype, register
 from .rehearsal import ascend
 from .run import evaluate, launch
 
@@ -17,6 +17,7 @@ __all__ = [
     "check",
     "core_loops",
     "evaluate",
+    "forget",
     "function",
     "launch",
     "launch_named",

@@ -26,13 +26,18 @@ def match(row: Row, args: Sequence[Any], *, outputs: bool = True) -> list[Any]:
 
     Takes the order of the prototype, or inputs and attributes first and outputs last;
     attributes of ``DEFAULTS`` may be missing, all or those behind the outputs. Without
-    ``outputs`` the pure outputs may be missing, too, and are None. Raises
+    ``outputs`` the pure outputs may be None or missing, too. Raises
     ``ArgumentTypeError`` that shows the prototype.
     """
     orders = list(_orders(row, outputs))
     fitting = [order for order in orders if len(order) == len(args)]
     for order in fitting:
-        found = [_fit(row.schema.arguments[i], value) for i, value in zip(order, args, strict=True)]
+        found = [
+            None
+            if value is None and not outputs and i in row.outputs
+            else _fit(row.schema.arguments[i], value)
+            for i, value in zip(order, args, strict=True)
+        ]
         if all(made is not _WRONG for made in found):
             values = {i: DEFAULTS.get(a.name) for i, a in enumerate(row.schema.arguments)}
             values.update(zip(order, found, strict=True))
@@ -54,6 +59,16 @@ def _orders(row: Row, outputs: bool) -> tuple[tuple[int, ...], ...]:
     bases = [every, (*row.inputs, *row.outputs)] + ([] if outputs else [row.inputs])
     made = (tuple(i for i in base if i not in gone) for gone in ((), behind, missing) for base in bases)
     return tuple(dict.fromkeys(made))
+
+
+def written(row: Row, count: int) -> tuple[tuple[int, ...], ...]:
+    """Return where the written arguments can be among ``count`` given ones, in the prototype's order.
+
+    There is one tuple for each order of arguments that ``match`` takes.
+    """
+    orders = (order for order in _orders(row, True) if len(order) == count)
+    places = (tuple(order.index(i) for i in row.written if i in order) for order in orders)
+    return tuple(dict.fromkeys(places))
 
 
 _WRONG = object()
@@ -107,7 +122,7 @@ def _mismatch(row: Row, orders: Sequence[tuple[int, ...]], args: Sequence[Any]) 
     position = good(order)
     argument = row.schema.arguments[order[position]]
     value = args[position]
-    seen = f"{shown(value)}" if is_tensor(value) else f"{value!r} ({type(value).__name__})"
+    seen = _described(value)
     rule = (
         "must be a dtype's name or its TypeId"
         if argument.type.base == "ScalarType"
@@ -116,6 +131,14 @@ def _mismatch(row: Row, orders: Sequence[tuple[int, ...]], args: Sequence[Any]) 
     return ArgumentTypeError(
         f"{row.name}: argument {argument.name}", rule, seen, hint=f"its prototype: {row.schema}"
     )
+
+
+def _described(value: Any) -> str:
+    if is_tensor(value):
+        return shown(value)
+    if isinstance(value, (list, tuple)) and any(map(is_tensor, value)):
+        return f"a list of {', '.join(map(_described, value))}"
+    return f"{value!r} ({type(value).__name__})"
 
 
 def shown(value: Any) -> str:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core.attribute_types import schema_type, value_type_of
 from ...core.errors import ArgumentTypeError, ArgumentValueError
 from ...core.schema import Argument, Schema
@@ -51,11 +53,32 @@ def launch_named(
     found.update(_attributes(row, [(a, v) for a, v in pairs if not a.type.is_tensor], fixed))
     found.update(_outputs(row, outputs))
     _check_missing(row, found)
+    copies = _protect(row, found)
     arguments = match(row, [found[i] for i in range(len(found))])
     if on_cann:
         cann.launch(row.schema, arguments)
     else:
         run(row, arguments)
+    for i, original in copies.items():
+        _check_unchanged(row, i, original, found[i])
+
+
+def _protect(row: Row, found: dict[int, Any]) -> dict[int, Any]:
+    """Put copies in place of read-only tensors that the operator may write; return the tensors."""
+    taken = {
+        i: found[i] for i in row.written if isinstance(found[i], np.ndarray) and not found[i].flags.writeable
+    }
+    found.update({i: np.array(value) for i, value in taken.items()})
+    return taken
+
+
+def _check_unchanged(row: Row, place: int, original: Any, copy: Any) -> None:
+    """Raise ``ArgumentValueError`` when a read-only tensor would have been written: nobody would see it."""
+    if original.tobytes() == copy.tobytes():
+        return
+    rule = "is written, and the operator that it was passed to does not say so"
+    hint = "declare it in a schema, as Tensor(a!), and call the operator of that schema"
+    raise ArgumentValueError(f"{row.name}: argument {row.schema.arguments[place].name}", rule, hint=hint)
 
 
 def _derived(name: str, schema: Schema, fixed: Mapping[str, Any], outputs: Sequence[Any]) -> Row:

@@ -123,6 +123,7 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
     >>> from polyop.providers.aclnn import launch
     >>> out = np.empty(2); launch("aclnnTwice", [np.ones(2), out]); out
     array([2., 2.])
+    >>> forget("Twice")
 
     Running the same line again replaces it. Raises ``SchemaError`` for a prototype that is
     none, ``ArgumentTypeError`` for a function that does not take the inputs, and
@@ -144,6 +145,14 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
         rule = f"the function must take the {count} inputs ({given}) of {row.schema}: {problem}"
         raise ArgumentTypeError(row.name, rule, where=of_function(function)) from None
     add([row])
+
+
+def forget(name: str) -> None:
+    """Forget an operator that was registered; raises ``UnsupportedError`` when none was."""
+    with _lock:
+        if _registered.pop(full_name(name), None) is None:
+            listed = ", ".join(sorted(_registered)) or "none"
+            raise UnsupportedError(full_name(name), "was not registered", hint=f"registered are {listed}")
 
 
 def checked(row: Row) -> Row:

@@ -12,8 +12,8 @@ from ...core.dtypes import DTYPES, DType
 from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError, PolyopError, UnsupportedError
 from ...core.origin import of_function
 from ...core.schema import Argument
-from .arguments import is_tensor, match, shown, tensors
-from .registry import find
+from .arguments import is_tensor, match, shown, tensors, written
+from .registry import find, known
 from .row import Row
 
 # computed in float32 and rounded once at the end, as Ascend's vector units do
@@ -37,6 +37,15 @@ def launch(name: str, args: Sequence[Any]) -> None:
     run(row, match(row, args))
 
 
+def writes(name: str, count: int) -> tuple[tuple[int, ...], ...]:
+    """Return where the arguments that an operator writes can be among ``count``; () for an unknown name.
+
+    >>> writes("aclnnAdd", 4), writes("aclnnInplaceMul", 2), writes("aclnnNobody", 2)
+    (((3,),), ((0,),), ())
+    """
+    return written(find(name), count) if known(name) else ()
+
+
 def run(row: Row, values: Sequence[Any]) -> None:
     """Run an operator on arguments that match its prototype, outputs among them."""
     _check_written(row, values)
@@ -55,7 +64,7 @@ def evaluate(name: str, args: Sequence[Any], xp: Any) -> tuple[Any, ...]:
     """Return the values of the written arguments as new arrays of the namespace ``xp``.
 
     Nothing is written, so a namespace that differentiates (``array_api_compat.torch``) can.
-    Pure outputs among ``args`` may be left out; where they are given, the values have their
+    Pure outputs among ``args`` may be None or left out; where they are given, the values have their
     dtypes. Raises what ``launch`` does, and ``UnsupportedError`` for an operator of a library.
     """
     row = find(name)

@@ -1,0 +1,68 @@
+"""A PyTorch network with an operator that MindSpore lacks, as a MindSpore-style network."""
+
+import pathlib
+
+import numpy as np
+import torch
+
+import polyop.mindspore as ms
+from polyop import aten
+from polyop.mindspore import Tensor, nn, ops
+
+
+# [pytorch]
+class TorchNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 3)
+        self.second = torch.nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.second(torch.nn.functional.leaky_relu(self.first(x), 0.1)).sum()
+        # [/pytorch]
+
+
+# [aten]
+class Net(nn.Cell):
+    def __init__(self, leaky_relu):
+        super().__init__()
+        self.first = nn.Dense(4, 3)
+        self.second = nn.Dense(3, 1)
+        self.leaky_relu = leaky_relu
+
+    def construct(self, x):
+        return self.second(self.leaky_relu(self.first(x), 0.1)).sum()
+
+
+by_name = Net(aten("leaky_relu"))
+# [/aten]
+
+# [module]
+source = pathlib.Path(__file__).with_name("leaky.cpp")
+module = ops.CustomOpBuilder("moving_ops", [str(source)], backend="CPU").load()
+by_module = Net(module.leaky_relu)
+# [/module]
+
+# [weights]
+original = TorchNet()
+for net in (by_name, by_module):
+    for name, parameter in net.parameters_dict().items():
+        parameter.set_data(Tensor(original.get_parameter(name).detach().numpy()))
+# [/weights]
+
+# [compare]
+x = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
+given = torch.tensor(x, requires_grad=True)
+wanted = original(given)
+wanted.backward()
+
+for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+    ms.set_context(mode=mode, device_target="CPU")
+    for net in (by_name, by_module):
+        value, (dx, weights) = ms.value_and_grad(net, 0, net.trainable_params())(Tensor(x))
+        assert np.allclose(value.asnumpy(), wanted.item(), atol=1e-6)
+        assert np.allclose(dx.asnumpy(), given.grad.numpy(), atol=1e-6)
+        for ours, theirs in zip(weights, original.parameters(), strict=True):
+            assert np.allclose(ours.asnumpy(), theirs.grad.numpy(), atol=1e-6)
+# [/compare]
+print("output and gradients agree with PyTorch's:", value)
