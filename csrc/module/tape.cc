@@ -119,7 +119,8 @@ std::vector<Ref> Tape::backward(Frame& frame, const std::vector<Ref>& given,
     if (!edge.wanted || !gradient) return;
     if (edge.source.lost || !edge.source.exists()) {
       throw std::runtime_error("the gradient of " + what +
-                               " is not known: it was computed outside of the Apply of a Function");
+                               " is not known: it was computed outside of the Apply of a Function, or "
+                               "written in place without MarkDirty()");
     }
     gradient = shaped_like(frame, std::move(gradient), target(edge.source));
     Ref& onto = edge.source.node >= 0

@@ -47,8 +47,8 @@ bool holds_wanted(const T&) {
 template <typename T>
 bool holds_wanted(const std::vector<T>& items) {
   for (const auto& item : items) {
-    polyop_tensor* handle = argument_handle<T>(item);
-    if ((handle != nullptr && handle->needs_gradient != 0) || holds_wanted<T>(item)) return true;
+    polyop_tensor* handle = argument_handle(item);
+    if ((handle != nullptr && handle->needs_gradient != 0) || holds_wanted(item)) return true;
   }
   return false;
 }
@@ -200,7 +200,7 @@ class FunctionBase {
       -> decltype(X::Forward(static_cast<State*>(nullptr), std::forward<Args>(arguments)...)) {
     static_assert(sizeof...(Args) <= 64, "Apply takes at most 64 arguments");
     State state;
-    polyop_tensor* inputs[sizeof...(Args) + 1] = {argument_handle<std::decay_t<Args>>(arguments)..., nullptr};
+    polyop_tensor* inputs[sizeof...(Args) + 1] = {argument_handle(arguments)..., nullptr};
     note_inputs<std::decay_t<Args>...>(&state, inputs);
     const bool recorded = forward_depth() == 0 && functions()->recording() != 0;
     if (recorded && (holds_wanted(arguments) || ...)) {

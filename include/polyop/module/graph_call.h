@@ -29,7 +29,8 @@ struct Definition {
 struct Registered {
   const mindspore::ops::OpFuncImpl* infer = nullptr;
   std::function<mindspore::kernel::KernelModPtr()> create;
-  std::shared_ptr<Definition> definition;  // where the sources have one
+  std::shared_ptr<Definition> definition;  // where the sources have one,
+  void (*define)(pybind11::module_&, const Definition&) = nullptr;  // and how it is bound
   bool is_complete() const { return infer != nullptr && create != nullptr; }
 };
 POLYOP_HIDDEN inline std::map<std::string, Registered>& registered() {
@@ -252,7 +253,7 @@ inline void finish(pybind11::module_& m) {
   const auto left = registered();
   for (const auto& entry : left) {
     if (entry.second.definition != nullptr) {
-      define(m, *entry.second.definition);
+      entry.second.define(m, *entry.second.definition);
     } else {
       m.fail("REG_GRAPH_MODE_OP(" + entry.first +
              "): no op_def has this operator; give CustomOpBuilder an op_def file with its arguments");

@@ -100,6 +100,7 @@ POLYOP_HIDDEN inline bool add_definition(const mindspore::ops::OpDef* def) {
   Registered& entry = registered()[bare(def->name_)];
   entry.infer = &def->func_impl_;
   entry.definition = std::make_shared<Definition>(definition_of(*def));
+  entry.define = define;
   return true;
 }
 

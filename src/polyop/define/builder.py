@@ -15,6 +15,7 @@ from ..core.errors import ArgumentValueError, BuildError, SchemaError
 from ..core.origin import Origin, caller
 from .builder_options import Options, checked
 from .module import OperatorModule, numpy_like
+from .op_def import OperatorDef
 
 DEVICES = {"CPU": "cpu", "GPU": "cuda", "Ascend": "cpu"}
 
@@ -25,6 +26,7 @@ class _Loaded:
     sources: tuple[str, ...]
     origin: Origin | None
     rules: dict[str, Any]
+    definitions: tuple[OperatorDef, ...]
     module: OperatorModule
 
 
@@ -80,8 +82,8 @@ class CustomOpBuilder:
             raise ArgumentValueError("For 'CustomOpBuilder', the 'name'", rule, repr(name), where=self.origin)
 
     def get_sources(self) -> list[str]:
-        """Return the paths of the sources."""
-        return list(self.options.sources)
+        """Return the paths of the sources, with the one that binds the operators of op_def."""
+        return [*self.options.sources, *self._get_op_def()]
 
     def get_include_paths(self) -> list[str]:
         """Return the folders with the author's headers; polyop's own come besides."""
@@ -143,11 +145,16 @@ class CustomOpBuilder:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         sources = tuple(str(Path(source).resolve()) for source in self.get_sources())
         rules = dict(infer or {})
-        _connect()
+        definitions = self._definitions()
         with _lock:
             old = _loaded.get(self.name)
-            if old is not None and old.digest == digest and old.rules == rules:
-                return old.module
+            same = old is not None and (old.digest, old.rules, old.definitions) == (
+                digest,
+                rules,
+                definitions,
+            )
+            if old is not None and same:
+                return old.module.in_mode(self._graph_mode())
             if old is not None and old.sources != sources:
                 rule = "the name is taken by the module loaded at " + str(old.origin)
                 hint = f"that one is built from {', '.join(old.sources)}; choose another name"
@@ -161,9 +168,41 @@ class CustomOpBuilder:
                 infer=rules,
                 origin=self.origin,
                 like=self._like(),
+                graph_mode=self._graph_mode(),
+                definitions=definitions,
             )
-            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, made)
+            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, definitions, made)
         return made
+
+    def _graph_mode(self) -> Callable[[], bool] | None:
+        """Return what knows the mode of the scripts that this module is for, if they have one."""
+        return None
+
+    def _definitions(self) -> tuple[OperatorDef, ...]:
+        """Return what op_def and op_doc say; raises ``ArgumentValueError`` and ``FileNotFoundError``."""
+        if not self.options.op_def and not self.options.op_doc:
+            return ()
+        from .op_def_read import read_op_defs, with_docs
+        from .op_doc import read_op_docs
+
+        found = read_op_defs(self.options.op_def)
+        return with_docs(found, read_op_docs(self.options.op_doc, [one.name for one in found]))
+
+    def _get_op_def(self) -> list[str]:
+        """Write what op_def comes to in C++ and Python; return the paths of the C++ sources.
+
+        The folder is ``<name>_auto_generate``, in ``build_dir`` or in the build cache.
+        """
+        definitions = self._definitions()
+        if not definitions:
+            return []
+        from ..kernels.build.paths import cache_dir
+        from .op_def_write import write
+
+        files = "\n".join((self.name, *(str(Path(file).resolve()) for file in self.options.op_def)))
+        name = f"{self.name}-{hashlib.sha256(files.encode()).hexdigest()[:16]}"
+        parent = Path(self.options.build_dir) if self.options.build_dir else cache_dir() / "generated" / name
+        return [str(write(parent / f"{self.name}_auto_generate", self.name, definitions)[0])]
 
     def _like(self) -> Callable[[], Any]:
         return numpy_like
@@ -174,11 +213,3 @@ class CustomOpBuilder:
 
             ascend()
         self.options.check_cann(self.origin)
-
-
-def _connect() -> None:
-    """Give the native core the provider that modules launch."""
-    from .. import _core
-    from ..providers.aclnn import core_loops, launch
-
-    _core.connect(launch, core_loops())

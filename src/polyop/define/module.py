@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from ..core.errors import ArgumentValueError
 from ..core.origin import Origin
 from ..kernels.module.kernel import plain_call
 from ..kernels.module.library import ModuleFunction, open_module
+from .module_graph import GraphOperator, UnknownFunctionError, apply, choose, divide
 from .module_operator import ModuleOperator
+from .op_def import OperatorDef
 
-
-class UnknownFunctionError(AttributeError):
-    """A module has no function of this name."""
+__all__ = ["OperatorModule", "PlainFunction", "UnknownFunctionError", "numpy_like"]
 
 
 class PlainFunction:
@@ -55,6 +56,8 @@ class OperatorModule:
     """The functions of a C++ module; those over tensors are operators for every host.
 
     ``path`` is the library. An unknown name raises ``AttributeError`` with the names there are.
+    ``graph_mode`` says whether a MindSpore-style script is in graph mode, where operators that are
+    registered for it are found and others are not; without it all are.
     """
 
     def __init__(
@@ -66,46 +69,62 @@ class OperatorModule:
         infer: Mapping[str, Any] | None = None,
         origin: Origin | None = None,
         like: Callable[[], Any] = numpy_like,
+        graph_mode: Callable[[], bool] | None = None,
+        definitions: Sequence[OperatorDef] = (),
     ) -> None:
         """Open the library at ``path``, which must be the module ``name``.
 
-        Raises ``LibraryError``; ``ArgumentValueError`` for an infer rule of a function there is not.
+        ``definitions``: what op_def says of its operators. Raises ``LibraryError``; ``ArgumentValueError`` for an infer rule of a function there is not.
         """
-        self.__name__, self.path = name, path
-        functions = open_module(path, name, built=True)
+        self.__name__, self.path, self.graph_mode = name, path, graph_mode
+        functions, operators = divide(open_module(path, name, built=True))
         rules = dict(infer or {})
-        unknown = set(rules) - {function.name for function in functions}
+        unknown = set(rules) - {*functions, *operators}
         if unknown:
-            names = ", ".join(function.name for function in functions)
-            raise ArgumentValueError(f"module {name}: infer", f"must name its functions: {names}", min(unknown))
-        self._functions: dict[str, Any] = {}
-        for function in functions:
-            self._functions[function.name] = (
-                PlainFunction(function, like)
-                if function.signature.is_plain
-                else ModuleOperator(function, path, device=device, infer=rules.get(function.name), origin=origin)
+            names = ", ".join((*functions, *operators))
+            raise ArgumentValueError(
+                f"module {name}: infer", f"must name its functions: {names}", min(unknown)
             )
+        given: dict[str, Any] = {"device": device, "origin": origin}
+        self._functions: dict[str, Any] = {
+            called: PlainFunction(function, like)
+            if function.signature.is_plain
+            else ModuleOperator(function, path, infer=rules.get(called), **given)
+            for called, function in functions.items()
+        }
+        self._operators = {
+            called: GraphOperator(function, path, infer=rules.get(called), **given)
+            for called, function in operators.items()
+        }
+        apply(definitions, self._operators)
+        connect()
+
+    def in_mode(self, graph_mode: Callable[[], bool] | None) -> OperatorModule:
+        """Return the module for scripts whose mode ``graph_mode`` knows; the operators are the same."""
+        if graph_mode is self.graph_mode:
+            return self
+        other = copy.copy(self)
+        other.graph_mode = graph_mode
+        return other
 
     def __getattr__(self, name: str) -> Any:
-        functions = self.__dict__.get("_functions", {})
-        if name in functions:
-            return functions[name]
-        if name.startswith("__"):
+        parts = self.__dict__
+        if "_operators" not in parts or name.startswith("__"):
             raise AttributeError(name)
-        known = ", ".join(functions)
-        text = f"Custom op '{name}' is neither in func_module nor in so_module: {self.__name__} has {known}"
-        raise UnknownFunctionError(text)
+        mode = None if self.graph_mode is None else self.graph_mode()
+        return choose(self.__name__, name, mode, self._functions, self._operators)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._functions]
+        return [*super().__dir__(), *self._functions, *self._operators]
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the functions."""
-        return iter(self._functions.values())
+        return iter((*self._functions.values(), *self._operators.values()))
 
     def __repr__(self) -> str:
         """Return name, library and functions."""
-        return f"<polyop module {self.__name__} of {self.path}: {', '.join(self._functions)}>"
+        names = ", ".join(dict.fromkeys((*self._functions, *self._operators)))
+        return f"<polyop module {self.__name__} of {self.path}: {names}>"
 
     def retire(self) -> None:
         """Give up the operators' names to a module that was built again."""
@@ -121,3 +140,10 @@ class OperatorModule:
                     one.retire()
 
 
+def connect() -> None:
+    """Give the native core the provider that modules launch."""
+    from .. import _core
+    from ..providers.aclnn import core_loops, launch
+    from ..providers.aclnn.run import writes
+
+    _core.connect(launch, core_loops(), writes)

@@ -22,9 +22,9 @@ from ..gradients.recorded import Call, Recorded, failed
 from ..gradients.uses import Uses
 from ..hosts.base import host_of
 from ..hosts.bound import BoundOperator
-from ..kernels.module.kernel import ModuleKernel
+from ..kernels.module.kernel import Derived, ModuleKernel
 from ..kernels.tensors import TensorKernel
-from .module_second import SecondRule
+from .module_second import OwnTensors, SecondRule
 
 _LIST = Return(Type("Tensor", ("[]",)))
 
@@ -227,6 +227,15 @@ class SavedRule:
             flat += size
         return Uses((*flags, True), tuple(k in read or k >= first for k in range(outputs)))
 
+    def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return the outputs that Forward has marked, or that no argument with a gradient leads to."""
+        *given, wanted = arguments
+        derived = _call(self.schema, given, wanted).derive(self.kernel)
+        if derived is None:
+            return []
+        rows = zip(outputs, derived.sources, strict=False)
+        return [output for output, (reached, settled) in rows if settled and not reached]
+
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Return one gradient per argument."""
         *given, wanted, outputs, grads = arguments
@@ -242,8 +251,10 @@ class SavedRule:
                 flat[one.index] if one.kind == "input" else outputs[one.index] if one.kind == "output" else next(own)
                 for one in derived.saved
             ]
-        found = iter(self.backward(saved, list(grads[:count]), str(call)))
-        flags = iter(wanted)
+        pulled = list(self.backward(saved, list(grads[:count]), str(call)))
+        if derived is not None:
+            self._add_own(pulled, call, derived, flat, grads[count:])
+        found, flags = iter(pulled), iter(wanted)
         made: list[Any] = []
         for argument, value in zip(self.schema.arguments, given, strict=True):
             if not argument.type.is_tensor:
@@ -253,3 +264,27 @@ class SavedRule:
             else:
                 made.append(next(found) if next(flags) else None)
         return (*made, None)
+
+    def _add_own(
+        self, pulled: list[Any], call: Call, derived: Derived, flat: Sequence[Any], grads: Sequence[Any]
+    ) -> None:
+        """Add the gradients that come through what Forward saved beside inputs and outputs."""
+        own = OwnTensors(self.schema.qualified_name, self.kernel, call, derived)
+        numbers = [k for k, one in enumerate(derived.saved) if one.kind == "own"]
+        given = {k: grad for k, grad in zip(numbers, grads, strict=True) if grad is not None}
+        which = [k for k in own.moving if k in given]
+        if not which:
+            return
+        there = {i: tensor for i, tensor in enumerate(flat) if host_of(tensor) is not None}
+        smooth = [i for i in there if call.wanted[i]]
+
+        def again(*tensors: Any) -> tuple[Any, ...]:
+            return own.again({**there, **dict(zip(smooth, tensors, strict=True))}, {}, which)
+
+        host: Any = host_of(there[smooth[0]]) if smooth else None
+        if host is None:
+            own.again(there, {}, which)  # says which input is missing
+        more = host.pull_back(again, [there[i] for i in smooth], [given[k] for k in which])
+        places = [i for i, flag in enumerate(call.wanted) if flag]
+        for i, grad in zip(smooth, more, strict=True):
+            pulled[places.index(i)] = pulled[places.index(i)] + grad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..kernels.module.kernel import Derived, ModuleKernel
 from ..kernels.module.library import ModuleFunction
 from ..kernels.prepare import normalise
 from .module_gradient import make_backward, make_saving
+from .module_second import saved_again
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -61,7 +63,10 @@ class ModuleOperator(BoundOperator):
         super().__init__(operator)
         backward = make_backward(self)
         gradient: Any = dataclasses.replace(
-            recorded, backward=backward, saving=make_saving(self, backward)
+            recorded,
+            backward=backward,
+            saving=make_saving(self, backward),
+            again=functools.partial(saved_again, self.name, kernel),
         )
         self.update(dataclasses.replace(self.operator, gradient=gradient))
 

@@ -10,7 +10,8 @@ from .. import _core
 from ..core.errors import GradientError
 from ..gradients.recorded import Call
 from ..hosts.base import host_of
-from ..kernels.module.kernel import DEVICES, ROWS, ModuleKernel
+from ..kernels.module.kernel import DEVICES, ROWS, Derived, ModuleKernel
+from .module_replay import Replay, Unknown, depends
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,72 +48,94 @@ class SecondRule:
     def _steps(self, call: Call, host: Any, grads: Sequence[Any]) -> Any:
         derived = call.derive(self.kernel)
         if derived is None:
-            raise self._refusal("its Forward depends on data")
+            raise self.refusal("its Forward depends on data")
         specs = [None if grad is None else host.spec(grad) for grad in grads]
         rows = tuple(None if s is None else (tuple(map(int, s.shape)), ROWS[s.dtype.name]) for s in specs)
         device = next((spec.device for spec in call.specs if spec is not None), "cpu")
         try:
             return _core.derive_backward(derived.tape, rows, DEVICES.get(device, 1))
         except RuntimeError as problem:
-            raise self._refusal(str(problem)) from None
+            raise self.refusal(str(problem)) from None
 
     def _evaluate(self, steps: Any, tensors: Sequence[Any], call: Call, host: Any) -> tuple[Any, ...]:
-        from ..providers.aclnn import evaluate
-
         saved, grads, results, launches = steps
-        rows = [*saved, *grads]
-        env: dict[int, Any] = {
-            row[1]: tensor for row, tensor in zip(rows, tensors, strict=True) if row is not None
-        }
-        xp = host.namespace()
-        opaque: dict[int, str] = {}
-        for kind, name, arguments, outputs in launches:
-            if kind in ("kernel", "fill") or (kind == "view" and name != "reshape"):
-                opaque.update(dict.fromkeys(outputs, name))
-                continue
-            needed = tuple(a for a in arguments if not _is_fresh(a, outputs, env))
-            given = _filled(needed, env, opaque, self)
-            if kind == "launch":
-                made = evaluate(name, given, xp)
-            else:
-                made = (xp.reshape(given[0], given[1]),) if kind == "view" else (given[0],)
-            env.update(zip(outputs, made, strict=True))
+        rows = zip([*saved, *grads], tensors, strict=True)
+        replay = Replay(host.namespace(), {row[1]: tensor for row, tensor in rows if row is not None}, launches)
         answer = []
         for row, spec, flag in zip(results, call.specs, call.wanted, strict=True):
             if not flag:
                 continue
-            if row is None:
-                answer.append(host.zeros(spec, tensors[0]))
-            elif row[1] in opaque or row[1] not in env:
-                raise self._refusal(f"it runs {opaque.get(row[1], 'a kernel')}, a kernel of its own")
-            else:
-                answer.append(env[row[1]])
+            try:
+                answer.append(host.zeros(spec, tensors[0]) if row is None else replay.value(row[1]))
+            except Unknown as reason:
+                raise self.refusal(str(reason)) from None
         return tuple(answer)
 
-    def refuse_opaque(self, name: str) -> GradientError:
-        """Return the error for a kernel without a gradient."""
-        return self._refusal(f"it runs {name}, a kernel of its own")
-
-    def _refusal(self, reason: str) -> GradientError:
+    def refusal(self, reason: str) -> GradientError:
+        """Return the error for what has no second derivative."""
         hint = "call aclnn operators in Backward, whose gradients are known, or use a first derivative only"
         return GradientError(
             self.name, f"its Backward has no gradient: {reason}", where=self.kernel.path, hint=hint
         )
 
 
-def _is_fresh(value: Any, outputs: Sequence[int], env: dict[int, Any]) -> bool:
-    """Whether an argument is an output that holds nothing yet."""
-    return isinstance(value, tuple) and value[:1] == ("tensor",) and value[1] in outputs and value[1] not in env
+@dataclasses.dataclass(frozen=True, eq=False)
+class OwnTensors:
+    """The tensors that a Forward computes for itself and saves, as functions of its inputs.
+
+    A second derivative needs their gradients, and no Backward has these: what Forward launches is
+    run again. ``GradientError`` where a kernel of the module's own, or an input that Forward did
+    not save, stands in between.
+    """
+
+    name: str
+    kernel: ModuleKernel
+    call: Call
+    derived: Derived
+
+    @property
+    def moving(self) -> list[int]:
+        """Which of the saved tensors these are: numbers in the order of saving."""
+        derived = self.derived
+        wanted = [i for i, flag in enumerate(self.call.wanted) if flag]
+        moved = depends(derived.steps, [derived.input_ids[i] for i in wanted])
+        return [
+            k
+            for k, one in enumerate(derived.saved)
+            if one.kind == "own" and one.spec.dtype.is_floating and one.number in moved
+        ]
+
+    def again(self, inputs: dict[int, Any], outputs: dict[int, Any], which: Sequence[int]) -> tuple[Any, ...]:
+        """Return these saved tensors, computed from the inputs and outputs that are there, by number."""
+        derived = self.derived
+        host: Any = next(host_of(tensor) for tensor in (*inputs.values(), *outputs.values()))
+        values = {derived.input_ids[i]: tensor for i, tensor in inputs.items()}
+        fixed = {derived.output_ids[i]: tensor for i, tensor in outputs.items()}
+        absent = {
+            number: f"it is computed from tensor {i} of the arguments, which is not saved"
+            for i, number in derived.input_ids.items()
+            if i not in inputs
+        }
+        replay = Replay(host.namespace(), {**values, **fixed}, derived.steps, tuple(fixed), absent)
+        try:
+            return tuple(replay.value(derived.saved[k].number) for k in which)
+        except Unknown as reason:
+            rule = f"a tensor that its Forward computes and saves has no gradient: {reason}"
+            hint = "let Forward save the inputs that it is computed from, too, and compute it with aclnn operators"
+            raise GradientError(self.name, rule, where=self.kernel.path, hint=hint) from None
 
 
-def _filled(value: Any, env: dict[int, Any], opaque: dict[int, str], rule: SecondRule) -> Any:
-    """Return arguments of a step with tensors in place of their numbers; one to be written may be absent."""
-    if isinstance(value, tuple):
-        if len(value) == 2 and value[0] == "tensor":
-            if value[1] in opaque:
-                raise rule.refuse_opaque(opaque[value[1]])
-            return env.get(value[1])
-        return tuple(_filled(item, env, opaque, rule) for item in value)
-    return value
-
-
+def saved_again(name: str, kernel: ModuleKernel, call: Call, saved: Sequence[Any]) -> list[Any]:
+    """Return the saved tensors of an eager call as functions of its inputs; raises ``GradientError``."""
+    derived = call.derive(kernel)
+    if derived is None:
+        raise SecondRule(name, kernel).refusal("its Forward depends on data")
+    own = OwnTensors(name, kernel, call, derived)
+    made, which = list(saved), own.moving
+    if which:
+        pairs = list(zip(derived.saved, saved, strict=True))
+        inputs = {one.index: tensor for one, tensor in pairs if one.kind == "input"}
+        outputs = {one.index: tensor for one, tensor in pairs if one.kind == "output"}
+        for k, tensor in zip(which, own.again(inputs, outputs, which), strict=True):
+            made[k] = tensor
+    return made

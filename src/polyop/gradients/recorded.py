@@ -23,12 +23,14 @@ class Recorded:
     The native core runs the function with its calls of ``Apply`` recorded; what they saved goes
     to the framework as tensors, and the tape stays behind. Where a framework traces, the same
     state is made again from ``Call``, so that forward and backward are two pure operators:
-    ``saving`` (outputs, then the tensors saved beside them) and ``backward``.
+    ``saving`` (outputs, then the tensors saved beside them) and ``backward``. ``again`` gives the
+    saved tensors of a call as functions of its inputs, for a second derivative.
     """
 
     kernel: ModuleKernel
     saving: Any = None
     backward: Any = None
+    again: Any = None
     is_recorded: bool = True
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from ..core.errors import HostError as _HostError
 
 if importlib.util.find_spec("torch") is None:
-    raise _HostError("polyop.mindspore", "runs on PyTorch, which is not installed", hint="pip install 'polyop[torch]'")
+    raise _HostError(
+        "polyop.mindspore", "runs on PyTorch, which is not installed", hint="pip install 'polyop[torch]'"
+    )
 
 import torch as _torch
 

@@ -1,8 +1,8 @@
-"""A cell's own ``bprop`` as a node of PyTorch's autograd."""
+"""A ``bprop`` as a node of PyTorch's autograd: a cell's own, and a ``Custom``'s in a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -11,20 +11,21 @@ from ..core.errors import GradientError
 from .custom_gradient import checked, filled
 from .interpose import call_script, wrap, wrap_traced
 
+Function = Callable[..., Any]
 
-def bridge_of(cell: Any) -> Callable[..., Any]:
-    """Return a function that computes ``cell.construct`` and has ``cell.bprop`` as its gradient.
 
-    The class is made here, before any tracing, and holds the cell: PyTorch's compiler traces
-    functions of such a class, but neither their making nor a cell among their arguments.
+def bridge(subject: str, compute: Function, bprop: Function, parameters: Sequence[Any] = ()) -> Function:
+    """Return a function that computes and has ``bprop(*inputs, out, dout)`` as its gradient.
+
+    ``parameters`` are what ``compute`` reads beside its arguments; ``bprop`` then returns a
+    dict of their gradients, too. The class is made here, before any tracing: PyTorch's compiler
+    traces functions of such a class, but not the making of one.
     """
-    subject = f"{type(cell).__name__}.bprop"
-    parameters = [p for p in getattr(cell, "internal_params", None) or cell.parameters() if p.requires_grad]
     count = len(parameters)
 
     def forward(ctx: Any, *args: Any) -> Any:
         inputs = args[: len(args) - count]
-        out = call_script(cell.construct, *inputs)
+        out = call_script(compute, *inputs)
         outputs = out if isinstance(out, tuple) else (out,)
         ctx.single = not isinstance(out, tuple)
         ctx.others = [None if isinstance(x, torch.Tensor) else x for x in inputs]
@@ -38,13 +39,22 @@ def bridge_of(cell: Any) -> Callable[..., Any]:
         outputs = tuple(wrap_traced(x) for x in saved)
         douts = filled(gradients, outputs)
         results = (outputs[0], douts[0]) if ctx.single else (outputs, douts)
-        result = call_script(cell.bprop, *inputs, *results)
-        mine, of_parameters = _parts(subject, result)
+        mine, of_parameters = _parts(subject, call_script(bprop, *inputs, *results))
         return checked(subject, mine, inputs) + _of(subject, of_parameters, parameters)
 
     body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    node: Any = type(f"{type(cell).__name__}Bprop", (torch.autograd.Function,), body)
+    node: Any = type("Bprop", (torch.autograd.Function,), body)
     return lambda *args: wrap(node.apply(*args, *parameters))
+
+
+def of_cell(cell: Any) -> Function:
+    """Return ``cell.construct`` with ``cell.bprop`` as its gradient.
+
+    Its parameters are those of the attribute ``internal_params``, or all that it has.
+    """
+    listed = getattr(cell, "internal_params", None) or cell.parameters()
+    parameters = [p for p in listed if p.requires_grad]
+    return bridge(f"{type(cell).__name__}.bprop", cell.construct, cell.bprop, parameters)
 
 
 def _parts(subject: str, result: Any) -> tuple[Any, dict[Any, Any]]:
@@ -57,11 +67,11 @@ def _parts(subject: str, result: Any) -> tuple[Any, dict[Any, Any]]:
     return result, {}
 
 
-def _of(subject: str, found: dict[Any, Any], parameters: list[Any]) -> tuple[Any, ...]:
+def _of(subject: str, found: dict[Any, Any], parameters: Sequence[Any]) -> tuple[Any, ...]:
     by_identity = {id(key): value for key, value in found.items()}
-    strangers = by_identity.keys() - {id(p) for p in parameters}
+    strangers = [key for key in found if not any(key is p for p in parameters)]
     if strangers:
-        names = ", ".join(getattr(key, "name", str(key)) for key in found if id(key) in strangers)
+        names = ", ".join(getattr(key, "name", str(key)) for key in strangers)
         known = ", ".join(p.name for p in parameters) or "none"
         raise GradientError(subject, f"gradients of parameters must be of this cell's ({known})", names)
     return checked(subject, [by_identity.get(id(p)) for p in parameters], parameters)

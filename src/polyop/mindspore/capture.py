@@ -14,14 +14,14 @@ from typing import Any
 import torch
 
 from ..core.errors import ArgumentTypeError
-from .interpose import plain, wrap
+from .interpose import plain, wrap_apart
 
 # MindSpore's backends, and their other options, which ask for nothing that is done here
 BACKENDS = {"": "inductor", "ms_backend": "inductor", "GE": "inductor"}
-OPTIONS = frozenset(
-    ["mode", "input_signature", "hash_args", "jit_config", "compile_once", "capture_mode", "jit_level"]
-    + ["fullgraph", "disable_format_transform", "exec_order", "ge_options", "infer_boost", "debug_level"]
-)
+OPTIONS = frozenset({
+    "mode", "input_signature", "hash_args", "jit_config", "compile_once", "capture_mode", "jit_level",
+    "fullgraph", "disable_format_transform", "exec_order", "ge_options", "infer_boost", "debug_level",
+})  # fmt: skip
 
 
 def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: Any = None) -> Any:
@@ -34,7 +34,7 @@ def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: A
         if torch.compiler.is_dynamo_compiling():  # already within a graph
             return function(*args, **kwargs)
         with _gradients_in_graphs():
-            return wrap(compiled(*args, **kwargs))
+            return wrap_apart(compiled(*args, **kwargs), (*args, *kwargs.values()))
 
     return call
 
@@ -42,7 +42,11 @@ def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: A
 def _gradients_in_graphs() -> Any:
     """Let a graph hold a call of ``grad``; PyTorch before 2.13 has no such setting, and says so itself."""
     settings = torch._dynamo.config  # noqa: SLF001
-    return settings.patch(trace_autograd_ops=True) if hasattr(settings, "trace_autograd_ops") else contextlib.nullcontext()
+    return (
+        settings.patch(trace_autograd_ops=True)
+        if hasattr(settings, "trace_autograd_ops")
+        else contextlib.nullcontext()
+    )
 
 
 @functools.cache

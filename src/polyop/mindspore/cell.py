@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import context
-from .bprop import bridge_of
+from .bprop import of_cell
 from .capture import captured
 from .parameter import DEFAULT_NAME, Parameter
 
@@ -50,14 +50,14 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         if torch.compiler.is_dynamo_compiling() or not (context.graph_mode() and self._is_captured):
             return super().__call__(*args, **kwargs)
         if self.__dict__.get("_graph") is None:
-            for cell in self.cells_and_names():
-                cell[1]._prepare()
+            for _, cell in self.cells_and_names():
+                cell._prepare()  # noqa: SLF001 - another cell's
             self.__dict__["_graph"] = captured(types.MethodType(torch.nn.Module.__call__, self))
         return self.__dict__["_graph"](*args, **kwargs)
 
     def _prepare(self) -> None:
         if self._own_bprop and self._bridge is None:
-            self._bridge = bridge_of(self)
+            self._bridge = of_cell(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Return ``construct``'s result, with ``bprop`` as its gradient where there is one."""

@@ -102,6 +102,8 @@ def _check_device(target: Any, number: int) -> None:
 
         ascend()
     if target == "GPU" and number >= torch.cuda.device_count():
-        rule = f"device_target is 'GPU' with device_id {number}, and PyTorch finds {torch.cuda.device_count()}"
+        rule = (
+            f"device_target is 'GPU' with device_id {number}, and PyTorch finds {torch.cuda.device_count()}"
+        )
         hint = "use device_target='CPU', or install a PyTorch that is built for this machine's CUDA"
         raise HostError("set_context", f"{rule} CUDA devices", hint=hint)

@@ -21,7 +21,9 @@ def checked(subject: str, found: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
     if len(given) != len(inputs):
         rule = f"Function backward return a wrong number of gradients, expect: {len(inputs)}"
         raise GradientError(subject, f"{rule} but: {len(given)}")
-    return tuple(_fitted(f"{subject}, gradient {i}", g, x) for i, (g, x) in enumerate(zip(given, inputs, strict=True)))
+    return tuple(
+        _fitted(f"{subject}, gradient {i}", g, x) for i, (g, x) in enumerate(zip(given, inputs, strict=True))
+    )
 
 
 def _fitted(subject: str, gradient: Any, value: Any) -> Any:

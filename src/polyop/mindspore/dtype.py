@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..core.dtypes import DType, dtype
@@ -85,6 +84,7 @@ def from_torch(kind: Any) -> Type:
 def to_torch(kind: Any) -> Any:
     """Return PyTorch's dtype for any spelling of one, None for None; raises ``ArgumentTypeError``.
 
+    >>> import numpy as np
     >>> to_torch(float16), to_torch("int32"), to_torch(np.float64), to_torch(float)
     (torch.float16, torch.int32, torch.float64, torch.float32)
     """

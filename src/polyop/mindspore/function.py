@@ -14,7 +14,9 @@ import torch
 
 from ..core.errors import ArgumentTypeError, GradientError
 from .custom_gradient import checked
-from .interpose import call_script, plain_attributes, wrap
+from .interpose import call_script, plain_attributes, wrap_apart
+
+_CLASS = "_autograd"  # attribute of a _Function: PyTorch's class for it
 
 
 class FunctionContext:
@@ -87,17 +89,17 @@ class _Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Return what ``forward`` does, as one node of the gradient."""
-        return wrap(_node(cls).apply(*args))
+        return wrap_apart(_node(cls).apply(*args), args)
 
 
 def _node(function: Any) -> Any:
-    if "_autograd" not in function.__dict__:  # a class of its own for each subclass
+    if _CLASS not in function.__dict__:  # a class of its own for each subclass
         body = {
             "forward": staticmethod(functools.partial(_forward, function)),
             "backward": staticmethod(functools.partial(_backward, function)),
         }
-        function._autograd = type(function.__name__, (torch.autograd.Function,), body)
-    return function._autograd
+        setattr(function, _CLASS, type(function.__name__, (torch.autograd.Function,), body))
+    return getattr(function, _CLASS)
 
 
 def _forward(function: Any, node: Any, *args: Any) -> Any:
@@ -118,9 +120,9 @@ def _forward(function: Any, node: Any, *args: Any) -> Any:
 
 def _backward(function: Any, node: Any, *gradients: Any) -> Any:
     ctx = node.user
-    ctx._saved = tuple(wrap(x) for x in node.saved_tensors)  # noqa: SLF001
+    ctx._saved = wrap_apart(node.saved_tensors)  # noqa: SLF001
     try:
-        found = call_script(function.backward, ctx, *(wrap(g) for g in gradients))
+        found = call_script(function.backward, ctx, *wrap_apart(gradients))
     finally:
         ctx._saved = ()  # noqa: SLF001
     subject = f"{function.__name__}.backward"
@@ -133,9 +135,7 @@ def _check_dirty(name: str, ctx: Any, args: Sequence[Any], outputs: Sequence[Any
             raise GradientError(name, "The dirty tensors must all be outputs of the forward function.")
         with plain_attributes():
             if tensor.requires_grad and tensor.is_leaf and any(tensor is x for x in args):
-                raise GradientError(
-                    name, "A leaf tensor that need grad is being used in an inplace operator"
-                )
+                raise GradientError(name, "A leaf tensor that need grad is being used in an inplace operator")
             if len(outputs) > 1 and tensor._is_view():  # noqa: SLF001
                 raise GradientError(name, "A view is one of output for multi output operator")
 

@@ -102,7 +102,7 @@ def evaluate(
         found = differentiate(first, flat, sens, keep=nested)
         inputs, of_parameters = pytree.tree_unflatten(found, form)
     if not nested:
-        value = pytree.tree_map(lambda x: x.detach() if isinstance(x, torch.Tensor) else x, value)
+        value = detached(value)
     return value, tuple(inputs), tuple(of_parameters)
 
 
@@ -119,6 +119,11 @@ def differentiate(outputs: Any, wanted: list[Any], sens: Any = None, *, keep: bo
         found = iter(torch.autograd.grad(ends, smooth, starts, create_graph=keep, allow_unused=True))
     gradients = (next(found, None) if x.requires_grad else None for x in wanted)
     return [wrap(torch.zeros_like(x) if g is None else g) for x, g in zip(wanted, gradients, strict=True)]
+
+
+def detached(value: Any) -> Any:
+    """Return the value without its history; containers are opened."""
+    return pytree.tree_map(lambda x: x.detach() if isinstance(x, torch.Tensor) else x, value)
 
 
 def _sens(sens: Any, outputs: list[Any]) -> list[Any]:
@@ -175,7 +180,9 @@ def _check(fn: Any, position: Any, weights: Any, return_ids: Any) -> None:
         raise ArgumentValueError("grad", "grad_position and weights cannot both be None")
     items = position if isinstance(position, tuple) else () if position is None else (position,)
     if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
-        raise ArgumentTypeError("grad", "grad_position must be an int, a tuple of ints or None", repr(position))
+        raise ArgumentTypeError(
+            "grad", "grad_position must be an int, a tuple of ints or None", repr(position)
+        )
     listed = [weights] if isinstance(weights, Parameter) or weights is None else weights
     if not isinstance(listed, (list, tuple)) or any(not isinstance(w, Parameter | None) for w in listed):
         rule = "weights must be a Parameter, or a list or ParameterTuple of them"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ NO_WRAP = frozenset(torch.overrides.get_default_nowrap_functions())
 plain_attributes = torch._C.DisableTorchFunctionSubclass  # noqa: SLF001 - PyTorch names it so for subclasses
 """Within it a ``Tensor`` is to PyTorch like any other, and results are plain."""
 
-tensor_class: list[type] = []
+tensor_class: list[Any] = []
 """The class of results; ``tensor.py`` puts it here."""
 
 _ERRORS = (  # PyTorch's words, MindSpore's
@@ -51,12 +51,26 @@ def wrap(value: Any) -> Any:
     return value
 
 
+def wrap_apart(value: Any, given: Iterable[Any] | None = None) -> Any:
+    """Do the same, but leave plain tensors that are somebody else's as they are: all, or those given.
+
+    In their place comes a ``Tensor`` of the same memory and history.
+    """
+    if isinstance(value, (tuple, list)):
+        return type(value)(wrap_apart(item, given) for item in value)
+    foreign = given is None or any(value is other for other in given)
+    if foreign and type(value) is torch.Tensor and not torch.compiler.is_dynamo_compiling():
+        return value.as_subclass(tensor_class[0])
+    return wrap(value)
+
+
 def wrap_traced(value: Any) -> Any:
     """Do the same for a tensor that PyTorch's compiler gives a traced backward."""
     if isinstance(value, torch.Tensor) and torch.compiler.is_dynamo_compiling():
         with plain_attributes():  # it may be of a class between the two, of which as_subclass is not traced
             value = value.view_as(value)
-    return wrap(value)
+        return wrap(value)
+    return wrap_apart(value)
 
 
 def plain(value: Any) -> Any:
@@ -70,7 +84,7 @@ def plain(value: Any) -> Any:
 
 
 def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what PyTorch's function returns, as MindSpore's; errors that MindSpore words differently say so."""
+    """Return what PyTorch's function returns, as MindSpore's; errors take MindSpore's words."""
     try:
         with plain_attributes():
             result = function(*args, **kwargs)
@@ -81,7 +95,9 @@ def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise
     if function in NO_WRAP or any(result is value for value in args):
         return result
-    return wrap(result)
+    if result is kwargs.get("out", function):
+        return result
+    return wrap_apart(result, args) if isinstance(result, (tuple, list)) else wrap(result)
 
 
 def run_traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -122,7 +122,7 @@ class Methods:
     def flatten(self, order: Any = "C", start_dim: int = 0, end_dim: int = -1) -> Any:
         """Return the dimensions from ``start_dim`` to ``end_dim`` as one; order "F" goes by columns."""
         if isinstance(order, int):  # PyTorch's flatten(start_dim, end_dim)
-            order, start_dim, end_dim = "C", order, start_dim if start_dim else end_dim
+            order, start_dim, end_dim = "C", order, start_dim or end_dim
         if order == "F":
             return T.flatten(T.permute(self, _reversed(self)))
         return T.flatten(self, start_dim, end_dim)
@@ -190,6 +190,14 @@ class Methods:
         """Return the values for NumPy."""
         del copy
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
+
+    def __float__(self) -> float:
+        """Return the one entry."""
+        return float(T.item(self))
+
+    def __int__(self) -> int:
+        """Return the one entry, rounded towards zero."""
+        return int(T.item(self))
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the entries of the first dimension."""

@@ -13,11 +13,13 @@ from .ops.arguments import Function, passed_on
 from .ops.elementwise import FUNCTIONS as _ELEMENTWISE
 
 _NAMES = (
-    "all amax amin any argmax argmin argsort bmm broadcast_to cat chunk concat cumsum diff dot einsum flatten flip "
-    "gather index_select isclose logsumexp masked_select matmul max mean median min mm movedim narrow nonzero norm "
-    "outer permute prod repeat_interleave reshape roll scatter sort split squeeze stack std sum swapaxes tile topk "
-    "transpose tril triu unbind unique unsqueeze var where select softmax log_softmax"
-).split()
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "bmm", "broadcast_to", "cat", "chunk",
+    "concat", "cumsum", "diff", "dot", "einsum", "flatten", "flip", "gather", "index_select", "isclose",
+    "logsumexp", "masked_select", "matmul", "max", "mean", "median", "min", "mm", "movedim", "narrow",
+    "nonzero", "norm", "outer", "permute", "prod", "repeat_interleave", "reshape", "roll", "scatter", "sort",
+    "split", "squeeze", "stack", "std", "sum", "swapaxes", "tile", "topk", "transpose", "tril", "triu",
+    "unbind", "unique", "unsqueeze", "var", "where", "select", "softmax", "log_softmax",
+)  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
     **{name: function for name, function in _ELEMENTWISE.items() if hasattr(torch, name)},

@@ -13,9 +13,10 @@ def missing(module: str, name: str, names: Iterable[str]) -> AttributeError:
     module 'polyop.mindspore.ops' has no attribute 'Sigmoids': this layer has what \
 custom-operator programs use; the nearest is 'Sigmoid'
     """
-    # a capital tells a primitive from a function: look among all names without regard to it
-    by_lower = {known.lower(): known for known in sorted(names) if not known.startswith("_")}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
+    # a capital tells a primitive from a function: look without regard to it, and prefer its like
+    likes = sorted(names, key=lambda known: known[:1].isupper() == name[:1].isupper())
+    by_lower = {known.lower(): known for known in likes if not known.startswith("_")}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=3)
     nearest = " or ".join(repr(by_lower[c]) for c in close)
     text = f"module {module!r} has no attribute {name!r}: this layer has what custom-operator programs use"
     return AttributeError(f"{text}; the nearest is {nearest}" if close else text)

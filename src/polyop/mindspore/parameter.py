@@ -45,7 +45,7 @@ class Parameter(Tensor):
         smooth = data.is_floating_point() or data.is_complex()
         made = torch.Tensor._make_subclass(cls, data, requires_grad and smooth)  # noqa: SLF001
         if name is not None:
-            made._name = name
+            made.name = name
         return made
 
     @property
@@ -60,8 +60,7 @@ class Parameter(Tensor):
     def __str__(self) -> str:
         return repr(self)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        del tensor_contents
+    def _described(self) -> str:
         parts = f"name={self.name}, shape={tuple(self.shape)}, dtype={self.dtype}"
         return f"Parameter ({parts}, requires_grad={self.requires_grad})"
 
@@ -98,7 +97,9 @@ class Parameter(Tensor):
 class ParameterTuple(tuple):  # type: ignore[type-arg]
     """A tuple of parameters; raises ``ArgumentTypeError`` for anything else."""
 
-    def __new__(cls, iterable: Iterable[Any]) -> ParameterTuple:
+    __slots__ = ()
+
+    def __new__(cls, iterable: Iterable[Any]) -> Any:
         """Return the tuple."""
         found = tuple(iterable)
         for i, item in enumerate(found):
@@ -106,7 +107,7 @@ class ParameterTuple(tuple):  # type: ignore[type-arg]
                 raise ArgumentTypeError(f"ParameterTuple[{i}]", "must be a Parameter", type(item).__name__)
         return super().__new__(cls, found)
 
-    def clone(self, prefix: str, init: str = "same") -> ParameterTuple:
+    def clone(self, prefix: str, init: str = "same") -> Any:
         """Return copies with ``prefix.`` before their names: of the values, or "zeros" or "ones"."""
         fill = {"zeros": torch.zeros_like, "ones": torch.ones_like}.get(init, torch.clone)
         return ParameterTuple(

@@ -12,7 +12,7 @@ from ..core.errors import ArgumentTypeError
 from ..hosts.torch import tensors
 from . import context, interpose, printing
 from .dtype import Type, from_torch, to_torch
-from .interpose import for_script, plain_attributes, wrap
+from .interpose import for_script, plain_attributes
 from .methods import Methods
 
 
@@ -52,12 +52,20 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         del tensor_contents  # PyTorch's own printing passes it
+        return self._described()
+
+    def _described(self) -> str:
         if _no_data(self):
             return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value= <uninitialized>)"
         return printing.describe(self.asnumpy(), str(self.dtype))
 
     def __format__(self, form: str) -> str:
         return format(self.item(), form) if form else str(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self)
+        return memo[id(self)]
 
     @property
     def size(self) -> Any:
@@ -112,6 +120,8 @@ def data_of(value: Any, kind: Any) -> Any:
             return value.detach().to(device=context.device(), dtype=kind, copy=True)
     if type(value) in _NUMBERS:
         return torch.tensor(value, dtype=kind or _NUMBERS[type(value)], device=context.device())
+    if torch.compiler.is_dynamo_compiling() and isinstance(value, (list, tuple)):
+        return torch.tensor(value, dtype=kind, device=context.device())  # NumPy is not traced
     array = _array(value)
     made = tensors.from_numpy(array, context.device())
     return made.to(dtype=kind) if kind is not None else made
@@ -137,11 +147,8 @@ def _without_tensors(value: Any) -> Any:
     return [_without_tensors(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def tensor(input_data: Any, dtype: Any = None) -> Tensor:
-    """Return ``Tensor(input_data, dtype)``; this form can be traced, too."""
-    if torch.compiler.is_dynamo_compiling():
-        made: Tensor = wrap(torch.tensor(input_data, dtype=to_torch(dtype)))
-        return made
+def tensor(input_data: Any, dtype: Any = None) -> Any:
+    """Return ``Tensor(input_data, dtype)``."""
     return Tensor(input_data, dtype)
 
 

@@ -10,7 +10,7 @@ import torch
 from ..core.errors import ArgumentValueError
 from . import context
 from .capture import captured
-from .grad import differentiate, evaluate
+from .grad import detached, differentiate, evaluate
 from .interpose import plain, wrap
 from .parameter import Parameter
 
@@ -74,8 +74,8 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
         mine = mine[0] if len(mine) == 1 else mine
         return mine if weights is None else (mine, tuple(plain[len(tracked) :]))
 
-    shown = wrap(tuple(x.detach() for x in outputs) if isinstance(outputs, tuple) else outputs.detach())
-    return (shown, pull, tuple(value[1:])) if has_aux else (shown, pull)
+    shown = detached(outputs)
+    return (shown, pull, tuple(detached(value[1:]))) if has_aux else (shown, pull)
 
 
 def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> Any:

@@ -107,6 +107,8 @@ class Layout:
         ctx.plan = plan
         ctx.outputs = [None if f else (x.shape, x.dtype, x.device) for x, f in zip(outputs, flags, strict=True)]
         discrete = [x for x in outputs if not (x.is_floating_point() or x.is_complex())]
+        if by_call:
+            discrete += rule.without_gradient(self.unflatten(inputs), outputs)  # type: ignore[union-attr]
         if discrete:
             ctx.mark_non_differentiable(*discrete)
 

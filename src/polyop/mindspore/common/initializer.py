@@ -21,7 +21,7 @@ INITIALIZERS: dict[str, Callable[[Any], Any]] = {
     "xavier_uniform": torch.nn.init.xavier_uniform_,
     "xavier_normal": torch.nn.init.xavier_normal_,
     "he_uniform": lambda x: torch.nn.init.kaiming_uniform_(x, math.sqrt(5)),
-    "he_normal": lambda x: torch.nn.init.kaiming_normal_(x),
+    "he_normal": torch.nn.init.kaiming_normal_,
 }
 
 
@@ -36,12 +36,16 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Any:
     kind = to_torch(dtype) or torch.float32
     if isinstance(init, torch.Tensor):
         if shape is not None and tuple(init.shape) != tuple(shape):
-            raise ArgumentValueError("initializer", f"needs values of shape {tuple(shape)}", tuple(init.shape))
+            raise ArgumentValueError(
+                "initializer", f"needs values of shape {tuple(shape)}", tuple(init.shape)
+            )
         return wrap(init.detach().clone())
     made = torch.empty(tuple(shape or ()), dtype=kind, device=context.device())
     if isinstance(init, (int, float)):
         return wrap(made.fill_(init))
     found = INITIALIZERS.get(init.lower()) if isinstance(init, str) else None
     if found is None:
-        raise ArgumentValueError("initializer", f"must be a number or one of {', '.join(INITIALIZERS)}", repr(init))
+        raise ArgumentValueError(
+            "initializer", f"must be a number or one of {', '.join(INITIALIZERS)}", repr(init)
+        )
     return wrap(found(made))

@@ -50,7 +50,7 @@ class Activation(Cell):
 
     def construct(self, x: Any) -> Any:
         """Return the function of ``x``."""
-        return wrap(type(self)._function(x, **self.settings))
+        return wrap(self._function(x, **self.settings))
 
 
 class GELU(Cell):

@@ -32,7 +32,9 @@ class SequentialCell(_Listed):
     def __init__(self, *args: Any) -> None:
         super().__init__()
         listed = args[0] if len(args) == 1 and not isinstance(args[0], Cell) else args
-        named = listed.items() if isinstance(listed, OrderedDict) else ((str(i), c) for i, c in enumerate(listed))
+        named = (
+            listed.items() if isinstance(listed, OrderedDict) else ((str(i), c) for i, c in enumerate(listed))
+        )
         for name, cell in named:
             setattr(self, name, cell)
 

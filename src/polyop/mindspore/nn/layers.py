@@ -16,14 +16,14 @@ from ..parameter import Parameter
 from .activation import activation as activation_of
 
 
-def _bias(init: Any, size: int, fan_in: int, dtype: Any) -> Parameter:
+def _bias(init: Any, size: int, fan_in: int, dtype: Any) -> Any:
     if init is not None:
         return Parameter(initializer(init, (size,), dtype))
     bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
     return Parameter(torch.nn.init.uniform_(initializer("zeros", (size,), dtype), -bound, bound))
 
 
-def _weight(init: Any, shape: tuple[int, ...], dtype: Any) -> Parameter:
+def _weight(init: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return Parameter(initializer("he_uniform" if init is None else init, shape, dtype))
 
 

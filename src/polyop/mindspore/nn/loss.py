@@ -24,7 +24,7 @@ class _Loss(Cell):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
-        return wrap(type(self)._function(logits, labels, reduction=self.reduction))
+        return wrap(self._function(logits, labels, reduction=self.reduction))
 
 
 class MSELoss(_Loss):

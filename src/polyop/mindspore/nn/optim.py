@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -24,15 +25,28 @@ class Optimizer(Cell):
         super().__init__(auto_prefix=False)
         listed = list(parameters)
         if not listed or not all(isinstance(p, Parameter) for p in listed):
-            raise ArgumentTypeError(type(self).__name__, "params must be a list of Parameter", repr(parameters))
-        self.__dict__["parameters_"] = ParameterTuple(listed)
+            raise ArgumentTypeError(
+                type(self).__name__, "params must be a list of Parameter", repr(parameters)
+            )
+        self.__dict__["_updated"] = ParameterTuple(listed)  # past Module: they are another cell's
         self.learning_rate, self.weight_decay, self.loss_scale = learning_rate, weight_decay, loss_scale
         self.steps = 0
         self.state: dict[int, Any] = {}
 
+    @property
+    def parameters(self) -> ParameterTuple:  # not a method, as in MindSpore
+        """The parameters that are updated."""
+        found: ParameterTuple = self.__dict__["_updated"]
+        return found
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """Yield the parameters that are updated."""
+        del expand
+        yield from self.parameters
+
     def construct(self, gradients: Any) -> bool:
         """Update the parameters; raises ``ArgumentValueError`` for another number of gradients."""
-        given, parameters = list(gradients), self.__dict__["parameters_"]
+        given, parameters = list(gradients), self.parameters
         if len(given) != len(parameters):
             rule = f"needs one gradient for each of {len(parameters)} parameters"
             raise ArgumentValueError(type(self).__name__, rule, str(len(given)))
@@ -50,7 +64,7 @@ class Optimizer(Cell):
         raise NotImplementedError
 
     def rate(self) -> float:
-        """The learning rate of this step; a function is given the number of steps before."""
+        """Return the learning rate of this step; a function is given the number of steps before."""
         value = self.learning_rate
         return float(value(self.steps - 1) if callable(value) else value)
 

@@ -35,7 +35,7 @@ class TrainOneStepCell(Cell):
 
     def construct(self, *inputs: Any) -> Any:
         """Return the loss before the update."""
-        weights = list(self.optimizer.__dict__["parameters_"])
+        weights = list(self.optimizer.parameters)
         loss, _, gradients = evaluate(self.network, inputs, {}, (), weights)
         if self.sens != 1.0:
             gradients = tuple(g * full_like(g, self.sens) for g in gradients)

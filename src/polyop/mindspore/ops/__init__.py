@@ -14,7 +14,7 @@ from .custom import Custom
 from .primitives import FUNCTIONS, PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
-    from ...define.builder import CustomOpBuilder
+    from .builder import CustomOpBuilder
 
 _NAMES: dict[str, Any] = {**FUNCTIONS, **PRIMITIVES}
 
@@ -39,7 +39,7 @@ __all__ = [  # noqa: PLE0604 - the tables' names, too
 
 def __getattr__(name: str) -> Any:
     if name == "CustomOpBuilder":  # with what compiles: when it is asked for
-        from ...define.builder import CustomOpBuilder
+        from .builder import CustomOpBuilder
 
         return CustomOpBuilder
     if name in _NAMES:

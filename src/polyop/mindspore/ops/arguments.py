@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..dtype import Type
-from ..interpose import wrap
+from ..interpose import wrap, wrap_apart
 
 Function = Callable[..., Any]
 
@@ -25,8 +25,9 @@ def passed_on(function: Function) -> Function:
     @functools.wraps(function, assigned=("__name__", "__doc__"), updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         named = {name: for_torch(value) for name, value in kwargs.items()}
-        return wrap(function(*map(for_torch, args), **named))
+        return wrap_apart(function(*map(for_torch, args), **named), args)
 
+    call.__doc__ = call.__doc__ or f"PyTorch's {call.__name__}."
     return call
 
 

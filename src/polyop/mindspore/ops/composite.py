@@ -1,4 +1,4 @@
-"""``mindspore.ops.composite``: where older scripts find the transforms (``from mindspore.ops import composite as C``)."""
+"""The transforms, where older scripts look: ``from mindspore.ops import composite as C``."""
 
 from __future__ import annotations
 

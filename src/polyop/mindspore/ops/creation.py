@@ -17,7 +17,10 @@ def _filled(function: Any) -> Function:
         given = sizes(size if shape is None else shape)
         return wrap(function(given, dtype=to_torch(dtype) or torch.float32, device=context.device()))
 
-    call.__name__, call.__doc__ = function.__name__, f"Return {function.__name__} of a shape; Float32 by default."
+    call.__name__, call.__doc__ = (
+        function.__name__,
+        f"Return {function.__name__} of a shape; Float32 by default.",
+    )
     return call
 
 
@@ -53,12 +56,16 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
 
 def eye(n: int, m: int | None = None, dtype: Any = None) -> Any:
     """Return ones on the diagonal of zeros."""
-    return wrap(torch.eye(n, n if m is None else m, dtype=to_torch(dtype) or torch.float32, device=context.device()))
+    return wrap(
+        torch.eye(n, n if m is None else m, dtype=to_torch(dtype) or torch.float32, device=context.device())
+    )
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
     """Return numbers at equal distances, both ends among them."""
-    return wrap(torch.linspace(start, end, steps, dtype=to_torch(dtype) or torch.float32, device=context.device()))
+    return wrap(
+        torch.linspace(start, end, steps, dtype=to_torch(dtype) or torch.float32, device=context.device())
+    )
 
 
 def _random(function: Any) -> Function:
@@ -84,7 +91,10 @@ def randint(low: int, high: int, size: Any, *, dtype: Any = None) -> Any:
 
 FUNCTIONS: dict[str, Function] = {
     **{function.__name__: _filled(function) for function in (torch.zeros, torch.ones, torch.empty)},
-    **{function.__name__: _alike(function) for function in (torch.zeros_like, torch.ones_like, torch.empty_like)},
+    **{
+        function.__name__: _alike(function)
+        for function in (torch.zeros_like, torch.ones_like, torch.empty_like)
+    },
     "rand": _random(torch.rand),
     "randn": _random(torch.randn),
     **{

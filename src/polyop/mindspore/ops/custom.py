@@ -6,8 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from ...define.custom import Custom as _Custom
-from ..interpose import call_script, plain, wrap
+from ..bprop import bridge
+from ..interpose import call_script, plain, wrap_apart
 
 
 class Custom(_Custom):
@@ -23,16 +26,26 @@ class Custom(_Custom):
         reg_info: Any = None,
     ) -> None:
         """Check everything that can be checked before the first call."""
-        super().__init__(func, out_shape, out_dtype, func_type, _seen(bprop), reg_info)
+        super().__init__(func, out_shape, out_dtype, func_type, _eager(bprop), reg_info)
+        compute = functools.partial(_Custom.__call__, self)
+        self._traced = None if bprop is None else bridge(self.subject, compute, bprop)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs: one tensor, a tuple of several, or None."""
+        # This is what a tracer reads; below it, a rule is given tensors without MindSpore's methods.
+        whole = not kwargs and not any(isinstance(value, (list, tuple)) for value in args)
+        if self._traced is not None and whole and torch.compiler.is_dynamo_compiling():
+            return self._traced(*args)
+        return super().__call__(*args, **kwargs)
 
 
-def _seen(bprop: Any) -> Any:
+def _eager(bprop: Any) -> Any:
     if not callable(bprop):
         return bprop  # None, or what the constructor refuses
 
     @functools.wraps(bprop)
     def rule(*args: Any) -> Any:
-        found = call_script(bprop, *wrap(args))
+        found = call_script(bprop, *wrap_apart(args))
         return tuple(map(plain, found)) if isinstance(found, tuple) else found
 
     return rule

@@ -14,11 +14,13 @@ from .arguments import Function, as_tensor, of_two, passed_on
 
 # one tensor; the name is PyTorch's, too
 _SAME = (
-    "abs acos acosh angle asin asinh atan atanh bernoulli ceil conj cos cosh deg2rad digamma erf erfc erfinv "
-    "exp exp2 expm1 floor frac imag isfinite isinf isnan lgamma log log10 log1p log2 logical_not neg rad2deg "
-    "real reciprocal relu round rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc "
-    "bitwise_not clamp clip masked_fill nan_to_num lerp addcmul addcdiv where"
-).split()
+    "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "bernoulli", "ceil", "conj", "cos",
+    "cosh", "deg2rad", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "frac", "imag",
+    "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2", "logical_not", "neg", "rad2deg",
+    "real", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
+    "sqrt", "square", "tan", "tanh", "trunc", "bitwise_not", "clamp", "clip", "masked_fill", "nan_to_num",
+    "lerp", "addcmul", "addcdiv", "where",
+)  # fmt: skip
 
 # MindSpore's name, PyTorch's function
 _OTHER: dict[str, Any] = {

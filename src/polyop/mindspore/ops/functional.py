@@ -1,4 +1,4 @@
-"""``mindspore.ops.functional``: where older scripts find the functions (``from mindspore.ops import functional as F``)."""
+"""The functions, where older scripts look: ``from mindspore.ops import functional as F``."""
 
 from __future__ import annotations
 

@@ -98,7 +98,9 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
     """Return the slices of ``axis`` with these numbers; ``batch_dims`` leading ones go along."""
     where = axis % input_params.dim()
     if batch_dims:
-        parts = [gather(x, i, where - 1, batch_dims - 1) for x, i in zip(input_params, input_indices, strict=True)]
+        parts = [
+            gather(x, i, where - 1, batch_dims - 1) for x, i in zip(input_params, input_indices, strict=True)
+        ]
         return wrap(torch.stack(parts))
     taken = torch.index_select(input_params, where, input_indices.reshape(-1))
     old, new = tuple(input_params.shape), tuple(input_indices.shape)
@@ -159,16 +161,16 @@ def _written(variable: Any, write: Any) -> Any:
     return variable
 
 
+_BY_NAME = (
+    "addmm", "argmax", "argmin", "argsort", "baddbmm", "bmm", "chunk", "cross", "cummax", "cummin", "cumprod",
+    "cumsum", "diag", "diagonal", "dot", "einsum", "flatten", "flip", "index_select", "inner", "isclose",
+    "logsumexp", "masked_select", "matmul", "meshgrid", "mm", "movedim", "moveaxis", "narrow", "nonzero",
+    "norm", "outer", "permute", "repeat_interleave", "roll", "scatter", "searchsorted", "sort", "swapaxes",
+    "swapdims", "topk", "trace", "tril", "triu", "unbind", "unique", "unsqueeze", "vstack", "hstack",
+)  # fmt: skip
+
 _SAME = {
-    **{
-        name: getattr(torch, name)
-        for name in (
-            "addmm argmax argmin argsort baddbmm bmm chunk cross cummax cummin cumprod cumsum diag diagonal dot "
-            "einsum flatten flip index_select inner isclose logsumexp masked_select matmul meshgrid "
-            "mm movedim moveaxis narrow nonzero norm outer permute repeat_interleave roll scatter searchsorted "
-            "sort swapaxes swapdims topk trace tril triu unbind unique unsqueeze vstack hstack"
-        ).split()
-    },
+    **{name: getattr(torch, name) for name in _BY_NAME},
     "batch_matmul": torch.matmul,
     "expand_dims": torch.unsqueeze,
     "gather_elements": torch.gather,

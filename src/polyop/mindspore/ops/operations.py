@@ -1,4 +1,4 @@
-"""``mindspore.ops.operations``: where older scripts find the primitives (``from mindspore.ops import operations as P``)."""
+"""The primitives, where older scripts look: ``from mindspore.ops import operations as P``."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Primitive:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute."""
-        return type(self)._function(*args, **kwargs, **self.attributes)
+        return self._function(*args, **kwargs, **self.attributes)
 
     def __repr__(self) -> str:
         return f"Prim[{self.name}]<{', '.join(f'{k}={v}' for k, v in self.attributes.items())}>"
@@ -52,7 +52,9 @@ class Primitive:
     def set_device(self, device_target: str) -> Primitive:
         """Return the primitive, which computes where its tensors are; raises for another device."""
         if device_target != "CPU":
-            raise UnsupportedError(self.name, "runs where its tensors are", hint="move them: x.move_to('GPU')")
+            raise UnsupportedError(
+                self.name, "runs where its tensors are", hint="move them: x.move_to('GPU')"
+            )
         return self
 
 

@@ -1,0 +1,12 @@
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import polyop.mindspore as ms
+
+
+@pytest.fixture(autouse=True)
+def _context():
+    """Every test starts, and leaves the next one, in PyNative mode on the CPU."""
+    yield
+    ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
