@@ -11,6 +11,7 @@
 #include "hosts/host.h"
 #include "library.h"
 #include "module/function.h"
+#include "module/loose.h"
 #include "module/run.h"
 
 namespace nb = nanobind;
@@ -190,6 +191,7 @@ NB_MODULE(_core, m) {
   m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
+  m.attr("python_functions") = nb::steal(module::python_functions());
   PyObject* type = make_call_type(unwrap);
   if (type == nullptr) throw nb::python_error();
   m.attr("Call") = nb::steal(type);

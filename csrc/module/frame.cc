@@ -17,12 +17,20 @@ Frame::Frame(const Host* owner, const View& where) : host(owner), device(where),
   current_frame = this;
 }
 
+Frame::Frame(Loose) : loose_(true) {
+  Frame** last = &current_frame;  // below those of calls that are going on
+  while (*last != nullptr) last = &(*last)->outer_;
+  *last = this;
+}
+
 Frame::~Frame() {
   if (state_ != nullptr) lock();
   current_frame = outer_;
 }
 
-bool holds_lock() { return current_frame != nullptr && !current_frame->is_unlocked(); }
+bool holds_lock() {
+  return current_frame != nullptr && !current_frame->is_unlocked() && !current_frame->is_loose();
+}
 
 Frame& Frame::current() {
   if (current_frame == nullptr) {

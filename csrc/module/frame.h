@@ -11,8 +11,8 @@
 namespace polyop::module {
 
 struct Frame {
-  const Host* host;
-  View device;            // new tensors are made where this one is
+  const Host* host = nullptr;
+  View device{};           // new tensors are made where this one is
   bool deriving = false;  // shapes are derived: no data, no launches
   bool recording = false;
   int forwards = 0;         // calls of Forward that were recorded or are about to be
@@ -23,6 +23,9 @@ struct Frame {
   int tensors = 0;          // made so far: numbers their ids
 
   Frame(const Host* owner, const View& where);
+  // A frame that stays: the outermost of its thread, where polyop makes no call.
+  enum Loose { kLoose };
+  explicit Frame(Loose);
   ~Frame();
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
@@ -53,9 +56,11 @@ struct Frame {
   void unlock();
   void lock();
   bool is_unlocked() const { return state_ != nullptr; }
+  bool is_loose() const { return loose_; }
 
  private:
-  Frame* outer_;
+  Frame* outer_ = nullptr;
+  bool loose_ = false;
   PyThreadState* state_ = nullptr;
 };
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ABI_VERSION: int
+python_functions: Any
 
 class Extra:
     """Attributes, workspaces and kernel data behind a kernel's extra pointer."""

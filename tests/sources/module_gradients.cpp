@@ -37,7 +37,8 @@ Tensor exponential(const Tensor& x) {
 
 // A loop of the module's own over each pair of elements.
 template <typename F>
-Tensor loop(const char* name, const Tensor& x, const Tensor& y, F each) {
+Tensor loop(const char* name, const Tensor& left, const Tensor& right, F each) {
+  const Tensor x = left.contiguous(), y = right.contiguous();
   Tensor out = like(x);
   const auto run = [&](auto zero) {
     using T = decltype(zero);
@@ -64,7 +65,7 @@ struct Square : ms::Function<Square> {
   }
   static List Backward(Context* ctx, List grads) {
     const Tensor x = ctx->GetSavedTensors()[0];
-    return {loop("square_grad", grads[0].contiguous(), x, [](auto g, auto a) { return 2 * g * a; })};
+    return {loop("square_grad", grads[0], x, [](auto g, auto a) { return 2 * g * a; })};
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "convert.h"
 
+#ifndef POLYOP_PYBIND11
 namespace pybind11 {
 
 // The text of a default value in a schema.
@@ -212,6 +213,7 @@ using module = module_;
 inline bool hasattr(const module_& module, const char* name) { return module.has(name); }
 
 }  // namespace pybind11
+#endif
 
 namespace polyop {
 
@@ -235,6 +237,7 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
 #define POLYOP_TEXT_(name) #name
 #define POLYOP_TEXT(name) POLYOP_TEXT_(name)
 
+#ifndef POLYOP_PYBIND11
 #define PYBIND11_MODULE(name, m, ...)                                                              \
   static void polyop_bind_module(pybind11::module_&);                                              \
   extern "C" __attribute__((visibility("default"))) const polyop_module_table* polyop_module(      \
@@ -254,5 +257,7 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
     return table;                                                                                  \
   }                                                                                                \
   static void polyop_bind_module(pybind11::module_& m)
+
+#endif
 
 #endif

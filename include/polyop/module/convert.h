@@ -158,6 +158,7 @@ struct Convert<std::pair<A, B>> {
   }
 };
 
+#ifndef POLYOP_PYBIND11
 template <>
 struct Convert<py::object> {
   static std::string schema() { return "object"; }
@@ -169,6 +170,7 @@ struct Convert<py::object> {
     }
   }
 };
+#endif
 
 // Frees what out() made, but for the tensors.
 inline void free_value(polyop_value* value) {

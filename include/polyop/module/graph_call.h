@@ -2,7 +2,11 @@
 #ifndef POLYOP_MODULE_GRAPH_CALL_H
 #define POLYOP_MODULE_GRAPH_CALL_H
 
+#include <algorithm>
+#include <functional>
 #include <map>
+
+#include "runner.h"
 
 #include "bind.h"
 #include "graph_infer.h"

@@ -2,8 +2,10 @@
 #ifndef POLYOP_MODULE_GRAPH_CHECKS_H
 #define POLYOP_MODULE_GRAPH_CHECKS_H
 
+#include <memory>
 #include <set>
 #include <sstream>
+#include <string>
 
 #include "log.h"
 #include "types.h"

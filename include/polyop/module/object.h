@@ -1,10 +1,15 @@
-// The few names of pybind11 that modules use, for modules that do not include pybind11.
+// pybind11 itself where a module includes it; else the few names of it that modules use.
 #ifndef POLYOP_MODULE_OBJECT_H
 #define POLYOP_MODULE_OBJECT_H
 
 #include "tensor.h"
 
-#ifndef PYBIND11_VERSION_MAJOR
+#if defined(POLYOP_PYBIND11) || defined(PYBIND11_VERSION_MAJOR)
+#ifndef POLYOP_PYBIND11
+#define POLYOP_PYBIND11
+#endif
+#include "pybind.h"
+#else
 
 namespace pybind11 {
 
@@ -23,14 +28,22 @@ class object {
   bool single_ = false;
 };
 
-struct none {};
+class none : public object {};
 
 }  // namespace pybind11
 
+namespace polyop {
+
+// What PyboostRunner::Call returns.
+inline pybind11::object pack_object(ms::Tensor tensor) { return pybind11::object(std::move(tensor)); }
+inline pybind11::object pack_object(std::vector<ms::Tensor> tensors) {
+  return pybind11::object(std::move(tensors));
+}
+
+}  // namespace polyop
+
 namespace py = pybind11;
 
-#else
-#error "polyop: include pybind11 through CustomOpBuilder's sources only; see docs/cpp-modules.md"
 #endif
 
 #endif

@@ -80,7 +80,7 @@ class PyboostRunner : public std::enable_shared_from_this<PyboostRunner> {
     if constexpr (std::is_void_v<R>) {
       static_assert(OUT_NUM == 0, "a function that returns nothing has no outputs");
       function(polyop::made_dense(arguments)...);
-      return {};
+      return pybind11::none();
     } else {
       return pack<OUT_NUM>(function(polyop::made_dense(arguments)...));
     }
@@ -121,7 +121,7 @@ class PyboostRunner : public std::enable_shared_from_this<PyboostRunner> {
   template <int OUT_NUM>
   static pybind11::object pack(Tensor tensor) {
     static_assert(OUT_NUM == 1, "a function that returns one tensor has one output");
-    return pybind11::object(std::move(tensor));
+    return polyop::pack_object(std::move(tensor));
   }
   template <int OUT_NUM>
   static pybind11::object pack(std::vector<Tensor> tensors) {
@@ -129,8 +129,8 @@ class PyboostRunner : public std::enable_shared_from_this<PyboostRunner> {
       throw std::runtime_error("the output size should be equal to " + std::to_string(OUT_NUM) + ", but got " +
                                std::to_string(tensors.size()));
     }
-    if (OUT_NUM == 1) return pybind11::object(std::move(tensors[0]));
-    return pybind11::object(std::move(tensors));
+    if (OUT_NUM == 1) return polyop::pack_object(std::move(tensors[0]));
+    return polyop::pack_object(std::move(tensors));
   }
 };
 

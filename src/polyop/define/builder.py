@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.errors import ArgumentValueError, BuildError, SchemaError
 from ..core.origin import Origin, caller
+from . import pybind
 from .builder_options import Options, checked
 from .module import OperatorModule, numpy_like
 from .op_def import OperatorDef
@@ -119,7 +120,7 @@ class CustomOpBuilder:
         try:
             built = build(
                 self.get_sources(),
-                flags=shlex.split(self.get_cflags()),
+                flags=[*shlex.split(self.get_cflags()), *self._pybind_flags()],
                 link_flags=shlex.split(self.get_ldflags()),
                 include_paths=self.get_include_paths(),
                 debug=self.options.debug_mode,
@@ -133,15 +134,18 @@ class CustomOpBuilder:
             raise BuildError(f"module {self.name}", rule, where=", ".join(self.get_sources())) from None
         return str(built)
 
-    def load(self, *, infer: Mapping[str, Any] | None = None) -> OperatorModule:
-        """Return the module, built where needed.
+    def load(self, *, infer: Mapping[str, Any] | None = None) -> Any:
+        """Return the :class:`OperatorModule`, built where needed.
 
+        Sources that include pybind11 give a Python module of plain functions instead.
         ``infer`` maps the name of a function whose shapes depend on data to its rule, as
         :func:`polyop.operator` takes it. The same library gives the same object; one that was
         built again takes over the operators' names. Raises as :meth:`build` does, ``LibraryError``
         for a library that is no module, ``SchemaError`` when another module has the name.
         """
         path = Path(self.build())
+        if pybind.includes_pybind11(self.get_sources()):
+            return pybind.load(self.name, path, self.origin)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         sources = tuple(str(Path(source).resolve()) for source in self.get_sources())
         rules = dict(infer or {})
@@ -203,6 +207,10 @@ class CustomOpBuilder:
         name = f"{self.name}-{hashlib.sha256(files.encode()).hexdigest()[:16]}"
         parent = Path(self.options.build_dir) if self.options.build_dir else cache_dir() / "generated" / name
         return [str(write(parent / f"{self.name}_auto_generate", self.name, definitions)[0])]
+
+    def _pybind_flags(self) -> list[str]:
+        sources = self.get_sources()
+        return pybind.flags(self.name, self.origin) if pybind.includes_pybind11(sources) else []
 
     def _like(self) -> Callable[[], Any]:
         return numpy_like

@@ -99,6 +99,11 @@ class OperatorModule:
         apply(definitions, self._operators)
         connect()
 
+    @property
+    def has_modes(self) -> bool:
+        """Whether a name may mean one thing in graph mode and another, or nothing, outside of it."""
+        return self.graph_mode is not None and bool(self._operators)
+
     def in_mode(self, graph_mode: Callable[[], bool] | None) -> OperatorModule:
         """Return the module for scripts whose mode ``graph_mode`` knows; the operators are the same."""
         if graph_mode is self.graph_mode:

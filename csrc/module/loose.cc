@@ -1,0 +1,83 @@
+#include "loose.h"
+
+#include <stdexcept>
+
+#include "objects.h"
+#include "polyop/python_abi.h"
+
+namespace polyop::module {
+
+namespace {
+
+// The frame of this thread outside of polyop's own calls. It lasts as long as the thread, and makes
+// tensors where the last borrowed one is.
+Frame& loose_frame(const Host* host, const View& view) {
+  static thread_local Frame* own = nullptr;
+  if (own == nullptr) own = new Frame(Frame::kLoose);
+  own->host = host;
+  own->device = view;
+  return *own;
+}
+
+// The host of an object; one whose framework was imported meanwhile is made ready first.
+const Host* find_host(PyObject* object) {
+  const Host* host = host_of(Py_TYPE(object));
+  if (host != nullptr) return host;
+  PyObject* hosts = PyImport_ImportModule("polyop.hosts.base");
+  PyObject* found = hosts == nullptr ? nullptr : PyObject_CallMethod(hosts, "host_of", "O", object);
+  Py_XDECREF(hosts);
+  Py_XDECREF(found);
+  PyErr_Clear();
+  return host_of(Py_TYPE(object));
+}
+
+int is_tensor(PyObject* object) { return find_host(object) != nullptr ? 1 : 0; }
+
+int borrow(PyObject* object, polyop_tensor** made) {
+  const Host* host = find_host(object);
+  View view{};
+  const Borrowed how = host == nullptr ? Borrowed::kOther : host->borrow(object, true, true, &view);
+  if (how == Borrowed::kDifferentiated) {
+    set_failure(
+        "a gradient is wanted, and a module that is bound with pybind11 itself records none: call it under "
+        "torch.no_grad(), or leave pybind11 out and use polyop's PYBIND11_MODULE");
+    return 1;
+  }
+  if (how == Borrowed::kOther) {
+    set_failure("this tensor cannot be passed to a module as it is; make it dense, on the CPU");
+    return 1;
+  }
+  Frame& frame = loose_frame(host, view);
+  Ref tensor = frame.adopt(borrow_object(host, object, view));
+  Py_INCREF(object);
+  tensor->own.owned = true;
+  *made = tensor.take();
+  return 0;
+}
+
+PyObject* wrap(polyop_tensor* tensor) {
+  Tensor* self = as_tensor(tensor);
+  const bool whole = self->base == nullptr && self->own.object != nullptr;
+  if (whole) {  // the object itself, also where it was only borrowed
+    Py_INCREF(self->own.object);
+    return self->own.object;
+  }
+  try {
+    return to_object(Frame::current(), Ref::share(self), {}, false);
+  } catch (const std::exception& problem) {
+    return raise(problem.what());
+  }
+}
+
+const polyop_python_functions table = {
+    POLYOP_MODULE_VERSION, sizeof(polyop_python_functions), nullptr, is_tensor, borrow, wrap};
+
+}  // namespace
+
+PyObject* python_functions() {
+  static polyop_python_functions filled = table;
+  filled.module = module_functions();
+  return PyCapsule_New(&filled, nullptr, nullptr);
+}
+
+}  // namespace polyop::module
