@@ -46,23 +46,35 @@ Ref Frame::adopt(Ref tensor) {
   return tensor;
 }
 
+namespace {
+
+PyObject* tuple_of(const int64_t* numbers, int32_t count) {
+  PyObject* all = PyTuple_New(count);
+  for (int32_t i = 0; all != nullptr && i < count; ++i) {
+    PyTuple_SET_ITEM(all, i, PyLong_FromLongLong(numbers[i]));
+  }
+  return all;
+}
+
+}  // namespace
+
 Ref Frame::empty(int32_t row, int32_t ndim, const int64_t* shape) {
   const Locked held(*this);
-  return adopt(make_empty(host, device, deriving, row, ndim, shape));
+  Ref made = adopt(make_empty(host, device, deriving, row, ndim, shape));
+  if (trace != nullptr) {
+    trace->add("empty", "empty", Py_BuildValue("(iN)", static_cast<int>(row), tuple_of(shape, ndim)),
+               {made->id});
+  }
+  return made;
 }
 
 Ref Frame::viewed(const Ref& base, Ref view) {
   view = adopt(std::move(view));
   if (trace != nullptr) {
-    PyObject* shape = PyTuple_New(view->ndim);
-    PyObject* strides = PyTuple_New(view->ndim);
-    for (int32_t i = 0; i < view->ndim; ++i) {
-      PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(view->shape[i]));
-      PyTuple_SET_ITEM(strides, i, PyLong_FromLongLong(view->strides[i]));
-    }
     const bool reshape = base->contiguous != 0 && view->contiguous != 0 && base->numel == view->numel;
     trace->add("view", reshape ? "reshape" : "as_strided",
-               Py_BuildValue("(NNNL)", tensor_id(base.get()), shape, strides,
+               Py_BuildValue("(NNNL)", tensor_id(base.get()), tuple_of(view->shape, view->ndim),
+                             tuple_of(view->strides, view->ndim),
                              static_cast<long long>(view->offset)),
                {view->id});
   }

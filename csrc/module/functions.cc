@@ -85,6 +85,7 @@ int fill(polyop_tensor* tensor, const void* from, size_t bytes) {
     if (bytes != static_cast<size_t>(self->numel * self->itemsize) || self->contiguous == 0) {
       throw std::runtime_error("fill needs the bytes of a whole dense tensor");
     }
+    frame.write(*self, false);
     if (frame.trace != nullptr) {
       frame.trace->add("fill", "fill",
                        Py_BuildValue("(iy#)", self->row, from, static_cast<Py_ssize_t>(bytes)), {self->id});

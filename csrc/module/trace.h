@@ -12,7 +12,7 @@ namespace polyop::module {
 
 // One step. `arguments` is a Python tuple in which a tensor is ("tensor", id), a list a tuple.
 struct Step {
-  std::string kind;  // "launch", "kernel", "view", "copy" or "fill"
+  std::string kind;  // "empty", "launch", "kernel", "view", "copy" or "fill"
   std::string name;
   PyObject* arguments;
   std::vector<int> outputs;  // ids of the tensors that are written or made

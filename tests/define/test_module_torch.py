@@ -85,6 +85,7 @@ def test_a_second_derivative_through_an_own_saved_tensor_is_exact_or_refused(ops
         torch.autograd.grad(ops.exp_times(x, **more).sum(), x, create_graph=True)
 
 
+@pytest.mark.filterwarnings(LOOP_WARNING)
 def test_functional_transforms(pair):
     function, formula = pair
     x = randn(4).detach()

@@ -277,14 +277,15 @@ class SavedRule:
             return
         there = {i: tensor for i, tensor in enumerate(flat) if host_of(tensor) is not None}
         smooth = [i for i in there if call.wanted[i]]
+        if not smooth:
+            raise own.refusal("no input that it is computed from is saved")
+        host: Any = host_of(there[smooth[0]])
+        there = dict(zip(there, host.alive(there.values()), strict=True))
 
         def again(*tensors: Any) -> tuple[Any, ...]:
             return own.again({**there, **dict(zip(smooth, tensors, strict=True))}, {}, which)
 
-        host: Any = host_of(there[smooth[0]]) if smooth else None
-        if host is None:
-            own.again(there, {}, which)  # says which input is missing
-        more = host.pull_back(again, [there[i] for i in smooth], [given[k] for k in which])
+        more = host.pull_back(again, [there[i] for i in smooth], host.alive([given[k] for k in which]))
         places = [i for i, flag in enumerate(call.wanted) if flag]
         for i, grad in zip(smooth, more, strict=True):
             pulled[places.index(i)] = pulled[places.index(i)] + grad

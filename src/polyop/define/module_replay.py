@@ -35,6 +35,7 @@ class Replay:
         self.fixed = {number for number in fixed if _writes(steps, number) == 1}
         self.unknown = dict(unknown or {})
         self._bases: dict[int, int] = {}
+        self._empty: dict[int, Any] = {}
         for kind, name, arguments, outputs in steps:
             self._run(kind, name, arguments, outputs)
 
@@ -47,6 +48,9 @@ class Replay:
         return self.values[number]
 
     def _run(self, kind: str, name: str, arguments: tuple[Any, ...], outputs: Sequence[int]) -> None:
+        if kind == "empty":
+            self._empty[outputs[0]] = arguments
+            return
         try:
             made = self._results(kind, name, arguments, outputs)
         except Unknown as problem:
@@ -78,9 +82,11 @@ class Replay:
             raise Unknown(f"it runs {name}, a kernel of its own")
         if kind == "fill":
             row, data = arguments
-            return [self.xp.asarray(np.frombuffer(data, DTYPES[row].numpy))]
-        needed = tuple(a for a in arguments if kind != "launch" or not self._is_fresh(a, outputs))
-        given = tuple(map(self._filled, needed))
+            values = np.frombuffer(data, DTYPES[row].numpy).reshape(self._empty[outputs[0]][1])
+            return [self.xp.asarray(values.copy())]
+        if kind == "launch":
+            self._supply(outputs)
+        given = tuple(map(self._filled, arguments))
         if kind == "copy":
             return [given[0]]
         if kind == "view":
@@ -91,13 +97,14 @@ class Replay:
 
         return list(_flat(evaluate(name, given, self.xp)))
 
-    def _is_fresh(self, value: Any, outputs: Sequence[int]) -> bool:
-        """Whether an argument is an output, or a list of these, that holds nothing yet."""
-        if not isinstance(value, tuple) or not value:
-            return False
-        if value[0] == "tensor":
-            return value[1] in outputs and value[1] not in self.values and value[1] not in self.unknown
-        return all(self._is_fresh(item, outputs) for item in value)
+    def _supply(self, outputs: Sequence[int]) -> None:
+        """Give outputs that hold nothing a value of their shape and dtype: a launch asks for both."""
+        for number in outputs:
+            if number in self._empty and number not in self.values:
+                row, shape = self._empty[number]
+                kind = getattr(self.xp, DTYPES[row].name, DTYPES[row].numpy)
+                self.values[number] = self.xp.zeros(shape, dtype=kind)
+                self.unknown.pop(number, None)
 
     def _filled(self, value: Any) -> Any:
         """Return an argument of a step with tensors in place of their numbers."""
@@ -122,7 +129,7 @@ def depends(steps: Sequence[Any], numbers: Sequence[int]) -> set[int]:
 
 
 def _writes(steps: Sequence[Any], number: int) -> int:
-    return sum(number in outputs for _, _, _, outputs in steps)
+    return sum(number in outputs for kind, _, _, outputs in steps if kind != "empty")
 
 
 def _numbers(value: Any) -> Iterator[int]:

@@ -32,7 +32,8 @@ class SecondRule:
         call = Call.parse(text)
         tensors = [*saved, *grads]
         host: Any = next(host for host in map(host_of, tensors) if host is not None)
-        steps = self._steps(call, host, grads)
+        tensors, dgrads = host.alive(tensors), host.alive(dgrads)
+        steps = self._steps(call, host, tensors[len(saved) :])
         smooth = [i for i, x in enumerate(tensors) if x is not None and host.spec(x).dtype.is_floating]
 
         def pull(*given: Any) -> tuple[Any, ...]:
@@ -108,7 +109,9 @@ class OwnTensors:
     def again(self, inputs: dict[int, Any], outputs: dict[int, Any], which: Sequence[int]) -> tuple[Any, ...]:
         """Return these saved tensors, computed from the inputs and outputs that are there, by number."""
         derived = self.derived
-        host: Any = next(host_of(tensor) for tensor in (*inputs.values(), *outputs.values()))
+        host: Any = next(map(host_of, (*inputs.values(), *outputs.values())), None)
+        if host is None:
+            raise self.refusal("no input that it is computed from is saved")
         values = {derived.input_ids[i]: tensor for i, tensor in inputs.items()}
         fixed = {derived.output_ids[i]: tensor for i, tensor in outputs.items()}
         absent = {
@@ -120,9 +123,13 @@ class OwnTensors:
         try:
             return tuple(replay.value(derived.saved[k].number) for k in which)
         except Unknown as reason:
-            rule = f"a tensor that its Forward computes and saves has no gradient: {reason}"
-            hint = "let Forward save the inputs that it is computed from, too, and compute it with aclnn operators"
-            raise GradientError(self.name, rule, where=self.kernel.path, hint=hint) from None
+            raise self.refusal(str(reason)) from None
+
+    def refusal(self, reason: str) -> GradientError:
+        """Return the error for a tensor that cannot be computed again."""
+        rule = f"a tensor that its Forward computes and saves has no gradient: {reason}"
+        hint = "let Forward save the inputs that it is computed from, too, and compute it with aclnn operators"
+        return GradientError(self.name, rule, where=self.kernel.path, hint=hint)
 
 
 def saved_again(name: str, kernel: ModuleKernel, call: Call, saved: Sequence[Any]) -> list[Any]:

@@ -100,6 +100,11 @@ class TorchHost:
         found: tuple[Any, ...] = pull(tuple(grads))
         return found
 
+    def alive(self, values: Any) -> list[Any]:
+        """Return tensors without what is left of transforms that have ended; a new one refuses these."""
+        unwrap = torch._C._functorch.unwrap_if_dead
+        return [unwrap(value) if isinstance(value, torch.Tensor) else value for value in values]
+
 
 def _vjp_recorded(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     """Return the outputs of a module's function and its gradient, through autograd."""

@@ -157,7 +157,8 @@ def _differentiable(bound: BoundOperator, layout: Layout, ctx: Any, saved: Any, 
     rows, wanted, _ = _core.tape_call(ctx.tape)
     specs = iter(rule.kernel.specs(rows))
     schema = bound.schema
-    rest = ctx.rest or [None] * len(schema.arguments)
+    given = ctx.rest or [None] * ctx.count
+    rest = [*given, *(argument.default for argument in schema.arguments[len(given) :])]
     seen = [
         (tuple(next(specs) for _ in value) if isinstance(value, (list, tuple)) else next(specs))
         if argument.type.is_tensor
