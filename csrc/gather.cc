@@ -7,11 +7,14 @@ namespace {
 const Host* find_host(PyObject* const* args, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* value = args[i];
-    if ((PyTuple_CheckExact(value) || PyList_CheckExact(value)) && PySequence_Fast_GET_SIZE(value) > 0) {
-      value = PySequence_Fast_GET_ITEM(value, 0);
+    const bool list = PyTuple_CheckExact(value) || PyList_CheckExact(value);
+    const Py_ssize_t items = list ? PySequence_Fast_GET_SIZE(value) : 1;
+    for (Py_ssize_t k = 0; k < items; ++k) {
+      PyObject* one = list ? PySequence_Fast_GET_ITEM(value, k) : value;
+      const Host* host = host_of(Py_TYPE(one));
+      if (host != nullptr) return host;
+      if (one != Py_None) break;  // an item may be absent
     }
-    const Host* host = host_of(Py_TYPE(value));
-    if (host != nullptr) return host;
   }
   return nullptr;
 }

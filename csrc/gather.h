@@ -91,6 +91,7 @@ struct Call {
   }
 
   Gathered tensors(PyObject* value) {
+    if (value == Py_None && strided) return tensor(value);  // one absent tensor stands for the list
     if (!PyTuple_CheckExact(value)) return Gathered::kSlow;
     add_tag(key, Tag::kList);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {

@@ -8,16 +8,18 @@ namespace polyop::module {
 namespace {
 thread_local Frame* current_frame = nullptr;
 thread_local std::string failure_text;
+std::atomic<uint64_t> next_number{1};
 }  // namespace
 
 const std::string& failure() { return failure_text; }
 void set_failure(const std::string& text) { failure_text = text; }
 
-Frame::Frame(const Host* owner, const View& where) : host(owner), device(where), outer_(current_frame) {
+Frame::Frame(const Host* owner, const View& where)
+    : host(owner), device(where), number(next_number.fetch_add(1, std::memory_order_relaxed)), outer_(current_frame) {
   current_frame = this;
 }
 
-Frame::Frame(Loose) : loose_(true) {
+Frame::Frame(Loose) : number(next_number.fetch_add(1, std::memory_order_relaxed)), loose_(true) {
   Frame** last = &current_frame;  // below those of calls that are going on
   while (*last != nullptr) last = &(*last)->outer_;
   *last = this;
@@ -43,7 +45,17 @@ Frame& Frame::current() {
 
 Ref Frame::adopt(Ref tensor) {
   tensor->id = tensors++;
+  tensor->call = number;
   return tensor;
+}
+
+void Frame::renew(Tensor& tensor) {
+  if (tensor.call == number) return;
+  tensor.id = tensors++;
+  tensor.call = number;
+  tensor.argument = tensor.forward = -1;
+  tensor.source = Source();
+  tensor.needs_gradient = 0;
 }
 
 namespace {
@@ -82,6 +94,7 @@ Ref Frame::viewed(const Ref& base, Ref view) {
 }
 
 Ref Frame::contiguous(Tensor* tensor) {
+  renew(*tensor);
   if (tensor->contiguous != 0) return Ref::share(tensor);
   Ref made = empty(tensor->row, tensor->ndim, tensor->shape);
   made->needs_gradient = tensor->needs_gradient;
@@ -104,6 +117,7 @@ bool Frame::needs_gradient(polyop_tensor* const* tensors, size_t count) {
 }
 
 void Frame::write(Tensor& tensor, bool lost) {
+  renew(tensor);
   if (tensor.storage->read_only) throw std::runtime_error("a read-only tensor cannot be written");
   tensor.storage->written = true;
   if (!lost) return;
@@ -123,6 +137,7 @@ void Frame::restore(Tensor& tensor) const {
 }
 
 void Frame::expose(Tensor& tensor) {
+  renew(tensor);
   if (!recording || in_forward || is_unlocked()) return;
   if (tensor.needs_gradient != 0) {
     read_plainly = true;
@@ -131,7 +146,8 @@ void Frame::expose(Tensor& tensor) {
   }
 }
 
-void Frame::settle(Tensor& tensor) const {
+void Frame::settle(Tensor& tensor) {
+  renew(tensor);
   if (!read_plainly || !tensor.storage->exposed || tensor.source.exists()) return;
   tensor.needs_gradient = 1;
   tensor.source.lost = true;

@@ -15,6 +15,7 @@ struct Frame {
   View device{};           // new tensors are made where this one is
   bool deriving = false;  // shapes are derived: no data, no launches
   bool recording = false;
+  const uint64_t number;    // of all calls, no two have the same
   int forwards = 0;         // calls of Forward that were recorded or are about to be
   bool in_forward = false;
   bool read_plainly = false;  // data of which a gradient is wanted was read, outside of Forward and kernels
@@ -33,8 +34,10 @@ struct Frame {
   // The call that this thread is in; throws std::runtime_error outside of one.
   static Frame& current();
 
-  // Number a tensor made in this call.
+  // Number a tensor made in this call. One that the module has kept from an earlier call is an
+  // argument or an output of that no more: every callback renew()s what it is given.
   Ref adopt(Ref tensor);
+  void renew(Tensor& tensor);
   Ref empty(int32_t row, int32_t ndim, const int64_t* shape);
   // A new view of `base`, noted in the trace.
   Ref viewed(const Ref& base, Ref view);
@@ -50,7 +53,7 @@ struct Frame {
   // Note that the address of the data was given away.
   void expose(Tensor& tensor);
   // Mark the gradient of a tensor lost where it may depend on data that was read plainly.
-  void settle(Tensor& tensor) const;
+  void settle(Tensor& tensor);
 
   // Release Python's lock until lock(): around a kernel. Callbacks in between take it again.
   void unlock();

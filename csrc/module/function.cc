@@ -89,6 +89,8 @@ struct Arguments {
         value = tensor(tensors);
       } else if (pass == Pass::kList && value.kind == POLYOP_VALUE_INT) {
         value = list(tensors, value.as.integer);
+      } else if (pass == Pass::kList) {
+        ++next;
       } else if (pass == Pass::kNested && value.kind == POLYOP_VALUE_LIST) {
         auto rows = std::make_unique<std::vector<polyop_value>>();
         for (size_t k = 0; k < value.count; ++k) rows->push_back(list(tensors, value.as.items[k].as.integer));

@@ -50,6 +50,7 @@ int view(polyop_tensor* tensor, int32_t ndim, const int64_t* shape, const int64_
          polyop_tensor** made) {
   return guarded([&](Frame& frame) {
     Tensor* base = as_tensor(tensor);
+    frame.renew(*base);
     check_reach(*base, ndim, shape, strides, offset);
     Ref viewed = make_view(base, ndim, shape, strides, offset);
     if (strides == nullptr && (viewed->numel != base->numel || base->contiguous == 0)) {
@@ -172,7 +173,7 @@ int record(const polyop_node* given) {
       Tensor* output = as_tensor(given->outputs[i]);
       if (output == nullptr) continue;
       output->source = {number, static_cast<int>(i), false};
-      output->needs_gradient = wanted && !node.non_differentiable[i] ? 1 : 0;
+      output->needs_gradient = wanted && (i >= 64 || (node.non_differentiable >> i & 1) == 0) ? 1 : 0;
     }
     frame.nodes.push_back(std::move(node));
   });

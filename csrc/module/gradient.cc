@@ -14,9 +14,7 @@ std::string text_of(const int64_t* shape, size_t count) {
   return text + (count == 1 ? ",)" : ")");
 }
 
-bool same(const Tensor& tensor, const std::vector<int64_t>& shape) {
-  return std::vector<int64_t>(tensor.shape, tensor.shape + tensor.ndim) == shape;
-}
+std::string place(const Node& node) { return "Backward of " + node.name(); }
 
 Ref cast(Frame& frame, const Ref& tensor, int32_t row) {
   Ref made = frame.empty(row, tensor->ndim, tensor->shape);
@@ -28,7 +26,7 @@ Ref cast(Frame& frame, const Ref& tensor, int32_t row) {
 }
 
 // Sum over the dimensions along which an input of shape `wanted` was broadcast.
-Ref sum_to(Frame& frame, const Ref& tensor, const std::vector<int64_t>& wanted, const std::string& where) {
+Ref sum_to(Frame& frame, const Ref& tensor, const Sizes& wanted, const std::string& where) {
   const auto rank = static_cast<size_t>(tensor->ndim);
   bool fits = rank >= wanted.size();
   const size_t extra = fits ? rank - wanted.size() : 0;
@@ -44,7 +42,6 @@ Ref sum_to(Frame& frame, const Ref& tensor, const std::vector<int64_t>& wanted, 
                              text_of(wanted.data(), wanted.size()));
   }
   const int32_t row = tensor->row;
-  Ref made = frame.empty(row, static_cast<int32_t>(wanted.size()), wanted.data());
   std::vector<int64_t> kept(tensor->shape, tensor->shape + rank);
   for (const polyop_value& dim : dims) kept[static_cast<size_t>(dim.as.integer)] = 1;
   Ref sums = frame.empty(row, static_cast<int32_t>(rank), kept.data());
@@ -62,9 +59,12 @@ Ref sum_to(Frame& frame, const Ref& tensor, const std::vector<int64_t>& wanted, 
   return frame.viewed(sums, std::move(shaped));
 }
 
-Ref fit(Frame& frame, Ref gradient, const Layout& input, const std::string& where) {
-  if (!same(*gradient.get(), input.shape)) gradient = sum_to(frame, gradient, input.shape, where);
-  return gradient->row == input.row ? gradient : cast(frame, gradient, input.row);
+Ref fit(Frame& frame, Ref gradient, const Node& node, size_t input) {
+  const Layout& layout = node.inputs[input].layout;
+  if (!layout.shape.fits(*gradient.get())) {
+    gradient = sum_to(frame, gradient, layout.shape, place(node) + ", input " + std::to_string(input));
+  }
+  return gradient->row == layout.row ? gradient : cast(frame, gradient, layout.row);
 }
 
 Ref zeros(Frame& frame, const Layout& layout) {
@@ -77,7 +77,7 @@ Ref zeros(Frame& frame, const Layout& layout) {
 }  // namespace
 
 Ref shaped_like(Frame& frame, Ref gradient, const Layout& target) {
-  if (!same(*gradient.get(), target.shape)) {
+  if (!target.shape.fits(*gradient.get())) {
     gradient = frame.contiguous(gradient.get());
     Ref view = make_view(gradient.get(), static_cast<int32_t>(target.shape.size()), target.shape.data(),
                          nullptr, gradient->offset);
@@ -100,13 +100,13 @@ std::vector<Ref> run_backward(Frame& frame, Node& node, const std::vector<Ref>& 
   std::vector<Ref> given = gradients;
   bool any = false;
   for (size_t i = 0; i < given.size(); ++i) {
-    if (node.non_differentiable[i]) given[i] = Ref();
+    if (i < 64 && (node.non_differentiable >> i & 1) != 0) given[i] = Ref();
     any = any || given[i];
   }
-  std::vector<uint8_t> wanted;
+  Small<uint8_t, 16> wanted;
   bool needed = false;
   for (const Edge& edge : node.inputs) {
-    wanted.push_back(edge.wanted ? 1 : 0);
+    wanted.push(edge.wanted ? 1 : 0);
     needed = needed || edge.wanted;
   }
   if (!any || !needed) return results;
@@ -120,31 +120,31 @@ std::vector<Ref> run_backward(Frame& frame, Node& node, const std::vector<Ref>& 
     const int slot = node.slots[i];
     if (slot >= 0) node.hooks.set_saved(state, i, saved[static_cast<size_t>(slot)].get());
   }
-  std::vector<polyop_tensor*> pointers;
-  for (const Ref& gradient : given) pointers.push_back(gradient.get());
-  std::vector<polyop_tensor*> made(node.inputs.size(), nullptr);
+  Small<polyop_tensor*, 8> pointers, made;
+  for (const Ref& gradient : given) pointers.push(gradient.get());
+  for (size_t i = 0; i < node.inputs.size(); ++i) made.push(nullptr);
   size_t returned = 0;
   const int code = node.hooks.backward(state, pointers.data(), pointers.size(), wanted.data(), made.data(),
                                        made.size(), &returned);
+  results.reserve(made.size());
   for (polyop_tensor* tensor : made) results.emplace_back(as_tensor(tensor));
   for (size_t i = 0; i < node.slots.size(); ++i) node.hooks.set_saved(state, i, nullptr);
-  const std::string where = "Backward of " + node.name();
-  if (code != 0) throw std::runtime_error(where + ": " + failure());
+  if (code != 0) throw std::runtime_error(place(node) + ": " + failure());
   if (returned != node.inputs.size()) {
-    throw std::runtime_error(where + " returned an incorrect number of gradients (expected " +
+    throw std::runtime_error(place(node) + " returned an incorrect number of gradients (expected " +
                              std::to_string(node.inputs.size()) + ", got " + std::to_string(returned) + ")");
   }
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i]) continue;
     if (!node.inputs[i].tensor) {
-      throw std::runtime_error(where + " returned a gradient at position " + std::to_string(i) +
+      throw std::runtime_error(place(node) + " returned a gradient at position " + std::to_string(i) +
                                ", but the corresponding forward input was not a Tensor");
     }
     if (!node.inputs[i].wanted) {
       results[i] = Ref();
       continue;
     }
-    results[i] = fit(frame, results[i], node.inputs[i].layout, where + ", input " + std::to_string(i));
+    results[i] = fit(frame, std::move(results[i]), node, i);
   }
   return results;
 }

@@ -29,6 +29,7 @@ Ref copy_of(Frame& frame, const Tensor& tensor) {
 }  // namespace
 
 PyObject* to_object(Frame& frame, Ref tensor, const std::vector<PyObject*>& arguments, bool same) {
+  frame.renew(*tensor.get());
   const Storage* from = tensor->storage;
   if (tensor->argument >= 0 && (same || from->written)) {
     PyObject* object = arguments[static_cast<size_t>(tensor->argument)];

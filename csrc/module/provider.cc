@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "../hosts/numpy_loops.h"
@@ -14,12 +16,17 @@ namespace polyop::module {
 namespace {
 
 struct Row {
+  std::string name;
   UfuncLoops loops;
   bool unit = false;  // the last argument before the output is a factor, which must be 1
 };
 
 PyObject *python_launch, *python_writes;
-std::unordered_map<std::string, Row>* rows;
+struct Rows {
+  std::deque<Row> rows;
+  std::unordered_map<std::string_view, const Row*> by_name;
+};
+Rows* rows;
 
 constexpr int kMost = 4;            // tensors of a loop
 constexpr int64_t kQuick = 1 << 14;  // elements below which releasing Python's lock costs more
@@ -34,6 +41,7 @@ bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
   for (size_t i = 0; i < count; ++i) {
     if (arguments[i].kind != POLYOP_VALUE_TENSOR || arguments[i].as.tensor == nullptr) return false;
     tensors[i] = as_tensor(arguments[i].as.tensor);
+    if (tensors[i]->storage->derived) return false;
     if (tensors[i]->contiguous == 0 || tensors[i]->device_type != kCpu) return false;
   }
   const Tensor& output = *tensors[count - 1];
@@ -86,6 +94,10 @@ void release_capsule(PyObject* capsule) {
 
 PyObject* as_array(polyop_tensor* tensor) {
   Tensor* self = as_tensor(tensor);
+  if (self->storage->derived) {
+    PyErr_SetString(PyExc_RuntimeError, no_data);
+    return nullptr;
+  }
   if (self->device_type != kCpu) {
     PyErr_SetString(PyExc_RuntimeError, "a provider's operator needs tensors on the CPU");
     return nullptr;
@@ -136,6 +148,27 @@ bool writable(const polyop_value* arguments, PyObject* places) {
 }
 
 // Where the written arguments are: as the prototype has it, else the last `outputs`.
+const Row* find_row(const char* name) {
+  if (rows == nullptr) return nullptr;
+  const auto found = rows->by_name.find(name);
+  return found == rows->by_name.end() ? nullptr : found->second;
+}
+
+// Note what a loop writes: its last argument.
+void note_loop(Frame& frame, const polyop_value* arguments, size_t count) {
+  bool wanted = false;
+  for (size_t i = 0; frame.recording && i + 1 < count; ++i) {
+    for_tensors(arguments + i, 1, [&](Tensor& tensor) {
+      frame.settle(tensor);
+      wanted = wanted || tensor.needs_gradient != 0;
+    });
+  }
+  for_tensors(arguments + (count - 1), 1, [&](Tensor& tensor) {
+    if (frame.recording) frame.settle(tensor);
+    frame.write(tensor, wanted || (frame.recording && tensor.needs_gradient != 0));
+  });
+}
+
 std::vector<size_t> written_places(const char* name, const polyop_value* arguments, size_t count, size_t outputs,
                                    bool loop) {
   std::vector<size_t> places;
@@ -192,11 +225,11 @@ std::vector<int> note_outputs(Frame& frame, const char* name, const polyop_value
 
 void launch(Frame& frame, const char* name, const polyop_value* arguments, size_t count, size_t outputs) {
   if (outputs > count) throw std::runtime_error(std::string(name) + ": more outputs than arguments");
-  const auto found = rows == nullptr ? decltype(rows->end()){} : rows->find(name);
-  const bool loop = rows != nullptr && found != rows->end() && count > 0;
+  const Row* row = find_row(name);
+  const bool loop = row != nullptr && count > 0;
   if (loop && frame.trace == nullptr && !frame.deriving) {
-    note_outputs(frame, name, arguments, count, outputs, true);
-    if (run_loop(frame, found->second, arguments, count)) return;
+    note_loop(frame, arguments, count);
+    if (run_loop(frame, *row, arguments, count)) return;
   }
   const Locked held(frame);
   if (!loop || frame.trace != nullptr) {
@@ -216,7 +249,7 @@ void launch(Frame& frame, const char* name, const polyop_value* arguments, size_
 }
 
 bool set_provider(PyObject* launch, PyObject* loops, PyObject* writes) {
-  auto* made = new std::unordered_map<std::string, Row>();
+  auto* made = new Rows();
   PyObject *key, *value;
   Py_ssize_t at = 0;
   while (PyDict_Next(loops, &at, &key, &value)) {
@@ -228,7 +261,9 @@ bool set_provider(PyObject* launch, PyObject* loops, PyObject* writes) {
     if (!ufunc_loops(ufunc, &row.loops)) return false;
     const char* name = PyUnicode_AsUTF8(key);
     if (name == nullptr) return false;
-    made->emplace(name, std::move(row));
+    row.name = name;
+    made->rows.push_back(std::move(row));
+    made->by_name.emplace(made->rows.back().name, &made->rows.back());
   }
   Py_INCREF(launch);
   Py_XDECREF(python_launch);

@@ -7,10 +7,6 @@
 
 namespace polyop::module {
 
-Layout Layout::of(const Tensor& tensor) {
-  return {std::vector<int64_t>(tensor.shape, tensor.shape + tensor.ndim), tensor.row};
-}
-
 namespace {
 
 Edge edge_to(const Tensor* tensor) {
@@ -40,10 +36,12 @@ std::string short_name(const std::string& text) {
 }  // namespace
 
 Node::Node(const polyop_node& given) : hooks(given), materialize(given.materialize != 0) {
+  inputs.reserve(given.input_count);
+  outputs.reserve(given.output_count);
   for (size_t i = 0; i < given.input_count; ++i) inputs.push_back(edge_to(as_tensor(given.inputs[i])));
   for (size_t i = 0; i < given.output_count; ++i) {
     outputs.push_back(given.outputs[i] == nullptr ? Layout{} : Layout::of(*as_tensor(given.outputs[i])));
-    non_differentiable.push_back(given.non_differentiable[i] != 0);
+    if (i < 64) non_differentiable |= uint64_t{given.non_differentiable[i] != 0} << i;
   }
 }
 
@@ -51,7 +49,7 @@ Node::Node(Node&& other) noexcept
     : hooks(other.hooks),
       inputs(std::move(other.inputs)),
       outputs(std::move(other.outputs)),
-      non_differentiable(std::move(other.non_differentiable)),
+      non_differentiable(other.non_differentiable),
       materialize(other.materialize),
       slots(std::move(other.slots)) {
   other.hooks.state = nullptr;
@@ -64,6 +62,9 @@ Node::~Node() {
 Tape::Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>& outputs)
     : nodes(std::move(frame.nodes)) {
   frame.nodes.clear();
+  arguments.reserve(inputs.size());
+  wanted.reserve(inputs.size());
+  results.reserve(outputs.size());
   for (const Ref& input : inputs) {
     arguments.push_back(input ? Layout::of(*input.get()) : Layout{});
     wanted.push_back(input && input->needs_gradient != 0);
@@ -72,7 +73,7 @@ Tape::Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>&
     if (output) frame.settle(*output.get());
     results.push_back(edge_to(output.get()));
   }
-  for (Node& node : nodes) sort_saved(node, outputs);
+  for (Node& node : nodes) sort_saved(frame, node, outputs);
 }
 
 std::string Node::name() const { return short_name(hooks.name); }
@@ -82,11 +83,14 @@ const Layout& Tape::target(const Source& source) const {
   return source.node >= 0 ? nodes[static_cast<size_t>(source.node)].outputs[index] : arguments[index];
 }
 
-void Tape::sort_saved(Node& node, const std::vector<Ref>& outputs) {
+void Tape::sort_saved(Frame& frame, Node& node, const std::vector<Ref>& outputs) {
   const size_t count = node.hooks.saved_count(node.hooks.state);
+  node.slots.reserve(count);
+  saved.reserve(saved.size() + count);
   for (size_t i = 0; i < count; ++i) {
     Ref tensor(as_tensor(node.hooks.saved(node.hooks.state, i)));
     node.hooks.set_saved(node.hooks.state, i, nullptr);
+    if (tensor) frame.renew(*tensor.get());
     if (!tensor) {
       node.slots.push_back(-1);
       continue;
@@ -115,10 +119,11 @@ std::vector<Ref> Tape::backward(Frame& frame, const std::vector<Ref>& given,
   std::vector<Ref> found(arguments.size());
   std::vector<std::vector<Ref>> waiting(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) waiting[i].resize(nodes[i].outputs.size());
-  const auto send = [&](const Edge& edge, Ref gradient, const std::string& what) {
+  const auto send = [&](const Edge& edge, Ref gradient, size_t number, const Node* node) {
     if (!edge.wanted || !gradient) return;
     if (edge.source.lost || !edge.source.exists()) {
-      throw std::runtime_error("the gradient of " + what +
+      const std::string what = (node == nullptr ? "output " : "input ") + std::to_string(number);
+      throw std::runtime_error("the gradient of " + what + (node == nullptr ? "" : " of " + node->name()) +
                                " is not known: it was computed outside of the Apply of a Function, or "
                                "written in place without MarkDirty()");
     }
@@ -129,12 +134,12 @@ std::vector<Ref> Tape::backward(Frame& frame, const std::vector<Ref>& given,
     onto = onto ? add(frame, onto, gradient) : gradient;
   };
   for (size_t i = 0; i < results.size() && i < gradients.size(); ++i) {
-    send(results[i], gradients[i], "output " + std::to_string(i));
+    send(results[i], gradients[i], i, nullptr);
   }
   for (size_t i = nodes.size(); i-- > 0;) {
-    const std::vector<Ref> results_of = run_backward(frame, nodes[i], given, waiting[i]);
+    std::vector<Ref> results_of = run_backward(frame, nodes[i], given, waiting[i]);
     for (size_t k = 0; k < results_of.size(); ++k) {
-      send(nodes[i].inputs[k], results_of[k], "input " + std::to_string(k) + " of " + nodes[i].name());
+      send(nodes[i].inputs[k], std::move(results_of[k]), k, &nodes[i]);
     }
     waiting[i].clear();
   }

@@ -11,11 +11,37 @@ namespace polyop::module {
 
 struct Frame;
 
+// The sizes of a tensor, in place where they are few: a tape holds many.
+class Sizes {
+ public:
+  Sizes() = default;
+  Sizes(const int64_t* sizes, int32_t count) : count_(count) {
+    if (count > kFew) many_.assign(sizes, sizes + count);
+    for (int32_t i = 0; i < count && i < kFew; ++i) few_[i] = sizes[i];
+  }
+  size_t size() const { return static_cast<size_t>(count_); }
+  const int64_t* data() const { return count_ > kFew ? many_.data() : few_; }
+  int64_t operator[](size_t i) const { return data()[i]; }
+  bool fits(const Tensor& tensor) const {
+    if (tensor.ndim != count_) return false;
+    for (int32_t i = 0; i < count_; ++i) {
+      if (tensor.shape[i] != data()[i]) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int32_t kFew = 5;
+  int32_t count_ = 0;
+  int64_t few_[kFew];
+  std::vector<int64_t> many_;
+};
+
 // Shape and dtype of a tensor that is not kept.
 struct Layout {
-  std::vector<int64_t> shape;
+  Sizes shape;
   int32_t row = -1;
-  static Layout of(const Tensor& tensor);
+  static Layout of(const Tensor& tensor) { return {Sizes(tensor.shape, tensor.ndim), tensor.row}; }
 };
 
 // An input of a node, or an output of the call, and where its gradient goes.
@@ -31,7 +57,7 @@ struct Node {
   polyop_node hooks{};
   std::vector<Edge> inputs;
   std::vector<Layout> outputs;
-  std::vector<bool> non_differentiable;
+  uint64_t non_differentiable = 0;  // a bit for each output; those past the 64th are not marked
   bool materialize = true;
   std::vector<int> slots;  // for each saved tensor: its place among Tape::saved, or -1
 
@@ -68,7 +94,7 @@ struct Tape {
   std::vector<Ref> backward(Frame& frame, const std::vector<Ref>& given, const std::vector<Ref>& gradients);
 
  private:
-  void sort_saved(Node& node, const std::vector<Ref>& outputs);
+  void sort_saved(Frame& frame, Node& node, const std::vector<Ref>& outputs);
   const Layout& target(const Source& source) const;
 };
 

@@ -174,6 +174,7 @@ Ref make_view(Tensor* base, int32_t ndim, const int64_t* shape, const int64_t* s
 
 void copy_elements(const Tensor& from, Tensor& to) {
   if (from.numel == 0) return;
+  if (from.storage->derived) throw std::runtime_error(no_data);
   const auto size = static_cast<size_t>(from.itemsize);
   const char* source = static_cast<const char*>(from.data());
   char* target = static_cast<char*>(to.data());

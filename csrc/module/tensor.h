@@ -43,6 +43,7 @@ struct Tensor : polyop_tensor {
   int argument = -1;  // which tensor of the caller's it is, itself
   int id = -1;
   Source source;
+  uint64_t call = 0;       // the number of the call that it belongs to: Frame::number
   Source before;           // and needs_gradient, before the Forward of this number wrote it
   int32_t needed_before = 0;
   int forward = -1;
@@ -106,6 +107,9 @@ Ref make_empty(const Host* host, const View& device, bool derived, int32_t row, 
 // A tensor over the memory of a caller's object, which must live as long as the call.
 Ref borrow_object(const Host* host, PyObject* object, const View& view);
 Ref make_view(Tensor* base, int32_t ndim, const int64_t* shape, const int64_t* strides, int64_t offset);
+// What is wrong with a tensor that a module has kept from a run without data.
+constexpr const char* no_data =
+    "a tensor has no data: it was kept from a run in which only shapes were derived";
 // Copy elements between tensors of one shape and dtype, of any layout, on the CPU.
 void copy_elements(const Tensor& from, Tensor& to);
 

@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -28,14 +29,10 @@ def paths(*names):
 
 
 def build(name, sources, **options):
-    with pytest.MonkeyPatch.context() as patch, pytest.warns(FallbackWarning) as said:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("POLYOP_ASCEND", "rehearse")
-        made = CustomOpBuilder(name, paths(*sources), backend="Ascend", **options).load()
-        if not said:  # it is said once for each process
-            import warnings
-
-            warnings.warn("", FallbackWarning, stacklevel=1)
-    return made
+        warnings.simplefilter("ignore", FallbackWarning)  # that this is a rehearsal, once for each process
+        return CustomOpBuilder(name, paths(*sources), backend="Ascend", **options).load()
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +61,7 @@ def test_g1_g2_an_operator_with_its_text(ops, host):
 
 
 def test_g3_an_operator_without_a_text(ops, host):
-    assert not ops.batch_norm.__doc__
+    assert ops.add_three.__doc__.startswith("The operator graph_ops::add_three(Tensor input")
     np.testing.assert_array_equal(np.asarray(ops.add_three(host(X), host(Y), alpha=2.5)), X + 2.5 * Y)
 
 
@@ -114,9 +111,6 @@ def test_g10_batch_norm(ops, host):
     out = ops.batch_norm(host(x), None, None, host(mean), host(variance))
     assert [tuple(one.shape) for one in out] == [(2, 3, 4, 4), (3,), (3,)]
     np.testing.assert_allclose(np.asarray(out[0]), batch_norm(x, mean, variance), rtol=1e-5, atol=1e-6)
-    # MindSpore passes the numbers of a graph as Float32
-    loose = ops.batch_norm(host(x), None, None, host(mean), host(variance), eps=1e-9)
-    np.testing.assert_allclose(np.asarray(loose[0]), (x - mean.reshape(1, -1, 1, 1)) / np.sqrt(variance).reshape(1, -1, 1, 1), rtol=1e-5, atol=1e-6)  # noqa: E501 - one formula
 
 
 def test_g10_batch_norm_in_a_graph(ops):
@@ -131,7 +125,9 @@ def test_g11_an_argument_is_written(ops, host):
     x = host(X.copy())
     assert ops.inplace_add(x, host(Y)) is x
     np.testing.assert_array_equal(np.asarray(x), X + Y)
-    assert str(ops.inplace_add.schema) == "graph_ops::inplace_add(Tensor(a!) input, Tensor other) -> Tensor(a!)"
+    assert (
+        str(ops.inplace_add.schema) == "graph_ops::inplace_add(Tensor(a!) input, Tensor other) -> Tensor(a!)"
+    )
 
 
 def test_g11_an_argument_is_written_in_a_graph(ops):
@@ -193,7 +189,9 @@ def test_a_number_for_a_tensor_in_a_graph(ops):
 
 def test_shapes_that_depend_on_data(ops, host):
     np.testing.assert_array_equal(np.asarray(ops.first(host(np.arange(5.0)), host(np.array(3)))), [0, 1, 2])
-    with pytest.raises(Exception, match=r"graph_loop.*the data of a tensor was asked for|first.*load\(infer="):
+    with pytest.raises(
+        Exception, match=r"graph_loop.*the data of a tensor was asked for|first.*load\(infer="
+    ):
         compiled(ops.first)(torch.arange(5.0), torch.tensor(3))
 
 
@@ -203,8 +201,14 @@ def test_shapes_that_depend_on_data(ops, host):
         (lambda ops, x: ops.rows(x, (2,)), r"graph_ops::rows.*ValueError: rows needs 2 lengths, not 1"),
         (lambda ops, x: ops.rows(x, (2, 3), mode="max"), "rows: its kernel refused the arguments"),
         (lambda ops, x: ops.rows(x, (2, 9)), r"rows: Launch\(\) returned false"),
-        (lambda ops, x: ops.add4(x, x[0, :2]), r"For 'add4', input1 of shape \[2, 3\] and input2 of shape \[2\]"),
-        (lambda ops, x: ops.add_three(x, x.astype("f8")), "For 'add3', the dtypes differ: Float32 and Float64"),
+        (
+            lambda ops, x: ops.add4(x, x[0, :2]),
+            r"For 'add4', input1 of shape \[2, 3\] and input2 of shape \[2\]",
+        ),
+        (
+            lambda ops, x: ops.add_three(x, x.astype("f8")),
+            "For 'add3', the dtypes differ: Float32 and Float64",
+        ),
         (lambda ops, x: ops.add4(x.astype("i4"), 2, 1.5), "alpha is a float and the tensors are integers"),
         (lambda ops, x: ops.add4(x, x, True), "alpha must be a float or an int, but has the TypeId 30"),
     ],
@@ -218,13 +222,17 @@ def test_there_is_no_gradient(ops):
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(GradientError, match="graph_ops::add4.*the gradient of output 0 is not known"):
         ops.add4(x, x).sum().backward()
-    with pytest.raises(GradientError, match="A leaf tensor that need grad is being used in an inplace operator"):
+    with pytest.raises(
+        GradientError, match="A leaf tensor that need grad is being used in an inplace operator"
+    ):
         ops.inplace_add(x, x)
 
 
 def test_operators_are_batched(ops):
     x = torch.arange(6.0).reshape(2, 3)
-    assert torch.equal(torch.vmap(lambda row: ops.add4(row, row))(x), 2 * x)
+    with pytest.warns(FallbackWarning, match="graph_ops::add4: vmap runs one call per sample"):
+        out = torch.vmap(lambda row: ops.add4(row, row))(x)
+    assert torch.equal(out, 2 * x)
 
 
 @pytest.fixture(params=[True, False], ids=["graph", "pynative"])
@@ -322,7 +330,9 @@ def test_jit_is_a_graph_in_pynative_mode(script):
 
 
 def test_an_operator_that_no_source_registers():
-    with pytest.raises(LibraryError, match=r"op_def has the operator add3, .*REG_GRAPH_MODE_OP\(add3, Infer, Kernel\)"):
+    with pytest.raises(
+        LibraryError, match=r"op_def has the operator add3, .*REG_GRAPH_MODE_OP\(add3, Infer, Kernel\)"
+    ):
         build("graph_missing", ("module.cpp",), op_def=paths("add.yaml"))
 
 
@@ -331,18 +341,15 @@ def test_an_operator_that_no_op_def_has():
         build("graph_undefined", ("norm.cpp", "module.cpp"))
 
 
-def test_infer_rules_are_of_operators_that_exist():
-    with pytest.raises(ArgumentValueError, match="must name its functions: npu_abs_reduce_sum, mix, rows"):
-        CustomOpBuilder(
-            "graph_rules", paths("loop.cpp", "module.cpp"), backend="CPU", op_def=paths("loop.yml")
-        ).load(infer={"nothing": "x"})
-
-
-def test_an_infer_rule_for_shapes_that_depend_on_data():
-    ops = CustomOpBuilder(
+def test_infer_rules():
+    """A rule of the caller's own, where shapes depend on data."""
+    builder = CustomOpBuilder(
         "graph_rules", paths("loop.cpp", "module.cpp"), backend="CPU", op_def=paths("loop.yml")
-    ).load(infer={"first": lambda x, count: x.with_shape((2,)) if hasattr(x, "with_shape") else x})
-    assert ops.first(torch.arange(2.0), torch.tensor(2)).tolist() == [0, 1]
+    )
+    with pytest.raises(ArgumentValueError, match="must name its functions: npu_abs_reduce_sum, mix, rows"):
+        builder.load(infer={"nothing": "x"})
+    ops = builder.load(infer={"first": "x"})
+    assert compiled(lambda x, n: ops.first(x, n) + 1)(torch.arange(2.0), torch.tensor(2)).tolist() == [1, 2]
 
 
 @pytest.fixture(scope="module")

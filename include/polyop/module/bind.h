@@ -19,6 +19,7 @@ inline std::string default_text(const std::string& text) {
   }
   return quoted + "\"";
 }
+inline std::string default_text(mindspore::TypeId type) { return std::to_string(static_cast<int>(type)); }
 inline std::string default_text(const char* text) { return default_text(std::string(text)); }
 template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
 std::string default_text(T number) {

@@ -74,7 +74,8 @@ class OperatorModule:
     ) -> None:
         """Open the library at ``path``, which must be the module ``name``.
 
-        ``definitions``: what op_def says of its operators. Raises ``LibraryError``; ``ArgumentValueError`` for an infer rule of a function there is not.
+        ``definitions``: what op_def says of its operators. Raises ``LibraryError``;
+        ``ArgumentValueError`` for an infer rule of a function there is not.
         """
         self.__name__, self.path, self.graph_mode = name, path, graph_mode
         functions, operators = divide(open_module(path, name, built=True))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..kernels.module.library import ModuleFunction
 from .module_operator import ModuleOperator
 from .op_def import OperatorDef
+
+Functions: TypeAlias = dict[str, ModuleFunction]
 
 PREFIX = "Custom_"
 """What MindSpore puts before the names of custom operators in a graph; the library has it, too."""
@@ -33,6 +35,7 @@ class GraphOnly:
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise ``ModeError``."""
+        del args, kwargs
         raise ModeError(
             f"{self.name} does not support PyNative mode: it is registered with REG_GRAPH_MODE_OP alone. "
             f"Bind a function with m.def() as well, or switch to GRAPH_MODE"
@@ -65,7 +68,7 @@ class GraphOperator(ModuleOperator):
 
 
 def _tensor(value: Any, like: Any) -> Any:
-    """Return a number as a tensor of the framework of ``like``: int64, float32 or bool, as MindSpore has it."""
+    """Return a number as a tensor of the framework of ``like``: int64, float32 or bool, as in MindSpore."""
     if not isinstance(value, (bool, int, float)):
         return value
     kind = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"

@@ -14,14 +14,15 @@ from typing import Any, NoReturn
 from ..core.errors import ArgumentValueError, PolyopError, SchemaError
 from ..core.parse import parse
 from ..core.schema import MISSING
-from .op_def import DTYPES, HANDLERS, ArgumentDef, OperatorDef, ReturnDef
+from .op_def import DTYPES, HANDLERS, SEQUENCES, ArgumentDef, OperatorDef, ReturnDef
 
 SUFFIXES = (".yaml", ".yml")
 
 # keys of an operator, of an argument, ...: those that must be there end in "!"
-_OPERATOR = (
-    "args! args_signature returns! function class view graph_view dispatch labels bprop_expander".split()
-)
+_OPERATOR = [
+    "args!", "args_signature", "returns!", "function", "class", "view", "graph_view", "dispatch", "labels",
+    "bprop_expander",
+]  # fmt: skip
 _ARGUMENT = ["dtype!", "default", "prim_init", "type_cast", "arg_handler"]
 _SIGNATURE = ["rw_write", "rw_read", "rw_ref", "dtype_group"]
 _RETURN = ["dtype!", "inplace", "type_cast"]
@@ -29,13 +30,15 @@ _NAMED = ["name", "disable"]
 _DISPATCH = ["enable", "is_comm_op", "CPU", "GPU", "Ascend"]
 
 _GROUP = re.compile(r"\(([^()]*)\)")
-_CAST_FROM = {  # dtype: what type_cast may turn into it
-    **dict.fromkeys(("int", "float", "bool", "number"), {"tensor"}),
-    "tensor": {"int", "float", "bool", "number", "list", "tuple", "list[tensor]", "tuple[tensor]"}
-    | {f"{kind}[{item}]" for kind in ("tuple", "list") for item in ("int", "float", "bool", "number")},
-    "tuple": {"int", "float", "bool", "number", "tensor", "list"},
-    "list": {"int", "float", "bool", "number", "tensor", "tuple"},
-    "str": set(),
+_NUMBERS = ("int", "float", "bool", "number")
+_LISTS = [kind for kind in DTYPES if kind.startswith(SEQUENCES)]
+# dtype: what type_cast may turn into it
+_CAST_FROM = {
+    **{number: ["tensor"] for number in _NUMBERS},
+    "tensor": [*_NUMBERS, *_LISTS],
+    "tuple": [*_NUMBERS, "tensor", *_LISTS],
+    "list": [*_NUMBERS, "tensor", *_LISTS],
+    "str": [],
 }
 
 
@@ -163,7 +166,7 @@ def _argument(place: Place, name: str, entry: Any) -> ArgumentDef:
     dtype = (place / "dtype").one_of(keys["dtype"], DTYPES)
     allowed = _CAST_FROM[dtype.partition("[")[0]]
     casts = tuple(
-        (place / "type_cast").one_of(one, sorted(allowed))
+        (place / "type_cast").one_of(one, allowed)
         for one in _texts(place / "type_cast", keys.get("type_cast"))
     )
     handler = ""

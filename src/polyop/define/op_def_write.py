@@ -39,7 +39,7 @@ def definitions(module: str, operators: Iterable[OperatorDef]) -> str:
     return (
         f"// The operators of {module} that op_def describes. Written by polyop: changes are lost.\n"
         "#define POLYOP_BINDS_DEFINITIONS\n#include <polyop/module/graph.h>\n\n"
-        'extern "C" __attribute__((visibility("hidden"))) void polyop_bind_definitions(pybind11::module_& m) {\n'
+        'extern "C" POLYOP_HIDDEN void polyop_bind_definitions(pybind11::module_& m) {\n'
         f"{body}  polyop::graph::finish(m);\n}}\n"
     )
 
@@ -76,7 +76,7 @@ def functions(module: str, operators: Iterable[OperatorDef]) -> str:
     return (
         f'"""Operators of {module}, from its library. Written by polyop: changes are lost."""\n\n'
         "from pathlib import Path\n\nfrom polyop.define.module import OperatorModule\n\n"
-        f'library = OperatorModule("{module}", Path(__file__).resolve().parents[1] / "{module}.so")\n'
+        f'_library = OperatorModule("{module}", Path(__file__).resolve().parents[1] / "{module}.so")\n'
         + "".join(_function(one) for one in operators if not one.function_disabled)
     )
 
@@ -85,7 +85,7 @@ def _function(one: OperatorDef) -> str:
     names = ", ".join(a.name for a in one.arguments)
     return (
         f"\n\ndef {one.function}({', '.join(map(_parameter, one.arguments))}):\n{_doc(one, 4)}"
-        f"    return library.{one.function}({names})\n"
+        f"    return _library.{one.function}({names})\n"
     )
 
 
@@ -93,7 +93,7 @@ def classes(operators: Iterable[OperatorDef]) -> str:
     """Return the Python source with a class for each operator: ``Add(alpha)(x, y)``."""
     return (
         '"""Operators as classes: what op_def marks prim_init is given first. Written by polyop."""\n\n'
-        "from .gen_ops_def import library\n"
+        "from .gen_ops_def import _library\n"
         + "".join(_class(one) for one in operators if not one.class_disabled)
     )
 
@@ -107,7 +107,7 @@ def _class(one: OperatorDef) -> str:
     return (
         f"\n\nclass {one.class_name}:\n{_doc(one, 4)}\n{start}"
         f"    def __call__(self, {', '.join(map(_parameter, later))}):\n"
-        f"        return library.Custom_{one.function}({passed})\n"
+        f"        return _library.Custom_{one.function}({passed})\n"
     )
 
 

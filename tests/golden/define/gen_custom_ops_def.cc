@@ -2,7 +2,7 @@
 #define POLYOP_BINDS_DEFINITIONS
 #include <polyop/module/graph.h>
 
-extern "C" __attribute__((visibility("hidden"))) void polyop_bind_definitions(pybind11::module_& m) {
+extern "C" POLYOP_HIDDEN void polyop_bind_definitions(pybind11::module_& m) {
   polyop::graph::define(m, {
       /*name*/ "add4",
       /*function*/ "add4",

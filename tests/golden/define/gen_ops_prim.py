@@ -1,13 +1,13 @@
 """Operators as classes: what op_def marks prim_init is given first. Written by polyop."""
 
-from .gen_ops_def import library
+from .gen_ops_def import _library
 
 
 class Add4:
     'Adds one tensor to another, scaled.\n\nBoth are broadcast.\n\nArgs:\n    input: the first tensor.\n    alpha: the factor of the second.\n\nReturns:\n    the sum.\n\nExamples:\n    >>> module.add4(x, y, 1)'
 
     def __call__(self, input, other, alpha=1):
-        return library.Custom_add4(input, other, alpha)
+        return _library.Custom_add4(input, other, alpha)
 
 
 class AddThree:
@@ -17,46 +17,46 @@ class AddThree:
         self.alpha = alpha
 
     def __call__(self, input, other):
-        return library.Custom_add_three(input, other, self.alpha)
+        return _library.Custom_add_three(input, other, self.alpha)
 
 
 class BatchNorm:
     'The operator batch_norm.'
 
     def __call__(self, input, weight=None, bias=None, running_mean=None, running_var=None, training=False, momentum=0.1, eps=1e-05):
-        return library.Custom_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+        return _library.Custom_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 class InplaceAdd:
     'The operator inplace_add.'
 
     def __call__(self, input, other):
-        return library.Custom_inplace_add(input, other)
+        return _library.Custom_inplace_add(input, other)
 
 
 class Rows:
     'The operator rows.'
 
     def __call__(self, x, lengths, scale=None, mode='sum'):
-        return library.Custom_rows(x, lengths, scale, mode)
+        return _library.Custom_rows(x, lengths, scale, mode)
 
 
 class Total:
     'The operator total.'
 
     def __call__(self, xs):
-        return library.Custom_total(xs)
+        return _library.Custom_total(xs)
 
 
 class First:
     'The operator first.'
 
     def __call__(self, x, count):
-        return library.Custom_first(x, count)
+        return _library.Custom_first(x, count)
 
 
 class Mix:
     'The operator mix.'
 
     def __call__(self, x, y):
-        return library.Custom_mix(x, y)
+        return _library.Custom_mix(x, y)

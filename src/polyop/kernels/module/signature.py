@@ -6,6 +6,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 
+from ...core.dtypes import dtype_of_type_id
 from ...core.errors import LibraryError, SchemaError
 from ...core.parse import parse
 from ...core.schema import Argument, Schema, Type
@@ -55,12 +56,19 @@ def read_signature(namespace: str, name: str, text: str) -> ModuleSignature:
     except SchemaError as problem:
         rule = "this function cannot be an operator"
         raise LibraryError(f"{namespace}.{name}{arguments}", rule, hint=str(problem)) from None
+    schema = dataclasses.replace(schema, arguments=tuple(map(_named_dtype, schema.arguments)))
     kinds = "".join(_kind(argument, nested) for argument in schema.arguments)
     rows = {argument: f"{argument}_rows" for argument in nested}
     more = tuple(Argument(r, Type("int", ("[]",)), keyword_only=True) for r in rows.values())
     schema = dataclasses.replace(schema, arguments=schema.arguments + more)
     plain = not tensors or not schema.tensor_positions
     return ModuleSignature(schema, kinds, rows, returns == "object", plain)
+
+
+def _named_dtype(argument: Argument) -> Argument:
+    """Return the argument with the name of a dtype for its number: modules give numbers."""
+    found = dtype_of_type_id(argument.default) if argument.type.base == "ScalarType" else None
+    return argument if found is None else dataclasses.replace(argument, default=found.name)
 
 
 def _kind(argument: Argument, nested: list[str]) -> str:
