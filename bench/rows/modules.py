@@ -50,14 +50,16 @@ def rows() -> list[Row]:
     if not torch.equal(ours(x, y), peer(x, y)):
         raise Missing("the module and its peer do not agree")
     a, b = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
-    p, q = np.random.rand(4).astype(np.float32), np.random.rand(4).astype(np.float32)
+    p, q = x.numpy().copy(), y.numpy().copy()
 
     def call(f: object, x: object, y: object, statement: str = "f(x, y)") -> Timed:
         return Timed(statement, {"f": f, "x": x, "y": y, "g": torch.ones(4)})
 
     return [
         Row("C++ module, cold build", "torch.utils.cpp_extension.load_inline", 0.07, cold_build),
-        Row("module call, no gradient, 4 elements", OPERATOR, 0.5, beside(call(ours, x, y), call(peer, x, y))),
+        Row(
+            "module call, no gradient, 4 elements", OPERATOR, 0.5, beside(call(ours, x, y), call(peer, x, y))
+        ),
         Row("module through torch.ops", OPERATOR, 2.0, beside(call(ours.torch, x, y), call(peer, x, y))),
         Row(
             "module forward + backward, 4 elements",
@@ -71,5 +73,10 @@ def rows() -> list[Row]:
             1.6,
             beside(call(ours.torch, a, b, BOTH_WAYS), call(peer, a, b, BOTH_WAYS)),
         ),
-        Row("module call on arrays", "np.multiply(x, y)", None, beside(call(ours, p, q), call(np.multiply, p, q))),
+        Row(
+            "module call on arrays",
+            "np.multiply(x, y)",
+            None,
+            beside(call(ours, p, q), call(np.multiply, p, q)),
+        ),
     ]

@@ -18,7 +18,7 @@ print(pull(np.ones_like(x))[1])  # summed over the broadcast rows
 # [/build]
 
 # [torch]
-import torch
+import torch  # noqa: E402
 
 t = torch.tensor(x, requires_grad=True)
 (gradient,) = torch.autograd.grad(ops.mul(ops.smooth_abs(t), t).sum(), t)

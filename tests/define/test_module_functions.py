@@ -68,7 +68,9 @@ def test_f4_on_numpy(ops, name):
 
 
 def test_f7_in_place_on_a_leaf(ops):
-    with pytest.raises(RuntimeError, match="A leaf tensor that need grad is being used in an inplace operator"):
+    with pytest.raises(
+        RuntimeError, match="A leaf tensor that need grad is being used in an inplace operator"
+    ):
         ops.inplace_mul(leaf(2.0), torch.tensor([3.0]))
     with torch.no_grad():
         x = leaf(2.0)

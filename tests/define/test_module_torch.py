@@ -67,7 +67,9 @@ def test_a_second_derivative_through_a_kernel_is_refused_by_its_name(ops):
     x = randn(3)
     (g,) = torch.autograd.grad(ops.square(x).sum(), x, create_graph=True)
     torch.testing.assert_close(g, 2 * x)
-    with pytest.raises(RuntimeError, match="square: its Backward has no gradient: it runs square_grad, a kernel of"):
+    with pytest.raises(
+        RuntimeError, match="square: its Backward has no gradient: it runs square_grad, a kernel of"
+    ):
         torch.autograd.grad(g.sum(), x)
 
 
@@ -81,7 +83,9 @@ def test_a_second_derivative_through_a_kernel_is_refused_by_its_name(ops):
 )
 def test_a_second_derivative_through_an_own_saved_tensor_is_exact_or_refused(ops, more, words):
     x = randn(3)
-    with pytest.raises(RuntimeError, match=f"exp_times: a tensor that its Forward computes and saves .*{words}"):
+    with pytest.raises(
+        RuntimeError, match=f"exp_times: a tensor that its Forward computes and saves .*{words}"
+    ):
         torch.autograd.grad(ops.exp_times(x, **more).sum(), x, create_graph=True)
 
 
@@ -175,7 +179,9 @@ def test_opcheck(functions, ops):
 
 def test_shapes_that_depend_on_data_want_an_infer_rule(ops):
     x = randn(3, dtype=torch.float32)
-    with pytest.raises(RuntimeError, match=r"(?s)by_maximum.*reads data before the shape.*load\(infer=\{\.\.\.\}\)"):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)by_maximum.*reads data before the shape.*load\(infer=\{\.\.\.\}\)"
+    ):
         graph(lambda a: ops.by_maximum(a), backend="aot_eager")(x)
 
 
@@ -200,7 +206,9 @@ def test_an_infer_rule_makes_it_compile(tmp_path):
 
 def test_a_second_derivative_where_forward_reads_data_is_refused(ops):
     x = torch.tensor([1.0, 4.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match="by_maximum: its Backward has no gradient: its Forward depends on data"):
+    with pytest.raises(
+        RuntimeError, match="by_maximum: its Backward has no gradient: its Forward depends on data"
+    ):
         torch.autograd.grad(ops.by_maximum(x).sum(), x, create_graph=True)
 
 

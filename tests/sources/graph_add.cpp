@@ -10,18 +10,21 @@ namespace ops {
 class OPS_API ScaledAddInfer : public OpFuncImpl {
  public:
   ShapeArray InferShape(const PrimitivePtr& primitive, const InferInfoPtrList& infos) const override {
-    return {CalBroadCastShape(infos[kInputIndex0]->GetShape(), infos[kInputIndex1]->GetShape(), primitive->name())};
+    return {CalBroadCastShape(infos[kInputIndex0]->GetShape(), infos[kInputIndex1]->GetShape(),
+                              primitive->name())};
   }
   std::vector<TypeId> InferType(const PrimitivePtr& primitive, const InferInfoPtrList& infos) const override {
     const auto type = infos[kInputIndex0]->GetType();
     const auto alpha = infos[kInputIndex2]->GetType();
     if (type != infos[kInputIndex1]->GetType()) {
-      MS_EXCEPTION(TypeError) << "For '" << primitive->name() << "', the dtypes differ: " << TypeIdToString(type)
-                              << " and " << TypeIdToString(infos[kInputIndex1]->GetType());
+      MS_EXCEPTION(TypeError) << "For '" << primitive->name()
+                              << "', the dtypes differ: " << TypeIdToString(type) << " and "
+                              << TypeIdToString(infos[kInputIndex1]->GetType());
     }
     const bool whole = type >= kNumberTypeInt8 && type <= kNumberTypeUInt64;
     if (alpha == kNumberTypeFloat32 && whole) {
-      MS_EXCEPTION(TypeError) << "For '" << primitive->name() << "', alpha is a float and the tensors are integers";
+      MS_EXCEPTION(TypeError) << "For '" << primitive->name()
+                              << "', alpha is a float and the tensors are integers";
     }
     const auto known = TypeIdToType(type);
     if (!std::any_of(common_valid_types.begin(), common_valid_types.end(),
@@ -45,7 +48,8 @@ class ScaledAddKernel : public AclnnKernelMod {
     RunOp(stream_ptr, workspace, inputs[kIndex0], inputs[kIndex1], alpha_, outputs[kIndex0]);
     return true;
   }
-  void GetWorkSpaceInfo(const std::vector<KernelTensor*>& inputs, const std::vector<KernelTensor*>& outputs) override {
+  void GetWorkSpaceInfo(const std::vector<KernelTensor*>& inputs,
+                        const std::vector<KernelTensor*>& outputs) override {
     const auto type = inputs[kIndex2]->dtype_id();
     if (type == kNumberTypeFloat32) {
       MAKE_SCALAR(inputs[kIndex2]->GetValueWithCheck<float>(), type, alpha_);

@@ -14,8 +14,8 @@ class RowsInfer : public OpFuncImpl {
     const auto lengths = infos[kIndex1]->GetArrayValue<int64_t>();
     const auto shape = infos[kIndex0]->GetShape();
     MS_CHECK_VALUE(lengths->size() == static_cast<size_t>(shape[0]),
-                   CheckAndConvertUtils::FormatCommMsg(primitive->name(), " needs ", shape[0], " lengths, not ",
-                                                       lengths->size()));
+                   CheckAndConvertUtils::FormatCommMsg(primitive->name(), " needs ", shape[0],
+                                                       " lengths, not ", lengths->size()));
     return {{shape[0]}};
   }
   std::vector<TypeId> InferType(const PrimitivePtr&, const InferInfoPtrList& infos) const override {
@@ -70,7 +70,8 @@ class TotalKernel : public KernelMod {
     for (KernelTensor* part : parts) {
       for (size_t i = 0; i < count; ++i) out[i] += static_cast<const float*>(part->device_ptr())[i];
     }
-    *static_cast<int64_t*>(outputs[1]->device_ptr()) = static_cast<int64_t>(parts.back()->size() / sizeof(float));
+    *static_cast<int64_t*>(outputs[1]->device_ptr()) =
+        static_cast<int64_t>(parts.back()->size() / sizeof(float));
     return true;
   }
 };

@@ -30,11 +30,12 @@ class BatchNormKernel : public AclnnKernelMod {
   BatchNormKernel() : AclnnKernelMod("aclnnBatchNorm") {}
   bool Launch(const std::vector<KernelTensor*>& inputs, const std::vector<KernelTensor*>& workspace,
               const std::vector<KernelTensor*>& outputs, void* stream_ptr) override {
-    RunOp(stream_ptr, workspace, inputs[kIndex0], inputs[kIndex1], inputs[kIndex2], inputs[kIndex3], inputs[kIndex4],
-          training_, momentum_, eps_, outputs[kIndex0], outputs[kIndex1], outputs[kIndex2]);
+    RunOp(stream_ptr, workspace, inputs[kIndex0], inputs[kIndex1], inputs[kIndex2], inputs[kIndex3],
+          inputs[kIndex4], training_, momentum_, eps_, outputs[kIndex0], outputs[kIndex1], outputs[kIndex2]);
     return true;
   }
-  void GetWorkSpaceInfo(const std::vector<KernelTensor*>& inputs, const std::vector<KernelTensor*>&) override {
+  void GetWorkSpaceInfo(const std::vector<KernelTensor*>& inputs,
+                        const std::vector<KernelTensor*>&) override {
     training_ = device::ascend::ConvertKernelTensor<bool>(inputs[kIndex5]);
     momentum_ = inputs[kIndex6]->GetValueWithCheck<double>();
     eps_ = inputs[kIndex7]->dtype_id() == kNumberTypeFloat32

@@ -1,6 +1,6 @@
 // A Function that runs its operator as MindSpore's own do: a runner, and a task for the device.
-#include "utils/stream_guard.h"
 #include "custom_op_api.h"
+#include "utils/stream_guard.h"
 
 namespace mindspore::pynative {
 namespace autograd {

@@ -252,6 +252,8 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
         if (polyop_bind_definitions != nullptr) polyop_bind_definitions(module);                   \
       } catch (const std::exception& problem) {                                                    \
         module.fail(problem.what());                                                               \
+      } catch (...) {                                                                              \
+        module.fail("the module threw an exception that is no std::exception");                    \
       }                                                                                            \
       table = module.finish(POLYOP_TEXT(name));                                                    \
     }                                                                                              \

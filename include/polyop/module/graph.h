@@ -26,19 +26,19 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
 #endif
 
 // MS_CUSTOM_OP_REGISTER(add, AddInfer, AddKernel): also of classes in mindspore::ops and mindspore::kernel.
-#define POLYOP_REGISTER_INFER(op, Infer)                                                            \
-  namespace mindspore::ops {                                                                        \
-  static Infer polyop_infer_##op;                                                                   \
-  static const bool polyop_has_infer_##op = ::polyop::graph::add_infer(#op, &polyop_infer_##op);    \
+#define POLYOP_REGISTER_INFER(op, Infer)                                                         \
+  namespace mindspore::ops {                                                                     \
+  static Infer polyop_infer_##op;                                                                \
+  static const bool polyop_has_infer_##op = ::polyop::graph::add_infer(#op, &polyop_infer_##op); \
   }
-#define POLYOP_REGISTER_KERNEL(op, name, Kernel)         \
-  static const bool polyop_has_kernel_##op =             \
+#define POLYOP_REGISTER_KERNEL(op, name, Kernel) \
+  static const bool polyop_has_kernel_##op =     \
       ::polyop::graph::add_kernel(name, [] { return std::make_shared<Kernel>(); });
 
-#define MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)  \
-  POLYOP_REGISTER_INFER(op, Infer)                 \
-  namespace mindspore::kernel {                    \
-  POLYOP_REGISTER_KERNEL(op, #op, Kernel)          \
+#define MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel) \
+  POLYOP_REGISTER_INFER(op, Infer)                \
+  namespace mindspore::kernel {                   \
+  POLYOP_REGISTER_KERNEL(op, #op, Kernel)         \
   }
 #define MS_CUSTOM_OP_REGISTER(op, Infer, Kernel) MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)
 #define MS_CUSTOM_ACLNN_OPS_REGISTER(op, Infer, Kernel) MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)
@@ -75,10 +75,9 @@ class POLYOP_HIDDEN ModuleRegistry {
   std::vector<ModuleRegisterFunction> first_, second_;
 };
 
-#define POLYOP_GRAPH_OP_1(op) \
-  static const bool polyop_has_graph_##op = ::polyop::graph::add_operator(#op)
-#define POLYOP_GRAPH_OP_3(op, Infer, Kernel)   \
-  MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)    \
+#define POLYOP_GRAPH_OP_1(op) static const bool polyop_has_graph_##op = ::polyop::graph::add_operator(#op)
+#define POLYOP_GRAPH_OP_3(op, Infer, Kernel) \
+  MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)  \
   POLYOP_GRAPH_OP_1(op)
 #define POLYOP_THIRD(a, b, c, d, ...) d
 // REG_GRAPH_MODE_OP(op), for one registered by the macros above, or REG_GRAPH_MODE_OP(op, Infer, Kernel).
@@ -86,12 +85,12 @@ class POLYOP_HIDDEN ModuleRegistry {
   POLYOP_THIRD(__VA_ARGS__, POLYOP_GRAPH_OP_3, unused, POLYOP_GRAPH_OP_1, )(__VA_ARGS__)
 
 // MS_CUSTOM_OPS_EXTENSION_MODULE(m) { m.def(...); } binds from a source that has no PYBIND11_MODULE.
-#define MS_CUSTOM_OPS_EXTENSION_MODULE(m)                                                  \
-  static void POLYOP_JOIN(polyop_binds_, __LINE__)(pybind11::module_&);                    \
-  static const bool POLYOP_JOIN(polyop_bound_, __LINE__) = [] {                            \
-    ModuleRegistry::Instance().Register(POLYOP_JOIN(polyop_binds_, __LINE__));             \
-    return true;                                                                           \
-  }();                                                                                     \
+#define MS_CUSTOM_OPS_EXTENSION_MODULE(m)                                      \
+  static void POLYOP_JOIN(polyop_binds_, __LINE__)(pybind11::module_&);        \
+  static const bool POLYOP_JOIN(polyop_bound_, __LINE__) = [] {                \
+    ModuleRegistry::Instance().Register(POLYOP_JOIN(polyop_binds_, __LINE__)); \
+    return true;                                                               \
+  }();                                                                         \
   static void POLYOP_JOIN(polyop_binds_, __LINE__)(pybind11::module_ & m)
 
 #endif  // MS_CUSTOM_OPS_MODULE_H_

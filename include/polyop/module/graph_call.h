@@ -6,9 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "runner.h"
-
-#include "bind.h"
+#include "../ms_extension/api.h"
 #include "graph_infer.h"
 #include "graph_kernel.h"
 
@@ -33,7 +31,7 @@ struct Definition {
 struct Registered {
   const mindspore::ops::OpFuncImpl* infer = nullptr;
   std::function<mindspore::kernel::KernelModPtr()> create;
-  std::shared_ptr<Definition> definition;  // where the sources have one,
+  std::shared_ptr<Definition> definition;                           // where the sources have one,
   void (*define)(pybind11::module_&, const Definition&) = nullptr;  // and how it is bound
   bool is_complete() const { return infer != nullptr && create != nullptr; }
 };
@@ -43,7 +41,9 @@ POLYOP_HIDDEN inline std::map<std::string, Registered>& registered() {
 }
 
 // An operator's name without MindSpore's prefix of custom ones.
-inline std::string bare(const std::string& name) { return name.rfind("Custom_", 0) == 0 ? name.substr(7) : name; }
+inline std::string bare(const std::string& name) {
+  return name.rfind("Custom_", 0) == 0 ? name.substr(7) : name;
+}
 
 POLYOP_HIDDEN inline bool add_operator(const std::string& name) {
   registered()[bare(name)];
@@ -90,8 +90,8 @@ class Operator {
         parts_(std::move(parts)),
         primitive_(std::make_shared<mindspore::Primitive>(definition_.name)) {}
 
-  static int call(const polyop_function* self, const polyop_value* arguments, size_t count, polyop_value* result,
-                  void (*fail)(const char*)) {
+  static int call(const polyop_function* self, const polyop_value* arguments, size_t count,
+                  polyop_value* result, void (*fail)(const char*)) {
     try {
       static_cast<const Operator*>(self->target)->run(arguments, count, result);
       return 0;
@@ -145,7 +145,8 @@ class Operator {
     for (Item* item : tensors) {
       if (item->type() == common) continue;
       if (is_written(static_cast<size_t>(item - inputs->data()))) {
-        throw std::runtime_error("an argument that is written has another dtype than its dtype_group comes to");
+        throw std::runtime_error(
+            "an argument that is written has another dtype than its dtype_group comes to");
       }
       item->set_tensor(item->tensor().cast(common));
     }
@@ -168,8 +169,8 @@ class Operator {
     const size_t declared = definition_.inplace.size();
     if (types.size() != shapes.size() || (!definition_.list && shapes.size() != declared)) {
       throw std::runtime_error(definition_.name + ": InferShape() gave " + std::to_string(shapes.size()) +
-                               " shapes and InferType() " + std::to_string(types.size()) + " dtypes, but op_def has " +
-                               std::to_string(declared) + " returns");
+                               " shapes and InferType() " + std::to_string(types.size()) +
+                               " dtypes, but op_def has " + std::to_string(declared) + " returns");
     }
     std::vector<ms::Tensor> outputs;
     for (size_t i = 0; i < shapes.size(); ++i) {
@@ -179,7 +180,8 @@ class Operator {
         continue;
       }
       for (const int64_t size : shapes[i]) {
-        if (size < 0) throw std::runtime_error(definition_.name + ": InferShape() gave a size that is not known");
+        if (size < 0)
+          throw std::runtime_error(definition_.name + ": InferShape() gave a size that is not known");
       }
       outputs.emplace_back(types[i], shapes[i]);
     }

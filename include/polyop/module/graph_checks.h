@@ -34,29 +34,47 @@ inline TypePtr TypeIdToType(TypeId id) {
 
 inline std::string TypeIdToString(TypeId id) {
   switch (id) {
-    case kNumberTypeBool: return "Bool";
-    case kNumberTypeInt8: return "Int8";
-    case kNumberTypeInt16: return "Int16";
-    case kNumberTypeInt32: return "Int32";
-    case kNumberTypeInt64: return "Int64";
-    case kNumberTypeUInt8: return "UInt8";
-    case kNumberTypeUInt16: return "UInt16";
-    case kNumberTypeUInt32: return "UInt32";
-    case kNumberTypeUInt64: return "UInt64";
-    case kNumberTypeFloat16: return "Float16";
-    case kNumberTypeFloat32: return "Float32";
-    case kNumberTypeFloat64: return "Float64";
-    case kNumberTypeBFloat16: return "BFloat16";
-    case kNumberTypeComplex64: return "Complex64";
-    case kNumberTypeComplex128: return "Complex128";
-    case kMetaTypeNone: return "None";
-    default: return "TypeId " + std::to_string(static_cast<int>(id));
+    case kNumberTypeBool:
+      return "Bool";
+    case kNumberTypeInt8:
+      return "Int8";
+    case kNumberTypeInt16:
+      return "Int16";
+    case kNumberTypeInt32:
+      return "Int32";
+    case kNumberTypeInt64:
+      return "Int64";
+    case kNumberTypeUInt8:
+      return "UInt8";
+    case kNumberTypeUInt16:
+      return "UInt16";
+    case kNumberTypeUInt32:
+      return "UInt32";
+    case kNumberTypeUInt64:
+      return "UInt64";
+    case kNumberTypeFloat16:
+      return "Float16";
+    case kNumberTypeFloat32:
+      return "Float32";
+    case kNumberTypeFloat64:
+      return "Float64";
+    case kNumberTypeBFloat16:
+      return "BFloat16";
+    case kNumberTypeComplex64:
+      return "Complex64";
+    case kNumberTypeComplex128:
+      return "Complex128";
+    case kMetaTypeNone:
+      return "None";
+    default:
+      return "TypeId " + std::to_string(static_cast<int>(id));
   }
 }
 
 inline std::set<TypePtr> polyop_types(const std::vector<TypeId>& more) {
   std::set<TypePtr> all;
-  for (int id = kNumberTypeInt8; id <= kNumberTypeBFloat16; ++id) all.insert(TypeIdToType(static_cast<TypeId>(id)));
+  for (int id = kNumberTypeInt8; id <= kNumberTypeBFloat16; ++id)
+    all.insert(TypeIdToType(static_cast<TypeId>(id)));
   for (const TypeId id : more) all.insert(TypeIdToType(id));
   return all;
 }
@@ -86,15 +104,17 @@ inline std::string polyop_sizes(const ShapeVector& shape) {
 
 // The shape that two come to when broadcast; throws where they cannot be.
 inline ShapeVector CalBroadCastShape(const ShapeVector& x, const ShapeVector& y, const std::string& op_name,
-                                     const std::string& x_name = "input1", const std::string& y_name = "input2") {
+                                     const std::string& x_name = "input1",
+                                     const std::string& y_name = "input2") {
   const ShapeVector &longer = x.size() >= y.size() ? x : y, &shorter = x.size() >= y.size() ? y : x;
   ShapeVector sizes = longer;
   const size_t extra = longer.size() - shorter.size();
   for (size_t i = 0; i < shorter.size(); ++i) {
     int64_t& size = sizes[extra + i];
     if (size != shorter[i] && size != 1 && shorter[i] != 1) {
-      MS_EXCEPTION(ValueError) << "For '" << op_name << "', " << x_name << " of shape " << polyop_sizes(x) << " and "
-                               << y_name << " of shape " << polyop_sizes(y) << " cannot be broadcast";
+      MS_EXCEPTION(ValueError) << "For '" << op_name << "', " << x_name << " of shape " << polyop_sizes(x)
+                               << " and " << y_name << " of shape " << polyop_sizes(y)
+                               << " cannot be broadcast";
     }
     if (size == 1) size = shorter[i];
   }
@@ -104,9 +124,9 @@ inline ShapeVector CalBroadCastShape(const ShapeVector& x, const ShapeVector& y,
 }  // namespace ops
 }  // namespace mindspore
 
-#define MS_CHECK_VALUE(condition, text)                     \
-  do {                                                      \
-    if (!(condition)) MS_EXCEPTION(ValueError) << (text);   \
+#define MS_CHECK_VALUE(condition, text)                   \
+  do {                                                    \
+    if (!(condition)) MS_EXCEPTION(ValueError) << (text); \
   } while (0)
 
 #endif

@@ -7,18 +7,54 @@
 namespace mindspore::ops {
 
 enum OP_DTYPE {
-  DT_BEGIN, DT_BOOL, DT_INT, DT_FLOAT, DT_NUMBER, DT_TENSOR, DT_STR, DT_ANY,
-  DT_TUPLE_BOOL, DT_TUPLE_INT, DT_TUPLE_FLOAT, DT_TUPLE_NUMBER, DT_TUPLE_TENSOR, DT_TUPLE_STR, DT_TUPLE_ANY,
-  DT_LIST_BOOL, DT_LIST_INT, DT_LIST_FLOAT, DT_LIST_NUMBER, DT_LIST_TENSOR, DT_LIST_STR, DT_LIST_ANY, DT_END
+  DT_BEGIN,
+  DT_BOOL,
+  DT_INT,
+  DT_FLOAT,
+  DT_NUMBER,
+  DT_TENSOR,
+  DT_STR,
+  DT_ANY,
+  DT_TUPLE_BOOL,
+  DT_TUPLE_INT,
+  DT_TUPLE_FLOAT,
+  DT_TUPLE_NUMBER,
+  DT_TUPLE_TENSOR,
+  DT_TUPLE_STR,
+  DT_TUPLE_ANY,
+  DT_LIST_BOOL,
+  DT_LIST_INT,
+  DT_LIST_FLOAT,
+  DT_LIST_NUMBER,
+  DT_LIST_TENSOR,
+  DT_LIST_STR,
+  DT_LIST_ANY,
+  DT_END
 };
 enum class SignatureEnumRW { kRWRead, kRWWrite, kRWRef, kRWDefault, kRWEmptyDefaultValue };
-enum class SignatureEnumKind { kKindPositionalKeyword, kKindVarPositional, kKindKeywordOnly, kKindVarKeyword };
+enum class SignatureEnumKind {
+  kKindPositionalKeyword,
+  kKindVarPositional,
+  kKindKeywordOnly,
+  kKindVarKeyword
+};
 enum class SignatureEnumDType {
-  kDType, kDType1, kDType2, kDType3, kDType4, kDType5, kDType6, kDType7, kDType8, kDType9, kDTypeEmptyDefaultValue
+  kDType,
+  kDType1,
+  kDType2,
+  kDType3,
+  kDType4,
+  kDType5,
+  kDType6,
+  kDType7,
+  kDType8,
+  kDType9,
+  kDTypeEmptyDefaultValue
 };
 
 struct Signature {
-  Signature(std::string name_, SignatureEnumRW rw_, SignatureEnumKind, std::nullptr_t, SignatureEnumDType dtype_)
+  Signature(std::string name_, SignatureEnumRW rw_, SignatureEnumKind, std::nullptr_t,
+            SignatureEnumDType dtype_)
       : name(std::move(name_)), rw(rw_), dtype(dtype_) {}
   std::string name;
   SignatureEnumRW rw;
@@ -59,7 +95,10 @@ inline std::string type_text(mindspore::ops::OP_DTYPE type) {
   static const char* const single[] = {"bool", "int", "float", "Scalar", "Tensor", "str", "Scalar"};
   const bool list = type >= DT_LIST_BOOL, tuple = type >= DT_TUPLE_BOOL;
   if (type <= DT_BEGIN || type >= DT_END) throw std::runtime_error("an OpDef has an argument of no type");
-  return std::string(single[type - (list ? DT_LIST_BOOL : tuple ? DT_TUPLE_BOOL : DT_BOOL)]) + (tuple ? "[]" : "");
+  return std::string(single[type - (list    ? DT_LIST_BOOL
+                                    : tuple ? DT_TUPLE_BOOL
+                                            : DT_BOOL)]) +
+         (tuple ? "[]" : "");
 }
 
 // What an OpDef says, as op_def would.

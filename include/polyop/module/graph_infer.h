@@ -78,7 +78,9 @@ class OpFuncImpl {
     throw std::runtime_error(primitive->name() + ": its OpFuncImpl has no InferType()");
   }
   // A result other than OP_CHECK_SUCCESS fails the call.
-  virtual int32_t CheckValidation(const PrimitivePtr&, const InferInfoPtrList&) const { return OP_CHECK_SUCCESS; }
+  virtual int32_t CheckValidation(const PrimitivePtr&, const InferInfoPtrList&) const {
+    return OP_CHECK_SUCCESS;
+  }
   virtual bool GeneralInferRegistered() const { return false; }
   // MindSpore must be told whose values InferShape() reads; here they are always there.
   virtual std::set<int64_t> GetValueDependArgIndices() const { return {}; }

@@ -14,6 +14,7 @@ constexpr TypeId kObjectTypeList = static_cast<TypeId>(13);
 constexpr TypeId kObjectTypeTuple = static_cast<TypeId>(14);
 constexpr TypeId kObjectTypeTensorType = static_cast<TypeId>(17);
 
+// clang-format off
 enum : size_t {
   kIndex0, kIndex1, kIndex2, kIndex3, kIndex4, kIndex5, kIndex6, kIndex7, kIndex8, kIndex9, kIndex10,
   kIndex11, kIndex12, kIndex13, kIndex14, kIndex15, kIndex16, kIndex17, kIndex18, kIndex19, kIndex20,
@@ -24,7 +25,10 @@ enum : size_t {
   kInputIndex7, kInputIndex8, kInputIndex9, kInputIndex10, kInputIndex11, kInputIndex12, kInputIndex13,
   kInputIndex14, kInputIndex15, kInputIndex16, kInputIndex17, kInputIndex18, kInputIndex19, kInputIndex20
 };
-enum : size_t { kOutputIndex0, kOutputIndex1, kOutputIndex2, kOutputIndex3, kOutputIndex4, kOutputIndex5 };
+enum : size_t {
+  kOutputIndex0, kOutputIndex1, kOutputIndex2, kOutputIndex3, kOutputIndex4, kOutputIndex5
+};
+// clang-format on
 
 }  // namespace mindspore
 
@@ -45,7 +49,8 @@ class Item {
       tensor_ = ms::Tensor::share(value.as.tensor);
       value_.kind = POLYOP_VALUE_NONE;
     }
-    for (size_t i = 0; value.kind == POLYOP_VALUE_LIST && i < value.count; ++i) items_.emplace_back(value.as.items[i]);
+    for (size_t i = 0; value.kind == POLYOP_VALUE_LIST && i < value.count; ++i)
+      items_.emplace_back(value.as.items[i]);
   }
 
   bool is_tensor() const { return tensor_.is_defined(); }
@@ -61,12 +66,18 @@ class Item {
     using namespace mindspore;
     if (is_tensor()) return tensor_.data_type();
     switch (value_.kind) {
-      case POLYOP_VALUE_BOOL: return kNumberTypeBool;
-      case POLYOP_VALUE_INT: return kNumberTypeInt64;
-      case POLYOP_VALUE_FLOAT: return kNumberTypeFloat32;
-      case POLYOP_VALUE_STRING: return kObjectTypeString;
-      case POLYOP_VALUE_LIST: return items_.empty() ? kTypeUnknown : items_[0].type();
-      default: return kMetaTypeNone;
+      case POLYOP_VALUE_BOOL:
+        return kNumberTypeBool;
+      case POLYOP_VALUE_INT:
+        return kNumberTypeInt64;
+      case POLYOP_VALUE_FLOAT:
+        return kNumberTypeFloat32;
+      case POLYOP_VALUE_STRING:
+        return kObjectTypeString;
+      case POLYOP_VALUE_LIST:
+        return items_.empty() ? kTypeUnknown : items_[0].type();
+      default:
+        return kMetaTypeNone;
     }
   }
   // What kind of thing this is: tensor, number, text, tuple or none.
@@ -80,7 +91,8 @@ class Item {
   // A tensor's shape; a number has none of sizes.
   const ShapeVector& shape() const {
     static const ShapeVector scalar;
-    if (is_list() || is_none()) throw std::runtime_error("the shape was asked of an argument that is no tensor");
+    if (is_list() || is_none())
+      throw std::runtime_error("the shape was asked of an argument that is no tensor");
     return is_tensor() ? tensor_.shape() : scalar;
   }
 
@@ -122,7 +134,8 @@ class Item {
   template <typename T>
   std::vector<T> elements() const {
     if constexpr (std::is_arithmetic_v<T>) {
-      const auto wide = std::is_floating_point_v<T> ? mindspore::kNumberTypeFloat64 : mindspore::kNumberTypeInt64;
+      const auto wide =
+          std::is_floating_point_v<T> ? mindspore::kNumberTypeFloat64 : mindspore::kNumberTypeInt64;
       using Wide = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
       const ms::Tensor copy = tensor_.cast(wide).contiguous();
       const auto* data = static_cast<const Wide*>(copy.GetDataPtr());

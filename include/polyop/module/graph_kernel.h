@@ -21,11 +21,13 @@ class KernelTensor {
   // The data of a dense tensor.
   void* device_ptr() const {
     if (item_.is_none()) return nullptr;
-    if (!item_.tensor().is_contiguous()) throw std::runtime_error("device_ptr() of a tensor that is not dense");
+    if (!item_.tensor().is_contiguous())
+      throw std::runtime_error("device_ptr() of a tensor that is not dense");
     return item_.tensor().GetDataPtr();
   }
   size_t size() const {
-    return item_.is_tensor() ? item_.tensor().numel() * static_cast<size_t>(item_.tensor().get()->itemsize) : 0;
+    return item_.is_tensor() ? item_.tensor().numel() * static_cast<size_t>(item_.tensor().get()->itemsize)
+                             : 0;
   }
   // The number, text or list; GetValue gives nothing for None, the other throws.
   template <typename T>
@@ -176,12 +178,15 @@ template <typename T>
 mindspore::ValuePtr scalar(T number, ms::TypeId type) {
   using namespace mindspore;
   switch (type) {
-    case kNumberTypeBool: return MakeValue(static_cast<bool>(number));
+    case kNumberTypeBool:
+      return MakeValue(static_cast<bool>(number));
     case kNumberTypeFloat16:
     case kNumberTypeBFloat16:
     case kNumberTypeFloat32:
-    case kNumberTypeFloat64: return MakeValue(static_cast<double>(number));
-    default: return MakeValue(static_cast<int64_t>(number));
+    case kNumberTypeFloat64:
+      return MakeValue(static_cast<double>(number));
+    default:
+      return MakeValue(static_cast<int64_t>(number));
   }
 }
 
@@ -189,17 +194,17 @@ mindspore::ValuePtr scalar(T number, ms::TypeId type) {
 
 #define MAKE_SCALAR(number, type, scalar_) (scalar_) = ::polyop::graph::scalar(number, type)
 
-#define DEFINE_GET_WORKSPACE_FOR_RESIZE()    \
-  template <typename... Args>                \
+#define DEFINE_GET_WORKSPACE_FOR_RESIZE() \
+  template <typename... Args>             \
   void GetWorkspaceForResize(const Args&...) {}
 
 // GetWorkspaceForResize<name>() and RunOp<name>(), for a kernel of several aclnn operators.
-#define DEFINE_GET_WORKSPACE_FOR_OPS(OP_TYPE, NAME)                                              \
-  template <typename... Args>                                                                    \
-  void GetWorkspaceForResize##NAME(const Args&...) {}                                            \
-  template <typename... Args>                                                                    \
-  void RunOp##NAME(void*, const std::vector<KernelTensor*>&, const Args&... arguments) {         \
-    this->run(#OP_TYPE, arguments...);                                                           \
+#define DEFINE_GET_WORKSPACE_FOR_OPS(OP_TYPE, NAME)                                      \
+  template <typename... Args>                                                            \
+  void GetWorkspaceForResize##NAME(const Args&...) {}                                    \
+  template <typename... Args>                                                            \
+  void RunOp##NAME(void*, const std::vector<KernelTensor*>&, const Args&... arguments) { \
+    this->run(#OP_TYPE, arguments...);                                                   \
   }
 
 #endif

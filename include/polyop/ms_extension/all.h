@@ -1,5 +1,4 @@
 // MindSpore's name for the header with everything in it.
-#include "api.h"
-
 #include "../module/compat.h"
 #include "../module/graph.h"
+#include "api.h"

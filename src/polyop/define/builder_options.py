@@ -50,7 +50,9 @@ class Options:
         """Raise ``HostError`` where a library of CANN is asked for and not installed."""
         for flag, variable in (("enable_atb", "ATB_HOME_PATH"), ("enable_asdsip", "ASDSIP_HOME_PATH")):
             if getattr(self, flag) and not os.environ.get(variable):
-                rule = f"'{flag}' needs a library of CANN that is not here: the variable {variable} is not set"
+                rule = (
+                    f"'{flag}' needs a library of CANN that is not here: the variable {variable} is not set"
+                )
                 hint = "polyop has no other implementation of it; aclnn operators run in rehearsal"
                 raise HostError(_SUBJECT, rule, where=where, hint=hint)
 

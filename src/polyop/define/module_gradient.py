@@ -248,7 +248,11 @@ class SavedRule:
             count = len(derived.outputs)
             own = iter(outputs[count:])
             saved = [
-                flat[one.index] if one.kind == "input" else outputs[one.index] if one.kind == "output" else next(own)
+                flat[one.index]
+                if one.kind == "input"
+                else outputs[one.index]
+                if one.kind == "output"
+                else next(own)
                 for one in derived.saved
             ]
         pulled = list(self.backward(saved, list(grads[:count]), str(call)))

@@ -155,7 +155,8 @@ def open_rows(
 
 def _written(schema: Schema, inputs: Any, flags: list[bool], derived: Derived) -> Schema:
     """Return the schema with written arguments and the outputs that are these marked."""
-    arguments, letters, flat = list(schema.arguments), {}, 0
+    letters: dict[int, str] = {}
+    arguments, flat = list(schema.arguments), 0
     for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
         if flag:
             letter = f"{_LETTERS[len(letters)]}!"

@@ -61,7 +61,9 @@ class SecondRule:
     def _evaluate(self, steps: Any, tensors: Sequence[Any], call: Call, host: Any) -> tuple[Any, ...]:
         saved, grads, results, launches = steps
         rows = zip([*saved, *grads], tensors, strict=True)
-        replay = Replay(host.namespace(), {row[1]: tensor for row, tensor in rows if row is not None}, launches)
+        replay = Replay(
+            host.namespace(), {row[1]: tensor for row, tensor in rows if row is not None}, launches
+        )
         answer = []
         for row, spec, flag in zip(results, call.specs, call.wanted, strict=True):
             if not flag:
@@ -128,7 +130,9 @@ class OwnTensors:
     def refusal(self, reason: str) -> GradientError:
         """Return the error for a tensor that cannot be computed again."""
         rule = f"a tensor that its Forward computes and saves has no gradient: {reason}"
-        hint = "let Forward save the inputs that it is computed from, too, and compute it with aclnn operators"
+        hint = (
+            "let Forward save the inputs that it is computed from, too, and compute it with aclnn operators"
+        )
         return GradientError(self.name, rule, where=self.kernel.path, hint=hint)
 
 

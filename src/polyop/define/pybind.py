@@ -1,4 +1,4 @@
-"""Modules whose author includes pybind11 itself: built against Python's headers, loaded as Python's modules."""
+"""Modules whose author includes pybind11 itself: Python modules of plain functions."""
 
 from __future__ import annotations
 

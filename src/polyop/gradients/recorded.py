@@ -81,7 +81,11 @@ class Call:
 
 def _pack(value: Any) -> Any:
     if isinstance(value, Spec):
-        return {"shape": [int(size) for size in value.shape], "dtype": value.dtype.name, "device": value.device}
+        return {
+            "shape": [int(size) for size in value.shape],
+            "dtype": value.dtype.name,
+            "device": value.device,
+        }
     return None if value is None else [_pack(item) for item in value]
 
 

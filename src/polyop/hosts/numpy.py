@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, GradientError, HostError
 from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
-from .. import _core
 from ..gradients.rule import apply_rule, check_gradient, no_gradient
 from ..kernels.python import PythonKernel
 from ..kernels.tensors import TensorKernel

@@ -79,7 +79,6 @@ class TorchHost:
         flat = layout.flatten(arguments)
         return outputs, lambda grads: layout.unflatten(flat, layout.gradients(flat, outputs, grads))
 
-
     def zeros(self, wanted: Spec, like: torch.Tensor) -> torch.Tensor:
         """Return a tensor of zeros where ``like`` is."""
         return tensors.empty(wanted, like.device).zero_()

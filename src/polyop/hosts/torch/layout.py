@@ -105,7 +105,9 @@ class Layout:
         kept.extend(output for output, flag in zip(outputs, flags, strict=True) if flag)
         ctx.save_for_backward(*kept)
         ctx.plan = plan
-        ctx.outputs = [None if f else (x.shape, x.dtype, x.device) for x, f in zip(outputs, flags, strict=True)]
+        ctx.outputs = [
+            None if f else (x.shape, x.dtype, x.device) for x, f in zip(outputs, flags, strict=True)
+        ]
         discrete = [x for x in outputs if not (x.is_floating_point() or x.is_complex())]
         if by_call:
             discrete += rule.without_gradient(self.unflatten(inputs), outputs)  # type: ignore[union-attr]

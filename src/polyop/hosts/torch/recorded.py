@@ -30,7 +30,10 @@ def make_direct(bound: BoundOperator) -> Any:
     kind: Any = type(
         f"Polyop_{bound.schema.name}",
         (torch.autograd.Function,),
-        {"forward": staticmethod(_forward(bound, layout)), "backward": staticmethod(_backward(bound, layout))},
+        {
+            "forward": staticmethod(_forward(bound, layout)),
+            "backward": staticmethod(_backward(bound, layout)),
+        },
     )
     node = kind._backward_cls
     node.apply = kind.backward  # the engine calls it; found here once
@@ -101,7 +104,12 @@ def _check_leaves(bound: BoundOperator, arguments: tuple[Any, ...]) -> None:
     for argument, value in zip(bound.schema.arguments, arguments, strict=False):
         items = value if isinstance(value, (list, tuple)) else (value,)
         for item in items:
-            if argument.type.writes and isinstance(item, torch.Tensor) and item.requires_grad and item.is_leaf:
+            if (
+                argument.type.writes
+                and isinstance(item, torch.Tensor)
+                and item.requires_grad
+                and item.is_leaf
+            ):
                 rule = "A leaf tensor that need grad is being used in an inplace operator"
                 subject = f"{bound.name}: argument {argument.name}"
                 raise GradientError(subject, rule, hint="call it on a result, or under torch.no_grad()")

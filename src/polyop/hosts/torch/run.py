@@ -64,8 +64,8 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
     prepared = bound.prepare(HOST, arguments)
     kernel = prepared.kernel
     if isinstance(kernel, TensorKernel):
-        made = kernel.function(*arguments)
-        return list(made) if bound.schema.returns_list else made[0] if len(made) == 1 else made or None
+        found = kernel.function(*arguments)
+        return list(found) if bound.schema.returns_list else found[0] if len(found) == 1 else found or None
     if not isinstance(kernel, PythonKernel):
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
     arrays = tensors.map_arguments(tensors.to_numpy, arguments)

@@ -150,7 +150,9 @@ class ModuleKernel:
             tuple(_spec(row, device) for row, _ in outputs),
             tuple(ids.get(number, -1) for _, number in outputs),
             written,
-            tuple(Saved(_KINDS[kind], index, _spec(row, device), number) for kind, index, row, number in saved),
+            tuple(
+                Saved(_KINDS[kind], index, _spec(row, device), number) for kind, index, row, number in saved
+            ),
             sources,
             tape,
             steps,

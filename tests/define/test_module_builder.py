@@ -1,0 +1,160 @@
+"""CustomOpBuilder's arguments, and what a subclass may override. Nothing is built here but once."""
+
+import re
+
+import numpy as np
+import pytest
+
+from polyop.define.builder import CustomOpBuilder
+
+SOURCE = """
+#include <dependency.h>
+#include "ms_extension/api.h"
+PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
+  m.def("number", [] { return FACTOR + dependency(); });
+}
+"""
+
+VALID = [
+    {"sources": "ops.cpp"},
+    {"sources": ["a.cpp", "b.cpp"]},
+    {"sources": ("a.cpp", "b.cpp")},
+    {"include_paths": "include"},
+    {"include_paths": ["include", "more"]},
+    {"cflags": "-O3 -DX=1"},
+    {"ldflags": "-lm"},
+    {"debug_mode": True},
+    {"build_dir": "build"},
+    {"backend": "CPU"},
+    {"backend": "GPU"},
+    {"backend": "Ascend"},
+    {"backend": "Ascend", "enable_atb": True},
+    {"backend": "Ascend", "enable_asdsip": True},
+    {"enable_atb": True, "enable_asdsip": False},
+    {"sanitize": "address,undefined"},
+    {
+        "sources": ("a.cpp",),
+        "backend": "Ascend",
+        "include_paths": ["include"],
+        "cflags": "-O1",
+        "ldflags": "-lm",
+        "build_dir": "build",
+        "debug_mode": False,
+        "enable_atb": True,
+        "enable_asdsip": True,
+    },
+]
+
+
+@pytest.mark.parametrize("given", VALID, ids=str)
+def test_valid_arguments(given):
+    sources = given.get("sources", "ops.cpp")
+    builder = CustomOpBuilder("valid_ops", **{"sources": sources, **given})
+    assert builder.get_sources() == ([sources] if isinstance(sources, str) else list(sources))
+    atb = given.get("enable_atb") or given.get("enable_asdsip")
+    assert builder.backend == ("Ascend" if atb else given.get("backend"))
+
+
+INVALID = [
+    ("name", {"name": 123}, TypeError),
+    ("sources", {"sources": 123}, TypeError),
+    ("sources", {"sources": ["a.cpp", 123]}, TypeError),
+    ("include_paths", {"include_paths": ["a", 123]}, TypeError),
+    ("include_paths", {"include_paths": 123}, TypeError),
+    ("cflags", {"cflags": 123}, TypeError),
+    ("ldflags", {"ldflags": 123}, TypeError),
+    ("build_dir", {"build_dir": 123}, TypeError),
+    ("debug_mode", {"debug_mode": "true"}, TypeError),
+    ("enable_atb", {"enable_atb": 1}, TypeError),
+    ("enable_asdsip", {"enable_asdsip": "yes"}, TypeError),
+    ("op_def", {"op_def": 123}, TypeError),
+    ("op_def", {"op_def": ["a.yaml", 123]}, TypeError),
+    ("op_doc", {"op_doc": 123}, TypeError),
+    ("sanitize", {"sanitize": 1}, TypeError),
+    ("backend", {"backend": 123}, TypeError),
+    ("backend", {"backend": "TPU"}, ValueError),
+    ("backend", {"backend": "cpu"}, ValueError),
+    ("enable_atb", {"backend": "CPU", "enable_atb": True}, ValueError),
+    ("enable_asdsip", {"backend": "GPU", "enable_asdsip": True}, ValueError),
+    ("libraries", {"libraries": ["m"]}, TypeError),
+]
+
+
+@pytest.mark.parametrize(("named", "given", "kind"), INVALID, ids=str)
+def test_invalid_arguments_are_named(named, given, kind):
+    arguments = {"name": "invalid_ops", "sources": "ops.cpp", **given}
+    with pytest.raises(kind, match=f"(?s)For 'CustomOpBuilder'.*{named}.*test_module_builder.py") as caught:
+        CustomOpBuilder(**arguments)
+    if named in given and not isinstance(given[named], bool):
+        assert repr(given[named]) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["two words", "a-b", "1st", "", "class", "a.b", "a::b"])
+def test_names_that_are_not_identifiers(name):
+    with pytest.raises(ValueError, match=f"'name': must be an identifier.*{re.escape(repr(name))}"):
+        CustomOpBuilder(name, "ops.cpp")
+
+
+def test_ascend_without_cann_is_an_error_that_names_the_switch(monkeypatch):
+    monkeypatch.delenv("POLYOP_ASCEND", raising=False)
+    monkeypatch.delenv("ATB_HOME_PATH", raising=False)
+    with pytest.raises(RuntimeError, match="POLYOP_ASCEND"):
+        CustomOpBuilder("ascend_ops", "ops.cpp", backend="Ascend").build()
+
+
+@pytest.mark.filterwarnings("ignore:POLYOP_ASCEND=rehearse")
+def test_libraries_of_cann_are_asked_for(monkeypatch):
+    monkeypatch.setenv("POLYOP_ASCEND", "rehearse")
+    monkeypatch.delenv("ATB_HOME_PATH", raising=False)
+    with pytest.raises(RuntimeError, match="'enable_atb' needs a library of CANN .*ATB_HOME_PATH is not set"):
+        CustomOpBuilder("atb_ops", "ops.cpp", enable_atb=True).build()
+
+
+def test_flags():
+    plain = CustomOpBuilder("flag_ops", "ops.cpp", cflags="-DX='a b'", ldflags="-lm")
+    assert plain.get_cflags() == "-DMS_EXTENSION_NAME=flag_ops -O2 -DX='a b'"
+    assert plain.get_ldflags() == "-lm"
+    debug = CustomOpBuilder("flag_ops", "ops.cpp", debug_mode=True, sanitize="address")
+    assert "-O2" not in debug.get_cflags() and "-fsanitize=address" in debug.get_cflags()
+    assert "-fsanitize=address" in debug.get_ldflags()
+    assert "-DCUSTOM_ASCEND_OP" in CustomOpBuilder("flag_ops", "ops.cpp", backend="Ascend").get_cflags()
+
+
+def test_the_callers_list_is_left_alone():
+    folders = ["include"]
+    builder = CustomOpBuilder("list_ops", "ops.cpp", include_paths=folders)
+    builder.get_include_paths().append("more")
+    assert folders == ["include"] and builder.get_include_paths() == ["include"]
+
+
+def test_methods_that_a_subclass_overrides(tmp_path):
+    source, headers = tmp_path / "ops.cpp", tmp_path / "include with space"
+    headers.mkdir()
+    source.write_text(SOURCE)
+    (headers / "dependency.h").write_text("#pragma once\ninline int dependency() { return 30; }\n")
+
+    class Builder(CustomOpBuilder):
+        def get_sources(self):
+            return [str(source)]
+
+        def get_include_paths(self):
+            return [*super().get_include_paths(), str(headers)]
+
+        def get_cflags(self):
+            return super().get_cflags() + " -DFACTOR=12"
+
+    ops = Builder("overridden_ops", "not-there.cpp").load()
+    assert ops.number() == 42
+    (headers / "dependency.h").write_text("#pragma once\ninline int dependency() { return 31; }\n")
+    assert Builder("overridden_ops", "not-there.cpp").load().number() == 43  # a header counts, too
+
+
+def test_arrays_come_out_of_what_is_built_as_numbers(tmp_path):
+    source = tmp_path / "dtypes.cpp"
+    source.write_text(
+        '#include "ms_extension.h"\n'
+        "PYBIND11_MODULE(MS_EXTENSION_NAME, m) {\n"
+        '  m.def("two", [] { return ms::tensor(std::vector<int64_t>{1, 2}); });\n}\n'
+    )
+    ops = CustomOpBuilder("number_ops", source.as_posix()).load()
+    np.testing.assert_array_equal(ops.two(), [1, 2])
