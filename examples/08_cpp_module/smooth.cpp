@@ -40,17 +40,27 @@ BaseTensorPtr mul(const BaseTensorPtr &x, const BaseTensorPtr &y) { return Mul::
 // [smooth]
 #include <cmath>
 
+// The same loop for float32 and float64.
+template <typename Loop>
+void ForFloats(ms::TypeId type, Loop loop) {
+  if (type == ms::kNumberTypeFloat32) return loop(float());
+  if (type == ms::kNumberTypeFloat64) return loop(double());
+  throw std::invalid_argument("smooth_abs needs float32 or float64");
+}
+
 // sqrt(x * x + width * width), and x / y for its gradient, as loops over the data.
 class SmoothAbs : public ms::Function<SmoothAbs> {
  public:
   static ms::Tensor Forward(ms::AutogradContext *ctx, const ms::Tensor &x, double width) {
-    if (x.data_type() != ms::kNumberTypeFloat64) throw std::invalid_argument("smooth_abs needs float64");
     const ms::Tensor in = x.contiguous();
     ms::Tensor y(in.data_type(), in.shape());
     polyop::launch("smooth_abs", {in}, {y}, [&] {  // skipped while only shapes are asked for
-      const auto *from = static_cast<const double *>(in.GetDataPtr());
-      auto *to = static_cast<double *>(y.GetDataPtr());
-      for (size_t i = 0; i < in.numel(); ++i) to[i] = std::sqrt(from[i] * from[i] + width * width);
+      ForFloats(in.data_type(), [&](auto one) {
+        using T = decltype(one);
+        const auto *from = static_cast<const T *>(in.GetDataPtr());
+        auto *to = static_cast<T *>(y.GetDataPtr());
+        for (size_t i = 0; i < in.numel(); ++i) to[i] = std::sqrt(from[i] * from[i] + T(width * width));
+      });
     });
     ctx->SaveForBackward({in, y});
     return y;
@@ -61,11 +71,14 @@ class SmoothAbs : public ms::Function<SmoothAbs> {
     const ms::Tensor grad = grads[0].contiguous();
     ms::Tensor dx(grad.data_type(), grad.shape());
     polyop::launch("smooth_abs_grad", {saved[0], saved[1], grad}, {dx}, [&] {
-      const auto *x = static_cast<const double *>(saved[0].GetDataPtr());
-      const auto *y = static_cast<const double *>(saved[1].GetDataPtr());
-      const auto *g = static_cast<const double *>(grad.GetDataPtr());
-      auto *to = static_cast<double *>(dx.GetDataPtr());
-      for (size_t i = 0; i < dx.numel(); ++i) to[i] = g[i] * x[i] / y[i];
+      ForFloats(dx.data_type(), [&](auto one) {
+        using T = decltype(one);
+        const auto *x = static_cast<const T *>(saved[0].GetDataPtr());
+        const auto *y = static_cast<const T *>(saved[1].GetDataPtr());
+        const auto *g = static_cast<const T *>(grad.GetDataPtr());
+        auto *to = static_cast<T *>(dx.GetDataPtr());
+        for (size_t i = 0; i < dx.numel(); ++i) to[i] = g[i] * x[i] / y[i];
+      });
     });
     return {dx, ms::Tensor()};  // the width is a number and has no gradient
   }

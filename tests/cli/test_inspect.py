@@ -159,3 +159,18 @@ def test_a_terminal_gets_a_table(tmp_path):
     lines = [line.split() for line in re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).splitlines()]
     assert ["┃", "operator", "┃", "Init", "┃", "InferShape", "┃", "InferType", "┃"] in lines
     assert ["│", "Scale", "│", "yes", "│", "yes", "│", "-", "│"] in lines
+
+
+def test_a_module_shows_its_functions():
+    from polyop import CustomOpBuilder
+
+    source = pathlib.Path(__file__).parents[2] / "examples" / "08_cpp_module" / "smooth.cpp"
+    built = CustomOpBuilder("inspected", [source]).build()
+    done = subprocess.run(
+        [sys.executable, "-m", "polyop", "inspect", built], capture_output=True, text=True, check=True
+    )
+    shown = done.stdout
+    assert "module:       inspected, contract version 1 (this polyop: 1)" in shown
+    assert "inspected.mul(Tensor x, Tensor y) -> Tensor" in shown
+    assert "inspected.smooth_abs(Tensor x, float width=1.0) -> Tensor" in shown
+    assert "frameworks:   none" in shown

@@ -69,7 +69,9 @@ def test_a_type_that_cannot_be_bound_is_told(tmp_path):
 
 def test_a_missing_symbol_is_named(tmp_path):
     body = 'int nowhere(int);\nPYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("f", &nowhere); }\n'
-    with pytest.raises(RuntimeError, match=r"(?s)link\.cpp.*nowhere"):
+    with pytest.raises(
+        RuntimeError, match=r"undefined symbol: nowhere\(int\) .*\n.*link the library that does"
+    ):
         CustomOpBuilder("link_ops", module(tmp_path / "link.cpp", body)).load()
 
 
@@ -225,11 +227,9 @@ def test_a_build_for_a_debugger_and_one_for_sanitisers(tmp_path):
 
 
 def test_flags_reach_the_compiler_and_the_linker(tmp_path):
-    text = SCALE.replace("FACTOR", "THE_FACTOR").replace(
-        "PYBIND11_MODULE", "extern const char __attribute__((weak)) unused_symbol;\nPYBIND11_MODULE"
-    )
+    text = SCALE.replace("FACTOR", "GIVEN")
     source = write(tmp_path / "ops.cpp", 0, text)
-    ops = CustomOpBuilder("flagged_ops", source, cflags="-DTHE_FACTOR=6", ldflags="-Wl,-soname,named_here.so")
+    ops = CustomOpBuilder("flagged_ops", source, cflags="-DGIVEN=6", ldflags="-Wl,-soname,named_here.so")
     assert scaled(ops.load()) == 6
     assert b"named_here.so" in pathlib.Path(ops.build()).read_bytes()
 

@@ -85,7 +85,7 @@ def test_invalid_arguments_are_named(named, given, kind):
     arguments = {"name": "invalid_ops", "sources": "ops.cpp", **given}
     with pytest.raises(kind, match=f"(?s)For 'CustomOpBuilder'.*{named}.*test_module_builder.py") as caught:
         CustomOpBuilder(**arguments)
-    if named in given and not isinstance(given[named], bool):
+    if named != "libraries" and not isinstance(given[named], bool):
         assert repr(given[named]) in str(caught.value)
 
 

@@ -42,6 +42,7 @@ class Operator:
     ``attribute_names`` gives the author's name of an attribute where the schema has another;
     ``target`` is the one device that it runs on, wherever its tensors are.
 
+    ``part_of`` names the operator for which this one was made, as ``<name>__backward`` is.
     ``unpacks``: a schema that returns ``Tensor[]`` gives a caller one tensor as itself, several as
     a tuple, and None for none.
 
@@ -65,6 +66,7 @@ class Operator:
     autocast: str | None = None
     reference: Callable[..., Any] | None = None
     doc: str = ""
+    part_of: str = ""
     origin: Origin | None = None
 
     @property

@@ -97,7 +97,7 @@ def find(name: str) -> Any:
 
 
 def operators() -> tuple[Any, ...]:
-    """Return all registered operators, by name."""
+    """Return all registered operators that are not part of another, by name."""
     with _lock:
         together = {**dict(_derived.items()), **_named}
-    return tuple(together[name] for name in sorted(together))
+    return tuple(together[name] for name in sorted(together) if not together[name].operator.part_of)

@@ -57,6 +57,7 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
             kernels=kernels,
             gradient=gradient,
             batch=operator.batch,
+            part_of=operator.name,
             origin=operator.origin,
         )
     )
@@ -85,6 +86,7 @@ def make_backward(bound: Any) -> BoundOperator:
             infer=BackwardInfer(),
             kernels=(TensorKernel(pull, f"{kernel}, Backward"),),
             gradient=SecondRule(bound.name, kernel),
+            part_of=operator.name,
             origin=operator.origin,
         )
     )

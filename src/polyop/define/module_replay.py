@@ -10,7 +10,7 @@ import numpy as np
 from ..core.dtypes import DTYPES
 
 
-class Unknown(Exception):
+class UnknownValueError(Exception):
     """A value that cannot be computed again; the text says why."""
 
 
@@ -40,11 +40,11 @@ class Replay:
             self._run(kind, name, arguments, outputs)
 
     def value(self, number: int) -> Any:
-        """Return a value; raises ``Unknown``."""
+        """Return a value; raises ``UnknownValueError``."""
         if number in self.unknown:
-            raise Unknown(self.unknown[number])
+            raise UnknownValueError(self.unknown[number])
         if number not in self.values:
-            raise Unknown("it reads a tensor that nothing has written")
+            raise UnknownValueError("it reads a tensor that nothing has written")
         return self.values[number]
 
     def _run(self, kind: str, name: str, arguments: tuple[Any, ...], outputs: Sequence[int]) -> None:
@@ -53,7 +53,7 @@ class Replay:
             return
         try:
             made = self._results(kind, name, arguments, outputs)
-        except Unknown as problem:
+        except UnknownValueError as problem:
             made = [problem] * len(outputs)
         for number, value in zip(outputs, made, strict=True):
             if kind == "view":
@@ -65,7 +65,7 @@ class Replay:
                 continue
             self.unknown.pop(number, None)
             self.values.pop(number, None)
-            if isinstance(value, Unknown):
+            if isinstance(value, UnknownValueError):
                 self.unknown[number] = str(value)
             else:
                 self.values[number] = value
@@ -79,7 +79,7 @@ class Replay:
 
     def _results(self, kind: str, name: str, arguments: tuple[Any, ...], outputs: Sequence[int]) -> list[Any]:
         if kind == "kernel":
-            raise Unknown(f"it runs {name}, a kernel of its own")
+            raise UnknownValueError(f"it runs {name}, a kernel of its own")
         if kind == "fill":
             row, data = arguments
             values = np.frombuffer(data, DTYPES[row].numpy).reshape(self._empty[outputs[0]][1])
@@ -91,7 +91,7 @@ class Replay:
             return [given[0]]
         if kind == "view":
             if name != "reshape":
-                raise Unknown("it takes a part of a tensor as a view")
+                raise UnknownValueError("it takes a part of a tensor as a view")
             return [self.xp.reshape(given[0], given[1])]
         from ..providers.aclnn import evaluate
 

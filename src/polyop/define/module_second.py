@@ -11,7 +11,7 @@ from ..core.errors import GradientError
 from ..gradients.recorded import Call
 from ..hosts.base import host_of
 from ..kernels.module.kernel import DEVICES, ROWS, Derived, ModuleKernel
-from .module_replay import Replay, Unknown, depends
+from .module_replay import Replay, UnknownValueError, depends
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class SecondRule:
                 continue
             try:
                 answer.append(host.zeros(spec, tensors[0]) if row is None else replay.value(row[1]))
-            except Unknown as reason:
+            except UnknownValueError as reason:
                 raise self.refusal(str(reason)) from None
         return tuple(answer)
 
@@ -124,7 +124,7 @@ class OwnTensors:
         replay = Replay(host.namespace(), {**values, **fixed}, derived.steps, tuple(fixed), absent)
         try:
             return tuple(replay.value(derived.saved[k].number) for k in which)
-        except Unknown as reason:
+        except UnknownValueError as reason:
             raise self.refusal(str(reason)) from None
 
     def refusal(self, reason: str) -> GradientError:

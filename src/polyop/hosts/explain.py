@@ -20,7 +20,7 @@ def explain(bound: BoundOperator, inputs: tuple[Spec, ...] = ()) -> str:
     operator = bound.operator
     lines = [str(operator), f"  defined at  {operator.origin}", *_kernels(bound, inputs)]
     lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]
-    lines.append(f"  gradient    {'given' if operator.gradient else 'none: asking for one is an error'}")
+    lines += [f"  gradient    {text}" for text in _gradient(bound, inputs)]
     lines.append(f"  forward     {_forward(operator)}")
     lines.append(f"  batching    {_batching(operator.batch)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
@@ -52,10 +52,39 @@ def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
 
 
 def _dtypes(kernel: Any) -> str:
-    if kernel is None or not kernel.native:
+    if not hasattr(kernel, "accepts"):
         return ""
     kept = kernel.accepts.dtypes
     return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
+
+
+def _gradient(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
+    rule: Any = bound.operator.gradient
+    if not getattr(rule, "is_recorded", False):
+        yield "given" if rule else "none: asking for one is an error"
+        return
+    yield "recorded from the C++ Function that is called" + ("" if inputs else "; give inputs to see what it saves")
+    if not inputs:
+        return
+    try:
+        derived = rule.kernel.derive(*_split(bound, inputs))
+    except PolyopError as problem:
+        yield f"traced, Forward runs again in backward, as it depends on data: {problem}"
+        return
+    if not derived.recorded:
+        yield "none: no Function's Apply is called, so asking for one is an error"
+    kept = sum(one.spec.nbytes for one in derived.saved if one.kind == "own")
+    saved = [f"{one.kind} {one.index}" if one.kind != "own" else str(one.spec) for one in derived.saved]
+    yield f"saves {', '.join(saved) or 'nothing'}; {kept} bytes beside inputs and outputs"
+    launches = [step[1] for step in derived.steps if step[0] in ("launch", "kernel")]
+    yield f"launches {', '.join(launches) or 'nothing'} in Forward"
+
+
+def _split(bound: BoundOperator, inputs: tuple[Spec, ...]) -> tuple[Any, dict[str, Any]]:
+    schema = bound.schema
+    tensors = [None] * len(schema.tensor_positions)
+    tensors[: len(inputs)] = inputs  # type: ignore[assignment]  # the rest are absent
+    return tuple(tensors), {argument.name: argument.default for _, argument in schema.attributes()}
 
 
 def _forward(operator: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -33,10 +33,41 @@ def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: A
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():  # already within a graph
             return function(*args, **kwargs)
-        with _gradients_in_graphs():
-            return wrap_apart(compiled(*args, **kwargs), (*args, *kwargs.values()))
+        try:
+            with _gradients_in_graphs():
+                return wrap_apart(compiled(*args, **kwargs), (*args, *kwargs.values()))
+        except torch._dynamo.exc.Unsupported as problem:  # noqa: SLF001
+            _raise_its_own(function, args, kwargs, problem)
+            raise
 
     return call
+
+
+def _raise_its_own(function: Callable[..., Any], args: Any, kwargs: Any, problem: Exception) -> None:
+    """Raise what the function itself raises, where that is why it cannot be captured."""
+    if "Observed exception" not in str(problem):
+        return
+    with in_capture():
+        function(*args, **kwargs)
+
+
+_capturing = False
+
+
+def is_capturing() -> bool:
+    """Whether a graph is captured, or a function runs to show why it cannot be."""
+    return _capturing or torch.compiler.is_dynamo_compiling()
+
+
+@contextlib.contextmanager
+def in_capture() -> Iterator[None]:
+    """Run as if a graph were captured."""
+    global _capturing  # noqa: PLW0603 - the mode of the script
+    _capturing = True
+    try:
+        yield
+    finally:
+        _capturing = False
 
 
 def _gradients_in_graphs() -> Any:

@@ -10,6 +10,7 @@ import torch
 from ...define.builder import CustomOpBuilder as _Builder
 from ...define.module import OperatorModule, PlainFunction
 from .. import context
+from ..capture import is_capturing
 from .arguments import passed_on
 
 _MODULES: dict[int, Module] = {}
@@ -20,18 +21,28 @@ class Module:
 
     def __init__(self, loaded: OperatorModule) -> None:
         self.loaded = loaded  # kept, so that its id stays its own
+        if loaded.has_modes:
+            return  # what a name means is asked at each use
         for name in dir(loaded):
-            value = getattr(loaded, name)
-            if isinstance(value, PlainFunction):
-                value = passed_on(value)  # it is given no tensor that would say whose results it makes
+            value = _named(getattr(loaded, name))
             if not name.startswith("__") and callable(value):
                 self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["loaded"], name)
+        return _named(getattr(self.__dict__["loaded"], name))
 
     def __repr__(self) -> str:
         return repr(self.loaded)
+
+
+def _named(value: Any) -> Any:
+    # a plain function is given no tensor that would say whose results it makes
+    return passed_on(value) if isinstance(value, PlainFunction) else value
+
+
+def in_graph() -> bool:
+    """Whether operators are looked up for graph mode: it is set, or a graph is being captured."""
+    return context.graph_mode() or is_capturing()
 
 
 class CustomOpBuilder(_Builder):
@@ -43,6 +54,9 @@ class CustomOpBuilder(_Builder):
         if id(loaded) not in _MODULES:
             _MODULES[id(loaded)] = Module(loaded)
         return _MODULES[id(loaded)]
+
+    def _graph_mode(self) -> Callable[[], bool]:
+        return in_graph
 
     def _like(self) -> Callable[[], Any]:
         return lambda: torch.empty(0, device=context.device())
