@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/hosts/*.cc csrc/hosts/*.h include/polyop/*.h include/polyop/torch/*/torch/*.h)
+NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 
 .PHONY: demo test lint bench sanitize format golden clean

@@ -239,6 +239,25 @@ PyObject* record_method(PyObject* object, PyObject* const* args, Py_ssize_t coun
   return result;
 }
 
+// record_forward(ctx, *tensors): the forward of an autograd.Function of a module's function. What is
+// not plain is left to Python: `ctx.forward_slowly(ctx, *tensors)`, `ctx.settle(ctx, output)`.
+PyObject* record_forward_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
+  PyObject* output = record_method(object, args, count);
+  if (output == nullptr) return nullptr;
+  if (output == Py_NotImplemented) {
+    Py_DECREF(output);
+    PyObject* slowly = PyObject_GetAttrString(args[0], "forward_slowly");
+    if (slowly == nullptr) return nullptr;
+    PyObject* result = PyObject_Vectorcall(slowly, args, static_cast<size_t>(count), nullptr);
+    Py_DECREF(slowly);
+    return result;
+  }
+  if (!PyTuple_CheckExact(output) && !module::was_marked()) return output;
+  PyObject* settled = PyObject_CallMethod(args[0], "settle", "OO", args[0], output);
+  Py_DECREF(output);
+  return settled;
+}
+
 // same_shapes(gradients, inputs): whether each gradient is None or dense, with its input's shape.
 PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2 || !PyTuple_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
@@ -373,6 +392,7 @@ PyMethodDef methods[] = {
     {"forward", as_function(forward_method), METH_FASTCALL,
      "launch() for an autograd.Function, saving the inputs."},
     {"record", as_function(record_method), METH_FASTCALL, "Run a module's function, recording its gradient."},
+    {"record_forward", as_function(record_forward_method), METH_FASTCALL, "record() for an autograd.Function."},
     {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC,
      "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},

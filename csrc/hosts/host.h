@@ -27,6 +27,8 @@ struct Host {
   Borrowed (*borrow)(PyObject* tensor, bool guarded, bool strided, View* view);
   // Whether a gradient of the tensor is wanted by whoever made it.
   bool (*wants_gradient)(PyObject* tensor);
+  // Whether what is done now is itself to be differentiated.
+  bool (*differentiating)();
   // Allocate like `device` says. Returns false with a Python error set.
   bool (*empty)(const Output& spec, const View& device, Fresh* fresh);
   // The Python object of a fresh tensor (a new reference, or null with an error set).

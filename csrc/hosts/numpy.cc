@@ -79,9 +79,12 @@ bool import_numpy() {
   return true;
 }
 
+
+bool differentiating() { return false; }
+
 }  // namespace
 
-const Host numpy_host = {owns, plain, borrow, wants_gradient, empty, finish, drop, stream};
+const Host numpy_host = {owns, plain, borrow, wants_gradient, differentiating, empty, finish, drop, stream};
 
 bool ufunc_loops(PyObject* object, UfuncLoops* found) {
   const auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);

@@ -256,9 +256,12 @@ bool find_guards(const char* libtorch, std::string* missing) {
   return !PyErr_Occurred();
 }
 
+
+bool differentiating() { return grad_mode == nullptr || grad_mode(); }
+
 }  // namespace
 
-const Host torch_host = {owns, plain, borrow, wants_gradient, empty, finish, drop, stream};
+const Host torch_host = {owns, plain, borrow, wants_gradient, differentiating, empty, finish, drop, stream};
 
 const Host* host_of(PyTypeObject* type) {
   if (numpy_host.owns(type)) return &numpy_host;

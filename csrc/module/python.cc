@@ -224,6 +224,40 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   }
 }
 
+// pull(ctx, *gradients): the backward of an autograd.Function whose forward was record_forward(). What
+// is not plain, and every failure, is left to Python: `ctx.backward_slowly(ctx, *gradients)`.
+PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  static PyObject* const saved_name = PyUnicode_InternFromString("saved_tensors");
+  static PyObject* const tape_name = PyUnicode_InternFromString("tape");
+  static PyObject* const slow_name = PyUnicode_InternFromString("backward_slowly");
+  if (!torch_host.differentiating()) {
+    PyObject* saved = PyObject_GetAttr(args[0], saved_name);
+    if (saved == nullptr) return nullptr;  // freed already, or changed in place
+    PyObject* tape = PyObject_GetAttr(args[0], tape_name);
+    PyObject* gradients = tape == nullptr ? nullptr : PyTuple_New(count - 1);
+    PyObject* found = nullptr;
+    if (gradients != nullptr) {
+      for (Py_ssize_t i = 1; i < count; ++i) {
+        Py_INCREF(args[i]);
+        PyTuple_SET_ITEM(gradients, i - 1, args[i]);
+      }
+      PyObject* const all[] = {tape, saved, gradients};
+      found = backward(nullptr, all, 3);
+    }
+    Py_XDECREF(gradients);
+    Py_XDECREF(tape);
+    Py_DECREF(saved);
+    if (found != nullptr && found != Py_NotImplemented) return found;
+    Py_XDECREF(found);
+    PyErr_Clear();
+  }
+  PyObject* slowly = PyObject_GetAttr(args[0], slow_name);
+  if (slowly == nullptr) return nullptr;
+  PyObject* result = PyObject_Vectorcall(slowly, args, static_cast<size_t>(count), nullptr);
+  Py_DECREF(slowly);
+  return result;
+}
+
 // tape_call(tape) -> (layouts of the tensors of the call, whether each gradient is wanted, outputs)
 PyObject* tape_call(PyObject*, PyObject* capsule) {
   Tape* tape = tape_of(capsule);
@@ -282,6 +316,7 @@ PyMethodDef methods[] = {
     {"derive", derive, METH_VARARGS, "Call a module's function on tensors without data."},
     {"derive_backward", derive_backward, METH_VARARGS, "Run the Backward of a tape on tensors without data."},
     {"backward", as_function(backward), METH_FASTCALL, "Run the Backward of a tape."},
+    {"pull", as_function(pull), METH_FASTCALL, "backward() for an autograd.Function."},
     {"tape_call", tape_call, METH_O, "Return what a tape knows of its call."},
     {"connect", connect, METH_VARARGS, "Connect the provider that modules launch."},
     {"call_plain", call_plain, METH_VARARGS, "Call a module's function that takes no tensors."},

@@ -10,6 +10,7 @@ namespace polyop::module {
 namespace {
 
 PyObject *to_save_name, *tape_name, *dirty_name, *plain_name;
+thread_local bool marked;  // the last record() gave outputs or arguments a mark
 
 // The tensors of one call: the caller's objects, and ours over them.
 struct Borrowed {
@@ -155,7 +156,10 @@ bool set(PyObject* object, PyObject* name, PyObject* value) {
 
 // The same, where the value is an empty list: nothing (what is absent is empty).
 bool set_some(PyObject* object, PyObject* name, PyObject* list) {
-  if (list == nullptr || PyList_GET_SIZE(list) > 0) return set(object, name, list);
+  if (list == nullptr || PyList_GET_SIZE(list) > 0) {
+    marked = true;
+    return set(object, name, list);
+  }
   Py_DECREF(list);
   return true;
 }
@@ -220,6 +224,7 @@ PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, P
   if (PyTuple_Check(ctx)) {
     if (!PyArg_ParseTuple(ctx, "OO!", &ctx, &PyTuple_Type, &wanted)) return nullptr;
   }
+  marked = false;
   Frame frame(call->host, call->first);
   frame.recording = true;
   try {
@@ -240,5 +245,7 @@ PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, P
     return failed(self, launch, problem.what());
   }
 }
+
+bool was_marked() { return marked; }
 
 }  // namespace polyop::module

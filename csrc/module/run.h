@@ -15,6 +15,9 @@ PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, 
 // a gradient) of `ctx`. One output as itself, several as a tuple.
 PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, PyObject* ctx);
 
+// Whether the last record() of this thread set `dirty` or `plain`.
+bool was_marked();
+
 // The functions of polyop._core that are about modules.
 extern PyMethodDef methods[];
 

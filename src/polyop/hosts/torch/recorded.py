@@ -10,6 +10,7 @@ import torch.autograd.forward_ad
 from ... import _core
 from ...core.arguments import bind
 from ...core.errors import GradientError
+from ...core.schema import MISSING
 from ...gradients.recorded import Call, Recorded, failed
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
@@ -27,16 +28,18 @@ def recorded(bound: BoundOperator) -> Recorded | None:
 def make_direct(bound: BoundOperator) -> Any:
     """Return what runs a plain call of which gradients are wanted."""
     layout = Layout(bound)
-    kind: Any = type(
-        f"Polyop_{bound.schema.name}",
-        (torch.autograd.Function,),
-        {
-            "forward": staticmethod(_forward(bound, layout)),
-            "backward": staticmethod(_backward(bound, layout)),
-        },
-    )
+    forward, backward = _forward(bound, layout), _backward(bound, layout)
+    # nothing but tensors: the native core is called by autograd itself, and these where it declines
+    lean = _only_tensors(bound) and not bound.schema.mutates
+    body = {
+        "forward": staticmethod(bound.record_forward if lean else forward),
+        "backward": staticmethod(backward),
+    }
+    kind: Any = type(f"Polyop_{bound.schema.name}", (torch.autograd.Function,), body)
     node = kind._backward_cls
-    node.apply = kind.backward  # the engine calls it; found here once
+    node.apply = _core.pull_method if lean else backward  # the engine calls it; found here once
+    node.forward_slowly, node.backward_slowly = staticmethod(forward), staticmethod(backward)
+    node.settle = staticmethod(_settle)
     node.plain = node.dirty = ()  # what the native core sets only where there is some
     node.rest, node.count = None, len(bound.schema.arguments)
     apply = super(torch.autograd.Function, kind).apply
@@ -71,20 +74,27 @@ def _forward(bound: BoundOperator, layout: Layout) -> Any:
             ctx.count = len(flat)
         if not only_tensors:
             ctx.rest = [None if isinstance(a, torch.Tensor) else a for a in args]
-        if ctx.plain:
-            ctx.mark_non_differentiable(*ctx.plain)
-        if ctx.dirty:
-            ctx.mark_dirty(*ctx.dirty)
-        if type(output) is tuple:
-            ctx.set_materialize_grads(False)
-        return output
+        return _settle(ctx, output)
 
     return forward
 
 
+def _settle(ctx: Any, output: Any) -> Any:
+    """Tell autograd what the native core has found out about the outputs."""
+    if ctx.plain:
+        ctx.mark_non_differentiable(*ctx.plain)
+    if ctx.dirty:
+        ctx.mark_dirty(*ctx.dirty)
+    if type(output) is tuple:
+        ctx.set_materialize_grads(False)
+    return output
+
+
 def _only_tensors(bound: BoundOperator) -> bool:
     # a list is kept as well: its length tells how gradients are laid out
-    return all(a.type.is_tensor and not a.type.is_list for a in bound.schema.arguments)
+    return all(
+        a.type.is_tensor and not a.type.is_list and a.default is MISSING for a in bound.schema.arguments
+    )
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
