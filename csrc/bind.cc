@@ -192,7 +192,8 @@ NB_MODULE(_core, m) {
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
   nb::object pull = m.attr("pull");
-  m.attr("pull_method") = nb::steal(PyInstanceMethod_New(pull.ptr()));  // is bound to its ctx, as functions are
+  m.attr("pull_method") =
+      nb::steal(PyInstanceMethod_New(pull.ptr()));  // is bound to its ctx, as functions are
   m.attr("python_functions") = nb::steal(module::python_functions());
   PyObject* type = make_call_type(unwrap);
   if (type == nullptr) throw nb::python_error();

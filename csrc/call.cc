@@ -185,7 +185,8 @@ PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, Py
   const Py_ssize_t count = PyVectorcall_NARGS(flagged);
   if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
-  PyObject* result = contained([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
+  PyObject* result =
+      contained([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
   return declined ? slow(object, args, count, nullptr) : result;
 }
 
@@ -195,7 +196,8 @@ Pack inner_pack(const CallObject* self) { return static_cast<Pack>(self->inner_p
 // fast(*args): the guarded call, or NotImplemented where it must go another way.
 PyObject* fast_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject* result = contained([&] { return fast(as_call(object), args, count, inner_pack(as_call(object)), &declined); });
+  PyObject* result =
+      contained([&] { return fast(as_call(object), args, count, inner_pack(as_call(object)), &declined); });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
@@ -392,7 +394,8 @@ PyMethodDef methods[] = {
     {"forward", as_function(forward_method), METH_FASTCALL,
      "launch() for an autograd.Function, saving the inputs."},
     {"record", as_function(record_method), METH_FASTCALL, "Run a module's function, recording its gradient."},
-    {"record_forward", as_function(record_forward_method), METH_FASTCALL, "record() for an autograd.Function."},
+    {"record_forward", as_function(record_forward_method), METH_FASTCALL,
+     "record() for an autograd.Function."},
     {"same_shapes", as_function(same_shapes_method), METH_FASTCALL | METH_STATIC,
      "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},

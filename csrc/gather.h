@@ -48,8 +48,8 @@ struct Call {
   Parameters parameters;
   Key key;
   Small<Borrowing, 8> borrowed;  // where `strided`
-  Small<PyObject*, 16> values;  // one per argument, borrowed; a list is replaced by a tuple of it
-  Small<PyObject*, 4> held;     // those tuples: another thread may change a list while the kernel runs
+  Small<PyObject*, 16> values;   // one per argument, borrowed; a list is replaced by a tuple of it
+  Small<PyObject*, 4> held;      // those tuples: another thread may change a list while the kernel runs
 
   Call() = default;
   Call(const Call&) = delete;

@@ -51,7 +51,7 @@ struct Launch {
   std::vector<Output> outputs;
   std::shared_ptr<Extra> extra;
   std::shared_ptr<const module::Function> function;  // in place of `kernel`: a C++ module's
-  std::string label;  // names the kernel in errors
+  std::string label;                                 // names the kernel in errors
 };
 
 // What one call passes to a kernel.

@@ -79,7 +79,6 @@ bool import_numpy() {
   return true;
 }
 
-
 bool differentiating() { return false; }
 
 }  // namespace

@@ -99,7 +99,6 @@ bool is_unusual(PyObject* tensor, bool complex) {
   return unusual;
 }
 
-
 bool wants_gradient(PyObject* tensor) {
   if (implementation_requires_grad != nullptr && implementation_at >= 0) {
     return implementation_requires_grad(implementation(tensor));
@@ -255,7 +254,6 @@ bool find_guards(const char* libtorch, std::string* missing) {
     *missing += " profiler._is_profiler_enabled";
   return !PyErr_Occurred();
 }
-
 
 bool differentiating() { return grad_mode == nullptr || grad_mode(); }
 

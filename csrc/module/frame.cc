@@ -1,5 +1,6 @@
 #include "frame.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -15,7 +16,10 @@ const std::string& failure() { return failure_text; }
 void set_failure(const std::string& text) { failure_text = text; }
 
 Frame::Frame(const Host* owner, const View& where)
-    : host(owner), device(where), number(next_number.fetch_add(1, std::memory_order_relaxed)), outer_(current_frame) {
+    : host(owner),
+      device(where),
+      number(next_number.fetch_add(1, std::memory_order_relaxed)),
+      outer_(current_frame) {
   current_frame = this;
 }
 
@@ -86,8 +90,7 @@ Ref Frame::viewed(const Ref& base, Ref view) {
     const bool reshape = base->contiguous != 0 && view->contiguous != 0 && base->numel == view->numel;
     trace->add("view", reshape ? "reshape" : "as_strided",
                Py_BuildValue("(NNNL)", tensor_id(base.get()), tuple_of(view->shape, view->ndim),
-                             tuple_of(view->strides, view->ndim),
-                             static_cast<long long>(view->offset)),
+                             tuple_of(view->strides, view->ndim), static_cast<long long>(view->offset)),
                {view->id});
   }
   return view;
@@ -102,9 +105,12 @@ Ref Frame::contiguous(Tensor* tensor) {
   if (trace != nullptr) {
     trace->add("copy", "contiguous", Py_BuildValue("(N)", tensor_id(tensor)), {made->id});
   } else if (tensor->device_type != kCpu) {
-    throw std::runtime_error("a tensor that is not dense cannot be copied on this device; make it contiguous");
+    throw std::runtime_error(
+        "a tensor that is not dense cannot be copied on this device; make it contiguous");
   } else {
     copy_elements(*tensor, *made.get());
+    retain(tensor);
+    made->own.original = tensor;
   }
   return made;
 }
@@ -120,6 +126,14 @@ void Frame::write(Tensor& tensor, bool lost) {
   renew(tensor);
   if (tensor.storage->read_only) throw std::runtime_error("a read-only tensor cannot be written");
   tensor.storage->written = true;
+  Tensor* original = tensor.storage->original;
+  if (original != nullptr && original->call == number) {
+    write(*original, lost);
+    Tensor* holder = tensor.base == nullptr ? &tensor : tensor.base;
+    const bool known =
+        std::any_of(copies_.begin(), copies_.end(), [&](const Ref& copy) { return copy.get() == holder; });
+    if (!known) copies_.push_back(Ref::share(holder));
+  }
   if (!lost) return;
   if (tensor.forward != forwards) {
     tensor.forward = forwards;
@@ -128,6 +142,20 @@ void Frame::write(Tensor& tensor, bool lost) {
   }
   tensor.needs_gradient = 1;
   tensor.source.lost = true;
+}
+
+void Frame::write_back(std::vector<Ref>* outputs) {
+  for (const Ref& copy : copies_) {
+    Tensor* original = copy->own.original;
+    copy_elements(*copy.get(), *original);
+    for (Ref& output : *outputs) {
+      if (output.get() != copy.get() || original->argument < 0) continue;
+      original->source = copy->source;
+      original->needs_gradient = copy->needs_gradient;
+      output = Ref::share(original);
+    }
+  }
+  copies_.clear();
 }
 
 void Frame::restore(Tensor& tensor) const {

@@ -12,16 +12,16 @@ namespace polyop::module {
 
 struct Frame {
   const Host* host = nullptr;
-  View device{};           // new tensors are made where this one is
+  View device{};          // new tensors are made where this one is
   bool deriving = false;  // shapes are derived: no data, no launches
   bool recording = false;
-  const uint64_t number;    // of all calls, no two have the same
-  int forwards = 0;         // calls of Forward that were recorded or are about to be
+  const uint64_t number;  // of all calls, no two have the same
+  int forwards = 0;       // calls of Forward that were recorded or are about to be
   bool in_forward = false;
   bool read_plainly = false;  // data of which a gradient is wanted was read, outside of Forward and kernels
-  std::vector<Node> nodes;  // recorded calls of Forward, in order
-  Trace* trace = nullptr;   // what was done, where shapes are derived
-  int tensors = 0;          // made so far: numbers their ids
+  std::vector<Node> nodes;    // recorded calls of Forward, in order
+  Trace* trace = nullptr;     // what was done, where shapes are derived
+  int tensors = 0;            // made so far: numbers their ids
 
   Frame(const Host* owner, const View& where);
   // A frame that stays: the outermost of its thread, where polyop makes no call.
@@ -46,6 +46,9 @@ struct Frame {
 
   // Whether a gradient of any of these is wanted.
   static bool needs_gradient(polyop_tensor* const* tensors, size_t count);
+  // A written dense copy of a tensor stands for that: copy it back, and put arguments in the place
+  // of their copies among the outputs.
+  void write_back(std::vector<Ref>* outputs);
   // Note that a tensor is written, by what is not recorded when `lost`; throws for a read-only one.
   void write(Tensor& tensor, bool lost);
   // Undo for a tensor that Forward says it wrote what write() noted of its gradient in this Forward.
@@ -62,6 +65,7 @@ struct Frame {
   bool is_loose() const { return loose_; }
 
  private:
+  std::vector<Ref> copies_;  // dense copies that were written
   Frame* outer_ = nullptr;
   bool loose_ = false;
   PyThreadState* state_ = nullptr;

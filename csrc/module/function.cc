@@ -127,7 +127,8 @@ void take(const polyop_value& value, Result* result) {
     return;
   }
   result->form = 'l';
-  for (size_t i = 0; i < value.count; ++i) result->tensors.emplace_back(as_tensor(value.as.items[i].as.tensor));
+  for (size_t i = 0; i < value.count; ++i)
+    result->tensors.emplace_back(as_tensor(value.as.items[i].as.tensor));
 }
 
 }  // namespace
@@ -147,6 +148,7 @@ Result call(const Function& function, const std::vector<Ref>& tensors) {
     throw;
   }
   entry->free_result(&value);
+  Frame::current().write_back(&result.tensors);
   return result;
 }
 

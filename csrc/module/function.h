@@ -22,7 +22,7 @@ enum class Pass : char {
 
 struct Function {
   const polyop_function* entry;
-  std::string kinds;                // a Pass for each parameter
+  std::string kinds;                 // a Pass for each parameter
   std::vector<polyop_value> values;  // an attribute's value; the numbers of tensors
   std::vector<bool> declared;        // for each tensor: the schema says that it is written
   std::string label;

@@ -28,7 +28,7 @@ struct Rows {
 };
 Rows* rows;
 
-constexpr int kMost = 4;            // tensors of a loop
+constexpr int kMost = 4;             // tensors of a loop
 constexpr int64_t kQuick = 1 << 14;  // elements below which releasing Python's lock costs more
 
 bool is_one(const polyop_value& value) {
@@ -169,8 +169,8 @@ void note_loop(Frame& frame, const polyop_value* arguments, size_t count) {
   });
 }
 
-std::vector<size_t> written_places(const char* name, const polyop_value* arguments, size_t count, size_t outputs,
-                                   bool loop) {
+std::vector<size_t> written_places(const char* name, const polyop_value* arguments, size_t count,
+                                   size_t outputs, bool loop) {
   std::vector<size_t> places;
   if (loop) {
     places.push_back(count - 1);
@@ -242,8 +242,7 @@ void launch(Frame& frame, const char* name, const polyop_value* arguments, size_
   if (frame.deriving) return;
   if (python_launch == nullptr) throw std::runtime_error(std::string(name) + ": no provider is connected");
   PyObject* values = to_python(arguments, count, as_array);
-  PyObject* result =
-      values == nullptr ? nullptr : PyObject_CallFunction(python_launch, "sN", name, values);
+  PyObject* result = values == nullptr ? nullptr : PyObject_CallFunction(python_launch, "sN", name, values);
   if (result == nullptr) throw_python_error(name);
   Py_DECREF(result);
 }

@@ -21,7 +21,8 @@ PyObject* module_table(PyObject*, PyObject* address) {
   PyObject* rows = PyTuple_New(static_cast<Py_ssize_t>(count));
   for (size_t i = 0; rows != nullptr && i < count; ++i) {
     const polyop_function& one = table->functions[i];
-    PyObject* row = Py_BuildValue("(nsss)", reinterpret_cast<Py_ssize_t>(&one), one.name, one.schema, one.doc);
+    PyObject* row =
+        Py_BuildValue("(nsss)", reinterpret_cast<Py_ssize_t>(&one), one.name, one.schema, one.doc);
     if (row == nullptr) {
       Py_CLEAR(rows);
     } else {
@@ -117,9 +118,8 @@ PyObject* derive(PyObject*, PyObject* args) {
     Result result = call(*function, inputs);
     Py_CLEAR(result.value);
     PyObject* outputs = tuple_of(result.tensors, tensor_row);
-    PyObject* written = tuple_of(inputs, [](const Ref& input) {
-      return PyBool_FromLong(input && input->storage->written ? 1 : 0);
-    });
+    PyObject* written = tuple_of(
+        inputs, [](const Ref& input) { return PyBool_FromLong(input && input->storage->written ? 1 : 0); });
     auto tape = std::make_unique<Tape>(frame, inputs, result.tensors);
     PyObject* saved = tuple_of(tape->saved, [](const Saved& one) {
       return Py_BuildValue("(iiNi)", static_cast<int>(one.kind), one.index, layout_of(one.layout),
@@ -139,9 +139,7 @@ PyObject* derive(PyObject*, PyObject* args) {
   }
 }
 
-Tape* tape_of(PyObject* capsule) {
-  return static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape"));
-}
+Tape* tape_of(PyObject* capsule) { return static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape")); }
 
 // derive_backward(tape, gradients, device): run Backward on tensors without data.
 // -> (ids of the saved tensors, of the gradients, of the results, steps)
@@ -158,8 +156,8 @@ PyObject* derive_backward(PyObject*, PyObject* args) {
   try {
     std::vector<Ref> saved, gradients;
     for (const Saved& one : tape->saved) {
-      saved.push_back(
-          frame.empty(one.layout.row, static_cast<int32_t>(one.layout.shape.size()), one.layout.shape.data()));
+      saved.push_back(frame.empty(one.layout.row, static_cast<int32_t>(one.layout.shape.size()),
+                                  one.layout.shape.data()));
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(specs); ++i) {
       gradients.push_back(derived(frame, PyTuple_GET_ITEM(specs, i)));

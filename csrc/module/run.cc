@@ -64,11 +64,11 @@ struct Borrowed {
 // The author's words, told by the operator: BoundOperator._failed.
 PyObject* failed(CallObject* self, const Launch& launch, const char* text) {
   if (PyErr_Occurred()) return nullptr;
-  PyObject* words = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)),
-                                         "replace");
+  PyObject* words =
+      PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "replace");
   if (words == nullptr) return nullptr;
-  PyObject* done = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, words, Py_False,
-                                       launch.label.c_str());
+  PyObject* done = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, words,
+                                       Py_False, launch.label.c_str());
   Py_XDECREF(done);
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, text);
   return nullptr;
@@ -95,9 +95,9 @@ PyObject* packed(PyObject* outputs, const Result& result, Pack pack) {
 PyObject* tell_written(CallObject* self, const Borrowed& borrowed, PyObject* outputs) {
   if (outputs == nullptr) return nullptr;
   PyObject* written = borrowed.written();
-  PyObject* done = written == nullptr ? nullptr
-                                      : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N",
-                                                            written);
+  PyObject* done = written == nullptr
+                       ? nullptr
+                       : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N", written);
   if (done == nullptr) Py_CLEAR(outputs);
   Py_XDECREF(done);
   return outputs;
@@ -142,7 +142,8 @@ PyObject* without_gradient(const Tape& tape, PyObject* outputs) {
   for (size_t i = 0; list != nullptr && i < tape.results.size(); ++i) {
     const Edge& edge = tape.results[i];
     const bool settled = edge.source.exists() && !edge.source.lost;
-    if (!is_smooth(edge.layout.row) || (settled && !edge.wanted)) PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
+    if (!is_smooth(edge.layout.row) || (settled && !edge.wanted))
+      PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
   }
   return list;
 }
@@ -164,7 +165,8 @@ bool set_some(PyObject* object, PyObject* name, PyObject* list) {
   return true;
 }
 
-bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyObject* outputs, PyObject* ctx) {
+bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyObject* outputs,
+               PyObject* ctx) {
   auto tape = std::make_unique<Tape>(frame, borrowed.tensors, result.tensors);
   if (tape->nodes.empty()) {  // nothing is known of how the outputs depend on the arguments
     for (Edge& edge : tape->results) {

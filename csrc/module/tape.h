@@ -72,7 +72,7 @@ struct Node {
 // A tensor that is kept until backward.
 struct Saved {
   enum Kind { kInput, kOutput, kOwn } kind;
-  int index;  // which argument, or which output
+  int index;   // which argument, or which output
   Ref tensor;  // kOwn: the tensor, until it is handed to the framework
   Layout layout;
 };
@@ -84,7 +84,7 @@ struct Tape {
   std::vector<Edge> results;      // the outputs of the call
   std::vector<Layout> arguments;  // the tensors of the call; no row where one is absent
 
-  std::vector<bool> wanted;       // of which of these a gradient
+  std::vector<bool> wanted;  // of which of these a gradient
 
   // Take the nodes of a call; the module's references to tensors are let go.
   Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>& outputs);

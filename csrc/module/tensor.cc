@@ -1,10 +1,10 @@
 #include "tensor.h"
 
-#include "frame.h"
-
 #include <cstring>
 #include <stdexcept>
 #include <string>
+
+#include "frame.h"
 
 namespace polyop::module {
 
@@ -29,7 +29,8 @@ void free_memory(Storage& storage) {
 }  // namespace
 
 void* Tensor::operator new(size_t size) {
-  return blocks.count > 0 && blocks.count < Blocks::kMost ? blocks.kept[--blocks.count] : ::operator new(size);
+  return blocks.count > 0 && blocks.count < Blocks::kMost ? blocks.kept[--blocks.count]
+                                                          : ::operator new(size);
 }
 
 void Tensor::operator delete(void* block) {
@@ -64,9 +65,7 @@ void Tensor::set_layout(int32_t count, const int64_t* sizes, const int64_t* step
   if (numel == 0) contiguous = 1;
 }
 
-void retain(polyop_tensor* tensor) {
-  as_tensor(tensor)->references.fetch_add(1, std::memory_order_relaxed);
-}
+void retain(polyop_tensor* tensor) { as_tensor(tensor)->references.fetch_add(1, std::memory_order_relaxed); }
 
 void release(polyop_tensor* tensor) {
   Tensor* self = as_tensor(tensor);
@@ -82,6 +81,7 @@ void release(polyop_tensor* tensor) {
     }
   }
   Tensor* base = self->base;
+  if (own.original != nullptr) release(own.original);
   delete self;
   if (base != nullptr) release(base);
 }

@@ -11,8 +11,11 @@
 
 namespace polyop::module {
 
+struct Tensor;
+
 // The memory behind tensors. While shapes are derived there is none.
 struct Storage {
+  Tensor* original = nullptr;  // this is a dense copy of that tensor: a reference
   void* data = nullptr;
   const Host* host = nullptr;
   Fresh fresh{};               // memory of the host's that became no object yet
@@ -22,7 +25,7 @@ struct Storage {
   bool derived = false;        // there is no data
   bool written = false;        // a launch or a Function has changed it
   bool read_only = false;
-  bool exposed = false;        // its address was given away outside of Forward and kernels
+  bool exposed = false;  // its address was given away outside of Forward and kernels
 };
 
 // Where the gradient of a tensor goes: to an output of a recorded node, to an argument of the call
@@ -43,8 +46,8 @@ struct Tensor : polyop_tensor {
   int argument = -1;  // which tensor of the caller's it is, itself
   int id = -1;
   Source source;
-  uint64_t call = 0;       // the number of the call that it belongs to: Frame::number
-  Source before;           // and needs_gradient, before the Forward of this number wrote it
+  uint64_t call = 0;  // the number of the call that it belongs to: Frame::number
+  Source before;      // and needs_gradient, before the Forward of this number wrote it
   int32_t needed_before = 0;
   int forward = -1;
   int32_t row = -1;  // of dtypes()

@@ -243,6 +243,41 @@ def test_backend_ascend_in_rehearsal(monkeypatch):
     assert out[0] == 6 and [g[0] for g in pull(np.float32([1]))] == [3, 2]
 
 
+def test_an_operator_that_its_author_registers(tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    from polyop.providers.aclnn import forget, register
+
+    register("aclnnCubeOfMine(Tensor x, Tensor(a!) out) -> ()", lambda x: x * x * x)
+    register(
+        "aclnnSlopeOfMine(Tensor x, Tensor(a!) out, Tensor grad) -> ()", lambda x, grad: 3 * x * x * grad
+    )
+    body = """
+struct Cube : ms::Function<Cube> {
+  static ms::Tensor Forward(ms::AutogradContext* ctx, const ms::Tensor& x) {
+    ms::Tensor out(x.data_type(), x.shape());
+    ctx->SaveForBackward({x});
+    LAUNCH_ACLNN(aclnnCubeOfMine, nullptr, 0, x, out);
+    return out;
+  }
+  static std::vector<ms::Tensor> Backward(ms::AutogradContext* ctx, std::vector<ms::Tensor> grads) {
+    const ms::Tensor x = ctx->GetSavedTensors()[0];
+    ms::Tensor out(x.data_type(), x.shape());
+    LAUNCH_ACLNN(aclnnSlopeOfMine, nullptr, 0, x, out, grads[0]);  // the output is not the last
+    return {out};
+  }
+};
+PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("cube", [](const ms::Tensor& x) { return Cube::Apply(x); }); }
+"""
+    ops = CustomOpBuilder("registered_ops", module(tmp_path / "cube.cpp", body)).load()
+    x = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(ops.cube, (x,))
+    assert torch.autograd.gradgradcheck(ops.cube, (x,))
+    forget("aclnnCubeOfMine")
+    with pytest.raises(RuntimeError, match="aclnnCubeOfMine.*\n.*register"):
+        ops.cube(x)
+    forget("aclnnSlopeOfMine")
+
+
 # -- processes
 
 

@@ -91,6 +91,17 @@ def test_in_place_on_a_result(ops):
     np.testing.assert_array_equal(x.grad, [10, 140])
 
 
+def test_in_place_on_a_strided_result(ops):
+    x, y = leaf(1.0, 2.0, 3.0, 4.0), torch.tensor([5.0, 7.0])
+    inner = x * 2
+    part = inner[::2]
+    out = ops.inplace_mul(part, y)
+    assert out is part
+    np.testing.assert_array_equal(inner.detach(), [10, 4, 42, 8])
+    (inner * torch.tensor([1.0, 10.0, 100.0, 1000.0])).sum().backward()
+    np.testing.assert_array_equal(x.grad, [10, 20, 1400, 2000])
+
+
 def test_in_place_before_it_was_learned(sources, tmp_path):
     fresh = CustomOpBuilder("module_functions_new", [str(SOURCE)]).load()
     x, y = leaf(2.0, 3.0), torch.tensor([5.0, 7.0])

@@ -133,6 +133,49 @@ def test_integer_outputs_have_no_gradient(ops, mode):
     np.testing.assert_array_equal(x.grad, [2, 2])
 
 
+RETURNED = [
+    # how, the first output, the second
+    ("twice", lambda x: x * x, lambda x: x * x),
+    ("argument", lambda x: x * 1, lambda x: x * x),
+    ("view", lambda x: x.reshape(-1), lambda x: (x * x).reshape(-1)),
+    ("between", lambda x: 2 * x * x, lambda x: x * x),
+]
+
+
+@pytest.mark.parametrize(("how", "first", "second"), RETURNED, ids=[row[0] for row in RETURNED])
+def test_what_may_be_returned(ops, mode, how, first, second):
+    x = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
+    outputs = mode(lambda a: ops.returned(a, how))(x)
+    for found, formula, factor in zip(outputs, (first, second), (1, 10), strict=True):
+        torch.testing.assert_close(found, formula(x))
+        (grad,) = torch.autograd.grad((factor * found).sum(), x, retain_graph=True)
+        torch.testing.assert_close(grad, torch.autograd.grad((factor * formula(x)).sum(), x)[0])
+    (grad,) = torch.autograd.grad(outputs[0].sum() + 10 * outputs[1].sum(), x)
+    expected = torch.autograd.grad(first(x).sum() + 10 * second(x).sum(), x)[0]
+    torch.testing.assert_close(grad, expected)
+    given = np.float32([[1, -2], [3, 0.5]])
+    outputs, pull = ops.returned.vjp(given, how)
+    assert not any(np.shares_memory(one, given) for one in outputs)
+    grads = pull([np.ones_like(outputs[0]), 10 * np.ones_like(outputs[1])])
+    np.testing.assert_allclose(grads[0], expected)
+
+
+def test_a_part_of_a_result_has_no_gradient_in_words(ops):
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    parts = ops.returned(x, "parts")
+    np.testing.assert_array_equal(parts[1].detach(), [9, 16])
+    with pytest.raises(RuntimeError, match="output 1 is not known"):
+        parts[1].sum().backward()
+
+
+def test_apply_inside_of_forward_and_backward(ops, mode):
+    x = leaf(1.0, -2.0)
+    out = mode(lambda a: ops.nested(a))(x)
+    np.testing.assert_array_equal(out.detach(), [2, 2])
+    out.sum().backward()
+    np.testing.assert_array_equal(x.grad, [3, -3])
+
+
 def test_optional_tensors(ops, mode):
     x, bias = leaf(1.0, 2.0), leaf(10.0, 20.0)
     out = mode(lambda a, b: ops.bias(a, b))(x, bias)

@@ -1,5 +1,6 @@
 """MindSpore's own scenarios for modules without a gradient (B1 to B6), on NumPy and PyTorch."""
 
+import itertools
 import pathlib
 
 import numpy as np
@@ -8,12 +9,19 @@ import pytest
 from polyop.define.builder import CustomOpBuilder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+NUMBERS = itertools.count()
 SOURCE = pathlib.Path(__file__).parents[1] / "sources" / "module_scenarios.cpp"
 
 
 @pytest.fixture(scope="module")
 def ops():
     return CustomOpBuilder("module_scenarios", [str(SOURCE)], backend="CPU").load()
+
+
+@pytest.fixture
+def fresh_ops():
+    """The same module, of which nothing has been called."""
+    return CustomOpBuilder(f"module_scenarios_{next(NUMBERS)}", [str(SOURCE)]).load()
 
 
 @pytest.fixture(params=[np.asarray, torch.from_numpy], ids=["numpy", "torch"])
@@ -137,6 +145,37 @@ def test_swap_through_a_workspace(ops, host):
     np.testing.assert_array_equal(np.asarray(a), y)
     np.testing.assert_array_equal(np.asarray(b), x)
     assert "(a!)" in str(ops.swap) and "(b!)" in str(ops.swap)  # learned
+
+
+def test_swap_of_strided_tensors(ops, host):
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(12, 24, dtype=np.float32).reshape(3, 4)
+    a, b = host(x.copy()), host(y.copy())
+    assert ops.swap(a[:, ::2], b[:, 1::2]) is None
+    x[:, ::2], y[:, 1::2] = y[:, 1::2].copy(), x[:, ::2].copy()
+    np.testing.assert_array_equal(np.asarray(a), x)
+    np.testing.assert_array_equal(np.asarray(b), y)
+
+
+def test_swap_of_strided_tensors_that_no_dry_run_has_seen(fresh_ops, host):
+    x, y = np.arange(6, dtype=np.float32), np.arange(6, 12, dtype=np.float32)
+    a, b = host(x.copy()), host(y.copy())
+    fresh_ops.swap(a[::2], b[1::2])
+    np.testing.assert_array_equal(np.asarray(a), [7, 1, 9, 3, 11, 5])
+    np.testing.assert_array_equal(np.asarray(b), [6, 0, 8, 2, 10, 4])
+
+
+def test_arrays_of_every_sort(ops):
+    x = ints(1, 2, 3)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    np.testing.assert_array_equal(ops.add_dense(fixed, x.astype(">i4")), [2, 4, 6])
+    np.testing.assert_array_equal(ops.add_any(np.int32(5), np.int32(6)), 11)
+    with pytest.raises(TypeError, match="must have no mask"):
+        ops.add_any(np.ma.masked_array(x, [0, 0, 1]), x)
+    with pytest.raises((TypeError, RuntimeError), match="numpy.*torch|torch.*numpy"):
+        ops.add_any(x, torch.from_numpy(x))
+    with pytest.raises(TypeError, match="add_any: argument arg0: must be a tensor"):
+        ops.add_any([1, 2], x)
 
 
 def test_swap_compiled_after_a_call(ops):

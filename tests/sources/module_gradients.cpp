@@ -262,6 +262,29 @@ struct TwoInPlace : ms::Function<TwoInPlace> {
   }
 };
 
+// Apply inside of Forward, and inside of Backward.
+struct Nested : ms::Function<Nested> {
+  static Tensor Forward(Context* ctx, const Tensor& x) {
+    ctx->SaveForBackward({x});
+    return Plus::Apply(Square::Apply(x), x);
+  }
+  static List Backward(Context* ctx, List grads) {
+    const Tensor x = ctx->GetSavedTensors()[0];
+    return {times(grads[0], Plus::Apply(scaled(x, 2), ms::ones(x.shape(), x.data_type())))};
+  }
+};
+
+// Arguments, views of them and one result, returned in several ways.
+List returned(const Tensor& x, const std::string& how) {
+  const Tensor y = Square::Apply(x);
+  if (how == "twice") return {y, y};
+  if (how == "argument") return {x, y};
+  if (how == "view") return {x.reshape({-1}), y.reshape({-1})};
+  if (how == "parts") return y.flatten().chunk(2);
+  if (how == "unused") return {scaled(x, 0).reshape({-1}), Plus::Apply(x, x)};
+  return {Plus::Apply(y, y), y};
+}
+
 // Wrong ones. `how` chooses.
 struct Wrong : ms::Function<Wrong> {
   static List Forward(Context* ctx, const Tensor& x, const std::string& how) {
@@ -346,6 +369,8 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
   m.def("silent_write", [](const Tensor& x) { return SilentWrite::Apply(x); });
   m.def("dirty_elsewhere", [](const Tensor& x) { return DirtyElsewhere::Apply(x); });
   m.def("two_in_place", [](const Tensor& x, const Tensor& y) { return TwoInPlace::Apply(x, y); });
+  m.def("nested", [](const Tensor& x) { return Nested::Apply(x); });
+  m.def("returned", &returned);
   m.def("wrong", [](const Tensor& x, const std::string& how) { return Wrong::Apply(x, how); });
   m.def("plain_loop", &plain_loop);
   m.def("plain_loop_before", &plain_loop_before);

@@ -85,8 +85,8 @@ class module_ {
     return *this;
   }
   // Bind what is called with values and has its schema as text; `target` stays.
-  void def_values(const std::string& name, const std::string& schema, const std::string& doc, const void* target,
-                  decltype(polyop_function::call) call) {
+  void def_values(const std::string& name, const std::string& schema, const std::string& doc,
+                  const void* target, decltype(polyop_function::call) call) {
     last_ = new Entry{name, schema, doc, target, call, last_};
     ++count_;
   }
@@ -111,7 +111,8 @@ class module_ {
   void fail(const std::string& problem) { problem_ = problem; }
 
  private:
-  using Call = int (*)(const polyop_function*, const polyop_value*, size_t, polyop_value*, void (*)(const char*));
+  using Call = int (*)(const polyop_function*, const polyop_value*, size_t, polyop_value*,
+                       void (*)(const char*));
   struct Entry {
     std::string name, schema, doc;
     const void* target;
@@ -179,8 +180,8 @@ class module_ {
   }
 
   template <typename F, typename R, typename... A>
-  static int call(const polyop_function* self, const polyop_value* arguments, size_t count, polyop_value* result,
-                  void (*fail)(const char*)) {
+  static int call(const polyop_function* self, const polyop_value* arguments, size_t count,
+                  polyop_value* result, void (*fail)(const char*)) {
     try {
       if (count != sizeof...(A)) throw std::runtime_error("wrong number of arguments");
       invoke<F, R, A...>(self, arguments, result, std::index_sequence_for<A...>());
@@ -201,7 +202,8 @@ class module_ {
     if constexpr (std::is_void_v<R>) {
       function(polyop::Convert<std::decay_t<A>>::in(arguments[I])...);
     } else {
-      polyop::Convert<std::decay_t<R>>::out(function(polyop::Convert<std::decay_t<A>>::in(arguments[I])...), result);
+      polyop::Convert<std::decay_t<R>>::out(function(polyop::Convert<std::decay_t<A>>::in(arguments[I])...),
+                                            result);
     }
   }
 
@@ -239,26 +241,26 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
 #define POLYOP_TEXT(name) POLYOP_TEXT_(name)
 
 #ifndef POLYOP_PYBIND11
-#define PYBIND11_MODULE(name, m, ...)                                                              \
-  static void polyop_bind_module(pybind11::module_&);                                              \
-  extern "C" __attribute__((visibility("default"))) const polyop_module_table* polyop_module(      \
-      const polyop_module_functions* functions) {                                                  \
-    ::polyop::functions() = functions;                                                             \
-    static auto& module = *new pybind11::module_();                                                          \
-    static const polyop_module_table* table = nullptr;                                             \
-    if (table == nullptr) {                                                                        \
-      try {                                                                                        \
-        polyop_bind_module(module);                                                                \
-        if (polyop_bind_definitions != nullptr) polyop_bind_definitions(module);                   \
-      } catch (const std::exception& problem) {                                                    \
-        module.fail(problem.what());                                                               \
-      } catch (...) {                                                                              \
-        module.fail("the module threw an exception that is no std::exception");                    \
-      }                                                                                            \
-      table = module.finish(POLYOP_TEXT(name));                                                    \
-    }                                                                                              \
-    return table;                                                                                  \
-  }                                                                                                \
+#define PYBIND11_MODULE(name, m, ...)                                                         \
+  static void polyop_bind_module(pybind11::module_&);                                         \
+  extern "C" __attribute__((visibility("default"))) const polyop_module_table* polyop_module( \
+      const polyop_module_functions* functions) {                                             \
+    ::polyop::functions() = functions;                                                        \
+    static auto& module = *new pybind11::module_();                                           \
+    static const polyop_module_table* table = nullptr;                                        \
+    if (table == nullptr) {                                                                   \
+      try {                                                                                   \
+        polyop_bind_module(module);                                                           \
+        if (polyop_bind_definitions != nullptr) polyop_bind_definitions(module);              \
+      } catch (const std::exception& problem) {                                               \
+        module.fail(problem.what());                                                          \
+      } catch (...) {                                                                         \
+        module.fail("the module threw an exception that is no std::exception");               \
+      }                                                                                       \
+      table = module.finish(POLYOP_TEXT(name));                                               \
+    }                                                                                         \
+    return table;                                                                             \
+  }                                                                                           \
   static void polyop_bind_module(pybind11::module_& m)
 
 #endif

@@ -17,9 +17,10 @@ namespace polyop {
 // schema(): the type's text in a schema. in(): a value as T. out(): write T; lists are new[].
 template <typename T, typename Enable = void>
 struct Convert {
-  static_assert(!std::is_same_v<T, T>,
-                "polyop: m.def() cannot bind a function with this type. Use tensors, optional tensors, lists of "
-                "tensors, numbers, bool, std::string, std::vector of numbers, std::tuple or ms::TypeId");
+  static_assert(
+      !std::is_same_v<T, T>,
+      "polyop: m.def() cannot bind a function with this type. Use tensors, optional tensors, lists of "
+      "tensors, numbers, bool, std::string, std::vector of numbers, std::tuple or ms::TypeId");
 };
 
 template <>
@@ -57,7 +58,8 @@ struct Convert<T, std::enable_if_t<std::is_arithmetic_v<T>>> {
     if (value.kind == POLYOP_VALUE_FLOAT && !std::is_integral_v<T>) return static_cast<T>(value.as.real);
     if (value.kind != POLYOP_VALUE_INT && value.kind != POLYOP_VALUE_BOOL) mismatch("number");
     const auto number = static_cast<T>(value.as.integer);
-    if (std::is_integral_v<T> && !std::is_same_v<T, bool> && static_cast<int64_t>(number) != value.as.integer) {
+    if (std::is_integral_v<T> && !std::is_same_v<T, bool> &&
+        static_cast<int64_t>(number) != value.as.integer) {
       throw std::runtime_error("the number " + std::to_string(value.as.integer) +
                                " does not fit the type of the C++ argument");
     }
@@ -182,7 +184,8 @@ inline void free_value(polyop_value* value) {
 
 // Lets go of the tensors that out() has retained.
 inline void release_tensors(polyop_value* value) {
-  if (value->kind == POLYOP_VALUE_TENSOR && value->as.tensor != nullptr) functions()->release(value->as.tensor);
+  if (value->kind == POLYOP_VALUE_TENSOR && value->as.tensor != nullptr)
+    functions()->release(value->as.tensor);
   for (size_t i = 0; value->kind == POLYOP_VALUE_LIST && i < value->count; ++i) {
     release_tensors(&value->as.items[i]);
   }

@@ -16,13 +16,13 @@ T from_handle(polyop_tensor* handle) {
   if constexpr (std::is_same_v<T, ms::Tensor>) {
     return ms::Tensor::share(handle);
   } else {
-    return handle == nullptr ? nullptr : std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(handle));
+    return handle == nullptr ? nullptr
+                             : std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(handle));
   }
 }
 
 template <typename T>
-constexpr bool is_tensor =
-    std::is_same_v<T, ms::Tensor> || std::is_same_v<T, mindspore::tensor::TensorPtr>;
+constexpr bool is_tensor = std::is_same_v<T, ms::Tensor> || std::is_same_v<T, mindspore::tensor::TensorPtr>;
 
 // The handle of an argument, or null where it is no tensor.
 template <typename T>

@@ -48,13 +48,13 @@ struct MS_LOG_EXCEPTION : Thrown {
 #define MS_LOG(level) ::polyop::MS_LOG_##level()
 // MS_EXCEPTION(TypeError) << text; throws "TypeError: text".
 #define MS_EXCEPTION(kind) ::polyop::Thrown(#kind)
-#define MS_EXCEPTION_IF_NULL(pointer)                                              \
-  do {                                                                             \
+#define MS_EXCEPTION_IF_NULL(pointer)                                                        \
+  do {                                                                                       \
     if ((pointer) == nullptr) ::polyop::Thrown("") << "The pointer [" #pointer "] is null."; \
   } while (0)
-#define MS_EXCEPTION_IF_CHECK_FAIL(condition, text)        \
-  do {                                                     \
-    if (!(condition)) ::polyop::Thrown("") << (text);      \
+#define MS_EXCEPTION_IF_CHECK_FAIL(condition, text)   \
+  do {                                                \
+    if (!(condition)) ::polyop::Thrown("") << (text); \
   } while (0)
 
 #endif

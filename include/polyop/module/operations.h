@@ -10,14 +10,17 @@ namespace polyop {
 inline int64_t wrap(int64_t dim, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   if (dim < -count || dim >= count) {
-    throw std::runtime_error("dimension " + std::to_string(dim) + " of a tensor with " + std::to_string(count));
+    throw std::runtime_error("dimension " + std::to_string(dim) + " of a tensor with " +
+                             std::to_string(count));
   }
   return dim < 0 ? dim + count : dim;
 }
 
-inline ms::Tensor view(const ms::Tensor& tensor, const ShapeVector& shape, const int64_t* strides, int64_t offset) {
+inline ms::Tensor view(const ms::Tensor& tensor, const ShapeVector& shape, const int64_t* strides,
+                       int64_t offset) {
   polyop_tensor* made = nullptr;
-  check(functions()->view(tensor.get(), static_cast<int32_t>(shape.size()), shape.data(), strides, offset, &made));
+  check(functions()->view(tensor.get(), static_cast<int32_t>(shape.size()), shape.data(), strides, offset,
+                          &made));
   return ms::Tensor::adopt(made);
 }
 
@@ -117,7 +120,8 @@ inline Tensor Tensor::repeat_interleave(int64_t repeats, const std::optional<int
   ShapeVector sizes = from.shape();
   int64_t& size = sizes[static_cast<size_t>(axis)];
   size *= repeats;
-  if (output_size && *output_size != size) throw std::runtime_error("repeat_interleave: output_size is not the size");
+  if (output_size && *output_size != size)
+    throw std::runtime_error("repeat_interleave: output_size is not the size");
   Tensor made(data_type(), sizes);
   polyop::launch_aclnn("aclnnRepeatInterleaveIntWithDim", from, repeats, axis, size, made);
   return made;

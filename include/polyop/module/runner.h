@@ -19,7 +19,8 @@ void run_kernel(const std::string& name, const std::vector<ms::Tensor>& inputs,
   for (const ms::Tensor& tensor : outputs) to.push_back(tensor.get());
   void* memory = nullptr;
   int32_t run = 0;
-  check(functions()->begin(name.c_str(), from.data(), from.size(), to.data(), to.size(), workspace, &memory, &run));
+  check(functions()->begin(name.c_str(), from.data(), from.size(), to.data(), to.size(), workspace, &memory,
+                           &run));
   if (run == 0) return;
   struct End {
     ~End() { functions()->end(); }
@@ -126,8 +127,8 @@ class PyboostRunner : public std::enable_shared_from_this<PyboostRunner> {
   template <int OUT_NUM>
   static pybind11::object pack(std::vector<Tensor> tensors) {
     if (tensors.size() != OUT_NUM) {
-      throw std::runtime_error("the output size should be equal to " + std::to_string(OUT_NUM) + ", but got " +
-                               std::to_string(tensors.size()));
+      throw std::runtime_error("the output size should be equal to " + std::to_string(OUT_NUM) +
+                               ", but got " + std::to_string(tensors.size()));
     }
     if (OUT_NUM == 1) return polyop::pack_object(std::move(tensors[0]));
     return polyop::pack_object(std::move(tensors));
@@ -155,8 +156,8 @@ class AclnnOpRunner final : public PyboostRunner {
 }  // namespace ms::pynative
 
 // The arguments are kept by value, in the operator's own order.
-#define LAUNCH_ACLNN_FUNC(api, ...)                                                      \
-  [arguments = std::make_tuple(__VA_ARGS__)](::polyop::DeviceContext*, size_t) {         \
+#define LAUNCH_ACLNN_FUNC(api, ...)                                                            \
+  [arguments = std::make_tuple(__VA_ARGS__)](::polyop::DeviceContext*, size_t) {               \
     std::apply([](const auto&... each) { ::polyop::launch_aclnn(#api, each...); }, arguments); \
   }
 

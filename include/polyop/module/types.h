@@ -37,7 +37,6 @@ using ShapeArray = std::vector<ShapeVector>;
 
 namespace ms {
 
-using mindspore::TypeId;
 using ::ShapeVector;
 using mindspore::kNumberTypeBFloat16;
 using mindspore::kNumberTypeBool;
@@ -54,6 +53,7 @@ using mindspore::kNumberTypeUInt16;
 using mindspore::kNumberTypeUInt32;
 using mindspore::kNumberTypeUInt64;
 using mindspore::kNumberTypeUInt8;
+using mindspore::TypeId;
 
 }  // namespace ms
 

@@ -9,11 +9,11 @@
 #include <map>
 #include <set>
 
+#include "../module/bind.h"
 #include "../module/function.h"
 #include "../module/log.h"
 #include "../module/operations.h"
 #include "../module/runner.h"
-#include "../module/bind.h"
 
 // The older names, in every namespace that documents and programs use them in.
 namespace mindspore::pynative {

@@ -74,13 +74,13 @@ def _print_module(file: LibraryFile) -> int:
     except LibraryError as problem:
         print(problem, file=sys.stderr)
         return 1
-    version, name, problem, rows = _core.module_table(entry)
+    version, name, broken, rows = _core.module_table(entry)
     print(f"{'module:':<13} {name or 'unknown'}, contract version {version} (this polyop: {VERSION})\n")
     for _, function, signature, _ in rows:
         print(f"{name}.{function}{signature}")
-    if problem:
-        print(problem, file=sys.stderr)
-    return 1 if problem or version != VERSION else 0
+    if broken:
+        print(broken, file=sys.stderr)
+    return 1 if broken or version != VERSION else 0
 
 
 def _print_aten(word: str) -> int:

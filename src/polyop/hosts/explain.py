@@ -63,7 +63,8 @@ def _gradient(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     if not getattr(rule, "is_recorded", False):
         yield "given" if rule else "none: asking for one is an error"
         return
-    yield "recorded from the C++ Function that is called" + ("" if inputs else "; give inputs to see what it saves")
+    more = "" if inputs else "; give inputs to see what it saves"
+    yield f"recorded from the C++ Function that is called{more}"
     if not inputs:
         return
     try:
