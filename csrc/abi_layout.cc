@@ -74,6 +74,8 @@ static_assert(offsetof(polyop_module_functions, record) == 104);
 static_assert(offsetof(polyop_module_functions, deriving) == 112);
 static_assert(offsetof(polyop_module_functions, error) == 120);
 static_assert(offsetof(polyop_module_functions, fail) == 128);
+static_assert(offsetof(polyop_module_functions, wrote) == 136);
+static_assert(offsetof(polyop_module_functions, left) == 144);
 
 static_assert(offsetof(polyop_function, schema) == 8 && offsetof(polyop_function, doc) == 16);
 static_assert(offsetof(polyop_function, target) == 24 && offsetof(polyop_function, call) == 32);

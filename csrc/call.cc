@@ -104,10 +104,10 @@ struct Way {
 PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined) {
   Cache::Found found = self->cache->find(call->key);
   if (found.launch == nullptr) {
-    const unsigned generation = self->generation;
+    const unsigned generation = self->generation, definition = self->definition;
     PyObject* answer = prepare(self, *call);
     if (answer == nullptr) return nullptr;
-    if (answer == Py_None || generation != self->generation) {  // it learned something of the operator
+    if (answer == Py_None || definition != self->definition) {  // it learned something of the operator
       Py_DECREF(answer);
       *declined = true;
       return nullptr;
@@ -118,7 +118,7 @@ PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined
       Py_DECREF(answer);
       return nullptr;
     }
-    if (PyTuple_GET_ITEM(answer, 1) == Py_True) {
+    if (PyTuple_GET_ITEM(answer, 1) == Py_True && generation == self->generation) {
       self->cache->add(call->key, launch, owner);
     }
     found = {launch, owner};
@@ -315,6 +315,7 @@ PyObject* configure_method(PyObject* object, PyObject* args) {
   Py_XSETREF(self->missing, missing);
   self->positional = positional;
   ++self->generation;
+  ++self->definition;
   self->plain = plain != 0;
   self->pack = static_cast<char>(pack);
   self->inner_pack = static_cast<char>(inner_pack);

@@ -20,6 +20,7 @@ struct CallObject {
   PyObject* weakrefs;
   Py_ssize_t positional;  // how many arguments may be given by position
   unsigned generation;    // counts changes: what was prepared before one is not kept after it
+  unsigned definition;    // counts the changes of the definition among them
   char plain;             // whether the fast path may be taken at all
   char pack;              // how outputs are returned: a Pack
   char inner_pack;        // likewise, to the framework's dispatcher

@@ -142,7 +142,20 @@ void Frame::write(Tensor& tensor, bool lost) {
   }
   tensor.needs_gradient = 1;
   tensor.source.lost = true;
+  tensor.storage->lost = true;
 }
+
+namespace {
+
+bool same_layout(const Tensor& a, const Tensor& b) {
+  if (a.ndim != b.ndim || a.offset != b.offset) return false;
+  for (int32_t i = 0; i < a.ndim; ++i) {
+    if (a.shape[i] != b.shape[i] || a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void Frame::write_back(std::vector<Ref>* outputs) {
   for (const Ref& copy : copies_) {
@@ -156,10 +169,20 @@ void Frame::write_back(std::vector<Ref>* outputs) {
     }
   }
   copies_.clear();
+  for (Ref& output : *outputs) {  // a written argument that has been given another handle
+    Tensor* base = output ? output->base : nullptr;
+    if (base == nullptr || base->argument < 0 || !base->own.written || !same_layout(*output.get(), *base)) {
+      continue;
+    }
+    base->source = output->source;
+    base->needs_gradient = output->needs_gradient;
+    output = Ref::share(base);
+  }
 }
 
 void Frame::restore(Tensor& tensor) const {
   if (tensor.forward != forwards) return;
+  tensor.storage->lost = false;
   tensor.source = tensor.before;
   tensor.needs_gradient = tensor.needed_before;
 }
@@ -176,7 +199,8 @@ void Frame::expose(Tensor& tensor) {
 
 void Frame::settle(Tensor& tensor) {
   renew(tensor);
-  if (!read_plainly || !tensor.storage->exposed || tensor.source.exists()) return;
+  const bool read = read_plainly && tensor.storage->exposed && !tensor.source.exists();
+  if (!read && !(tensor.storage->lost && recording && !in_forward)) return;
   tensor.needs_gradient = 1;
   tensor.source.lost = true;
 }

@@ -18,6 +18,7 @@ struct Frame {
   const uint64_t number;  // of all calls, no two have the same
   int forwards = 0;       // calls of Forward that were recorded or are about to be
   bool in_forward = false;
+  int kernels = 0;  // of the module's own that run, one inside another
   bool read_plainly = false;  // data of which a gradient is wanted was read, outside of Forward and kernels
   std::vector<Node> nodes;    // recorded calls of Forward, in order
   Trace* trace = nullptr;     // what was done, where shapes are derived
@@ -77,10 +78,12 @@ bool holds_lock();
 // Holds Python's lock inside a callback, whether or not a kernel runs.
 class Locked {
  public:
-  explicit Locked(Frame& frame) : frame_(frame), again_(frame.is_unlocked()) {
+  explicit Locked(Frame& frame) : frame_(frame), again_(frame.is_unlocked()), loose_(frame.is_loose()) {
     if (again_) frame_.lock();
+    if (loose_) state_ = PyGILState_Ensure();  // pybind11's caller may have released it
   }
   ~Locked() {
+    if (loose_) PyGILState_Release(state_);
     if (again_) frame_.unlock();
   }
   Locked(const Locked&) = delete;
@@ -88,7 +91,8 @@ class Locked {
 
  private:
   Frame& frame_;
-  bool again_;
+  bool again_, loose_;
+  PyGILState_STATE state_ = PyGILState_LOCKED;
 };
 
 // Run a provider's operator; see polyop_module_functions::launch. Throws std::runtime_error.

@@ -102,6 +102,11 @@ struct Arguments {
   }
 };
 
+void release_all(const polyop_value& value) {
+  if (value.kind == POLYOP_VALUE_TENSOR && value.as.tensor != nullptr) release(value.as.tensor);
+  for (size_t i = 0; value.kind == POLYOP_VALUE_LIST && i < value.count; ++i) release_all(value.as.items[i]);
+}
+
 void take(const polyop_value& value, Result* result) {
   if (value.kind == POLYOP_VALUE_NONE) return;
   if (value.kind == POLYOP_VALUE_TENSOR) {
@@ -122,6 +127,7 @@ void take(const polyop_value& value, Result* result) {
     });
     if (result->value == nullptr) {
       PyErr_Clear();
+      release_all(value);
       throw std::runtime_error("the function returned undefined tensors, or tensors among other values");
     }
     return;

@@ -86,7 +86,8 @@ int fill(polyop_tensor* tensor, const void* from, size_t bytes) {
     if (bytes != static_cast<size_t>(self->numel * self->itemsize) || self->contiguous == 0) {
       throw std::runtime_error("fill needs the bytes of a whole dense tensor");
     }
-    frame.write(*self, false);
+    const bool lost = frame.recording && !frame.in_forward;
+    frame.write(*self, lost && (frame.read_plainly || self->needs_gradient != 0));
     if (frame.trace != nullptr) {
       frame.trace->add("fill", "fill",
                        Py_BuildValue("(iy#)", self->row, from, static_cast<Py_ssize_t>(bytes)), {self->id});
@@ -111,7 +112,8 @@ int begin(const char* name, polyop_tensor* const* inputs, size_t input_count, po
     for (size_t i = 0; i < input_count; ++i) {
       if (inputs[i] != nullptr) frame.settle(*as_tensor(inputs[i]));
     }
-    const bool lost = frame.recording && frame.needs_gradient(inputs, input_count);
+    const bool lost = frame.recording && (frame.needs_gradient(inputs, input_count) ||
+                                          frame.needs_gradient(outputs, output_count));
     for (size_t i = 0; i < output_count; ++i) {
       frame.write(*as_tensor(outputs[i]), lost);
       ids.push_back(as_tensor(outputs[i])->id);
@@ -128,16 +130,15 @@ int begin(const char* name, polyop_tensor* const* inputs, size_t input_count, po
     const auto size = static_cast<int64_t>(bytes);
     workspaces.push_back(bytes > 0 ? frame.empty(kUint8, 1, &size) : Ref());
     if (bytes > 0) *workspace = workspaces.back()->data();
-    frame.unlock();
+    if (frame.kernels++ == 0) frame.unlock();  // a kernel may run another
   });
 }
 
 void end() {
   Frame& frame = Frame::current();
-  if (frame.is_unlocked()) {
-    frame.lock();
-    workspaces.pop_back();
-  }
+  if (frame.kernels == 0) return;
+  if (--frame.kernels == 0) frame.lock();
+  workspaces.pop_back();
 }
 
 void* stream() {
@@ -173,10 +174,28 @@ int record(const polyop_node* given) {
       Tensor* output = as_tensor(given->outputs[i]);
       if (output == nullptr) continue;
       output->source = {number, static_cast<int>(i), false};
+      output->storage->lost = false;
       output->needs_gradient = wanted && (i >= 64 || (node.non_differentiable >> i & 1) == 0) ? 1 : 0;
     }
     frame.nodes.push_back(std::move(node));
   });
+}
+
+int wrote(polyop_tensor* tensor) {
+  return guarded([&](Frame& frame) {
+    if (tensor != nullptr && !frame.recording) frame.write(*as_tensor(tensor), false);
+    if (tensor != nullptr && as_tensor(tensor)->storage->read_only) {
+      throw std::runtime_error("a read-only tensor was written");
+    }
+  });
+}
+
+void left() {
+  try {
+    Frame::current().in_forward = false;
+  } catch (const std::exception&) {
+    set_failure("");
+  }
 }
 
 int deriving() {
@@ -206,7 +225,9 @@ const polyop_module_functions table = {POLYOP_MODULE_VERSION,
                                        record,
                                        deriving,
                                        error,
-                                       [](const char* text) { set_failure(text); }};
+                                       [](const char* text) { set_failure(text); },
+                                       wrote,
+                                       left};
 
 }  // namespace
 

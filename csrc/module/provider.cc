@@ -37,6 +37,13 @@ bool is_one(const polyop_value& value) {
 }
 
 // The tensors of a plain call: dense, on the CPU, of one shape but for single elements.
+// Whether a loop that writes the output would change an input that it has not read yet.
+bool overlaps(const Tensor& input, const Tensor& output) {
+  const char *a = static_cast<const char*>(input.data()), *b = static_cast<const char*>(output.data());
+  if (a == b && input.numel == output.numel && input.itemsize == output.itemsize) return false;
+  return a < b + output.numel * output.itemsize && b < a + input.numel * input.itemsize;
+}
+
 bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
   for (size_t i = 0; i < count; ++i) {
     if (arguments[i].kind != POLYOP_VALUE_TENSOR || arguments[i].as.tensor == nullptr) return false;
@@ -45,15 +52,18 @@ bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
     if (tensors[i]->contiguous == 0 || tensors[i]->device_type != kCpu) return false;
   }
   const Tensor& output = *tensors[count - 1];
+  bool whole = output.numel == 1;  // the inputs together have the output's shape
   for (size_t i = 0; i + 1 < count; ++i) {
     const Tensor& input = *tensors[i];
+    if (overlaps(input, output)) return false;
     if (input.numel == 1 && input.ndim <= output.ndim) continue;
     if (input.ndim != output.ndim) return false;
     for (int32_t d = 0; d < output.ndim; ++d) {
       if (input.shape[d] != output.shape[d]) return false;
     }
+    whole = true;
   }
-  return true;
+  return whole;
 }
 
 bool run_loop(Frame& frame, const Row& row, const polyop_value* arguments, size_t count) {

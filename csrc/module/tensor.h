@@ -25,6 +25,7 @@ struct Storage {
   bool derived = false;        // there is no data
   bool written = false;        // a launch or a Function has changed it
   bool read_only = false;
+  bool lost = false;     // it was written by what is not recorded, maybe through a view
   bool exposed = false;  // its address was given away outside of Forward and kernels
 };
 
@@ -112,7 +113,8 @@ Ref borrow_object(const Host* host, PyObject* object, const View& view);
 Ref make_view(Tensor* base, int32_t ndim, const int64_t* shape, const int64_t* strides, int64_t offset);
 // What is wrong with a tensor that a module has kept from a run without data.
 constexpr const char* no_data =
-    "a tensor has no data: it was kept from a run in which only shapes were derived";
+    "a tensor has no data: it was kept from a run in which only shapes were derived; a static tensor is "
+    "made in such a run: make it in each call";
 // Copy elements between tensors of one shape and dtype, of any layout, on the CPU.
 void copy_elements(const Tensor& from, Tensor& to);
 

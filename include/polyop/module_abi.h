@@ -118,6 +118,10 @@ typedef struct polyop_module_functions {
   const char* (*error)(void);
   /* Give the text of the failure that is about to be returned. */
   void (*fail)(const char* text);
+  /* Forward says that it has changed a tensor in place. Fails for a read-only one. */
+  int (*wrote)(polyop_tensor* tensor);
+  /* A Forward that recording() was asked for has ended without record(). */
+  void (*left)(void);
 } polyop_module_functions;
 
 /* A bound function. `call` writes one result; it returns 0, or 1 with the text given to fail(). */

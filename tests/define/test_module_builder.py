@@ -1,6 +1,9 @@
 """CustomOpBuilder's arguments, and what a subclass may override. Nothing is built here but once."""
 
 import re
+import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -118,6 +121,58 @@ def test_flags():
     assert "-O2" not in debug.get_cflags() and "-fsanitize=address" in debug.get_cflags()
     assert "-fsanitize=address" in debug.get_ldflags()
     assert "-DCUSTOM_ASCEND_OP" in CustomOpBuilder("flag_ops", "ops.cpp", backend="Ascend").get_cflags()
+
+
+@pytest.mark.parametrize("name", ["cflags", "ldflags"])
+def test_a_list_of_flags_is_told_how_to_be_a_text(name):
+    with pytest.raises(TypeError, match=rf'(?s)\'{name}\': must be a str.*{name}=" "\.join\(flags\)'):
+        CustomOpBuilder("flag_ops", "ops.cpp", **{name: ["-O3", "-g"]})
+
+
+SUM = """
+#include "ms_extension/api.h"
+PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
+  m.def("number", [] { return 42; });
+  m.def("same", [](const ms::Tensor &x) { return x; });
+}
+"""
+
+
+def test_another_backend_is_another_module(tmp_path):
+    source = tmp_path / "ops.cpp"
+    source.write_text(SUM)
+    cpu = CustomOpBuilder("backend_ops", str(source), backend="CPU").load()
+    assert CustomOpBuilder("backend_ops", str(source)).load() is cpu
+    gpu = CustomOpBuilder("backend_ops", str(source), backend="GPU").load()
+    devices = [module.same.operator.kernels[0].device for module in (cpu, gpu)]
+    assert devices == ["cpu", "cuda"]
+
+
+LOADS_SANITIZED = """
+from polyop.define.builder import CustomOpBuilder
+builder = CustomOpBuilder("sanitized_ops", "ops.cpp", backend="CPU", sanitize="address")
+builder.build()
+try:
+    print(builder.load().number())
+except RuntimeError as problem:
+    print(problem)
+"""
+
+
+def test_a_sanitised_module_is_refused_with_the_command_that_works(tmp_path):
+    (tmp_path / "ops.cpp").write_text(SUM)
+    (tmp_path / "loads.py").write_text(LOADS_SANITIZED)
+
+    def run(command):
+        return subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    refused = run(f"{shlex.quote(sys.executable)} loads.py")
+    assert refused.returncode == 0, refused.stderr
+    assert "module sanitized_ops: is built with AddressSanitizer" in refused.stdout
+    command = refused.stdout.split("start it so: ")[1].strip()
+    assert command.startswith("LD_PRELOAD=") and command.endswith(" loads.py")
+    done = run(command)
+    assert done.stdout.strip() == "42", done.stdout + done.stderr
 
 
 def test_the_callers_list_is_left_alone():

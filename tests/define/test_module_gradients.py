@@ -265,10 +265,8 @@ def test_a_wrong_forward(ops, how, words):
 
 
 def test_in_place_that_is_not_marked(ops):
-    x = leaf(1.0) * 1
-    out = ops.silent_write(x)
-    with pytest.raises(RuntimeError, match=r"input 0 of SilentWrite.*MarkDirty"):
-        out.backward()
+    with pytest.raises(RuntimeError, match="MarkDirty|modified inplace must all be outputs of the Function"):
+        ops.silent_write(leaf(1.0) * 1).backward()
 
 
 def test_marks_of_what_is_not_returned(ops):

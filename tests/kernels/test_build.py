@@ -238,6 +238,48 @@ def test_named_compiler_does_not_exist(monkeypatch):
         build(code="int x;")
 
 
+def test_named_compiler_behind_launchers(monkeypatch, tmp_path):
+    log = tmp_path / "log"
+    launcher = script(tmp_path / "ccache", f'echo "$@" >> {log}\nexec "$@"')
+    monkeypatch.setenv("CXX", f"env SOME=1 {launcher} c++ -DFROM_CXX=6")
+    assert answer(build(code='extern "C" int answer() { return FROM_CXX; }')) == 6
+    assert "c++ -DFROM_CXX=6" in log.read_text()
+    monkeypatch.setenv("CXX", str(launcher))
+    with pytest.raises(
+        BuildError, match=r'(?s)must name a compiler behind .*ccache\n  as in CXX="ccache g\+\+"'
+    ):
+        build(code="int x;")
+    monkeypatch.setenv("CXX", f"{launcher} no-such-compiler")
+    with pytest.raises(BuildError, match="must name a program that exists, but got 'no-such-compiler'"):
+        build(code="int x;")
+    monkeypatch.setenv("CXX", "'c++")
+    with pytest.raises(BuildError, match="must be a command as a shell has it"):
+        build(code="int x;")
+
+
+def test_named_compiler_makes_nothing(monkeypatch):
+    monkeypatch.setenv("CXX", "true")
+    with pytest.raises(
+        BuildError, match="true: must be a compiler: it ended without an error, and without an"
+    ):
+        build(code="int x;")
+
+
+@pytest.mark.parametrize(("output", "name"), [(None, "mine"), ("my-ops.so", "my_ops"), ("2nd.so", "_2nd")])
+def test_a_module_is_called_as_its_library(tmp_path, output, name):
+    text = """#define TEXT(x) #x
+    #define NAME(x) TEXT(x)
+    extern "C" const char *name() { return NAME(MS_EXTENSION_NAME); }
+    """
+    source = write(tmp_path / "mine.cpp", text)
+    function = ctypes.CDLL(str(build([source], output=None if output is None else tmp_path / output))).name
+    function.restype = ctypes.c_char_p
+    assert function().decode() == name
+    given = ctypes.CDLL(str(build([source], flags=["-DMS_EXTENSION_NAME=other"]))).name
+    given.restype = ctypes.c_char_p
+    assert given() == b"other"
+
+
 def test_named_compiler_is_no_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("CC", str(script(tmp_path / "cc", "echo unhappy; exit 3")))
     with pytest.raises(BuildError, match="must answer --version, but got code 3\n  unhappy"):

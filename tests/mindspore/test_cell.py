@@ -145,6 +145,9 @@ def test_bprop_with_several_outputs(mode):
     assert [float(g) for g in found] == [12.0, 0.0]  # of the output that is not used, zeros are given
 
 
+OTHER = Parameter(1.0, name="other")
+
+
 def cell(result):
     """Return a cell of two inputs whose bprop returns this."""
 
@@ -167,14 +170,70 @@ def cell(result):
         (lambda d: (d, 3), "gradient 1: Gradient should be none or tensor, but got int"),
         (lambda d: (d, ops.ones((2, 3))), "grad tensor should be broadcast to input shape"),
         (
-            lambda d: ((d, d), {Parameter(1.0, name="other"): d}),
+            lambda d: ((d, d), {OTHER: d}),
             r"must be of this cell's \(none\), but got other",
         ),
     ],
 )
-def test_what_bprop_must_return(result, words):
+@MODES
+def test_what_bprop_must_return(mode, result, words):
+    ms.set_context(mode=mode)
     with pytest.raises(RuntimeError, match=words):
         ms.grad(cell(result))(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("bprop", "seen"),
+    [
+        (lambda self, x: (x,), "1"),
+        (lambda self, x, y, out: (x, y), "3"),
+        (lambda self, x, y, out, dout, more: (x, y), "5"),
+        (lambda self, *, x: (x,), "0"),
+        (lambda self, x=1: (x,), "0 to 1"),
+        (lambda self, a, b, c, d, e, *more: (a, b), "at least 5"),
+    ],
+)
+def test_the_arguments_of_bprop(mode, bprop, seen):
+    ms.set_context(mode=mode)
+    net = type("Mine", (nn.Cell,), {"construct": lambda self, x, y: x * y, "bprop": bprop})()
+    words = f"Mine.bprop: is called with 2 inputs, out and dout, but got a bprop of {seen} arguments"
+    with pytest.raises(RuntimeError, match=words):
+        ms.grad(net)(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
+
+
+@MODES
+def test_a_bprop_of_any_number_of_arguments(mode):
+    class Mine(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, *args):
+            x, y, out, dout = args
+            return dout * 3, dout * 4
+
+    ms.set_context(mode=mode)
+    found = ms.grad(Mine(), (0, 1))(Tensor(2.0), Tensor(5.0))
+    assert [float(g) for g in found] == [3.0, 4.0]
+
+
+@MODES
+def test_errors_of_a_parameter_s_gradient(mode):
+    class Mine(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = Parameter(3.0)
+
+        def construct(self, x):
+            return x * self.w
+
+        def bprop(self, x, out, dout):
+            return (dout, dout, dout), {self.w: dout}
+
+    ms.set_context(mode=mode)
+    net = Mine()
+    with pytest.raises(RuntimeError, match="Mine.bprop.*expect: 1 but: 3"):
+        ms.grad(net, None, net.trainable_params())(Tensor(2.0))
 
 
 def test_gradients_of_bprop_are_cast_and_summed():

@@ -89,7 +89,7 @@ def test_inputs_are_read_only_to_the_function():
 
 @pytest.mark.parametrize(("name", "arguments", "error", "words"), [
     ("aclnnMull", [X], NotImplementedError, "aclnnMull: aclnn operators need CANN.*\n.*aclnnMul, aclnnMuls.*register"),
-    ("aclnnQqqqqqqq", [X], NotImplementedError, "this has none\n  register it"),
+    ("aclnnQqqqqqqq", [X], NotImplementedError, r"this has none\n  register it: polyop\.register_aclnn\(.*polyop\.register_aclnn_library\("),
     ("aclnnMul", [X, out()], TypeError, r"aclnnMul: takes 3 arguments, but got 2\n.*aclnnMul\(Tensor self, Tensor other"),
     ("aclnnMm", [X], TypeError, "aclnnMm: takes 4 or 3 arguments, but got 1"),
     ("aclnnMul", [X, 2, out()], TypeError, r"argument other: must be Tensor, but got 2 \(int\)\n  its prototype"),
@@ -189,6 +189,26 @@ def test_an_own_operator():
 def test_errors_of_registration(text, function, error, words):
     with pytest.raises(error, match=f"(?s){words}"):
         register(text, function)
+
+
+CELL = """
+from polyop import register_aclnn
+register_aclnn("aclnnCell(Tensor x, Tensor(a!) y) -> ()", {function})
+"""
+
+
+def test_a_cell_or_module_that_is_run_again_replaces():
+    notebook = {"__name__": "__main__"}
+    out = np.empty(2)
+    cells = [("lambda x: 2 * x", 2), ("np.negative, loops='negative'", -1), ("lambda x: 3 * x", 3)]
+    exec("import numpy as np", notebook)  # noqa: S102 - as a notebook does
+    for number, (function, factor) in enumerate(cells):
+        exec(compile(CELL.format(function=function), f"<cell {number}>", "exec"), notebook)  # noqa: S102
+        launch("aclnnCell", [np.ones(2), out])
+        assert out.tolist() == [factor] * 2
+    other = {"__name__": "another module", "np": np}
+    with pytest.raises(ValueError, match=r"aclnnCell: the name is taken by the one registered at <cell 2>:3"):
+        exec(compile(CELL.format(function="np.negative"), "<another>", "exec"), other)  # noqa: S102
 
 
 def test_a_name_is_registered_once_and_the_ufunc_must_exist():

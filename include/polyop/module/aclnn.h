@@ -13,14 +13,17 @@ struct DeviceContext;  // CANN's; modules only pass it on
 template <typename... Args>
 void launch_aclnn(const char* name, const Args&... arguments) {
   polyop_value values[sizeof...(Args) + 1] = {};
+  bool borrowed[sizeof...(Args) + 1] = {};  // what a Value wrote belongs to the Value
+  std::vector<std::unique_ptr<polyop_value[]>> lists;
   size_t i = 0;
   const auto put = [&](const auto& argument) {
     using T = std::decay_t<decltype(argument)>;
     if constexpr (std::is_convertible_v<T, std::string>) {
       Convert<std::string>::out(argument, &values[i++]);
-    } else if constexpr (std::is_same_v<T, mindspore::ValuePtr>) {
-      if (argument != nullptr) argument->write(&values[i], nullptr);
-      ++i;
+    } else if constexpr (std::is_convertible_v<T, mindspore::ValuePtr> &&
+                         !std::is_same_v<T, mindspore::tensor::TensorPtr> && !std::is_null_pointer_v<T>) {
+      if (argument != nullptr) argument->write(&values[i], &lists);
+      borrowed[i++] = true;
     } else if constexpr (!std::is_null_pointer_v<T>) {
       Convert<T>::out(argument, &values[i++]);
     } else {
@@ -29,9 +32,10 @@ void launch_aclnn(const char* name, const Args&... arguments) {
   };
   (put(arguments), ...);
   const int code = functions()->launch(name, values, sizeof...(Args), 0);
-  for (polyop_value& value : values) {
-    release_tensors(&value);
-    free_value(&value);
+  for (size_t k = 0; k < sizeof...(Args); ++k) {
+    if (borrowed[k]) continue;
+    release_tensors(&values[k]);
+    free_value(&values[k]);
   }
   check(code);
 }

@@ -3,6 +3,7 @@
 #define POLYOP_MODULE_BIND_H
 
 #include "convert.h"
+#include "runner.h"
 
 #ifndef POLYOP_PYBIND11
 namespace pybind11 {

@@ -58,6 +58,10 @@ struct Convert<T, std::enable_if_t<std::is_arithmetic_v<T>>> {
     if (value.kind == POLYOP_VALUE_FLOAT && !std::is_integral_v<T>) return static_cast<T>(value.as.real);
     if (value.kind != POLYOP_VALUE_INT && value.kind != POLYOP_VALUE_BOOL) mismatch("number");
     const auto number = static_cast<T>(value.as.integer);
+    if (std::is_unsigned_v<T> && !std::is_same_v<T, bool> && value.as.integer < 0) {
+      throw std::runtime_error("the number " + std::to_string(value.as.integer) +
+                               " does not fit the unsigned type of the C++ argument");
+    }
     if (std::is_integral_v<T> && !std::is_same_v<T, bool> &&
         static_cast<int64_t>(number) != value.as.integer) {
       throw std::runtime_error("the number " + std::to_string(value.as.integer) +

@@ -2,6 +2,8 @@
 #ifndef POLYOP_MODULE_FUNCTION_H
 #define POLYOP_MODULE_FUNCTION_H
 
+#include <exception>
+
 #include "saved_data.h"
 
 namespace polyop {
@@ -106,7 +108,9 @@ class Context {
   }
 
   // Hand the call over to polyop, which owns `state` from then on.
-  static void record(Context* state, polyop_node* node, const List& outputs) {
+  // An input that is returned as it is gets a handle of its own in `outputs`, as its gradient there
+  // is another than the input's.
+  static void record(Context* state, polyop_node* node, List& outputs) {
     std::unique_ptr<Context> owner(state);
     if (outputs.empty()) throw std::runtime_error("The output list must not be empty.");
     const size_t count = outputs.size(), dirty = state->dirty_.size();
@@ -114,14 +118,22 @@ class Context {
     std::unique_ptr<uint8_t[]> plain(new uint8_t[count]);
     for (size_t i = 0; i < count; ++i) {
       handles[i] = handle_of(outputs[i]);
+      if (handles[i] == nullptr) throw std::runtime_error("Forward returned an undefined tensor");
       plain[i] = holds(state->non_differentiable_, handles[i]) ? 1 : 0;
+      if (holds(state->dirty_, handles[i])) continue;
+      for (size_t k = 0; k < node->input_count; ++k) {
+        if (node->inputs[k] != handles[i]) continue;
+        outputs[i] = again(handles[i]);
+        handles[i] = handle_of(outputs[i]);
+      }
     }
     for (size_t i = 0; i < dirty; ++i) {
       handles[count + i] = handle_of(state->dirty_[i]);
-      if (!holds(outputs, handles[count + i])) {
+      if (handles[count + i] == nullptr || !holds(outputs, handles[count + i])) {
         throw std::runtime_error("The dirty tensors must all be outputs of the forward function.");
       }
     }
+    check_held(*state);
     node->output_count = count;
     node->outputs = handles.get();
     node->non_differentiable = plain.get();
@@ -136,6 +148,26 @@ class Context {
     check(functions()->record(node));
     state->dirty_.clear();
     state->non_differentiable_.clear();
+  }
+
+  static T again(polyop_tensor* handle) {
+    polyop_tensor* made = nullptr;
+    check(functions()->view(handle, handle->ndim, handle->shape, handle->strides, handle->offset, &made));
+    const ms::Tensor owner = ms::Tensor::adopt(made);
+    return from_handle<T>(made);
+  }
+
+  // A tensor inside a sequence would not be seen by the framework, which looks after those it keeps.
+  static void check_held(const Context& state) {
+    for (const SavedData::Item& item : state.saved_data) {
+      const auto* list = dynamic_cast<const mindspore::ValueSequence*>(item.second.get());
+      for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+        if ((*list)[i] != nullptr && (*list)[i]->isa<mindspore::tensor::Tensor>()) {
+          throw std::runtime_error("saved_data[\"" + item.first +
+                                   "\"] is a list of tensors: keep these with SaveForBackward");
+        }
+      }
+    }
   }
 
   // Tensors in saved_data are saved like the others, after them.
@@ -157,7 +189,8 @@ class Context {
     if (i < state->saved_.size()) {
       handle = handle_of(state->saved_[i]);
     } else {
-      handle = ms::Tensor(*state->held(i - state->saved_.size())).handle();
+      mindspore::ValuePtr* value = state->held(i - state->saved_.size());
+      if (value != nullptr) handle = ms::Tensor(*value).handle();
     }
     if (handle != nullptr) functions()->retain(handle);
     return handle;
@@ -167,8 +200,9 @@ class Context {
     if (i < state->saved_.size()) {
       state->saved_[i] = from_handle<T>(handle);
     } else {  // an undefined tensor keeps the place
-      *state->held(i - state->saved_.size()) =
-          std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(handle));
+      mindspore::ValuePtr* value = state->held(i - state->saved_.size());
+      if (value == nullptr) return;  // Backward has cleared it
+      *value = std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(handle));
     }
   }
 
@@ -185,8 +219,15 @@ inline int& forward_depth() {
   return depth;
 }
 struct ForwardScope {
-  ForwardScope() { ++forward_depth(); }
-  ~ForwardScope() { --forward_depth(); }
+  explicit ForwardScope(bool recorded) : recorded_(recorded) { ++forward_depth(); }
+  ~ForwardScope() {
+    --forward_depth();
+    if (recorded_ && std::uncaught_exceptions() > before_) functions()->left();
+  }
+
+ private:
+  bool recorded_;
+  int before_ = std::uncaught_exceptions();
 };
 
 template <typename Class, typename T>
@@ -208,17 +249,21 @@ class FunctionBase {
           "a gradient is wanted of a tensor in a list, and Function gives lists none: pass it as an argument "
           "of its own");
     }
+    // not forwarded: an argument that Forward takes by value must live until the call is recorded
     auto result = [&] {
-      const ForwardScope scope;
-      return X::Forward(&state, std::forward<Args>(arguments)...);
+      const ForwardScope scope(recorded);
+      return X::Forward(&state, arguments...);
     }();
+    for (const T& input : state.dirty_) check(functions()->wrote(handle_of(input)));
     if (recorded) {
       polyop_node node{};
       node.name = name();
       node.input_count = sizeof...(Args);
       node.inputs = inputs;
       node.backward = backward;
-      State::record(new State(std::move(state)), &node, listed(result));
+      std::vector<T> outputs = listed(result);
+      State::record(new State(std::move(state)), &node, outputs);
+      give_back(std::move(outputs), &result);
     }
     return result;
   }
@@ -235,7 +280,9 @@ class FunctionBase {
   }
 
   static std::vector<T> listed(const T& result) { return {result}; }
-  static const std::vector<T>& listed(const std::vector<T>& result) { return result; }
+  static std::vector<T> listed(const std::vector<T>& result) { return result; }
+  static void give_back(std::vector<T> outputs, T* result) { *result = std::move(outputs[0]); }
+  static void give_back(std::vector<T> outputs, std::vector<T>* result) { *result = std::move(outputs); }
 
   // The text that the compiler gives this function holds the class's name; polyop reads it.
   static const char* name() { return __PRETTY_FUNCTION__; }
@@ -245,9 +292,11 @@ class FunctionBase {
     auto* state = static_cast<State*>(of);
     try {
       state->note_wanted(wanted, room);
+      const size_t saved = state->saved_.size();
       std::vector<T> given(count);
       for (size_t i = 0; i < count; ++i) given[i] = from_handle<T>(gradients[i]);
       const std::vector<T> made = Class::Backward(state, std::move(given));
+      state->saved_.resize(saved);  // it may have cleared them, and be run again
       *returned = made.size();
       for (size_t i = 0; i < made.size() && i < room; ++i) {
         results[i] = handle_of(made[i]);

@@ -58,11 +58,26 @@ class Tensor {
   std::vector<int64_t> stride() const { return {get()->strides, get()->strides + get()->ndim}; }
   int64_t storage_offset() const { return get()->offset; }
   bool is_contiguous() const { return get()->contiguous != 0; }
-  // The address of the first element: the offset is added.
+  // The address of the first element: the offset is added. The tensor must be dense, or have been told
+  // SetNeedContiguous(false): then the strides count.
   void* GetDataPtr() const {
+    if (get()->contiguous == 0 && need_contiguous_) {
+      throw std::runtime_error(
+          "the data of a tensor that is not dense was asked for: use contiguous() first, or "
+          "SetNeedContiguous(false) and stride()");
+    }
     void* data = nullptr;
     polyop::check(polyop::functions()->data(get(), &data));
     return data;
+  }
+  // The same as T*; the tensor must have that dtype.
+  template <typename T>
+  T* data() const {
+    if (data_type() != polyop::type_of<T>()) {
+      throw std::runtime_error("the data of a tensor with TypeId " + std::to_string(data_type()) +
+                               " was asked for as TypeId " + std::to_string(polyop::type_of<T>()));
+    }
+    return static_cast<T*>(GetDataPtr());
   }
   // Whether PyboostRunner::Call makes this tensor dense before it is passed on; true at first.
   void SetNeedContiguous(bool flag) const { need_contiguous_ = flag; }

@@ -176,6 +176,9 @@ T GetValue(const ValuePtr& value) {
 
 namespace ms {
 
+using mindspore::GetValue;
+using mindspore::MakeValue;
+
 inline Tensor::Tensor(const mindspore::ValuePtr& value) {
   const auto* found = dynamic_cast<const mindspore::tensor::Tensor*>(value.get());
   if (found == nullptr) throw std::runtime_error("a tensor cannot be made of a value that is none");

@@ -22,6 +22,12 @@ using namespace ::mindspore::tensor;
 namespace tensor = ::mindspore::tensor;
 namespace custom = ::mindspore::custom;
 using ::ShapeVector;
+using ::mindspore::GetValue;
+using ::mindspore::MakeValue;
+using ::mindspore::TypeId;
+using ::mindspore::ValuePtr;
+using ::mindspore::ValuePtrList;
+using ::mindspore::ValueTuple;
 }  // namespace autograd
 }  // namespace mindspore::pynative
 

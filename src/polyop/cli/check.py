@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core import registry
-from ..core.errors import ArgumentValueError
+from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.schema import MISSING
 from ..testing import Report, check
 from ..testing.report import COLUMNS, FAILED, NOT_RUN, PASSED
 from .load import load
@@ -43,10 +44,22 @@ def run(options: argparse.Namespace) -> int:
                 print(f"checking {bound.name} ...", file=sys.stderr)
             args, named = ((), samples) if isinstance(samples, dict) else (tuple(samples), {})
             keywords = {"hosts": options.host, "seed": options.seed, "raise_on_failure": False}
-            report = check(bound, *args, **keywords, **named)
+            try:
+                report = check(bound, *args, **keywords, **named)
+            except ArgumentTypeError as problem:  # the samples do not fit; other operators' may
+                print(f"polyop check: {problem}\n  {_how_to_sample(bound)}\n", file=sys.stderr, flush=True)
+                ok = False
+                continue
             _show(report)
             ok = ok and report.ok
     return 0 if ok else 1
+
+
+def _how_to_sample(bound: Any) -> str:
+    """Return what to write into the file for samples of an operator."""
+    needed = [a.name for a in bound.schema.arguments if not a.type.is_tensor and a.default is MISSING]
+    values = "{" + ", ".join(f'"{name}": ...' for name in needed) + "}" if needed else "(...)"
+    return f'give its samples in the file: {SAMPLES} = {{"{bound.name}": {values}}}'
 
 
 def _operators(target: str) -> Iterator[tuple[Any, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 from typing import Any
 
@@ -22,6 +23,13 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         "--input", action="append", default=[], help="a spec per tensor, as float32[4,4] or cuda:float32[4]"
     )
+    verb.add_argument(
+        "--attribute",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the value of an attribute, as factor=2.0",
+    )
     verb.set_defaults(verb="explain")
 
 
@@ -30,9 +38,29 @@ def run(options: argparse.Namespace) -> int:
     load(options.module)
     bound = [registry.find(options.operator)] if options.operator else list(registry.operators())
     inputs = tuple(map(parse_spec, options.input))
+    attributes = dict(map(parse_attribute, options.attribute))
+    known = {argument.name for operator in bound for _, argument in operator.schema.attributes()}
+    if set(attributes) - known:
+        rule = f"must name an attribute: {', '.join(sorted(known)) or 'there are none'}"
+        raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - known)))
     for number, operator in enumerate(bound):
-        print(("\n" if number else "") + explain(operator, inputs))
+        print(("\n" if number else "") + explain(operator, inputs, attributes))
     return 0
+
+
+def parse_attribute(text: str) -> tuple[str, Any]:
+    """Return name and value of ``name=value``; a value that is no Python literal is text.
+
+    >>> parse_attribute("sizes=[2, 3]"), parse_attribute("mode=sum")
+    (('sizes', [2, 3]), ('mode', 'sum'))
+    """
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise ArgumentValueError("--attribute", "must look like factor=2.0", repr(text))
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), value.strip()
 
 
 def parse_spec(text: str) -> Spec:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import ArgumentValueError, BuildError, SchemaError
 from ..core.origin import Origin, caller
-from . import pybind
+from . import pybind, sanitizer
 from .builder_options import Options, checked
 from .module import OperatorModule, numpy_like
 from .op_def import OperatorDef
@@ -27,6 +27,7 @@ class _Loaded:
     sources: tuple[str, ...]
     origin: Origin | None
     rules: dict[str, Any]
+    device: str
     definitions: tuple[OperatorDef, ...]
     module: OperatorModule
 
@@ -141,23 +142,22 @@ class CustomOpBuilder:
         ``infer`` maps the name of a function whose shapes depend on data to its rule, as
         :func:`polyop.operator` takes it. The same library gives the same object; one that was
         built again takes over the operators' names. Raises as :meth:`build` does, ``LibraryError``
-        for a library that is no module, ``SchemaError`` when another module has the name.
+        for a library that is no module, ``SchemaError`` when another module has the name,
+        ``HostError`` for a module with AddressSanitizer in a Python that was started without it.
         """
         path = Path(self.build())
+        sanitizer.check(f"module {self.name}", f"{self.get_cflags()} {self.get_ldflags()}", self.origin)
         if pybind.includes_pybind11(self.get_sources()):
             return pybind.load(self.name, path, self.origin)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         sources = tuple(str(Path(source).resolve()) for source in self.get_sources())
         rules = dict(infer or {})
         definitions = self._definitions()
+        device = DEVICES[self.backend or "CPU"]
+        made_from = (digest, rules, device, definitions)
         with _lock:
             old = _loaded.get(self.name)
-            same = old is not None and (old.digest, old.rules, old.definitions) == (
-                digest,
-                rules,
-                definitions,
-            )
-            if old is not None and same:
+            if old is not None and (old.digest, old.rules, old.device, old.definitions) == made_from:
                 return old.module.in_mode(self._graph_mode())
             if old is not None and old.sources != sources:
                 rule = "the name is taken by the module loaded at " + str(old.origin)
@@ -168,14 +168,14 @@ class CustomOpBuilder:
             made = OperatorModule(
                 self.name,
                 path,
-                device=DEVICES[self.backend or "CPU"],
+                device=device,
                 infer=rules,
                 origin=self.origin,
                 like=self._like(),
                 graph_mode=self._graph_mode(),
                 definitions=definitions,
             )
-            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, definitions, made)
+            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, device, definitions, made)
         return made
 
     def _graph_mode(self) -> Callable[[], bool] | None:

@@ -92,4 +92,6 @@ def _value(name: str, value: Any, where: Any) -> Any:
             return os.fspath(value)
     elif isinstance(value, bool):
         return value
-    raise ArgumentTypeError(f"{_SUBJECT}, '{name}'", f"must be {words}", repr(value), where=where)
+    flags = name in ("cflags", "ldflags") and isinstance(value, (list, tuple))
+    hint = f'give the flags as one text: {name}=" ".join(flags)' if flags else None
+    raise ArgumentTypeError(f"{_SUBJECT}, '{name}'", f"must be {words}", repr(value), where=where, hint=hint)

@@ -33,7 +33,7 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
     """Return the operator that also gives what is saved."""
     operator: Operator = bound.operator
     schema, kernel = operator.schema, _kernel(operator)
-    wanted = Argument("wanted", Type("bool", ("[]",)), keyword_only=True)
+    wanted = Argument("polyop_wanted", Type("bool", ("[]",)), keyword_only=True)
     shown = dataclasses.replace(
         schema, name=f"{schema.name}__saving", arguments=(*schema.arguments, wanted), returns=(_LIST,)
     )

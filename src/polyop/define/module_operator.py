@@ -82,6 +82,23 @@ class ModuleOperator(BoundOperator):
         tensors = [self.schema.arguments[i] for i in self.schema.tensor_positions]
         if any(flag and not a.type.writes for a, flag in zip(tensors, flags, strict=True)):
             self._learn(_written(self.schema, inputs, flags, derived))
+        elif self.schema.mutates:
+            self._check_aliases(inputs, flags, derived)
+
+    def _check_aliases(self, inputs: Any, flags: list[bool], derived: Derived) -> None:
+        """Raise ``KernelError`` where outputs are other arguments than in the call that was learned from."""
+        schema = self.schema
+        owner: list[int] = []  # of each tensor, lists opened: its argument where that is written
+        for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
+            owner += [position if flag else -1] * (len(value) if isinstance(value, tuple) else 1)
+        found = [owner[alias] if alias >= 0 else -1 for alias in derived.aliases]
+        declared = [
+            schema.alias_of(i) if result.type.alias else -1 for i, result in enumerate(schema.returns)
+        ]
+        if found != declared:
+            rule = f"writes or returns other arguments for these than its schema says: {schema.signature}"
+            hint = "bind two functions, one that works in place and one that does not"
+            raise KernelError(self.name, rule, where=self.operator.kernels[0], hint=hint)
 
     def _learn(self, schema: Schema) -> None:
         old: Any = self.operator.kernels[0]

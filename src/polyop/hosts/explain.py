@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..core.errors import PolyopError
+from ..core.errors import ArgumentTypeError, PolyopError
+from ..core.schema import MISSING
 from ..core.spec import Spec
 from ..kernels.base import choose
+from ..kernels.prepare import normalise
 from .base import hosts
 from .bound import BoundOperator
 
 
-def explain(bound: BoundOperator, inputs: tuple[Spec, ...] = ()) -> str:
+def explain(
+    bound: BoundOperator, inputs: tuple[Spec, ...] = (), attributes: Mapping[str, Any] | None = None
+) -> str:
     """Return a text: schema, kernels with the reasons of the choice, gradient, batching, hosts.
 
-    ``inputs`` are specs for which a kernel is chosen; without them the kernels are listed.
+    ``inputs`` are specs for which a kernel is chosen, one for each tensor of the schema, and
+    ``attributes`` values by name; without inputs the kernels are listed. Where they do not fit,
+    the text says what to give.
     """
+    arguments: tuple[Any, ...] = ()
+    problem = ""
+    if inputs:
+        try:
+            arguments = _arguments(bound, inputs, attributes or {})
+        except PolyopError as error:
+            problem = str(error)
+    if arguments and bound.is_module:
+        module: Any = bound
+        module.settle(arguments)  # as a first call does: the schema then says what is written
     operator = bound.operator
-    lines = [str(operator), f"  defined at  {operator.origin}", *_kernels(bound, inputs)]
+    lines = [str(operator), f"  defined at  {operator.origin}"]
+    lines += [f"  kernel      none: {problem}"] if problem else _kernels(bound, arguments)
     lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]
-    lines += [f"  gradient    {text}" for text in _gradient(bound, inputs)]
+    lines += [f"  gradient    {text}" for text in _gradient(bound, arguments)]
     lines.append(f"  forward     {_forward(operator)}")
     lines.append(f"  batching    {_batching(operator.batch)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
@@ -29,20 +46,47 @@ def explain(bound: BoundOperator, inputs: tuple[Spec, ...] = ()) -> str:
     return "\n".join(lines)
 
 
-def _kernels(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
+def _arguments(
+    bound: BoundOperator, inputs: tuple[Spec, ...], attributes: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return arguments in schema order; raises ``ArgumentTypeError`` that says what is missing."""
+    schema, where = bound.schema, bound.operator.origin
+    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    if len(inputs) > len(tensors):
+        rule = f"takes {len(tensors)} tensors {schema.signature}"
+        raise ArgumentTypeError(bound.name, rule, f"{len(inputs)} inputs", where=where)
+    values: dict[str, Any] = {a.name: a.default for a in schema.arguments}
+    for argument, spec in zip(tensors, inputs, strict=False):
+        values[argument.name] = (spec,) if argument.type.is_list else spec
+    values.update((name, attributes[name]) for name in attributes if name in values)
+    for argument in schema.arguments:
+        if values[argument.name] is not MISSING:
+            continue
+        if argument.type.is_tensor and argument.type.is_optional:
+            values[argument.name] = None
+            continue
+        how = (
+            "a spec for each tensor, in order, as --input 'float32[2, 3]'"
+            if argument.type.is_tensor
+            else f"its value, as --attribute {argument.name}=VALUE"
+        )
+        kind = "input" if argument.type.is_tensor else "attribute"
+        rule = f"needs the {kind} {argument.name!r} {schema.signature}"
+        raise ArgumentTypeError(bound.name, rule, where=where, hint=f"give {how}")
+    return normalise(bound.operator, tuple(values.values()))
+
+
+def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     operator = bound.operator
-    if not inputs:
+    if not arguments:
         yield from (
             f"  kernel      {kernel} (on {kernel.device}{_dtypes(kernel)})" for kernel in operator.kernels
         )
         return
     try:
-        defaults = [argument.default for argument in operator.schema.arguments]
-        for position, spec in zip(operator.schema.tensor_positions, inputs, strict=False):
-            defaults[position] = spec
-        outputs = operator.infer(defaults)
+        outputs = operator.infer(arguments)
         yield "  outputs     " + (", ".join(map(str, outputs)) or "none")
-        choice = choose(operator, inputs, outputs)
+        choice = choose(operator, _split(bound, arguments)[0], outputs)
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
@@ -58,17 +102,17 @@ def _dtypes(kernel: Any) -> str:
     return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
 
 
-def _gradient(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
+def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     rule: Any = bound.operator.gradient
     if not getattr(rule, "is_recorded", False):
         yield "given" if rule else "none: asking for one is an error"
         return
-    more = "" if inputs else "; give inputs to see what it saves"
+    more = "" if arguments else "; give inputs to see what it saves"
     yield f"recorded from the C++ Function that is called{more}"
-    if not inputs:
+    if not arguments:
         return
     try:
-        derived = rule.kernel.derive(*_split(bound, inputs))
+        derived = rule.kernel.derive(*_split(bound, arguments))
     except PolyopError as problem:
         yield f"traced, Forward runs again in backward, as it depends on data: {problem}"
         return
@@ -81,11 +125,10 @@ def _gradient(bound: BoundOperator, inputs: tuple[Spec, ...]) -> Iterator[str]:
     yield f"launches {', '.join(launches) or 'nothing'} in Forward"
 
 
-def _split(bound: BoundOperator, inputs: tuple[Spec, ...]) -> tuple[Any, dict[str, Any]]:
+def _split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
     schema = bound.schema
-    tensors = [None] * len(schema.tensor_positions)
-    tensors[: len(inputs)] = inputs  # type: ignore[assignment]  # the rest are absent
-    return tuple(tensors), {argument.name: argument.default for _, argument in schema.attributes()}
+    tensors = tuple(arguments[i] for i in schema.tensor_positions)
+    return tensors, {argument.name: arguments[i] for i, argument in schema.attributes()}
 
 
 def _forward(operator: Any) -> str:

@@ -103,11 +103,13 @@ class NumpyHost:
             rule = "its gradient cannot be recorded for these arrays"
             raise ArgumentTypeError(operator.name, rule, where=operator.origin)
         outputs = result if isinstance(result, tuple) else () if result is None else (result,)
+        # the caller may write its arrays before pulling, and NumPy would not notice
+        saved = tuple(np.array(array) for array in ctx.to_save)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
             given = tuple(None if grad is None else np.asarray(grad) for grad in grads)
             try:
-                found = iter(_core.backward(ctx.tape, ctx.to_save, given))
+                found = iter(_core.backward(ctx.tape, saved, given))
             except RuntimeError as problem:
                 raise failed(operator.name, problem, operator.origin) from None
             made = map_tensors(operator, arguments, lambda name, value, argument: next(found))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ def bridge(subject: str, compute: Function, bprop: Function, parameters: Sequenc
     traces functions of such a class, but not the making of one.
     """
     count = len(parameters)
+    least, most = _arguments(bprop)
 
     def forward(ctx: Any, *args: Any) -> Any:
         inputs = args[: len(args) - count]
@@ -39,6 +42,9 @@ def bridge(subject: str, compute: Function, bprop: Function, parameters: Sequenc
         outputs = tuple(wrap_traced(x) for x in saved)
         douts = filled(gradients, outputs)
         results = (outputs[0], douts[0]) if ctx.single else (outputs, douts)
+        if not least <= len(inputs) + 2 <= most:
+            rule = f"is called with {len(inputs)} inputs, out and dout"
+            raise GradientError(subject, rule, f"a bprop of {_range(least, most)} arguments")
         mine, of_parameters = _parts(subject, call_script(bprop, *inputs, *results))
         return checked(subject, mine, inputs) + _of(subject, of_parameters, parameters)
 
@@ -57,6 +63,21 @@ def of_cell(cell: Any) -> Function:
     return bridge(f"{type(cell).__name__}.bprop", cell.construct, cell.bprop, parameters)
 
 
+def _arguments(function: Function) -> tuple[int, float]:
+    """Return how many positional arguments a function takes at least and at most."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C: it says so itself
+        return 0, math.inf
+    positional = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    most = math.inf if any(p.kind == p.VAR_POSITIONAL for p in taken) else len(positional)
+    return sum(p.default is p.empty for p in positional), most
+
+
+def _range(least: int, most: float) -> str:
+    return str(least) if least == most else f"{least} to {most}" if most < math.inf else f"at least {least}"
+
+
 def _parts(subject: str, result: Any) -> tuple[Any, dict[Any, Any]]:
     """Return the inputs' gradients and the parameters'."""
     if not isinstance(result, tuple):
@@ -71,7 +92,7 @@ def _of(subject: str, found: dict[Any, Any], parameters: Sequence[Any]) -> tuple
     by_identity = {id(key): value for key, value in found.items()}
     strangers = [key for key in found if not any(key is p for p in parameters)]
     if strangers:
-        names = ", ".join(getattr(key, "name", str(key)) for key in strangers)
+        names = ", ".join(getattr(key, "name", type(key).__name__) for key in strangers)
         known = ", ".join(p.name for p in parameters) or "none"
         raise GradientError(subject, f"gradients of parameters must be of this cell's ({known})", names)
     return checked(subject, [by_identity.get(id(p)) for p in parameters], parameters)

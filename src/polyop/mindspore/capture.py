@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from ..core.errors import ArgumentTypeError
-from .interpose import plain, wrap_apart
+from .interpose import plain, plain_attributes, wrap_apart
 
 # MindSpore's backends, and their other options, which ask for nothing that is done here
 BACKENDS = {"": "inductor", "ms_backend": "inductor", "GE": "inductor"}
@@ -43,12 +45,45 @@ def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: A
     return call
 
 
+def captured_cell(cell: Any) -> Any:
+    """Return the cell's call, as a graph of its own.
+
+    PyTorch's compiler counts what it compiled, and remembers which sizes varied, by code object
+    and its name: were the code shared, one cell after the other would use up its limit.
+    """
+    code = _call_module.__code__.replace(co_name=f"{type(cell).__name__}_{next(_numbers)}")
+    return captured(types.MethodType(types.FunctionType(code, globals()), cell))
+
+
+_numbers = itertools.count()
+
+
+def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
+    return torch.nn.Module.__call__(module, *args, **kwargs)
+
+
+# what PyTorch's compiler says where the script itself raises, a class of its own among exceptions
+_RAISED = ("Observed exception", "Attempted to call a super() attribute")
+
+
 def _raise_its_own(function: Callable[..., Any], args: Any, kwargs: Any, problem: Exception) -> None:
-    """Raise what the function itself raises, where that is why it cannot be captured."""
-    if "Observed exception" not in str(problem):
+    """Raise what the function or a gradient in it raises, where that is why it cannot be captured."""
+    if not any(words in str(problem) for words in _RAISED):
         return
     with in_capture():
-        function(*args, **kwargs)
+        _differentiate(function(*args, **kwargs), (*args, *kwargs.values()), function)
+
+
+def _differentiate(result: Any, given: Iterable[Any], function: Callable[..., Any]) -> None:
+    """Run the gradient of a result for what it raises: a graph holds it, too."""
+    owner = getattr(function, "__self__", function)
+    held = owner.parameters() if isinstance(owner, torch.nn.Module) else ()
+    outputs = result if isinstance(result, (tuple, list)) else (result,)
+    with plain_attributes():
+        ends = [x for x in outputs if isinstance(x, torch.Tensor) and x.requires_grad]
+        starts = [x for x in (*given, *held) if isinstance(x, torch.Tensor) and x.requires_grad]
+        if ends and starts:
+            torch.autograd.grad(ends, starts, [torch.ones_like(x) for x in ends], allow_unused=True)
 
 
 _capturing = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +10,7 @@ import torch
 
 from . import context
 from .bprop import of_cell
-from .capture import captured
+from .capture import captured_cell
 from .parameter import DEFAULT_NAME, Parameter
 
 
@@ -52,7 +51,7 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         if self.__dict__.get("_graph") is None:
             for _, cell in self.cells_and_names():
                 cell._prepare()  # noqa: SLF001 - another cell's
-            self.__dict__["_graph"] = captured(types.MethodType(torch.nn.Module.__call__, self))
+            self.__dict__["_graph"] = captured_cell(self)
         return self.__dict__["_graph"](*args, **kwargs)
 
     def _prepare(self) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -102,9 +103,18 @@ def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def run_traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Do the same while ``torch.compile`` traces."""
+    if isinstance(function, types.FunctionType):  # asks its arguments again, and the tracer says yes
+        args = _plain_all(args)
+        kwargs = {name: _plain_all(value) for name, value in kwargs.items()}
     with plain_attributes():
         result = function(*args, **kwargs)
     return result if function in NO_WRAP else wrap(result)
+
+
+def _plain_all(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)([_plain_all(item) for item in value])
+    return plain(value)
 
 
 def call_script(function: Callable[..., Any], *args: Any) -> Any:
@@ -117,7 +127,10 @@ def call_script(function: Callable[..., Any], *args: Any) -> Any:
 
 def for_script(depth: int) -> bool:
     """Whether the frame ``depth`` above the caller is a script's, not PyTorch's nor a host's."""
-    name = sys._getframe(depth + 1).f_globals.get("__name__", "")  # noqa: SLF001
+    names = sys._getframe(depth + 1).f_globals  # noqa: SLF001
+    if "__name__" not in names and "G" in names:  # a guard: code that PyTorch's compiler generates
+        return False
+    name = names.get("__name__", "")
     return name.partition(".")[0] not in ("torch", "polyop") or name.startswith("polyop.mindspore")
 
 

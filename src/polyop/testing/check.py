@@ -71,6 +71,7 @@ def check(
         user_tolerance=(rtol, atol),
         torch_device=_device(op, args),
     )
+    crash.settle(case)
     results: list[Result] = []
     stopped = ""
     for row in CHECKS:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import time
 import warnings
+from collections.abc import Callable
 
+from ..core.errors import PolyopError
+from ..hosts.base import specs
 from ..hosts.numpy import HOST
+from ..kernels.prepare import normalise
 from .case import BrokenRuleError, Case, Check, NotRunError
 
 
@@ -20,22 +25,65 @@ def survives(case: Case) -> str | None:
         raise NotRunError("this platform has no fork()")
     if not case.bound.native:
         raise NotRunError("the kernel is a Python function")
+    name = _signal(lambda: HOST.call(case.bound, case.arguments))
+    if name:
+        raise BrokenRuleError("the kernel must not crash", f"{name} when called with ({_given(case)})")
+    return None
+
+
+def must_refuse_politely(variant: Case) -> None:
+    """Derive and call a C++ module's function for other inputs in a forked child first.
+
+    It may refuse them with an error. Raises ``BrokenRuleError`` that names the inputs where it ends
+    the process; operators of other kinds are not tried.
+    """
+    if not variant.bound.is_module or not hasattr(os, "fork"):
+        return
+
+    def attempt() -> None:
+        variant.prepare()
+        HOST.call(variant.bound, variant.arguments)
+
+    name = _signal(attempt)
+    if name:
+        rule = "the C++ function must refuse inputs with an error, and not crash"
+        raise BrokenRuleError(rule, f"{name} when called with ({_given(variant)})")
+
+
+def settle(case: Case) -> None:
+    """Let a C++ module's function learn what it writes, as its first call does, unless that crashes."""
+    if not case.bound.is_module:
+        return
+
+    def learn() -> None:
+        case.bound.settle(normalise(case.operator, specs(HOST, case.operator, case.arguments)))
+
+    try:
+        if not hasattr(os, "fork") or not _signal(learn):
+            learn()
+    except (PolyopError, NotRunError):
+        return  # the checks meet it again, and say it
+
+
+def _signal(attempt: Callable[[], object]) -> str | None:
+    """Return the name of the signal that ends a forked child which runs ``attempt``, or None."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child touches no lock of theirs
         child = os.fork()
     if child == 0:
         code = 0
+        faulthandler.disable()  # the signal is reported, not the child's stack
         try:
-            HOST.call(case.bound, case.arguments)
+            attempt()
         except BaseException:  # noqa: BLE001 - an error is for the next checks to find
             code = 1
         os._exit(code)
     status = _wait(child)
-    if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
-        given = ", ".join("None" if value is None else _shown(value) for value in case.arguments)
-        raise BrokenRuleError("the kernel must not crash", f"{name} when called with ({given})")
-    return None
+    return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else None
+
+
+def _given(case: Case) -> str:
+    return ", ".join("None" if value is None else _shown(value) for value in case.arguments)
 
 
 def _wait(child: int, seconds: float = 120) -> int:

@@ -10,6 +10,7 @@ from ..core.infer import LibraryHalf, ShapeAndDtype
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
 from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
+from .crash import must_refuse_politely
 from .samples import resized
 
 
@@ -21,6 +22,7 @@ def real_against_inferred(case: Case) -> str | None:
     _compare(case)
     remark = None
     for variant in resized(case):
+        must_refuse_politely(variant)
         try:
             variant.prepare()
         except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way

@@ -9,6 +9,7 @@ import numpy as np
 
 from .case import Case, Check, NotRunError, first_line
 from .compare import close, same_bits, same_specs
+from .crash import must_refuse_politely
 from .layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS, Layout
 from .samples import reshaped, resized
 
@@ -110,6 +111,7 @@ def _accepted(variants: list[Case], what: str) -> str | None:
     """Check the variants that the operator takes; refusing them with an error is allowed."""
     refused: list[str] = []
     for variant in variants:
+        must_refuse_politely(variant)
         try:
             expected = variant.prepare().outputs
             found = variant.run()

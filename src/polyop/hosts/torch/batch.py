@@ -90,7 +90,7 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
 def _warn_once(name: str) -> None:
     if name not in _warned:
         _warned.add(name)
-        shown = name.removesuffix("__saving")
+        shown = name.removesuffix("__saving").removesuffix("__backward")
         text = f"{shown}: vmap runs one call per sample; give batch= ('elementwise' or a rule) to do better"
         warnings.warn(text, FallbackWarning, stacklevel=2)
 

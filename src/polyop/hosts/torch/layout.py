@@ -10,7 +10,7 @@ from ...core.errors import GradientError
 from ...gradients.rule import apply_rule, check_gradient, no_gradient
 from ...gradients.uses import Uses, used_by_rule
 from ..bound import BoundOperator
-from .tensors import as_outputs, spec
+from .tensors import as_outputs, for_torch, spec
 
 
 class Unread:
@@ -69,7 +69,8 @@ class Layout:
 
     def call(self, overload: Any, flat: Any) -> Any:
         """Call the overload with flat arguments; a list of outputs comes as a tuple."""
-        positional, keywords = self.bound.schema.split(self.unflatten(flat))
+        schema = self.bound.schema
+        positional, keywords = schema.split(for_torch(schema, self.unflatten(flat)))
         result = overload(*positional, **keywords)
         return tuple(result) if isinstance(result, list) else result
 

@@ -200,8 +200,8 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         assert rule is not None
         arguments = normalise(bound.operator, bind(schema, args, kwargs))
         wanted = _smooth(bound, arguments) if everything else _wanted(bound, arguments)
-        positional, keywords = schema.split(arguments)
-        outputs = rule.saving.torch(*positional, **keywords, wanted=list(wanted))
+        positional, keywords = schema.split(tensors.for_torch(schema, arguments))
+        outputs = rule.saving.torch(*positional, **keywords, polyop_wanted=list(wanted))
         return _outputs(bound, arguments, wanted, outputs)
 
     def autograd(*args: Any, **kwargs: Any) -> Any:

@@ -71,18 +71,9 @@ def torch_schema(schema: Schema) -> Schema:
 
 def call_overload(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Call the overload with bound arguments; return its fresh outputs as a tuple."""
-    positional, keywords = bound.schema.split(for_torch(bound.schema, arguments))
+    positional, keywords = bound.schema.split(tensors.for_torch(bound.schema, arguments))
     result = register(bound)(*positional, **keywords)
     return tensors.as_outputs(result)
-
-
-def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments with dtypes and devices as PyTorch's own objects."""
-    convert = {"ScalarType": tensors.TORCH_DTYPES.get, "Device": torch.device}
-    return tuple(
-        convert[a.type.base](value) if a.type.base in convert and isinstance(value, str) else value
-        for a, value in zip(schema.arguments, arguments, strict=True)
-    )
 
 
 def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
@@ -147,11 +138,12 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
         arguments = bind(schema, args, kwargs)
         wanted: list[torch.Tensor] = []
         tensors.map_arguments(lambda t: wanted.append(t) if _wants_derivative(t) else None, arguments)
-        if wanted and recorded.recorded(bound):
+        if wanted and recorded.recorded(bound) and not any(map(tensors.is_traced, wanted)):
             result = bound.differentiate(*arguments)
             return _fresh(schema, result)
         if wanted:
-            rule = "writes an argument in place, and such an operator has no gradient"
+            traced = " while it is traced" if recorded.recorded(bound) else ""
+            rule = f"writes an argument in place, and such an operator has no gradient{traced}"
             hint = "return a new tensor instead, or call it under torch.no_grad()"
             raise GradientError(bound.name, rule, where=bound.operator.origin, hint=hint)
         with torch._C._AutoDispatchBelowAutograd():

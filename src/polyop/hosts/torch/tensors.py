@@ -10,6 +10,7 @@ import torch
 
 from ...core.dtypes import DTYPES, DType, dtype
 from ...core.errors import ArgumentTypeError
+from ...core.schema import Schema
 from ...core.spec import Spec
 
 TORCH_DTYPES: dict[str, torch.dtype] = {
@@ -59,6 +60,22 @@ def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tenso
         return torch.from_numpy(array).to(device)
     raw = torch.from_numpy(array.view(np.dtype(f"u{row.itemsize}")))
     return raw.view(TORCH_DTYPES[row.name]).to(device)
+
+
+def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with dtypes and devices as PyTorch's own objects."""
+    convert = {"ScalarType": TORCH_DTYPES.get, "Device": torch.device}
+    return tuple(
+        convert[a.type.base](value) if a.type.base in convert and isinstance(value, str) else value
+        for a, value in zip(schema.arguments, arguments, strict=True)
+    )
+
+
+def is_traced(tensor: torch.Tensor) -> bool:
+    """Whether a tensor stands for others: a compiler or a functional transform follows what is done."""
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+    faked = isinstance(tensor, torch._subclasses.FakeTensor)
+    return faked or type(tensor).__name__ == "FunctionalTensor" or wrapped(tensor)
 
 
 def as_outputs(result: Any) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -110,6 +111,9 @@ def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
     done = run(unit.command(target, depfile, header.flags if header else ()))
     if done.code:
         raise _Refused(unit, done)
+    if not (target.exists() and depfile.exists()):
+        rule = "must be a compiler: it ended without an error, and without an object file"
+        raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")
     read = [str(Path(path).absolute()) for path in parse_depfile(depfile.read_text(encoding="utf-8"))]
     if header is None:
         return read

@@ -62,11 +62,7 @@ def find(language: str) -> Compiler:
     variable, programs, remedy = _CANDIDATES[language]
     named = os.environ.get(variable, "").strip()
     if named:
-        command = shlex.split(named)
-        path = shutil.which(command[0])
-        if path is None:
-            raise BuildError(f"{variable}={named}", "must name a program that exists", hint=remedy)
-        return _identify(path, tuple(command[1:]))
+        return _named(variable, named, remedy)
     folders = _toolkit_folders() if language == "cuda" else []
     found = filter(None, (shutil.which(p, path=f) for f in [*folders, None] for p in programs))
     path = next(found, None)
@@ -77,6 +73,30 @@ def find(language: str) -> Compiler:
         rule = f"no {kind} compiler was found (tried {', '.join(programs)})"
         raise BuildError("build", rule, hint=remedy)
     return _identify(path, ())
+
+
+def _named(variable: str, named: str, remedy: str) -> Compiler:
+    """Return the compiler that a variable names: a program, with arguments or behind launchers."""
+    subject = f"{variable}={named}"
+    try:
+        command = shlex.split(named)
+    except ValueError as problem:
+        raise BuildError(subject, f"must be a command as a shell has it ({problem})", hint=remedy) from None
+    for place, word in enumerate(command):
+        if place and ("=" in word or word.startswith("-")):
+            continue  # for the launcher, as in env NAME=VALUE g++
+        launcher = Path(word).name in _WRAPPERS
+        if shutil.which(word) is None:
+            seen = repr(word) if launcher or place else None
+            raise BuildError(subject, "must name a program that exists", seen, hint=remedy)
+        if not launcher:
+            break
+    else:
+        rule = f"must name a compiler behind {command[-1] if command else 'the quotes'}"
+        raise BuildError(subject, rule, hint=f'as in {variable}="ccache g++"; {remedy}')
+    path = shutil.which(command[0])
+    assert path is not None
+    return _identify(path, tuple(command[1:]))
 
 
 def _toolkit_folders() -> list[str]:

@@ -78,7 +78,9 @@ class Plan:
 def make_plan(
     sources: Sequence[Source], options: BuildOptions, name: str, tier: libtorch.Tier | None = None
 ) -> Plan:
-    """Return the plan; ``name`` is the result's, for TORCH_EXTENSION_NAME; ``tier`` as given or as needed.
+    """Return the plan; ``name`` is the result's, for MS_EXTENSION_NAME and TORCH_EXTENSION_NAME.
+
+    ``tier`` as given or as needed.
 
     Raises ``BuildError`` when a compiler or PyTorch is missing or they do not fit.
     """
@@ -125,6 +127,8 @@ def _unit(
     ]
     flags += [flag for flag in options.flags if _fits(flag, source.language)]
     found = [f"-I{folder}" for folder in search]
+    if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in options.flags):
+        found.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
     if torch is not None and tier is not None and uses_torch:
         found += torch.header_flags(tier)
         if "TORCH_EXTENSION_NAME" in source.text:
@@ -134,6 +138,15 @@ def _unit(
         flags += [*cuda.architecture_flags(compiler, options.cuda_architectures), *cuda.host_compiler()]
         flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]
     return Unit(source, compiler, tuple(flags), tuple(found), tuple(search))
+
+
+def _identifier(name: str) -> str:
+    """Return the name of a library as a module can have it.
+
+    >>> _identifier("my-ops")
+    'my_ops'
+    """
+    return re.sub(r"\W|^(?=\d)", "_", name)
 
 
 def _fits(flag: str, language: str) -> bool:

@@ -1,4 +1,4 @@
-"""Losses, with MindSpore's defaults."""
+"""Losses as cells, with MindSpore's defaults."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.nn import functional
 
-from ...core.errors import ArgumentValueError
 from ..cell import Cell
-from ..interpose import wrap
-
-REDUCTIONS = ("mean", "sum", "none")
+from ..ops import losses
 
 
 class _Loss(Cell):
@@ -20,52 +16,64 @@ class _Loss(Cell):
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = _checked(type(self).__name__, reduction)
+        self.reduction = losses.checked_reduction(f"nn.{type(self).__name__}", reduction)
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
-        return wrap(self._function(logits, labels, reduction=self.reduction))
+        return self._function(logits, labels, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
     """The mean of squared differences."""
 
-    _function = staticmethod(functional.mse_loss)
+    _function = staticmethod(losses.mse_loss)
 
 
 class L1Loss(_Loss):
     """The mean of absolute differences."""
 
-    _function = staticmethod(functional.l1_loss)
+    _function = staticmethod(losses.l1_loss)
 
 
 class BCELoss(_Loss):
     """The cross entropy of probabilities of two classes."""
 
-    _function = staticmethod(functional.binary_cross_entropy)
+    def __init__(self, weight: Any = None, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """Return the loss."""
+        return losses.binary_cross_entropy(logits, labels, self.weight, self.reduction)
 
 
 class CrossEntropyLoss(_Loss):
-    """The cross entropy of softmax; labels are classes or probabilities."""
+    """The cross entropy of softmax; labels are classes, of any integer dtype, or probabilities."""
 
-    _function = staticmethod(functional.cross_entropy)
+    def __init__(
+        self,
+        weight: Any = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(reduction)
+        self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """Return the loss."""
+        given = (self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+        return losses.cross_entropy(logits, labels, *given)
 
 
-class SoftmaxCrossEntropyWithLogits(Cell):
+class SoftmaxCrossEntropyWithLogits(_Loss):
     """The cross entropy of softmax for each row; ``sparse`` labels are classes, else probabilities."""
 
     def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
-        super().__init__()
-        self.sparse, self.reduction = sparse, _checked(type(self).__name__, reduction)
+        super().__init__(reduction)
+        self.sparse = sparse
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
         target = labels.to(torch.int64) if self.sparse else labels
-        return wrap(functional.cross_entropy(logits, target, reduction=self.reduction))
-
-
-def _checked(name: str, reduction: str) -> str:
-    if reduction not in REDUCTIONS:
-        rule = f"reduction must be one of {', '.join(REDUCTIONS)}"
-        raise ArgumentValueError(f"nn.{name}", rule, repr(reduction))
-    return reduction
+        return losses.cross_entropy(logits, target, reduction=self.reduction)

@@ -114,6 +114,11 @@ def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axi
     return wrap(made if axis == -1 else torch.movedim(made, -1, axis))
 
 
+def meshgrid(*inputs: Any, indexing: str = "xy") -> Any:
+    """Return the grids of some axes; "xy", the default, has the second axis first, "ij" the first."""
+    return wrap(torch.meshgrid(*inputs, indexing=indexing))
+
+
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Any:  # noqa: A002
     """Return ``exp`` of the entries over its sum along a dimension."""
     return wrap(torch.softmax(input, axis, dtype=to_torch(dtype)))
@@ -164,7 +169,7 @@ def _written(variable: Any, write: Any) -> Any:
 _BY_NAME = (
     "addmm", "argmax", "argmin", "argsort", "baddbmm", "bmm", "chunk", "cross", "cummax", "cummin", "cumprod",
     "cumsum", "diag", "diagonal", "dot", "einsum", "flatten", "flip", "index_select", "inner", "isclose",
-    "logsumexp", "masked_select", "matmul", "meshgrid", "mm", "movedim", "moveaxis", "narrow", "nonzero",
+    "logsumexp", "masked_select", "matmul", "mm", "movedim", "moveaxis", "narrow", "nonzero",
     "norm", "outer", "permute", "repeat_interleave", "roll", "scatter", "searchsorted", "sort", "swapaxes",
     "swapdims", "topk", "trace", "tril", "triu", "unbind", "unique", "unsqueeze", "vstack", "hstack",
 )  # fmt: skip
@@ -179,12 +184,6 @@ _SAME = {
     "dropout": functional.dropout,
     "conv2d": functional.conv2d,
     "layer_norm": functional.layer_norm,
-    "mse_loss": functional.mse_loss,
-    "l1_loss": functional.l1_loss,
-    "cross_entropy": functional.cross_entropy,
-    "nll_loss": functional.nll_loss,
-    "binary_cross_entropy": functional.binary_cross_entropy,
-    "binary_cross_entropy_with_logits": functional.binary_cross_entropy_with_logits,
     "pad": functional.pad,
 }
 
@@ -202,7 +201,7 @@ FUNCTIONS: dict[str, Function] = {
         function.__name__: function
         for function in (
             reshape, transpose, squeeze, broadcast_to, tile, concat, stack, unstack, split, gather, one_hot,
-            softmax, log_softmax, size, shape, depend, assign, assign_add, assign_sub,
+            meshgrid, softmax, log_softmax, size, shape, depend, assign, assign_add, assign_sub,
         )
     },
 }  # fmt: skip

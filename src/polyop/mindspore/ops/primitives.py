@@ -12,10 +12,10 @@ import torch
 
 from ...core.errors import ArgumentTypeError, UnsupportedError
 from ..interpose import wrap
-from . import creation, elementwise, functions
+from . import creation, elementwise, functions, losses
 from .arguments import for_torch
 
-FUNCTIONS = {**elementwise.FUNCTIONS, **functions.FUNCTIONS, **creation.FUNCTIONS}
+FUNCTIONS = {**elementwise.FUNCTIONS, **functions.FUNCTIONS, **losses.FUNCTIONS, **creation.FUNCTIONS}
 
 
 class Primitive:

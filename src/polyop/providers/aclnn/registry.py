@@ -7,19 +7,23 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from types import FrameType
 from typing import Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError, UnsupportedError
-from ...core.origin import caller, of_function
+from ...core.origin import caller, calling_frame, of_function
 from ...core.schema import Schema
 from .row import Function, Row
 
 HOW = (
-    "register it: polyop.providers.aclnn.register(prototype, function), or register_library(path, prototypes)"
+    "register it: polyop.register_aclnn(prototype, function), "
+    "or polyop.register_aclnn_library(path, prototypes)"
 )
 
 _lock = threading.Lock()
 _registered: dict[str, Row] = {}
+_frames: dict[str, FrameType] = {}
+"""Of names that a module or a notebook cell has registered, the frame that did."""
 
 
 @lru_cache(maxsize=1)
@@ -125,7 +129,7 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
     array([2., 2.])
     >>> forget("Twice")
 
-    Running the same line again replaces it. Raises ``SchemaError`` for a prototype that is
+    Running the same line, the module or the notebook cell again replaces it. Raises ``SchemaError`` for a prototype that is
     none, ``ArgumentTypeError`` for a function that does not take the inputs, and
     ``ArgumentValueError`` for a name that is taken, with both places, or an unknown ufunc.
     """
@@ -150,6 +154,7 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
 def forget(name: str) -> None:
     """Forget an operator that was registered; raises ``UnsupportedError`` when none was."""
     with _lock:
+        _frames.pop(full_name(name), None)
         if _registered.pop(full_name(name), None) is None:
             listed = ", ".join(sorted(_registered)) or "none"
             raise UnsupportedError(full_name(name), "was not registered", hint=f"registered are {listed}")
@@ -169,17 +174,44 @@ def checked(row: Row) -> Row:
 
 def add(rows: Sequence[Row]) -> None:
     """Register rows, all or none; raises ``ArgumentValueError`` for a name that is taken."""
+    frame = calling_frame()
     with _lock:
         for row in rows:
             old = _registered.get(row.name) or builtin().get(row.name)
-            if old is not None and (old.where is None or old.where != row.where):
+            if old is not None and not _runs_again(old, row, frame):
                 place = old.where or "polyop's own operators"
                 rule = f"the name is taken by the one registered at {place}"
                 hint = (
                     "choose another name" if old.where else "aclnn names that polyop has cannot be replaced"
                 )
                 raise ArgumentValueError(row.name, rule, where=row.where, hint=hint)
+        stale = any(row.name in _registered and _registered[row.name].ufunc for row in rows)
         _registered.update({row.name: row for row in rows})
+        if _is_module(frame):
+            _frames.update({row.name: frame for row in rows})
+    if stale:
+        _tell_core()
+
+
+def _runs_again(old: Row, new: Row, frame: FrameType) -> bool:
+    # a cell that is run again and a module that is reloaded have another frame over the same globals
+    if old.where is not None and old.where == new.where:
+        return True
+    before = _frames.get(old.name)
+    again = before is not None and before is not frame and before.f_globals is frame.f_globals
+    return again and _is_module(frame)
+
+
+def _is_module(frame: FrameType) -> bool:
+    return frame.f_code.co_name.startswith("<")
+
+
+def _tell_core() -> None:
+    """Give the native core the loops anew: it must not go on with one that was replaced."""
+    from ... import _core
+    from .run import launch, writes
+
+    _core.connect(launch, core_loops(), writes)
 
 
 def _with_namespace(function: Callable[..., Any]) -> Function:

@@ -1,0 +1,89 @@
+"""Losses as functions, with the order of MindSpore's arguments; class numbers may be of any integer dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from ...core.errors import ArgumentValueError
+from ..interpose import plain_attributes, wrap
+from .arguments import Function
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def checked_reduction(subject: str, reduction: Any) -> str:
+    """Return the reduction; raises ``ArgumentValueError`` for an unknown one."""
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
+        rule = f"reduction must be one of {', '.join(REDUCTIONS)}"
+        raise ArgumentValueError(subject, rule, repr(reduction))
+    return reduction
+
+
+def _classes(target: Any) -> Any:
+    """Return class numbers as PyTorch takes them, Int64; probabilities as they are."""
+    with plain_attributes():
+        numbers = not (target.is_floating_point() or target.is_complex())
+    return torch.Tensor.to(target, torch.int64) if numbers else target
+
+
+def cross_entropy(
+    input: Any,  # noqa: A002 - MindSpore's name
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Return the cross entropy of softmax; ``target`` holds classes or probabilities."""
+    named = {"reduction": checked_reduction("cross_entropy", reduction), "label_smoothing": label_smoothing}
+    found = functional.cross_entropy(input, _classes(target), weight, ignore_index=ignore_index, **named)
+    return wrap(found)
+
+
+def nll_loss(
+    inputs: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Any:
+    """Return the negative of the logarithms of the classes in ``target``."""
+    how = checked_reduction("nll_loss", reduction)
+    given = _classes(target)
+    return wrap(functional.nll_loss(inputs, given, weight, ignore_index=ignore_index, reduction=how))
+
+
+def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction: str = "mean") -> Any:
+    """Return the cross entropy of probabilities of two classes."""
+    how = checked_reduction("binary_cross_entropy", reduction)
+    return wrap(functional.binary_cross_entropy(logits, labels, weight, reduction=how))
+
+
+def binary_cross_entropy_with_logits(
+    logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """Return the cross entropy of sigmoid."""
+    how = checked_reduction("binary_cross_entropy_with_logits", reduction)
+    call = functional.binary_cross_entropy_with_logits
+    return wrap(call(logits, label, weight, reduction=how, pos_weight=pos_weight))
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
+    """Return the squared differences, reduced."""
+    return wrap(functional.mse_loss(input, target, reduction=checked_reduction("mse_loss", reduction)))
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
+    """Return the absolute differences, reduced."""
+    return wrap(functional.l1_loss(input, target, reduction=checked_reduction("l1_loss", reduction)))
+
+
+FUNCTIONS: dict[str, Function] = {
+    function.__name__: function
+    for function in (
+        cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits, mse_loss, l1_loss,
+    )
+}  # fmt: skip
