@@ -33,6 +33,18 @@ def test_a_wrong_number_of_gradients(count):
         ms.grad(mine.apply, (0, 1))(X, Y)
 
 
+def test_a_graph_has_none():
+    mine = function(lambda ctx, x: x * 2, lambda ctx, z: z * 5)
+
+    class Net(ms.nn.Cell):
+        def construct(self, x):
+            return mine.apply(x)
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    with pytest.raises(NotImplementedError, match="Mine: a _Function runs in PYNATIVE_MODE only"):
+        ms.grad(Net())(X)
+
+
 def test_one_gradient_without_a_tuple():
     mine = function(lambda ctx, x: x * 2, lambda ctx, z: z * 5)
     assert ms.grad(mine.apply)(X).item() == 5.0

@@ -152,6 +152,60 @@ def test_transforms_in_graph_mode():
     assert [float(v) for v in ms.jvp(lambda x: net(x) * x, Tensor(3.0), Tensor(1.0))] == [9.0, 6.0]
 
 
+def test_inputs_of_other_shapes():
+    ms.set_context(mode=ms.GRAPH_MODE)
+    assert nn.Flatten()(ops.ones((1, 3, 8, 8))).shape == (1, 192)
+    net = nn.Dense(4, 3, weight_init="ones", bias_init="zeros")
+    for rows in ((2,), (5,), (7,), (2, 3)):  # another size, and another rank
+        made = net(ops.ones((*rows, 4)))
+        assert np.array_equal(made.asnumpy(), np.full((*rows, 3), 4, np.float32))
+
+
+def test_more_cells_than_pytorch_compiles_of_one_function():
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    def net(i):
+        class Adds(nn.Cell):
+            def construct(self, x):
+                return x + i
+
+        return Adds()
+
+    assert [float(net(i)(Tensor(0.5))) for i in range(12)] == [i + 0.5 for i in range(12)]
+
+
+IMAGE = np.random.default_rng(0).normal(size=(1, 2, 5, 5)).astype(np.float32)
+LABELS = Tensor(np.array([1, 0], np.int32))
+ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (lambda: nn.Conv2d(2, 3, 3), (Tensor(IMAGE),)),
+        (lambda: nn.Conv2d(2, 3, 3, 2, "pad", (1, 2, 0, 1), has_bias=True), (Tensor(IMAGE),)),
+        (lambda: nn.Conv2d(2, 3, 3, pad_mode="valid"), (Tensor(IMAGE),)),
+        (lambda: nn.LayerNorm((3,)), (ROWS,)),
+        (lambda: nn.Embedding(4, 2), (LABELS,)),
+        (lambda: nn.Dropout(p=0.5), (ROWS,)),
+        (lambda: nn.CrossEntropyLoss(), (ROWS, LABELS)),
+        (lambda: nn.SoftmaxCrossEntropyWithLogits(sparse=True), (ROWS, LABELS)),
+        (lambda: nn.BCELoss(), (ops.sigmoid(ROWS), ops.softmax(ROWS))),
+        (lambda: nn.L1Loss(), (ROWS, ops.softmax(ROWS))),
+    ],
+)
+def test_cells_whose_functions_are_written_in_python(make, given):
+    net, found = make(), []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        value = net(*given)
+        assert type(value) is Tensor
+        weights = ms.grad(lambda *x: net(*x).sum(), None, net.trainable_params())(*given) or ()
+        found.append([v.asnumpy() for v in (value, *weights)])
+    for eager, graph in zip(*found, strict=True):
+        assert np.allclose(eager, graph, atol=1e-5)
+
+
 def test_what_cannot_be_captured_is_shown():
     class Reads(nn.Cell):
         def construct(self, x):

@@ -245,6 +245,69 @@ def test_a_name_that_is_not_here(module, name, near):
         module.zzzzqqqq
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "theirs"),
+    [
+        (ms.nn, "Linear", "nn.Dense"),
+        (ms.nn, "Sequential", "nn.SequentialCell"),
+        (ms.nn, "ModuleList", "nn.CellList"),
+        (ms.nn, "Module", "nn.Cell"),
+        (ms.nn, "functional", "ops, as in ops.relu"),
+        (ms, "no_grad", "ops.stop_gradient"),
+        (ms, "compile", "ms.jit"),
+    ],
+)
+def test_a_name_of_pytorch(module, name, theirs):
+    words = f"has no attribute '{name}', which is PyTorch's name; MindSpore's is {theirs}"
+    with pytest.raises(AttributeError, match=words):
+        getattr(module, name)
+    assert not hasattr(module, name)
+
+
+LOG = np.log(softmax(A, 1))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("cross_entropy(a, t)", -LOG[[0, 1], [2, 0]].mean()),
+        ("cross_entropy(a, t, reduction='sum')", -LOG[[0, 1], [2, 0]].sum()),
+        ("cross_entropy(a, t, None, 0, 'sum')", -LOG[0, 2]),
+        ("cross_entropy(a, t, Tensor([0.0, 1.0, 2.0]), -100, 'none')", [-2 * LOG[0, 2], 0]),
+        ("nll_loss(a, t, None, -100, 'none')", -A[[0, 1], [2, 0]]),
+    ],
+)
+def test_classes_of_any_integer(call, wanted, kind):
+    names = Names(ops)
+    names["t"] = Tensor(np.array([2, 0], kind))
+    made = eval(call, {"__builtins__": {}}, names)
+    assert made.dtype == ms.float32
+    assert np.allclose(made.asnumpy(), wanted, atol=1e-6)
+
+
+def test_losses_take_the_reduction_third():
+    x, y = Tensor(A), Tensor(B)
+    assert np.allclose(ops.mse_loss(x, y, "sum").asnumpy(), ((A - B) ** 2).sum())
+    assert np.allclose(ops.l1_loss(x, y, "none").asnumpy(), abs(A - B))
+    p, q = 1 / (1 + np.exp(-A)), np.abs(B) / 5
+    wanted = -(q * np.log(p) + (1 - q) * np.log(1 - p))
+    found = ops.binary_cross_entropy(Tensor(p), Tensor(q), None, "none")
+    assert np.allclose(found.asnumpy(), wanted, atol=1e-5)
+    found = ops.binary_cross_entropy_with_logits(x, Tensor(q), None, None, "sum")
+    assert np.allclose(found.asnumpy(), wanted.sum(), atol=1e-5)
+    with pytest.raises(ValueError, match="mse_loss: reduction must be one of mean, sum, none, but got 'all'"):
+        ops.mse_loss(x, y, "all")
+
+
+def test_the_axes_of_a_grid():
+    x, y = np.arange(2), np.arange(3)
+    for form in ({}, {"indexing": "ij"}):
+        made = ops.meshgrid(Tensor(x), Tensor(y), **form)
+        for ours, wanted in zip(made, np.meshgrid(x, y, **form), strict=True):
+            assert np.array_equal(ours.asnumpy(), wanted)
+
+
 def test_the_modules_of_older_scripts():
     from polyop.mindspore.common import dtype as mstype
     from polyop.mindspore.common.api import jit

@@ -201,14 +201,14 @@ def test_a_cell_or_module_that_is_run_again_replaces():
     notebook = {"__name__": "__main__"}
     out = np.empty(2)
     cells = [("lambda x: 2 * x", 2), ("np.negative, loops='negative'", -1), ("lambda x: 3 * x", 3)]
-    exec("import numpy as np", notebook)  # noqa: S102 - as a notebook does
+    exec("import numpy as np", notebook)
     for number, (function, factor) in enumerate(cells):
-        exec(compile(CELL.format(function=function), f"<cell {number}>", "exec"), notebook)  # noqa: S102
+        exec(compile(CELL.format(function=function), f"<cell {number}>", "exec"), notebook)
         launch("aclnnCell", [np.ones(2), out])
         assert out.tolist() == [factor] * 2
     other = {"__name__": "another module", "np": np}
     with pytest.raises(ValueError, match=r"aclnnCell: the name is taken by the one registered at <cell 2>:3"):
-        exec(compile(CELL.format(function="np.negative"), "<another>", "exec"), other)  # noqa: S102
+        exec(compile(CELL.format(function="np.negative"), "<another>", "exec"), other)
 
 
 def test_a_name_is_registered_once_and_the_ufunc_must_exist():

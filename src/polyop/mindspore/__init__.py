@@ -43,6 +43,7 @@ from .dtype import (
 )
 from .function import _Function
 from .grad import grad, value_and_grad
+from .nearest import OF_ALL as _OF_ALL
 from .nearest import missing as _missing
 from .parameter import Parameter, ParameterTuple
 from .tensor import Tensor, is_tensor, tensor
@@ -119,4 +120,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise _missing(__name__, name, __all__)
+    raise _missing(__name__, name, __all__, _OF_ALL)

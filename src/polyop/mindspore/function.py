@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from ..core.errors import ArgumentTypeError, GradientError
+from ..core.errors import ArgumentTypeError, GradientError, UnsupportedError
+from .capture import is_capturing
 from .custom_gradient import checked
 from .interpose import call_script, plain_attributes, wrap_apart
 
@@ -73,7 +74,7 @@ class _Function:
     >>> print(grad(Triple.apply)(Tensor(5.0)))
     3.0
 
-    Raises ``GradientError`` for a gradient that breaks these rules.
+    Raises ``GradientError`` for a gradient that breaks these rules, ``UnsupportedError`` in a graph.
     """
 
     @staticmethod
@@ -89,6 +90,9 @@ class _Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Return what ``forward`` does, as one node of the gradient."""
+        if is_capturing():
+            rule = "a _Function runs in PYNATIVE_MODE only, as MindSpore's does"
+            raise UnsupportedError(cls.__name__, rule, hint="in a graph, use a cell with construct and bprop")
         return wrap_apart(_node(cls).apply(*args), args)
 
 

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
-def missing(module: str, name: str, names: Iterable[str]) -> AttributeError:
-    """Return the error for ``module.name``.
+# PyTorch's names, MindSpore's: of cells, and of what is in the package itself
+OF_NN = {
+    "Linear": "nn.Dense",
+    "Module": "nn.Cell, with construct in place of forward",
+    "ModuleList": "nn.CellList",
+    "Sequential": "nn.SequentialCell",
+    "Parameter": "ms.Parameter",
+    "NLLLoss": "ops.nll_loss, a function",
+    "BCEWithLogitsLoss": "ops.binary_cross_entropy_with_logits, a function",
+    "functional": "ops, as in ops.relu; mint.nn.functional has PyTorch's names and arguments",
+}
+OF_ALL = {
+    "autograd": "ms.grad, and ms._Function for a gradient of one's own",
+    "compile": "ms.jit",
+    "from_numpy": "ms.Tensor(array)",
+    "manual_seed": "ms.set_seed",
+    "no_grad": "ops.stop_gradient",
+    "optim": "nn, as in nn.SGD",
+}
+
+
+def missing(
+    module: str, name: str, names: Iterable[str], of_pytorch: Mapping[str, str] | None = None
+) -> AttributeError:
+    """Return the error for ``module.name``; ``of_pytorch`` has MindSpore's names for PyTorch's.
 
     >>> print(missing("polyop.mindspore.ops", "Sigmoids", ["Sigmoid", "Mul"]))
     module 'polyop.mindspore.ops' has no attribute 'Sigmoids': this layer has what \
 custom-operator programs use; the nearest is 'Sigmoid'
     """
+    if of_pytorch and name in of_pytorch:
+        text = f"module {module!r} has no attribute {name!r}, which is PyTorch's name"
+        return AttributeError(f"{text}; MindSpore's is {of_pytorch[name]}")
     # a capital tells a primitive from a function: look without regard to it, and prefer its like
     likes = sorted(names, key=lambda known: known[:1].isupper() == name[:1].isupper())
     by_lower = {known.lower(): known for known in likes if not known.startswith("_")}

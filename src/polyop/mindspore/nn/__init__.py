@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..cell import Cell
-from ..nearest import missing
+from ..nearest import OF_NN, missing
 from .activation import ACTIVATIONS
 from .container import CellList, SequentialCell
 from .layers import Conv2d, Dense, Dropout, Embedding, Flatten, LayerNorm
@@ -41,4 +41,4 @@ __all__ = [  # noqa: PLE0604 - the activations' names, too
 def __getattr__(name: str) -> Any:
     if name in ACTIVATIONS:
         return ACTIVATIONS[name]
-    raise missing(__name__, name, __all__)
+    raise missing(__name__, name, __all__, OF_NN)

@@ -129,9 +129,10 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
     array([2., 2.])
     >>> forget("Twice")
 
-    Running the same line, the module or the notebook cell again replaces it. Raises ``SchemaError`` for a prototype that is
-    none, ``ArgumentTypeError`` for a function that does not take the inputs, and
-    ``ArgumentValueError`` for a name that is taken, with both places, or an unknown ufunc.
+    Running the same line, the module or the notebook cell again replaces it. Raises
+    ``SchemaError`` for a prototype that is none, ``ArgumentTypeError`` for a function that does
+    not take the inputs, and ``ArgumentValueError`` for a name that is taken, with both places,
+    or an unknown ufunc.
     """
     row = checked(Row(prototype, _with_namespace(function), ufunc=loops, where=caller()))
     if loops is not None:
