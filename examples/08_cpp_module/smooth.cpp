@@ -57,8 +57,8 @@ class SmoothAbs : public ms::Function<SmoothAbs> {
     polyop::launch("smooth_abs", {in}, {y}, [&] {  // skipped while only shapes are asked for
       ForFloats(in.data_type(), [&](auto one) {
         using T = decltype(one);
-        const auto *from = static_cast<const T *>(in.GetDataPtr());
-        auto *to = static_cast<T *>(y.GetDataPtr());
+        const T *from = in.data<T>();
+        T *to = y.data<T>();
         for (size_t i = 0; i < in.numel(); ++i) to[i] = std::sqrt(from[i] * from[i] + T(width * width));
       });
     });
@@ -73,10 +73,8 @@ class SmoothAbs : public ms::Function<SmoothAbs> {
     polyop::launch("smooth_abs_grad", {saved[0], saved[1], grad}, {dx}, [&] {
       ForFloats(dx.data_type(), [&](auto one) {
         using T = decltype(one);
-        const auto *x = static_cast<const T *>(saved[0].GetDataPtr());
-        const auto *y = static_cast<const T *>(saved[1].GetDataPtr());
-        const auto *g = static_cast<const T *>(grad.GetDataPtr());
-        auto *to = static_cast<T *>(dx.GetDataPtr());
+        const T *x = saved[0].data<T>(), *y = saved[1].data<T>(), *g = grad.data<T>();
+        T *to = dx.data<T>();
         for (size_t i = 0; i < dx.numel(); ++i) to[i] = g[i] * x[i] / y[i];
       });
     });
