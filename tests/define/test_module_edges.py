@@ -1,13 +1,14 @@
 """Uses of C++ modules that are easy to get wrong: each is right, or an error in words."""
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 import torch
 
 from polyop import CustomOpBuilder
-from polyop.core.errors import ArgumentTypeError, GradientError, KernelError
+from polyop.core.errors import ArgumentTypeError, GradientError, KernelError, LibraryError
 
 SOURCE = pathlib.Path(__file__).parents[1] / "sources" / "module_edges.cpp"
 LOST = "it was computed outside of the Apply of a Function"
@@ -129,3 +130,17 @@ def test_data_of_another_dtype_or_layout(ops):
         ops.plain_read(np.ones((2, 3), np.float32).T)
     with pytest.raises(ArgumentTypeError, match="x"):
         ops.times_n(2.0, n=1)
+
+
+def test_a_module_for_a_newer_polyop(tmp_path):
+    # the header of a later polyop has more functions than this one gives
+    headers = tmp_path / "polyop"
+    shutil.copytree(pathlib.Path(__file__).parents[2] / "include" / "polyop", headers)
+    abi = headers / "module_abi.h"
+    abi.write_text(
+        abi.read_text().replace("  void (*left)(void);\n", "  void (*left)(void);\n  void (*later)(void);\n")
+    )
+    source = tmp_path / "later.cpp"
+    source.write_text('#include "polyop/ms_extension.h"\nPYBIND11_MODULE(MS_EXTENSION_NAME, m) {}\n')
+    with pytest.raises(LibraryError, match="built for a newer polyop than this one"):
+        CustomOpBuilder("later", [source], include_paths=[tmp_path]).load()

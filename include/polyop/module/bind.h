@@ -251,6 +251,7 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
     static const polyop_module_table* table = nullptr;                                        \
     if (table == nullptr) {                                                                   \
       try {                                                                                   \
+        ::polyop::check_functions(functions);                                                 \
         polyop_bind_module(module);                                                           \
         if (polyop_bind_definitions != nullptr) polyop_bind_definitions(module);              \
       } catch (const std::exception& problem) {                                               \

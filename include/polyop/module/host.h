@@ -18,6 +18,13 @@ inline void check(int code) {
   if (code != 0) throw std::runtime_error(functions()->error());
 }
 
+// Throws where the module was built with a newer header than the polyop that opens it.
+inline void check_functions(const polyop_module_functions* table) {
+  if (table->version != POLYOP_MODULE_VERSION || table->size < sizeof(polyop_module_functions)) {
+    throw std::runtime_error("the module was built for a newer polyop than this one: update polyop");
+  }
+}
+
 // Whether output shapes are being derived: tensors have no data then, and kernels do not run.
 inline bool deriving() { return functions()->deriving() != 0; }
 
