@@ -18,7 +18,7 @@ struct Frame {
   const uint64_t number;  // of all calls, no two have the same
   int forwards = 0;       // calls of Forward that were recorded or are about to be
   bool in_forward = false;
-  int kernels = 0;  // of the module's own that run, one inside another
+  int kernels = 0;            // of the module's own that run, one inside another
   bool read_plainly = false;  // data of which a gradient is wanted was read, outside of Forward and kernels
   std::vector<Node> nodes;    // recorded calls of Forward, in order
   Trace* trace = nullptr;     // what was done, where shapes are derived
