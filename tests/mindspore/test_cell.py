@@ -209,7 +209,7 @@ def test_a_bprop_of_any_number_of_arguments(mode):
             return x * y
 
         def bprop(self, *args):
-            x, y, out, dout = args
+            *_, dout = args
             return dout * 3, dout * 4
 
     ms.set_context(mode=mode)

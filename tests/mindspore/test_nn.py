@@ -4,6 +4,7 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
+import torch
 
 import polyop.mindspore as ms
 from polyop.mindspore import Parameter, Tensor, nn
@@ -175,6 +176,38 @@ def test_optimizer(make, rule):
     assert list(optimizer.get_parameters()) == [parameter]
 
 
+PICTURE = np.random.default_rng(0).normal(size=(2, 3, 5, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize(  # what the page on moving a network says is the same
+    ("ours", "theirs"),
+    [
+        (nn.Conv2d(3, 4, 3, pad_mode="valid", has_bias=True), torch.nn.Conv2d(3, 4, 3)),
+        (nn.Conv2d(3, 4, 3, pad_mode="pad", padding=1, has_bias=True), torch.nn.Conv2d(3, 4, 3, padding=1)),
+        (nn.LayerNorm((5, 5), begin_norm_axis=-2, epsilon=1e-5), torch.nn.LayerNorm((5, 5))),
+        (nn.GELU(approximate=False), torch.nn.GELU()),
+        (nn.LeakyReLU(alpha=0.01), torch.nn.LeakyReLU()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_pytorch_s_defaults(ours, theirs):
+    renamed = {"gamma": "weight", "beta": "bias"}
+    for name, parameter in ours.parameters_dict().items():
+        value = torch.nn.init.normal_(theirs.get_parameter(renamed.get(name, name)))
+        parameter.set_data(Tensor(value.detach().numpy()))
+    wanted = theirs(torch.tensor(PICTURE)).detach().numpy()
+    assert np.allclose(ours(Tensor(PICTURE)).asnumpy(), wanted, atol=1e-4)
+
+
+def test_the_settings_of_cross_entropy():
+    labels = Tensor(np.array([2, 0], np.int32))
+    logs = -np.log(E)[[0, 1], [2, 0]]
+    assert np.allclose(nn.CrossEntropyLoss(reduction="sum")(Tensor(X), labels).asnumpy(), logs.sum())
+    assert np.allclose(nn.CrossEntropyLoss(ignore_index=0)(Tensor(X), labels).asnumpy(), logs[0])
+    weighted = nn.CrossEntropyLoss(Tensor([3.0, 1.0, 1.0]), reduction="none")(Tensor(X), labels)
+    assert np.allclose(weighted.asnumpy(), logs * [1, 3])
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -182,6 +215,12 @@ def test_optimizer(make, rule):
         (lambda: nn.ReLU(3), TypeError, "nn.ReLU: takes no arguments"),
         (lambda: nn.MSELoss("all"), ValueError, "nn.MSELoss: reduction must be one of mean, sum, none"),
         (lambda: nn.Conv2d(1, 1, 1, pad_mode="full"), ValueError, "pad_mode must be one of same, valid, pad"),
+        (
+            lambda: nn.Conv2d(1, 1, 3, padding=1),
+            ValueError,
+            "padding must be 0 with pad_mode 'same', but got 1",
+        ),
+        (lambda: nn.CrossEntropyLoss(reduction="all"), ValueError, "nn.CrossEntropyLoss: reduction must be"),
         (lambda: nn.SGD([Tensor(1.0)]), TypeError, "SGD: params must be a list of Parameter"),
         (
             lambda: nn.SGD([Parameter(1.0)])(()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
-
 # PyTorch's names, MindSpore's: of cells, and of what is in the package itself
 OF_NN = {
     "Linear": "nn.Dense",

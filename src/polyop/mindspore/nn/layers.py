@@ -78,6 +78,9 @@ class Conv2d(Cell):
         self.pad_mode, self.group = pad_mode, group
         shape = (out_channels, in_channels // group, *self.kernel_size)
         self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)  # top bottom left right
+        if pad_mode != "pad" and any(self.padding):
+            rule = f"padding must be 0 with pad_mode {pad_mode!r}"
+            raise ArgumentValueError("nn.Conv2d", rule, padding, hint="pad_mode='pad' takes it")
         self.weight = _weight(weight_init, shape, dtype)
         self.bias = _bias(bias_init, out_channels, math.prod(shape[1:]), dtype) if has_bias else None
 

@@ -38,8 +38,14 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Any:
     """Return the cross entropy of softmax; ``target`` holds classes or probabilities."""
-    named = {"reduction": checked_reduction("cross_entropy", reduction), "label_smoothing": label_smoothing}
-    found = functional.cross_entropy(input, _classes(target), weight, ignore_index=ignore_index, **named)
+    found = functional.cross_entropy(
+        input,
+        _classes(target),
+        weight,
+        ignore_index=ignore_index,
+        reduction=checked_reduction("cross_entropy", reduction),
+        label_smoothing=label_smoothing,
+    )
     return wrap(found)
 
 
