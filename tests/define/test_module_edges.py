@@ -87,7 +87,7 @@ def test_a_gradient_past_an_unrecorded_write_is_an_error(ops, name):
 
 
 def test_a_tensor_filled_from_what_was_read(ops):
-    square, total = ops.read_and_filled(leaf(1.0, 2.0))
+    _, total = ops.read_and_filled(leaf(1.0, 2.0))
     assert total == 3
     with pytest.raises(GradientError, match=LOST):
         total.sum().backward()
