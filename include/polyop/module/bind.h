@@ -92,14 +92,14 @@ class module_ {
     ++count_;
   }
   std::string& doc() { return doc_; }
-  bool has(const std::string& name) const {
+  POLYOP_COLD bool has(const std::string& name) const {
     for (const Entry* entry = last_; entry != nullptr; entry = entry->before) {
       if (entry->name == name) return true;
     }
     return false;
   }
 
-  const polyop_module_table* finish(const char* name) {
+  POLYOP_COLD const polyop_module_table* finish(const char* name) {
     auto* rows = new polyop_function[count_ + 1]();
     size_t at = count_;
     for (const Entry* entry = last_; entry != nullptr; entry = entry->before) {
@@ -145,7 +145,7 @@ class module_ {
   }
 
   template <typename F, typename R, typename... A>
-  void add(const char* name, F&& function, Signature<R, A...>, const Extras& extras) {
+  POLYOP_COLD void add(const char* name, F&& function, Signature<R, A...>, const Extras& extras) {
     using Kept = std::decay_t<F>;
     const std::string types[] = {polyop::Convert<std::decay_t<A>>::schema()..., std::string()};
     if constexpr (std::is_void_v<R>) {
@@ -157,8 +157,8 @@ class module_ {
     last_->call = call<Kept, R, A...>;
   }
 
-  void append(const char* name, const std::string* types, size_t count, const std::string& returns,
-              const Extras& extras) {
+  POLYOP_COLD void append(const char* name, const std::string* types, size_t count,
+                          const std::string& returns, const Extras& extras) {
     if (has(name)) fail(std::string("m.def() was given the name \"") + name + "\" twice");
     if (extras.count != 0 && extras.count != count) {
       fail(std::string("m.def(\"") + name + "\") has " + std::to_string(extras.count) + " py::arg() for " +
@@ -243,7 +243,7 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
 
 #ifndef POLYOP_PYBIND11
 #define PYBIND11_MODULE(name, m, ...)                                                         \
-  static void polyop_bind_module(pybind11::module_&);                                         \
+  POLYOP_COLD static void polyop_bind_module(pybind11::module_&);                             \
   extern "C" __attribute__((visibility("default"))) const polyop_module_table* polyop_module( \
       const polyop_module_functions* functions) {                                             \
     ::polyop::functions() = functions;                                                        \

@@ -150,7 +150,7 @@ class Context {
     state->non_differentiable_.clear();
   }
 
-  static T again(polyop_tensor* handle) {
+  POLYOP_COLD static T again(polyop_tensor* handle) {
     polyop_tensor* made = nullptr;
     check(functions()->view(handle, handle->ndim, handle->shape, handle->strides, handle->offset, &made));
     const ms::Tensor owner = ms::Tensor::adopt(made);
@@ -158,7 +158,7 @@ class Context {
   }
 
   // A tensor inside a sequence would not be seen by the framework, which looks after those it keeps.
-  static void check_held(const Context& state) {
+  POLYOP_COLD static void check_held(const Context& state) {
     for (const SavedData::Item& item : state.saved_data) {
       const auto* list = dynamic_cast<const mindspore::ValueSequence*>(item.second.get());
       for (size_t i = 0; list != nullptr && i < list->size(); ++i) {

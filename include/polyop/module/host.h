@@ -6,6 +6,9 @@
 
 #include "../module_abi.h"
 
+// What runs once, or to fail: small code, which also compiles faster.
+#define POLYOP_COLD __attribute__((cold, noinline))
+
 namespace polyop {
 
 inline const polyop_module_functions*& functions() {

@@ -2,27 +2,46 @@
 #ifndef POLYOP_MODULE_LOG_H
 #define POLYOP_MODULE_LOG_H
 
-#include <sstream>
+#include <cstdio>
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace polyop {
 
 // Collects a text; throws it as std::runtime_error when the statement ends.
 class Thrown {
  public:
-  explicit Thrown(const char* kind) {
-    if (*kind != 0) text_ << kind << ": ";
+  explicit Thrown(const char* kind) : text_(kind) {
+    if (!text_.empty()) text_ += ": ";
   }
-  template <typename T>
+  // Texts and numbers; for another type with an operator<< include <sstream>, which is slow to compile.
+  template <typename T, typename Stream = std::ostringstream>
   Thrown& operator<<(const T& part) {
-    text_ << part;
+    if constexpr (std::is_convertible_v<T, std::string>) {
+      text_ += static_cast<std::string>(part);
+    } else if constexpr (std::is_same_v<T, char>) {
+      text_ += part;
+    } else if constexpr (std::is_enum_v<T>) {
+      text_ += std::to_string(static_cast<long long>(part));
+    } else if constexpr (std::is_integral_v<T>) {
+      text_ += std::to_string(part);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      char digits[32];
+      std::snprintf(digits, sizeof digits, "%g", static_cast<double>(part));
+      text_ += digits;
+    } else {
+      Stream stream;
+      stream << part;
+      text_ += stream.str();
+    }
     return *this;
   }
-  ~Thrown() noexcept(false) { throw std::runtime_error(text_.str()); }
+  ~Thrown() noexcept(false) { throw std::runtime_error(text_); }
 
  private:
-  std::ostringstream text_;
+  std::string text_;
 };
 
 // Takes a text and drops it: a kernel has no log.
