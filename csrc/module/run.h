@@ -12,7 +12,8 @@ namespace polyop::module {
 PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, Pack pack);
 
 // The same with its gradient recorded: sets `to_save`, `tape`, `dirty` and `plain` (outputs without
-// a gradient) of `ctx`. One output as itself, several as a tuple.
+// a gradient) of `ctx`; of which tensors a gradient is wanted they say themselves, or `ctx` is a pair
+// with a tuple of bools. One output as itself, several as a tuple.
 PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, PyObject* ctx);
 
 // Whether the last record() of this thread set `dirty` or `plain`.
