@@ -257,7 +257,9 @@ def test_an_operator_that_cann_does_not_have(installed):
 
 
 def test_memory_that_the_device_does_not_have(installed):
-    memory = cann.DeviceMemory(acl.Symbols([installed], "CANN"))
+    symbols = acl.Symbols([installed], "CANN")
+    cann._start(symbols)
+    memory = cann.DeviceMemory(symbols)
     with pytest.raises(
         RuntimeError, match="CANN: aclrtMalloc returned 207001\n  the device has no memory left"
     ):
