@@ -20,6 +20,9 @@ struct DType {
   uint8_t dlpack_bits;
   PyObject* numpy;  // the np.dtype, owned for the life of the process
   int32_t type_id;  // MindSpore's number, or 0
+
+  // Whether tensors have gradients: no integers (0, 1) and no bools (6).
+  bool is_smooth() const { return dlpack_code != 0 && dlpack_code != 1 && dlpack_code != 6; }
 };
 std::vector<DType>& dtypes();
 

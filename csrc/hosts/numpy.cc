@@ -69,9 +69,7 @@ void* stream(const View&) { return nullptr; }
 
 bool wants_gradient(PyObject* tensor) {
   const int32_t row = row_of(PyArray_TYPE(reinterpret_cast<PyArrayObject*>(tensor)));
-  if (row < 0) return false;
-  const uint8_t code = dtypes()[static_cast<size_t>(row)].dlpack_code;
-  return code != 0 && code != 1 && code != 6;  // no integer and no bool
+  return row >= 0 && dtypes()[static_cast<size_t>(row)].is_smooth();
 }
 
 bool import_numpy() {

@@ -80,6 +80,14 @@ void keep_objects(const std::vector<Ref>& tensors) {
   }
 }
 
+void destroy_tape(PyObject* capsule) {
+  delete static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape"));
+}
+
+PyObject* to_capsule(std::unique_ptr<Tape> tape) {
+  return PyCapsule_New(tape.release(), "polyop.tape", destroy_tape);
+}
+
 PyObject* raise(const char* text) {
   if (!PyErr_Occurred()) {
     PyObject* words = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace");

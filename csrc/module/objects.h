@@ -19,6 +19,9 @@ PyObject* to_objects(Frame& frame, const std::vector<Ref>& tensors, const std::v
 // After a call: tensors that the module keeps hold their objects from now on.
 void keep_objects(const std::vector<Ref>& tensors);
 
+// A capsule that owns a tape.
+PyObject* to_capsule(std::unique_ptr<Tape> tape);
+
 // Raise RuntimeError with the text.
 PyObject* raise(const char* text);
 

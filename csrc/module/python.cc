@@ -81,10 +81,6 @@ View on_device(int type) {
   return device;
 }
 
-void destroy_tape(PyObject* capsule) {
-  delete static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape"));
-}
-
 // derive(function, kinds, values, specs, wanted, device): call a function on tensors without data.
 // -> (form, outputs, written, saved, tape, steps), or raises RuntimeError with its words.
 PyObject* derive(PyObject*, PyObject* args) {
@@ -130,7 +126,7 @@ PyObject* derive(PyObject*, PyObject* args) {
     });
     for (Saved& one : tape->saved) one.tensor = Ref();
     const bool recorded = !tape->nodes.empty();
-    PyObject* capsule = PyCapsule_New(tape.release(), "polyop.tape", destroy_tape);
+    PyObject* capsule = to_capsule(std::move(tape));
     char form[2] = {result.form, 0};
     return Py_BuildValue("(sNNNNNNi)", form, outputs, written, saved, sources, capsule, trace.to_python(),
                          recorded ? 1 : 0);

@@ -103,10 +103,6 @@ PyObject* tell_written(CallObject* self, const Borrowed& borrowed, PyObject* out
   return outputs;
 }
 
-void destroy_tape(PyObject* capsule) {
-  delete static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape"));
-}
-
 // The saved tensors, as the framework's objects; the tape keeps none.
 PyObject* saved_objects(Frame& frame, Tape* tape, const Borrowed& borrowed, PyObject* outputs) {
   PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(tape->saved.size()));
@@ -130,19 +126,13 @@ PyObject* saved_objects(Frame& frame, Tape* tape, const Borrowed& borrowed, PyOb
   return all;
 }
 
-// Whether tensors of a dtype have gradients: no integers and no bools.
-bool is_smooth(int32_t row) {
-  const uint8_t code = dtypes()[static_cast<size_t>(row)].dlpack_code;
-  return code != 0 && code != 1 && code != 6;
-}
-
 // Outputs of which no gradient can be asked, as a new list.
 PyObject* without_gradient(const Tape& tape, PyObject* outputs) {
   PyObject* list = PyList_New(0);
   for (size_t i = 0; list != nullptr && i < tape.results.size(); ++i) {
     const Edge& edge = tape.results[i];
     const bool settled = edge.source.exists() && !edge.source.lost;
-    if (!is_smooth(edge.layout.row) || (settled && !edge.wanted))
+    if (!dtypes()[static_cast<size_t>(edge.layout.row)].is_smooth() || (settled && !edge.wanted))
       PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
   }
   return list;
@@ -178,7 +168,7 @@ bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyO
       !set_some(ctx, dirty_name, borrowed.written())) {
     return false;
   }
-  return set(ctx, tape_name, PyCapsule_New(tape.release(), "polyop.tape", destroy_tape));
+  return set(ctx, tape_name, to_capsule(std::move(tape)));
 }
 
 // Leave out the outputs that are arguments which the schema says are written: the caller has them.
