@@ -1,8 +1,11 @@
-// The layouts of polyop/abi.h and polyop/module_abi.h, frozen: compiling this file is the test.
+// The layouts of polyop/abi.h, polyop/module_abi.h and polyop/parallel.h, frozen: compiling this file is
+// the test.
 #include <cstddef>
+#include <type_traits>
 
 #include "polyop/abi.h"
 #include "polyop/module_abi.h"
+#include "threads.h"  // polyop/parallel.h without its hooks
 
 static_assert(POLYOP_ABI_VERSION == 1, "a new version needs its own rows below");
 static_assert(sizeof(void*) == 8, "64-bit platforms only");
@@ -84,3 +87,8 @@ static_assert(offsetof(polyop_function, free_result) == 40 && sizeof(polyop_func
 static_assert(offsetof(polyop_module_table, version) == 0 && offsetof(polyop_module_table, name) == 8);
 static_assert(offsetof(polyop_module_table, count) == 16 && offsetof(polyop_module_table, functions) == 24);
 static_assert(offsetof(polyop_module_table, problem) == 32 && sizeof(polyop_module_table) == 40);
+
+static_assert(std::is_same_v<polyop_body, void (*)(void*, int64_t, int64_t, int)>);
+static_assert(
+    std::is_same_v<polyop_parallel_fn, int (*)(polyop_body, void*, int64_t, int64_t, int64_t, int)>);
+static_assert(std::is_same_v<polyop_threads_fn, int (*)()>);

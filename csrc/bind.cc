@@ -13,6 +13,7 @@
 #include "module/function.h"
 #include "module/loose.h"
 #include "module/run.h"
+#include "thread_count.h"
 
 namespace nb = nanobind;
 using namespace polyop;
@@ -189,6 +190,11 @@ NB_MODULE(_core, m) {
       nb::arg("samples"), nb::arg("unusual"),
       "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
   m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
+  m.def("thread_count", &thread_count, "Return how many threads a loop may use.");
+  m.def("set_thread_count", &set_thread_count, nb::arg("count"), "Set it; the count must be right.");
+  m.def("unusable_variable", &unusable_variable,
+        "Return the environment variable whose count cannot be used, or None.");
+  m.attr("MOST_THREADS") = kMostThreads;
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
   nb::object pull = m.attr("pull");

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "threads.h"
+
 namespace polyop {
 
 namespace {
@@ -70,6 +72,7 @@ uintptr_t open_library(const std::string& path) {
     const char* text = dlerror();
     throw std::runtime_error(text == nullptr ? "the loader gave no reason" : text);
   }
+  connect_threads(handle);
   return reinterpret_cast<uintptr_t>(handle);
 }
 

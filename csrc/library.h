@@ -15,8 +15,9 @@ struct TensorSpec {
   std::string dtype;
 };
 
-// The handle of a library; throws std::runtime_error with the loader's own text. Libraries stay
-// open for the life of the process: kernel data and thread-locals of theirs may outlive a call.
+// The handle of a library, whose loops are given threads; throws std::runtime_error with the
+// loader's own text. Libraries stay open for the life of the process: kernel data and
+// thread-locals of theirs may outlive a call.
 uintptr_t open_library(const std::string& path);
 
 // The address of a symbol, or 0.

@@ -1,0 +1,7 @@
+"""Kernels with peers and bounds: fifteen of NPBench at its middle sizes, and layers of networks."""
+
+from . import dense, norms, pointwise, scans, stencils, vectors
+
+ROWS = {
+    row.name: row for family in (pointwise, norms, vectors, dense, stencils, scans) for row in family.ROWS
+}

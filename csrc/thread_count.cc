@@ -1,0 +1,130 @@
+#include "thread_count.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+namespace polyop {
+
+namespace {
+
+std::atomic<int> chosen{0};  // by set_thread_count; 0: it was not called
+std::atomic<int> found{0};   // by the environment or the CPUs; 0: not looked for yet
+std::atomic<int> counted{0};
+std::atomic<const char*> unusable{nullptr};
+
+struct Variable {
+  const char* name;
+  bool list;  // only its first number counts
+};
+
+constexpr Variable kVariables[] = {{"POLYOP_NUM_THREADS", false}, {"OMP_NUM_THREADS", true}};
+
+// The number that a text begins with, or 0 where it cannot be used.
+int number(const char* text, bool list) {
+  char* rest = nullptr;
+  errno = 0;
+  const long value = std::strtol(text, &rest, 10);
+  while (*rest == ' ' || *rest == '\t') ++rest;
+  const bool ends = *rest == '\0' || (list && *rest == ',');
+  return rest != text && ends && errno == 0 && value >= 1 && value <= kMostThreads ? static_cast<int>(value)
+                                                                                   : 0;
+}
+
+int count_from_environment() {
+  for (const Variable& variable : kVariables) {
+    const char* text = std::getenv(variable.name);
+    if (text == nullptr || *text == '\0') continue;
+    const int count = number(text, variable.list);
+    if (count == 0) unusable.store(variable.name);
+    return count;
+  }
+  return 0;
+}
+
+// The CPUs of one control group: version 2 says "<quota|max> <period>" in one file, version 1 has two.
+double group_cpus(const std::string& folder) {
+  std::string quota;
+  double period = 0;
+  std::ifstream both(folder + "/cpu.max");
+  if (!(both >> quota >> period)) {
+    std::ifstream(folder + "/cpu.cfs_quota_us") >> quota;
+    std::ifstream(folder + "/cpu.cfs_period_us") >> period;
+  }
+  const double allowed = std::atof(quota.c_str());  // "max" is 0, and version 1 says -1
+  return allowed > 0 && period > 0 ? allowed / period : 0;
+}
+
+bool has_cpu(const std::string& controllers) {
+  std::istringstream names(controllers);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name == "cpu") return true;
+  }
+  return controllers.empty();  // version 2: one tree for all
+}
+
+}  // namespace
+
+int quota_cpus(const std::string& membership, const std::string& mount) {
+  double least = 0;
+  std::ifstream lines(membership);
+  for (std::string tree, controllers, path; std::getline(lines, tree, ':') &&
+                                            std::getline(lines, controllers, ':') &&
+                                            std::getline(lines, path);) {
+    if (!has_cpu(controllers)) continue;
+    const std::string root = controllers.empty() ? mount : mount + "/cpu";
+    // up to the root: a container sees its own group there, and not the path that the host gave it
+    for (;; path.resize(path.rfind('/'))) {
+      const double allowed = group_cpus(root + path);
+      if (allowed > 0) least = least > 0 ? std::min(least, allowed) : allowed;
+      if (path.find('/') == std::string::npos) break;
+    }
+  }
+  return static_cast<int>(std::ceil(least));
+}
+
+int cpus() {
+  if (const int known = counted.load(std::memory_order_relaxed)) return known;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  // of the main thread: the thread that happens to ask may be pinned
+  int count = sched_getaffinity(getpid(), sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 0;
+  if (count == 0)
+    count = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // more CPUs than a cpu_set_t holds
+  const int quota = quota_cpus("/proc/self/cgroup", "/sys/fs/cgroup");
+  if (quota > 0) count = std::min(count, quota);
+  count = std::clamp(count, 1, kMostThreads);
+  counted.store(count, std::memory_order_relaxed);
+  return count;
+}
+
+int thread_count() {
+  if (const int count = chosen.load(std::memory_order_relaxed)) return count;
+  if (const int count = found.load(std::memory_order_relaxed)) return count;
+  const int said = count_from_environment();
+  const int count = said > 0 ? said : cpus();
+  found.store(count, std::memory_order_relaxed);
+  return count;
+}
+
+void set_thread_count(int count) { chosen.store(count, std::memory_order_relaxed); }
+
+const char* unusable_variable() {
+  if (chosen.load(std::memory_order_relaxed) != 0) return nullptr;
+  thread_count();
+  return unusable.load();
+}
+
+void forget_thread_count() {
+  found.store(0, std::memory_order_relaxed);
+  counted.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace polyop

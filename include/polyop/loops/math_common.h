@@ -1,0 +1,170 @@
+/* Parts of math.h that read the same for float and double; included once per type, with
+ *   T its name, V the vector, E the element, I and U the integer vectors of its size, N(f) = pl_f_T,
+ *   MANTISSA the stored bits of a significand, BIAS the exponent's, WHOLE a power of two above which every value
+ *   is an integer, MAGIC 1.5 times that (adding it rounds to an integer in the low bits). */
+
+POLYOP_FN V N(pick)(I m, V a, V b) { return (V)((m & (I)a) | (~m & (I)b)); }
+POLYOP_FN V N(abs)(V x) { return (V)((U)x & (~(U){0} >> 1)); }
+/* x with the sign of s turned round where s is negative */
+POLYOP_FN V N(flip)(V x, V s) { return (V)((U)x ^ ((U)s & ~(~(U){0} >> 1))); }
+POLYOP_FN int N(any)(I m) { return polyop_any(&m, sizeof m); }
+POLYOP_FN V N(splat)(E x) { return x - (V){0}; }
+POLYOP_FN I N(isnan)(V x) { return x != x; }
+POLYOP_FN I N(isinf)(V x) { return N(abs)(x) == (E)__builtin_inf(); }
+POLYOP_FN I N(isfinite)(V x) { return N(abs)(x) < (E)__builtin_inf(); }
+POLYOP_FN V N(sign)(V x) {
+  V one = (V)((I)(x != 0) & (I)N(flip)(N(splat)(1), x));
+  return N(pick)(x == x, one, x);
+}
+/* The nearest integer, ties to even; -0.0 and what rounds to it keep their sign. */
+POLYOP_FN V N(round)(V x) {
+  V a = N(abs)(x), r = (a + WHOLE) - WHOLE;
+  return N(pick)(a < WHOLE, N(flip)(r, x), x);
+}
+POLYOP_FN V N(floor)(V x) {
+  V r = N(round)(x);
+  return N(pick)(r > x, r - 1, r);
+}
+POLYOP_FN V N(ceil)(V x) { return -N(floor)(-x); }
+POLYOP_FN V N(trunc)(V x) { return N(flip)(N(floor)(N(abs)(x)), x); }
+
+POLYOP_FN V N(poly)(V x, const E* c, int terms) {
+  V p = N(splat)(c[terms - 1]);
+  POLYOP_UNROLL for (int i = terms - 2; i >= 0; i--) p = p * x + c[i];
+  return p;
+}
+
+POLYOP_FN V N(sqrt)(V x) {
+  V r;
+  polyop_sqrt(&r, &x, sizeof x, sizeof(E));
+  return r;
+}
+POLYOP_FN V N(rsqrt)(V x) { return 1 / N(sqrt)(x); }
+/* x within [low, high]; NaN stays. */
+POLYOP_FN V N(clamp)(V x, E low, E high) {
+  V r;
+  if (polyop_clamp(&r, &x, low, high, sizeof x, sizeof(E))) return r;
+  r = N(pick)(x > high, N(splat)(high), x);
+  return N(pick)(r < low, N(splat)(low), r);
+}
+/* y * 2^n for normal y and integral |n| < 2 BIAS, one rounding: two factors, neither of which overflows. */
+POLYOP_FN V N(scale)(V y, V n) {
+  V r;
+  if (polyop_scale(&r, &y, &n, sizeof y, sizeof(E))) return r;
+  U k = (U)(n + MAGIC) - (U)N(splat)(MAGIC) + 2 * BIAS, half = (k & (4 * BIAS + 3)) >> 1;
+  return y * (V)(half << MANTISSA) * (V)((k - half) << MANTISSA);
+}
+POLYOP_FN V N(nearest)(V x) { return (x + MAGIC) - MAGIC; }
+
+/* x = n ln(2) + r, |r| <= ln(2) / 2: r is r_high, exact, + r_low; gives e^r - 1 - r_high. */
+POLYOP_FN V N(exp_parts)(V x, V* n, V* r_high) {
+  *n = N(nearest)(x * LOG2E);
+  V high = x - *n * LN2_HIGH, low = *n * LN2_LOW, r = high - low;
+  *r_high = high;
+  return POLY(r, exp) * (r * r) - low;
+}
+/* e^x 2^k, infinite only where that is past the last finite number */
+POLYOP_FN V N(exp_by)(V x, E k) {
+  V n, r, tail = N(exp_parts)(N(clamp)(x, EXP_LOW, EXP_HIGH), &n, &r);
+  return N(scale)(r + tail + 1, k == 0 ? n : n + k);
+}
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), the exact parts first; with 2^(n - 1), as 2^128 is no float. */
+POLYOP_FN V N(expm1_core)(V x) {
+  V n, r, tail = N(exp_parts)(N(clamp)(x, EXPM1_LOW, EXPM1_HIGH), &n, &r);
+  V s = (V)(((U)(n + MAGIC) - (U)N(splat)(MAGIC) + (BIAS - 1)) << MANTISSA);
+  V y = ((s * r + (s - (E)0.5)) + s * tail) * 2;
+  return N(pick)(N(abs)(x) < TINY, x, y);
+}
+#if defined(POLYOP_WANT_EXP)
+POLYOP_FN V N(exp)(V x) { return N(exp_by)(x, 0); }
+#endif
+#if defined(POLYOP_WANT_EXPM1)
+POLYOP_FN V N(expm1)(V x) { return N(expm1_core)(x); }
+#endif
+#if defined(POLYOP_WANT_EXP2)
+POLYOP_FN V N(exp2)(V x) {
+  x = N(clamp)(x, -2 * BIAS + (E)80, BIAS + 1);
+  V n = N(nearest)(x), r = x - n;
+  return N(scale)(POLY(r, exp2) * r + 1, n);
+}
+#endif
+#if defined(POLYOP_WANT_COSH)
+POLYOP_FN V N(cosh)(V x) {
+  V e = N(exp_by)(N(abs)(x), -1);
+  return e + (E)0.25 / e;
+}
+#endif
+#if defined(POLYOP_WANT_SINH)
+POLYOP_FN V N(sinh)(V x) {
+  V a = N(abs)(x), e = N(exp_by)(a, -1), t = N(expm1_core)(N(clamp)(a, 0, 2));
+  V y = N(pick)(a < 1, (t + t / (t + 1)) * (E)0.5, e - (E)0.25 / e);
+  return N(pick)(a < TINY, x, N(flip)(y, x));
+}
+#endif
+#if defined(POLYOP_WANT_ERF)
+/* a polynomial up to ERF_SPLIT, 1 - e^(-a^2) times another beyond */
+POLYOP_FN V N(erf)(V x) {
+  V a = N(clamp)(N(abs)(x), 0, ERF_ONE), u = a * a;
+  V low = x * POLY(u, erf) + x;
+  V high = 1 - N(exp_by)(-u, 0) * POLY(a - ERF_CENTRE, erfc);
+  return N(pick)(a <= ERF_SPLIT, low, N(flip)(high, x));
+}
+#endif
+#if defined(POLYOP_WANT_ATAN) || defined(POLYOP_WANT_ATAN2)
+/* atan(small / large), 0 <= small <= large: up to tan(pi/8) itself, beyond it pi/4 + atan((s - l) / (s + l)).
+ * *base is pi/4 or 0; what is returned is to be added. */
+POLYOP_FN V N(atan_parts)(V small, V large, V* base) {
+  I middle = small > large * TAN_EIGHTH;
+  V f = N(pick)(large > 1, N(splat)((E)0.5), N(splat)(1)); /* so that the sum is finite */
+  V q = N(pick)(middle, small * f - large * f, small) / N(pick)(middle, small * f + large * f, large);
+  V u = q * q;
+  *base = (V)(middle & (I)N(splat)(HALF_PI / 2));
+  return POLY(u, atan) * u * q + (V)(middle & (I)N(splat)(HALF_PI_LOW / 2)) + q;
+}
+#endif
+#if defined(POLYOP_WANT_ATAN)
+POLYOP_FN V N(atan)(V x) {
+  V a = N(abs)(x), one = N(splat)(1), base;
+  I swap = a > 1;
+  V inverse = N(pick)(a == (E)__builtin_inf(), (V){0}, one), r = N(atan_parts)(N(pick)(swap, inverse, a), N(pick)(swap, a, one), &base);
+  r = N(pick)(swap, (HALF_PI - base) - (r - HALF_PI_LOW), base + r);
+  return N(flip)(r, x);
+}
+#endif
+#if defined(POLYOP_WANT_ATAN2)
+POLYOP_FN V N(atan2)(V y, V x) {
+  V ax = N(abs)(x), ay = N(abs)(y), inf = N(splat)((E)__builtin_inf()), one = N(splat)(1), base;
+  I swap = ay > ax, left = (I)x < 0;
+  V small = N(pick)(swap, ax, ay), large = N(pick)(swap, ay, ax);
+  small = N(pick)(large == inf, (V)((I)one & (small == inf)), small); /* infinities: 1 / 1 or 0 / 1 */
+  large = N(pick)((large == inf) | (large == 0), one, large);
+  V r = N(atan_parts)(small, large, &base);
+  V base2 = N(pick)(swap ^ left, -base, base);
+  V from = N(pick)(swap, N(splat)(HALF_PI), (V)(left & (I)N(splat)(2 * HALF_PI)));
+  V low = N(pick)(swap, N(splat)(HALF_PI_LOW), (V)(left & (I)N(splat)(2 * HALF_PI_LOW)));
+  r = (from + base2) + (N(pick)(swap ^ left, -r, r) + low);
+  r = N(flip)(r, y);
+  return N(pick)((x != x) | (y != y), x + y, r);
+}
+#endif
+/* asin of |x|: below 1/2 itself, above pi/2 - 2 asin(sqrt((1 - |x|) / 2)); out of [-1, 1] the root is NaN. */
+#if defined(POLYOP_WANT_ASIN)
+POLYOP_FN V N(asin)(V x) {
+  V a = N(abs)(x);
+  I big = a > (E)0.5;
+  V u = N(pick)(big, (1 - a) * (E)0.5, a * a), q = N(pick)(big, N(sqrt)(u), a);
+  V p = POLY(u, asin) * u * q;
+  return N(flip)(N(pick)(big, (HALF_PI - 2 * q) - (2 * p - HALF_PI_LOW), p + q), x);
+}
+#endif
+#if defined(POLYOP_WANT_ACOS)
+POLYOP_FN V N(acos)(V x) {
+  V a = N(abs)(x);
+  I big = a > (E)0.5, left = (I)x < 0;
+  V u = N(pick)(big, (1 - a) * (E)0.5, a * a), q = N(pick)(big, N(sqrt)(u), a);
+  V p = POLY(u, asin) * u * q;
+  V middle = HALF_PI - (N(flip)(q, x) - (HALF_PI_LOW - N(flip)(p, x)));
+  V near = 2 * (q + p), far = 2 * HALF_PI - (2 * q - 2 * (HALF_PI_LOW - p));
+  return N(pick)(big, N(pick)(left, far, near), middle);
+}
+#endif

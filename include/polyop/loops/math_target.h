@@ -1,0 +1,97 @@
+/* Single instructions for what the vector extensions cannot say; included by math.h.
+ * bytes and size (of the element) are constants, so that all but one branch vanish. A function that gives 0 has
+ * done nothing: there is no such instruction, and the caller has portable code. */
+#ifndef POLYOP_LOOPS_MATH_TARGET_H
+#define POLYOP_LOOPS_MATH_TARGET_H
+
+typedef f32 polyop_f32_64 __attribute__((vector_size(64)));
+typedef f64 polyop_f64_64 __attribute__((vector_size(64)));
+typedef f32 polyop_f32_32 __attribute__((vector_size(32)));
+typedef f64 polyop_f64_32 __attribute__((vector_size(32)));
+typedef f32 polyop_f32_16 __attribute__((vector_size(16)));
+typedef f64 polyop_f64_16 __attribute__((vector_size(16)));
+
+/* One row per register and element: X(bytes, element, intrinsic suffix). */
+#if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
+#define POLYOP_ROWS_64(X) X(64, f32, ps512) X(64, f64, pd512)
+#define POLYOP_SCALE_ROWS(X) X(32, f32, ps256) X(32, f64, pd256) X(16, f32, ps128) X(16, f64, pd128)
+#else
+#define POLYOP_ROWS_64(X)
+#define POLYOP_SCALE_ROWS(X)
+#endif
+#if defined(POLYOP_GCC) && defined(__AVX__)
+#define POLYOP_ROWS_32(X) X(32, f32, ps256) X(32, f64, pd256)
+#else
+#define POLYOP_ROWS_32(X)
+#endif
+#if defined(POLYOP_GCC) && defined(__SSE2__)
+#define POLYOP_ROWS_16(X) X(16, f32, ps) X(16, f64, pd)
+#elif defined(POLYOP_GCC) && defined(__aarch64__)
+#define POLYOP_ROWS_16(X)
+#define POLYOP_ROWS_NEON(X) X(16, f32, v4sf) X(16, f64, v2df)
+#else
+#define POLYOP_ROWS_16(X)
+#endif
+#ifndef POLYOP_ROWS_NEON
+#define POLYOP_ROWS_NEON(X)
+#endif
+
+#define POLYOP_CASE(B, E, CALL)                           \
+  if (bytes == B && size == (int)sizeof(E)) {             \
+    polyop_##E##_##B v, w, zero = {0};                    \
+    __builtin_memcpy(&v, from, B);                        \
+    w = CALL;                                             \
+    (void)zero;                                           \
+    __builtin_memcpy(to, &w, B);                          \
+    return 1;                                             \
+  }
+
+#define POLYOP_WIDE(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_sqrt##S##_mask(v, zero, -1, 4))
+#define POLYOP_SHORT(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_sqrt##S(v))
+#define POLYOP_NEON(B, E, S) POLYOP_CASE(B, E, __builtin_aarch64_sqrt##S(v))
+POLYOP_FN int polyop_sqrt(void* to, const void* from, int bytes, int size) {
+  POLYOP_ROWS_64(POLYOP_WIDE)
+  POLYOP_ROWS_32(POLYOP_SHORT)
+  POLYOP_ROWS_16(POLYOP_SHORT)
+  POLYOP_ROWS_NEON(POLYOP_NEON)
+  POLYOP_UNROLL for (int i = 0; i < bytes / size; i++) {
+    if (size == 4)
+      ((f32*)to)[i] = __builtin_sqrtf(((const f32*)from)[i]);
+    else
+      ((f64*)to)[i] = __builtin_sqrt(((const f64*)from)[i]);
+  }
+  return 1;
+}
+#undef POLYOP_WIDE
+#undef POLYOP_SHORT
+#undef POLYOP_NEON
+
+/* The second operand of max and min is the result where either is NaN. */
+#define POLYOP_WIDE(B, E, S)                                                                              \
+  POLYOP_CASE(B, E,                                                                                       \
+              __builtin_ia32_max##S##_mask(                                                               \
+                  (E)low - zero, __builtin_ia32_min##S##_mask((E)high - zero, v, zero, -1, 4), zero, \
+                  -1, 4))
+#define POLYOP_SHORT(B, E, S) \
+  POLYOP_CASE(B, E, __builtin_ia32_max##S((E)low - zero, __builtin_ia32_min##S((E)high - zero, v)))
+POLYOP_FN int polyop_clamp(void* to, const void* from, f64 low, f64 high, int bytes, int size) {
+  POLYOP_ROWS_64(POLYOP_WIDE)
+  POLYOP_ROWS_32(POLYOP_SHORT)
+  POLYOP_ROWS_16(POLYOP_SHORT)
+  return (void)to, (void)from, (void)low, (void)high, (void)bytes, (void)size, 0;
+}
+#undef POLYOP_WIDE
+#undef POLYOP_SHORT
+
+#define POLYOP_WIDE(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_scalef##S##_mask(v, *(const polyop_##E##_##B*)by, zero, -1, 4))
+#define POLYOP_SHORT(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_scalef##S##_mask(v, *(const polyop_##E##_##B*)by, zero, -1))
+POLYOP_FN int polyop_scale(void* to, const void* from, const void* by, int bytes, int size) {
+  POLYOP_ROWS_64(POLYOP_WIDE)
+  POLYOP_SCALE_ROWS(POLYOP_SHORT)
+  return (void)to, (void)from, (void)by, (void)bytes, (void)size, 0;
+}
+#undef POLYOP_WIDE
+#undef POLYOP_SHORT
+#undef POLYOP_CASE
+
+#endif

@@ -1,0 +1,146 @@
+"""Elements that a loop reads and writes over and over are kept in a scalar meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .ir import (
+    BOOL,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    statements,
+    walk,
+)
+from .polyhedra import Access, Leaf, Model
+
+Index = tuple[Expr, ...]
+
+
+def accumulate(kernel: Kernel, owners: dict[str, tuple[str, ...]]) -> Kernel:
+    """Return the kernel with ``for k: y[i] += e`` written as a sum in a scalar, stored at its end."""
+    return replace(kernel, body=_Pass(kernel, owners).body(kernel.body, ()))
+
+
+class _Pass:
+    def __init__(self, kernel: Kernel, owners: dict[str, tuple[str, ...]]) -> None:
+        self.kernel = kernel
+        self.model = Model(kernel, owners)
+        self.count = 0
+
+    def body(self, body: tuple[Stmt, ...], loops: tuple[str, ...]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            if isinstance(node, For):
+                self._loop(node, loops, found)
+            elif isinstance(node, If):
+                inner, other = self.body(node.body, loops), self.body(node.orelse, loops)
+                found.append(replace(node, body=inner, orelse=other))
+            else:
+                found.append(node)
+        return tuple(found)
+
+    def _loop(self, loop: For, loops: tuple[str, ...], found: list[Stmt]) -> None:
+        """Append the loop to ``found``, with what has to stand around it."""
+        after: list[Stmt] = []
+        guard = False
+        start = len(found)
+        for buffer, index in self._candidates(loop, loops):
+            self.count += 1
+            name = f"{buffer}_acc{self.count}"
+            kind = Type(self.kernel.buffers[buffer].dtype)
+            loop = _kept(loop, buffer, index, Var(name, kind))
+            before = found[-1] if found else None
+            if isinstance(before, Store) and (before.buffer, before.index, before.op) == (buffer, index, ""):
+                found[-1] = Assign(name, before.value, "", before.line)
+                start = len(found)
+            else:
+                found.append(Assign(name, Load(buffer, index, kind, loop.line), "", loop.line))
+                guard = guard or not _runs(loop)
+            after.append(Store(buffer, index, Var(name, kind), "", loop.line))
+        inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
+        found += [inner, *after]
+        if guard:  # a loop that does not run must not touch the element: it may not exist
+            wrapped = tuple(found[start:])
+            found[start:] = [If(Op("<", (loop.lo, loop.hi), BOOL), wrapped, (), loop.line)]
+
+    def _candidates(self, loop: For, loops: tuple[str, ...]) -> list[tuple[str, Index]]:
+        inside = [s for s in statements((loop,)) if isinstance(s, (Store, Assign))]
+        changing = {s.name for s in inside if isinstance(s, Assign)}
+        changing |= {s.var for s in statements((loop,)) if isinstance(s, For)}
+        chosen: dict[str, Index] = {}
+        always = _unconditional(loop.body)  # an element that is never touched may not exist
+        for store in inside:
+            if not isinstance(store, Store) or store.buffer in chosen or store not in always:
+                continue
+            names = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
+            fixed = not names & changing and not any(isinstance(e, Load) for i in store.index for e in walk(i))
+            if fixed and self._alone(store.buffer, store.index, loop, loops):
+                chosen[store.buffer] = store.index
+        return list(chosen.items())
+
+    def _alone(self, buffer: str, index: Index, loop: For, loops: tuple[str, ...]) -> bool:
+        """Whether no other access in the loop can be of the same element."""
+        inside = [l for l in self.model.leaves if loop.var in l.vars]
+        places = [(l, a) for l in inside for a in l.accesses if a.target == buffer]
+        own = [(l, a) for l, a in places if a.node.index == index]
+        others = [(l, a) for l, a in places if a.node.index != index]
+        if any(not isinstance(s, (Store, Assign)) and _loads(s, buffer) for s in statements((loop,))):
+            return False
+        return all(self._apart(own[0], other, len(loops)) for other in others)
+
+    def _apart(self, own: tuple[Leaf, Access], other: tuple[Leaf, Access], level: int) -> bool:
+        kind = self.model.isl.dim_type
+        pairs = self.model.map(*own).apply_range(self.model.map(*other).reverse())
+        for dim in range(level):
+            pairs = pairs.equate(kind.in_, dim, kind.out, dim)
+        return bool(pairs.is_empty())
+
+
+def _unconditional(body: tuple[Stmt, ...]) -> list[Stmt]:
+    found: list[Stmt] = []
+    for node in body:
+        found += _unconditional(node.body) if isinstance(node, For) else [node]
+    return found
+
+
+def _loads(node: Stmt, buffer: str) -> bool:
+    return any(isinstance(e, Load) and e.buffer == buffer for e in walk(node))
+
+
+def _runs(loop: For) -> bool:
+    match loop.lo, loop.hi:
+        case Const(value=lo), Const(value=hi):
+            return lo < hi
+    return False
+
+
+def _kept(loop: For, buffer: str, index: Index, scalar: Var) -> For:
+    """Return the loop with the element in the scalar."""
+
+    def read(expr: Expr) -> Expr:
+        same = isinstance(expr, Load) and expr.buffer == buffer and expr.index == index
+        return scalar if same else expr
+
+    def write(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                return replace(node, body=tuple(map(write, node.body)))
+            case If():
+                return replace(node, body=tuple(map(write, node.body)), orelse=tuple(map(write, node.orelse)))
+            case Store() if node.buffer == buffer and node.index == index:
+                return Assign(scalar.name, node.value, node.op, node.line)
+        return node
+
+    changed: For = rewrite(loop, read)
+    return replace(changed, body=tuple(map(write, changed.body)))

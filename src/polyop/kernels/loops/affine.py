@@ -1,0 +1,136 @@
+"""Expressions as linear forms and as the text that isl reads; None for what is neither."""
+
+from __future__ import annotations
+
+from .ir import Const, Expr, Op, Size, Type, Var
+
+Linear = dict[str, int]
+"""Coefficients by name; the constant is under ""."""
+
+
+def name_of(leaf: Var | Size) -> str:
+    """Return the name that a variable or size has in linear forms and in isl.
+
+    >>> name_of(Size("x", 1))
+    'x_n1'
+    """
+    return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}_n{leaf.axis}"
+
+
+def is_integer(type: Type) -> bool:
+    """Whether values of the type are whole numbers."""
+    return type.dtype.startswith(("int", "uint"))
+
+
+def linear(expr: Expr) -> Linear | None:
+    """Return the expression as a linear form with integer coefficients, or None.
+
+    >>> i = Var("i", Type("int64", True))
+    >>> linear(Op("+", (Op("*", (Const(2, i.type), i), i.type), Const(3, i.type)), i.type))
+    {'i': 2, '': 3}
+    """
+    match expr:
+        case Const(value=bool()):
+            return None
+        case Const(value=int(value)):
+            return {"": value}
+        case Var(type=type) | Size(type=type) if is_integer(type):
+            return {name_of(expr): 1}
+        case Op(name="neg", args=(a,)):
+            return _scaled(linear(a), -1)
+        case Op(name="cast", args=(a,), type=type) if is_integer(type):
+            return linear(a)
+        case Op(name="+", args=(a, b)):
+            return _sum(linear(a), linear(b))
+        case Op(name="-", args=(a, b)):
+            return _sum(linear(a), _scaled(linear(b), -1))
+        case Op(name="*", args=(a, b)):
+            left, right = linear(a), linear(b)
+            if left is not None and not left.keys() - {""}:
+                return _scaled(right, left.get("", 0))
+            if right is not None and not right.keys() - {""}:
+                return _scaled(left, right.get("", 0))
+    return None
+
+
+def _scaled(form: Linear | None, factor: int) -> Linear | None:
+    return None if form is None else {name: factor * c for name, c in form.items() if factor * c}
+
+
+def _sum(a: Linear | None, b: Linear | None) -> Linear | None:
+    if a is None or b is None:
+        return None
+    found = {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
+    return {name: c for name, c in found.items() if c}
+
+
+def text(expr: Expr, known: frozenset[str]) -> str | None:
+    """Return the expression as isl writes affine ones, in the names ``known``, or None."""
+    form = linear(expr)
+    if form is not None:
+        if not form.keys() - {""} <= known:
+            return None
+        return "(" + " + ".join(f"{c}{'*' + n if n else ''}" for n, c in form.items()) + ")" if form else "0"
+    match expr:
+        case Op(name="neg", args=(a,)):
+            inner = text(a, known)
+            return inner and f"(-{inner})"
+        case Op(name="+" | "-" as sign, args=(a, b)):
+            left, right = text(a, known), text(b, known)
+            return None if left is None or right is None else f"({left}{sign}{right})"
+        case Op(name="*", args=(Const(value=int(c)), a)) | Op(name="*", args=(a, Const(value=int(c)))):
+            inner = text(a, known)
+            return inner and f"({c}*{inner})"
+        case Op(name="//" | "%" | "ceil_div" as op, args=(a, Const(value=int(c)))) if c > 0:
+            inner = text(a, known)
+            forms = {"//": f"floor(({inner})/{c})", "%": f"(({inner}) mod {c})"}
+            return inner and forms.get(op, f"floor(({inner}+{c - 1})/{c})")
+        case Op(name="cast", args=(a,), type=type) if is_integer(type):
+            return text(a, known)
+    return None
+
+
+def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
+    """Return the constraints that ``var >= bound`` means; what isl cannot say is left out."""
+    if isinstance(bound, Op) and bound.name == "max":
+        return [c for arg in bound.args for c in at_least(var, arg, known)]
+    found = text(bound, known)
+    return [] if found is None else [f"{var} >= {found}"]
+
+
+def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
+    """Return the constraints that ``var < bound`` means; what isl cannot say is left out."""
+    match bound:
+        case Op(name="min", args=args):
+            return [c for arg in args for c in below(var, arg, known)]
+        case Op(name="ceil_div", args=(a, Const(value=int(c)))) if c > 0:
+            found = text(a, known)
+            return [] if found is None else [f"{c}*{var} < {found}"]
+    found = text(bound, known)
+    return [] if found is None else [f"{var} < {found}"]
+
+
+_COMPARISONS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "=", "!=": "!="}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[str | None, bool]:
+    """Return what isl can say of a condition (or of its opposite), and whether that is all of it."""
+    match expr:
+        case Op(name="not", args=(a,)):
+            return condition(a, known, not holds)
+        case Op(name="and" | "or" as name, args=args):
+            parts = [condition(a, known, holds) for a in args]
+            texts = [t for t, _ in parts if t is not None]
+            exact = all(e for _, e in parts)
+            if (name == "and") == holds:
+                return (f"({' and '.join(texts)})" if texts else None), exact
+            return (f"({' or '.join(texts)})", exact) if len(texts) == len(parts) else (None, False)
+        case Op(name=name, args=(a, b)) if name in _COMPARISONS:
+            left, right = text(a, known), text(b, known)
+            if left is None or right is None:
+                return None, False
+            return f"({left} {_COMPARISONS[name if holds else _OPPOSITE[name]]} {right})", True
+        case Op(name="cast", args=(a,)):
+            return condition(a, known, holds)
+    return None, False

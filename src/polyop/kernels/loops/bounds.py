@@ -1,0 +1,103 @@
+"""Which indices stay inside their dimensions: proved, checked once at the call, or at each access.
+
+A NumPy index may be negative and then counts from the end; so does one here, which costs a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import affine
+from .ir import Kernel, Load, Store
+from .polyhedra import Access, Leaf, Model
+
+PROVED, ONCE, ALWAYS = "proved", "once", "always"
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What the sizes must fulfil: ``condition`` in C; else the line's access leaves its dimension."""
+
+    condition: str
+    line: int
+    buffer: str
+    axis: int
+
+
+@dataclass
+class Bounds:
+    """How each access is known to be inside.
+
+    ``dynamic`` are the accesses (by identity of their Load or Store node) and the axes that need a
+    check each time; ``guarded`` the accesses that are inside only because of a condition around
+    them, so that they must not be made without it.
+    """
+
+    preconditions: list[Precondition] = field(default_factory=list)
+    dynamic: dict[tuple[str, Any], set[int]] = field(default_factory=dict)
+    guarded: set[tuple[str, Any]] = field(default_factory=set)
+
+    def axes(self, node: Load | Store) -> frozenset[int]:
+        """Return the axes of an access that are checked each time."""
+        return frozenset(self.dynamic.get(key(node), ()))
+
+
+def key(node: Load | Store) -> tuple[str, Any]:
+    """Return what equal accesses at the same line share."""
+    return (node.buffer, (node.index, node.line))
+
+
+def find_bounds(model: Model) -> Bounds:
+    """Return how every access of the kernel is known to be inside its buffer."""
+    found = Bounds()
+    seen: set[Any] = set()
+    for leaf in model.leaves:
+        for access in leaf.accesses:
+            if not isinstance(access.node, (Load, Store)):
+                continue
+            for axis in range(len(access.node.index)):
+                same = (key(access.node), axis, leaf.constraints, access.guards)
+                if same not in seen:
+                    seen.add(same)
+                    _settle(model, leaf, access, axis, found)
+    return found
+
+
+def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
+    node = access.node
+    index = access.index[axis]
+    size = affine.text(model.kernel.buffers[node.buffer].shape[axis], model.known(()))
+    if index is None or size is None:
+        found.dynamic.setdefault(key(node), set()).add(axis)
+        return
+    if not model.domain(leaf, [*access.guards, f"{index} < 0"]).is_empty():
+        found.dynamic.setdefault(key(node), set()).add(axis)
+        return
+    beyond = model.domain(leaf, [*access.guards, f"{index} >= {size}"])
+    if beyond.is_empty():
+        if access.guards and not model.domain(leaf, [f"{index} >= {size} or {index} < 0"]).is_empty():
+            found.guarded.add(key(node))
+        return
+    if not access.must or not leaf.definite:
+        found.dynamic.setdefault(key(node), set()).add(axis)
+        return
+    bad = beyond.params().coalesce()
+    build = model.isl.AstBuild.from_context(model.parameter_set([]))
+    condition = build.expr_from_set(bad).to_C_str()
+    found.preconditions.append(Precondition(condition, node.line, node.buffer, axis))
+
+
+def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str]]:
+    """Return (line, text) for what is not proved."""
+    rows = [
+        (p.line, f"{p.buffer}: dimension {p.axis} is checked against the sizes at each call")
+        for p in bounds.preconditions
+    ]
+    names: Mapping[str, Any] = kernel.buffers
+    for (buffer, (_, line)), axes in bounds.dynamic.items():
+        if buffer in names:
+            shown = " and ".join(str(a) for a in sorted(axes))
+            rows.append((line, f"{buffer}: dimension {shown} is checked at each access"))
+    return rows

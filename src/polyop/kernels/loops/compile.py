@@ -1,0 +1,72 @@
+"""The compiler: a typed kernel in, its plan and its C out. Every pass keeps the meaning."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from .accumulate import accumulate
+from .bounds import Bounds, describe, find_bounds
+from .coverage import starts
+from .dependence import Kind, classify, conflicts
+from .emit.program import TARGETS, print_program
+from .ir import Kernel
+from .plan import Plan, Planner
+from .polyhedra import Model
+from .privatise import privatise
+from .structure import Report, restructure
+
+_lock = threading.Lock()  # one isl context at a time: it is not thread-safe, and neither is its loading
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A kernel after all passes, with what was decided and why (line, text)."""
+
+    kernel: Kernel
+    plan: Plan
+    bounds: Bounds
+    owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    notes: tuple[tuple[int, str], ...] = ()
+
+    def source(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> str:
+        """Return the C file for an instruction set."""
+        return print_program(
+            self.kernel,
+            self.plan,
+            self.bounds,
+            self.owners,
+            target=TARGETS[target],
+            function=function,
+            precise=precise,
+            checked=checked,
+        )
+
+
+def schedule(kernel: Kernel) -> Scheduled:
+    """Return the kernel with its loops arranged, and what each of them becomes."""
+    with _lock:
+        kernel = starts(kernel)
+        report = Report()
+        kernel, owners = privatise(kernel)
+        kernel = restructure(kernel, owners, report)
+        kernel, owners = privatise(kernel)
+        kernel = accumulate(kernel, owners)
+        model = Model(kernel, owners)
+        kinds = classify(model, conflicts(model))
+        bounds = find_bounds(model)
+        planner = Planner(kernel, kinds, bounds, owners)
+        plan = planner.run()
+    notes = (*report.done, *plan.notes, *describe(bounds, kernel))
+    return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
+
+
+def original(kernel: Kernel) -> Scheduled:
+    """Return the kernel in the author's order, on one thread: what is done when anything is in doubt."""
+    bounds = Bounds()
+    return Scheduled(kernel, Plan(), bounds)
+
+
+__all__ = ["Scheduled", "original", "replace", "schedule"]

@@ -1,0 +1,109 @@
+"""Which reads are preceded by a write of the same element: what need not start as zeros, and what
+each iteration of a loop may have for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from . import affine
+from .dependence import Conflict, Paths, common, forward, paths
+from .ir import Buffer, Kernel
+from .polyhedra import Access, Leaf, Model
+
+Place = tuple[Leaf, Access]
+
+
+class Coverage:
+    """Answers for one kernel."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.where: Paths = paths(model)
+        self._maps: dict[int, Any] = {}
+
+    def reads(self, target: str) -> list[Place]:
+        """Return the reads of a buffer, those of reductions among them."""
+        return [(l, a) for l in self.model.leaves for a in l.accesses if a.target == target and not a.write]
+
+    def writes(self, target: str) -> list[Place]:
+        """Return the writes of a buffer."""
+        return [(l, a) for l in self.model.leaves for a in l.accesses if a.target == target and a.write]
+
+    def uncovered(self, target: str, level: int = 0) -> Place | None:
+        """Return a read that may find nothing written before it in the same iteration of the outer
+        ``level`` loops (of the whole kernel, for 0), or None.
+        """
+        for leaf, access in self.reads(target):
+            left = self._map(leaf, access)
+            for writer, write in self.writes(target):
+                if not write.exact:
+                    continue
+                pairs = self._earlier(leaf, access, writer, write, level)
+                if pairs is not None:
+                    left = left.subtract(pairs.apply_range(self._map(writer, write)))
+            if not left.is_empty():
+                return leaf, access
+        return None
+
+    def fills(self, buffer: Buffer) -> bool:
+        """Whether every element of the buffer is written, whatever the sizes are."""
+        known = self.model.known(())
+        dims = [f"_e{k}" for k in range(len(buffer.shape))]
+        constraints = []
+        for dim, size in zip(dims, buffer.shape, strict=True):
+            found = affine.text(size, known)
+            if found is None:
+                return False
+            constraints += [f"0 <= {dim} < {found}"]
+        left = self.model.box(buffer.name, dims, constraints)
+        for leaf, write in self.writes(buffer.name):
+            if write.exact:
+                left = left.subtract(self._map(leaf, write).range())
+        return bool(left.is_empty())
+
+    def shared_loops(self, target: str) -> tuple[str, ...]:
+        """Return the loops around all accesses of a target, outermost first."""
+        places = [*self.reads(target), *self.writes(target)]
+        found: Sequence[str] = [step.loop for step in self.where[places[0][0].id] if step.loop]
+        for leaf, _ in places[1:]:
+            both = common(self.where[places[0][0].id], self.where[leaf.id])
+            found = found[: len(both)]
+        return tuple(found)
+
+    def _earlier(self, leaf: Leaf, access: Access, writer: Leaf, write: Access, level: int) -> Any:
+        """Return the pairs (instance that reads, earlier instance that writes the same element)."""
+        shared = common(self.where[leaf.id], self.where[writer.id])
+        if len(shared) < level:
+            return None
+        pairs = self._map(leaf, access).apply_range(self._map(writer, write).reverse())
+        kind = self.model.isl.dim_type
+        for one, other, _ in shared[:level]:
+            pairs = pairs.equate(kind.in_, one, kind.out, other)
+        conflict = Conflict(leaf, writer, access.target, pairs, "")
+        return forward(self.model, conflict, self.where, backward=True)
+
+    def _map(self, leaf: Leaf, access: Access) -> Any:
+        if id(access) not in self._maps:
+            self._maps[id(access)] = self.model.map(leaf, access)
+        return self._maps[id(access)]
+
+
+def starts(kernel: Kernel) -> Kernel:
+    """Return the kernel with ``zeroed`` and ``first_read`` of its buffers settled."""
+    coverage = Coverage(Model(kernel))
+    buffers = dict(kernel.buffers)
+    for name, buffer in kernel.buffers.items():
+        if buffer.role not in ("output", "local"):
+            continue
+        early = coverage.uncovered(name)
+        whole = buffer.role == "local" or coverage.fills(buffer)
+        definite = early is not None and all(w.exact for _, w in coverage.writes(name))
+        buffers[name] = replace(
+            buffer,
+            zeroed=early is not None or not whole,
+            first_read=early[0].line if early is not None and definite else 0,
+        )
+    return replace(kernel, buffers=buffers)

@@ -1,0 +1,1 @@
+"""From a scheduled kernel to C: expressions, statements, loops, regions of threads, the program."""

@@ -1,0 +1,406 @@
+"""Expressions in C: scalars, or vectors where a value differs from lane to lane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .. import affine
+from ..bounds import Bounds
+from ..ir import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
+from ..strides import STRIDED, BACK, UNIFORM, UNIT, depends, stride
+from .ctypes import HALVES, SIZES, computed, identifier, memory, signed
+
+
+@dataclass(frozen=True)
+class Value:
+    """C text with its element. ``truth``: a condition, as a vector a mask of ``elem``."""
+
+    text: str
+    elem: str
+    vec: bool = False
+    truth: bool = False
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The loop whose iterations are lanes. ``width``: bytes per lane, ``count``: the lanes in use
+    (C text) or None for all, ``varying``: scalars with a value for each lane.
+    """
+
+    var: str
+    width: int
+    count: str | None = None
+    varying: frozenset[str] = frozenset()
+
+    @property
+    def number(self) -> str:
+        """The number of lanes, in C."""
+        return f"POLYOP_LANES({self.width})"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Everything that differs between lanes."""
+        return self.varying | {self.var}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: the C text of variables, the lanes if any, the active ones.
+
+    ``mask`` is a Value that says which lanes a condition left active.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    lanes: Lanes | None = None
+    mask: Value | None = None
+
+    def with_names(self, more: Mapping[str, str]) -> Scope:
+        """Return the scope with further names."""
+        return replace(self, names={**self.names, **more})
+
+
+INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "&": "&", "|": "|", "^": "^"}
+COMPARE = ("<", "<=", ">", ">=", "==", "!=")
+MATH = (
+    "exp", "expm1", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "atan", "atan2", "pow", "floor", "ceil",
+    "trunc", "round", "sign", "isnan", "isinf", "isfinite",
+)  # fmt: skip
+
+
+class Expressions:
+    """Prints expressions of one kernel; ``used`` collects the functions of math.h that they need."""
+
+    def __init__(self, kernel: Kernel, bounds: Bounds, *, precise: bool = False, checked: bool = False) -> None:
+        self.kernel, self.bounds = kernel, bounds
+        self.precise, self.checked = precise, checked
+        self.used: set[str] = set()
+        self.places: list[tuple[int, str, int]] = []
+        """(line, buffer, axis) of every checked index; its number is what the check reports."""
+
+    def value(self, expr: Expr, scope: Scope) -> Value:
+        """Return the C text of an expression."""
+        match expr:
+            case Const():
+                return _constant(expr)
+            case Size():
+                return Value(self.size(expr.buffer, expr.axis), "i64")
+            case Var():
+                return self._variable(expr, scope)
+            case Load():
+                return self._load(expr, scope)
+            case Op(name="select"):
+                return self._select(expr, scope)
+            case Op(name="cast", args=(inner,)):
+                found = self.convert(self.value(inner, scope), expr.type, scope)
+                same = inner.type.dtype == expr.type.dtype
+                return found if same else self._rounded(found, expr.type.dtype, scope)
+            case Op(name="and" | "or" | "not"):
+                return self._logic(expr, scope)
+            case Op():
+                return self._operator(expr, scope)
+
+    def scalar(self, expr: Expr, scope: Scope) -> str:
+        """Return the text of an expression that is the same for all lanes."""
+        found = self.value(expr, scope)
+        assert not found.vec, expr
+        return found.text
+
+    def size(self, buffer: str, axis: int) -> str:
+        """Return the C name of a size."""
+        return f"{identifier(buffer)}_n{axis}"
+
+    def vector(self, elem: str, scope: Scope) -> str:
+        """Return the vector type of an element, in the loop's width."""
+        assert scope.lanes is not None
+        return f"{elem}v{scope.lanes.width}"
+
+    def spread(self, value: Value, scope: Scope) -> Value:
+        """Return the value as a vector."""
+        if value.vec:
+            return value
+        if value.truth:
+            elem = f"i{scope.lanes.width * 8}" if scope.lanes else "i32"
+            return Value(f"bcast_{self.vector(elem, scope)}(-({elem})({value.text}))", elem, True, True)
+        return Value(f"bcast_{self.vector(value.elem, scope)}({value.text})", value.elem, True)
+
+    def mask(self, value: Value, elem: str, scope: Scope) -> str:
+        """Return a condition as a mask for vectors of ``elem``."""
+        value, wanted = self.spread(value, scope), signed(elem)
+        same = value.elem == wanted
+        return value.text if same else f"polyop_cvt({self.vector(wanted, scope)}, {value.text})"
+
+    def convert(self, value: Value, type: Type, scope: Scope) -> Value:
+        """Return a value of another type, as C (and NumPy) converts."""
+        elem = computed(type)
+        if elem == "bool":
+            if value.truth:
+                return value
+            zero = f"{value.text} != 0"
+            return Value(f"({zero})", signed(value.elem) if value.vec else "bool", value.vec, True)
+        if value.truth:
+            if not value.vec:
+                return Value(f"({elem})({value.text})", elem)
+            vector = self.vector(elem, scope)
+            one = f"sel_{vector}({self.mask(value, elem, scope)}, bcast_{vector}(1), bcast_{vector}(0))"
+            return Value(one, elem, True)
+        if value.elem == elem:
+            return value
+        if value.vec:
+            return Value(f"polyop_cvt({self.vector(elem, scope)}, {value.text})", elem, True)
+        return Value(f"({elem})({value.text})", elem)
+
+    def _variable(self, expr: Var, scope: Scope) -> Value:
+        text = scope.names.get(expr.name, identifier(expr.name))
+        elem = computed(expr.type)
+        lanes = scope.lanes
+        if lanes is not None and expr.name == lanes.var:
+            vector = self.vector("i64", scope)
+            return Value(f"(bcast_{vector}({text}) + iota_{vector}())", "i64", True)
+        vec = lanes is not None and expr.name in lanes.varying
+        if elem == "bool":
+            return Value(text, f"i{lanes.width * 8}" if vec and lanes else "bool", vec, True)
+        return Value(text, elem, vec)
+
+    # memory
+
+    def address(self, buffer: str, index: tuple[str, ...]) -> str:
+        """Return the offset of an element, in C, row by row."""
+        if not index:
+            return "0"
+        text = index[0]
+        for axis, i in enumerate(index[1:], 1):
+            text = f"({text}) * {self.size(buffer, axis)} + {i}"
+        return text
+
+    def axes(self, node: Load | Store) -> frozenset[int]:
+        """Return the axes of an access that are checked each time."""
+        return frozenset(range(len(node.index))) if self.checked else self.bounds.axes(node)
+
+    def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
+        """Return declarations, the condition that all checked indices are inside, and the indices."""
+        declared, tests, names = "", [], list(index)
+        for axis in sorted(self.axes(node)):
+            self.places.append((node.line, node.buffer, axis))
+            names[axis] = f"q{axis}"
+            declared += f"int64_t q{axis} = {index[axis]}; "
+            tests.append(
+                f"polyop_inside(k, &q{axis}, {self.size(node.buffer, axis)}, {len(self.places)})"
+            )
+        return declared, " && ".join(tests), tuple(names)
+
+    def strides(self, node: Load | Store, lanes: Lanes) -> str:
+        """Return how far apart the elements of neighbouring lanes are, in C."""
+        terms = []
+        for axis, index in enumerate(node.index):
+            step = (affine.linear(index) or {}).get(lanes.var, 0)
+            if step:
+                sizes = [self.size(node.buffer, a) for a in range(axis + 1, len(node.index))]
+                terms.append(" * ".join([str(step), *sizes]))
+        return " + ".join(terms)
+
+    def _load(self, node: Load, scope: Scope) -> Value:
+        lanes, dtype = scope.lanes, self.kernel.buffers[node.buffer].dtype
+        kind = stride(node, lanes.var, lanes.varying) if lanes else UNIFORM
+        base = identifier(node.buffer)
+        if kind == UNIFORM:
+            return self._loaded(self._element(node, scope), dtype, scope)
+        assert lanes is not None
+        checked = bool(self.axes(node))
+        if checked or kind not in (UNIT, STRIDED, BACK):
+            return self._lane_by_lane(node, scope)
+        lane0 = replace(scope, lanes=None)
+        at = self.address(node.buffer, tuple(self.scalar(i, lane0) for i in node.index))
+        elem = memory(dtype)
+        elem = "u16" if dtype in HALVES else elem
+        vector = self.vector(elem, scope)
+        count = f", {lanes.count}" if lanes.count else ""
+        suffix = "_n" if lanes.count else ""
+        if kind == UNIT:
+            text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
+        else:
+            text = f"gather{suffix}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
+        return self._widened(text, dtype, scope)
+
+    def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
+        """Return a vector as it lies in memory as what is computed with."""
+        if dtype in HALVES:
+            return Value(f"cvt_{HALVES[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
+        if dtype == "bool":
+            return Value(f"({text} != 0)", "i8", True, True)
+        return Value(text, memory(dtype), True)
+
+    def _rounded(self, value: Value, dtype: str, scope: Scope) -> Value:
+        """Return what is computed in float32, rounded to the half type that it was cast to."""
+        if dtype not in HALVES:
+            return value
+        half, vector = HALVES[dtype], self.vector("f32", scope) if value.vec else "f32"
+        return replace(value, text=f"cvt_{half}_{vector}(cvt_f32_{half}{vector[3:]}({value.text}))")
+
+    def _loaded(self, text: str, dtype: str, scope: Scope) -> Value:
+        del scope
+        if dtype in HALVES:
+            return Value(f"cvt_{HALVES[dtype]}_f32({text})", "f32")
+        return Value(text, "bool", truth=True) if dtype == "bool" else Value(text, memory(dtype))
+
+    def _element(self, node: Load, scope: Scope) -> str:
+        index = [self.scalar(i, scope) for i in node.index]
+        base = identifier(node.buffer)
+        if not self.axes(node):
+            return f"{base}[{self.address(node.buffer, tuple(index))}]"
+        declared, tests, names = self.checks(node, index)
+        return f"({{ {declared}{tests} ? {base}[{self.address(node.buffer, names)}] : 0; }})"
+
+    def lane_scope(self, scope: Scope, lane: str = "l") -> Scope:
+        """Return the scope of one lane: the loop variable moved on, vectors indexed."""
+        lanes = scope.lanes
+        assert lanes is not None
+        base = scope.names.get(lanes.var, identifier(lanes.var))
+        names = {lanes.var: f"({base} + {lane})"}
+        names |= {v: f"{scope.names.get(v, identifier(v))}[{lane}]" for v in lanes.varying}
+        return Scope({**scope.names, **names})
+
+    def _lane_by_lane(self, expr: Expr, scope: Scope) -> Value:
+        """Return a vector whose lanes are computed one after another."""
+        lanes = scope.lanes
+        assert lanes is not None
+        one = self.value(expr, self.lane_scope(scope))
+        elem = f"i{lanes.width * 8}" if one.truth else one.elem
+        text = f"-({elem})({one.text})" if one.truth else one.text
+        active = [] if scope.mask is None else [f"({scope.mask.text})[l]"]
+        inside = "".join(f"if ({a}) " for a in active)
+        limit = lanes.count or lanes.number
+        body = f"for (int l = 0; l < {lanes.number} && l < {limit}; ++l) {inside}t[l] = {text};"
+        vector = self.vector(elem, scope)
+        return Value(
+            f"({{ {elem} t[{lanes.number}] = {{0}}; {body} load_{vector}(t); }})", elem, True, one.truth
+        )
+
+    # operators
+
+    def _together(self, args: list[Value], scope: Scope) -> list[Value]:
+        return [self.spread(a, scope) for a in args] if any(a.vec for a in args) else args
+
+    def _select(self, expr: Op, scope: Scope) -> Value:
+        condition = self.value(expr.args[0], scope)
+        if condition.vec and any(isinstance(e, Load) and self._guarded(e) for a in expr.args[1:] for e in walk(a)):
+            return self._lane_by_lane(expr, scope)
+        then, other = self._together([self.value(a, scope) for a in expr.args[1:]], scope)
+        if not condition.vec:
+            return Value(f"({condition.text} ? {then.text} : {other.text})", then.elem, then.vec, then.truth)
+        then, other = self.spread(then, scope), self.spread(other, scope)
+        if then.truth:
+            elem = condition.elem
+            m = condition.text
+            a, b = self.mask(then, elem, scope), self.mask(other, elem, scope)
+            return Value(f"(({m} & {a}) | (~{m} & {b}))", elem, True, True)
+        mask = self.mask(condition, then.elem, scope)
+        return Value(f"sel_{self.vector(then.elem, scope)}({mask}, {then.text}, {other.text})", then.elem, True)
+
+    def _guarded(self, load: Load) -> bool:
+        from ..bounds import key
+
+        return key(load) in self.bounds.guarded or bool(self.axes(load))
+
+    def _logic(self, expr: Op, scope: Scope) -> Value:
+        args = [self.value(a, scope) for a in expr.args]
+        if expr.name == "not":
+            (a,) = args
+            return Value(f"{'~' if a.vec else '!'}{a.text}", a.elem, a.vec, True)
+        if not any(a.vec for a in args):
+            sign = {"and": "&&", "or": "||"}[expr.name]
+            return Value(f"({f' {sign} '.join(a.text for a in args)})", "bool", truth=True)
+        widest = max((a for a in args if a.vec), key=lambda a: SIZES[a.elem]).elem
+        sign = {"and": "&", "or": "|"}[expr.name]
+        texts = [self.mask(a, widest, scope) for a in args]
+        return Value(f"({f' {sign} '.join(texts)})", widest, True, True)
+
+    def _operator(self, expr: Op, scope: Scope) -> Value:
+        name = expr.name
+        args = self._together([self.value(a, scope) for a in expr.args], scope)
+        vec = args[0].vec
+        if args[0].truth:
+            return self._of_truths(name, args, scope)
+        elem = args[0].elem
+        kind = self.vector(elem, scope) if vec else elem
+        texts = [a.text for a in args]
+        if name in COMPARE:
+            return Value(f"({texts[0]} {name} {texts[1]})", signed(elem) if vec else "bool", vec, True)
+        text = self._call(name, texts, elem, kind, vec)
+        if name in ("isnan", "isinf", "isfinite"):
+            return Value(text, signed(elem) if vec else "bool", vec, True)
+        return Value(text, elem, vec)
+
+    def _of_truths(self, name: str, args: list[Value], scope: Scope) -> Value:
+        signs = {"&": "&", "|": "|", "^": "^", "!=": "^", "max": "|", "min": "&", "+": "|", "*": "&"}
+        vec = args[0].vec
+        elem = max(args, key=lambda a: SIZES[a.elem]).elem
+        texts = [self.mask(a, elem, scope) if vec else f"({a.text})" for a in args]
+        if name == "==":
+            return Value(f"{'~' if vec else '!'}({texts[0]} ^ {texts[1]})", elem, vec, True)
+        if name in ("abs",):
+            return args[0]
+        if name in signs:
+            return Value(f"({texts[0]} {signs[name]} {texts[1]})", elem, vec, True)
+        whole = [Value(f"(-{t})" if vec else t, elem if vec else "i32", vec) for t in texts]
+        return Value(f"({whole[0].text} {name} {whole[1].text})", elem, vec, True)
+
+    def _call(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
+        if name in INFIX:
+            if name == "/" and elem[0] != "f":
+                return f"floordiv_{kind}({', '.join(texts)})"
+            text = f"({texts[0]} {INFIX[name]} {texts[1]})"
+            return text if vec or SIZES[elem] >= 4 else f"({elem}){text}"
+        if name == "neg":
+            return f"(-{texts[0]})" if vec or SIZES[elem] >= 4 else f"({elem})(-{texts[0]})"
+        if name in ("//", "%"):
+            return f"{'floordiv' if name == '//' else 'mod'}_{kind}({', '.join(texts)})"
+        if name in ("max", "min"):
+            return f"{name}_{kind}({', '.join(texts)})"
+        if name == "ceil_div":
+            return f"floordiv_{kind}({texts[0]} + {texts[1]} - 1, {texts[1]})"
+        if elem[0] != "f":
+            return self._whole(name, texts, elem, kind, vec)
+        self.used.add(name)
+        if name == "abs":
+            return f"pl_abs_{kind}({texts[0]})"
+        return f"{'plp' if self.precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
+
+    def _whole(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
+        """Return functions of floats, applied to integers."""
+        (x, *_) = texts
+        if name in ("floor", "ceil", "trunc", "round"):
+            return x
+        if name == "abs":
+            return x if elem[0] == "u" else f"max_{kind}({x}, ({kind})(-{x}))"
+        if name == "sign":
+            zero = f"bcast_{kind}(0)" if vec else "0"
+            if vec:
+                one = f"({x} > {zero}) & 1"
+                return f"(({kind})({one}) - ({kind})(({x} < {zero}) & 1))"
+            return f"({elem})(({x} > 0) - ({x} < 0))"
+        if name == "pow":
+            self.used.add("ipow")
+            return f"polyop_ipow_{kind}({', '.join(texts)})"
+        raise NotImplementedError(f"{name} of {elem}")
+
+
+def _constant(expr: Const) -> Value:
+    elem = computed(expr.type)
+    value: Any = expr.value
+    if elem == "bool":
+        return Value(str(int(bool(value))), "bool", truth=True)
+    if elem[0] == "f":
+        number = float(value)
+        if number != number or number in (float("inf"), float("-inf")):
+            text = {"nan": "__builtin_nan(\"\")", "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}[repr(number)]
+        else:
+            text = repr(number)
+        return Value(f"(({elem}){text})" if text[0] in "-_(" else text + "f" * (elem == "f32"), elem)
+    text = f"{int(value)}{'ll' if abs(int(value)) > 2**31 - 1 else ''}"
+    if int(value) == -(2**63):
+        text = "(-9223372036854775807ll - 1)"
+    if elem[0] == "u" and int(value) > 2**31 - 1:
+        text = f"{int(value)}ull"
+    return Value(f"({elem}){text}" if elem not in ("i64",) or value < 0 else text, elem)

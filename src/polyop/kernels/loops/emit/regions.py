@@ -1,0 +1,266 @@
+"""Loops that run on all threads: each becomes a function over a part of its range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..bounds import Bounds
+from ..ir import Assign, Const, Expr, For, If, Kernel, Op, Stmt, Store, Type, Var, statements, substitute, walk
+from ..ir import FLOAT, INT
+from ..plan import Plan, work
+from ..strides import depends
+from .copies import Copies, plain
+from .ctypes import computed, identifier, identity, memory
+from .expressions import Expressions, Scope
+from .loops import Loops
+from .statements import Statements, combined
+from .tile import Shape, TilePrinter
+from .writer import Writer
+
+
+class Functions:
+    """Prints a kernel's functions: ``run``, and one for each loop of threads before it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        expressions: Expressions,
+        owners: Mapping[str, tuple[str, ...]],
+        shape: Shape,
+    ) -> None:
+        self.kernel, self.plan, self.expressions, self.owners = kernel, plan, expressions, owners
+        self.shape = shape
+        self.parts: list[str] = []
+        self.fields: dict[str, str] = {}
+        """Scalars that regions are given: field name -> C type."""
+        self.types = _scalar_types(kernel)
+
+    def print(self) -> str:
+        """Return the C text of all functions."""
+        out = Writer()
+        with out.block("static void run(struct kernel* k)"):
+            self.unpack(out, ())
+            self._body(out, self.kernel.body, frozenset(), frozenset(), outside=True)
+        return "\n".join([*self.parts, out.text()])
+
+    def unpack(self, out: Writer, scalars: Sequence[str], private: Sequence[str] = ()) -> None:
+        """Declare tensors, sizes and scalars of the struct under their own names."""
+        for name, buffer in self.kernel.buffers.items():
+            if name not in private:
+                constant = "const " if buffer.role == "input" else ""
+                c = identifier(name)
+                out.line(f"{constant}{memory(buffer.dtype)}* const restrict {c} = k->{c};")
+            for axis in range(len(buffer.shape)):
+                size = self.expressions.size(name, axis)
+                out.line(f"const int64_t {size} = k->{size};")
+        for name, kind in self.kernel.attributes.items():
+            out.line(f"const {_c(kind)} {identifier(name)} = k->{identifier(name)};")
+        for name in scalars:
+            out.line(f"{self.fields[name]} {identifier(name)} = k->at_{name};")
+
+    def _body(
+        self, out: Writer, body: Sequence[Stmt], live: frozenset[str], loops: frozenset[str], *, outside: bool
+    ) -> None:
+        printer = _Body(self, out, live, loops, outside=outside)
+        printer.statements.body(body, plain(Scope()))
+
+    def region(self, printer: _Body, node: For) -> None:
+        """Print the function of a loop, and the call of it."""
+        number = len(self.parts)
+        self.parts.append("")
+        reads = {e.name for s in statements((node,)) for e in walk(s) if isinstance(e, Var)}
+        reads |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
+        private = dict(self.plan.private.get(node.var, ()))
+        shared = sorted((reads & (printer.statements.live | printer.outer)) - private.keys())
+        for name in shared:
+            self.fields[name] = _c(self.types.get(name, INT))
+        self.parts[number] = self._function(number, node, shared, private, printer)
+        self._call(printer, number, node, shared, private)
+
+    def _function(
+        self, number: int, node: For, shared: list[str], private: dict[str, str], printer: _Body
+    ) -> str:
+        out = Writer()
+        with out.block(f"static void part{number}(void* context, int64_t begin, int64_t end, int thread)"):
+            out.line("struct kernel* const k = context;")
+            buffers = [n for n in private if n in self.kernel.buffers]
+            own = [n for n, loops in self.owners.items() if node.var in loops]
+            self.unpack(out, shared, [*buffers, *own])
+            for name in buffers:
+                c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
+                out.line(f"{elem}* const restrict {c} = ({elem}*)k->own_{name} + thread * {self._length(name)};")
+                start = identity(private[name], computed(Type(self.kernel.buffers[name].dtype)))
+                out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {start};")
+            for name in own:
+                c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
+                out.line(f"{elem}* const restrict {c} = polyop_scratch({self._length(name)} * sizeof({elem}));")
+            if own:
+                missing = " || ".join(f"!{identifier(n)}" for n in own)
+                freed = " ".join(f"free({identifier(n)});" for n in own)
+                out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
+            scalars = [n for n in private if n not in self.kernel.buffers]
+            for name in scalars:
+                kind = self.types[name]
+                out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
+            live = printer.statements.live | frozenset(shared)
+            inner = _Body(self, out, live, printer.outer | {node.var}, outside=False)
+            inner.range(node, "begin", "end")
+            for name in scalars:
+                out.line(f"(({_c(self.types[name])}*)k->own_{name})[thread] = {identifier(name)};")
+            for name in own:
+                out.line(f"free({identifier(name)});")
+            out.line("(void)thread;")
+        return out.text()
+
+    def _call(self, printer: _Body, number: int, node: For, shared: list[str], private: dict[str, str]) -> None:
+        out = printer.out
+        lo, hi = self.expressions.scalar(node.lo, Scope()), self.expressions.scalar(node.hi, Scope())
+        with out.block(""):
+            for name in shared:
+                out.line(f"k->at_{name} = {identifier(name)};")
+            out.line(f"const int64_t lo = {lo}, hi = {hi};")
+            cost = self.expressions.scalar(_cost(node.body, {node.var: (node.lo, node.hi)}), Scope())
+            out.line(f"const int parts = polyop_parts((double)(hi - lo) * {cost}, hi - lo);")
+            for name in private:
+                elem = memory(self.kernel.buffers[name].dtype) if name in self.kernel.buffers else _c(self.types[name])
+                length = self._length(name) if name in self.kernel.buffers else "1"
+                out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
+                out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
+            chunk = "0" if private or not _uneven(node) else "(hi - lo) / (8 * parts) + 1"
+            out.line(f"const int used = polyop_run(part{number}, k, lo, hi, {chunk}, parts);")
+            for name, op in private.items():
+                self._combine(out, name, op)
+            out.line("(void)used;")
+
+    def _combine(self, out: Writer, name: str, op: str) -> None:
+        buffer = self.kernel.buffers.get(name)
+        c = identifier(name)
+        if buffer is None:
+            elem = computed(self.types[name])
+            kind = _c(self.types[name])
+            each = combined(op, c, f"(({kind}*)k->own_{name})[p]", elem, truth=elem == "bool")
+            out.line(f"for (int p = 0; p < used; ++p) {c} = {each};")
+        else:
+            elem = memory(buffer.dtype)
+            each = combined(op, f"{c}[e]", f"(({elem}*)k->own_{name})[p * {self._length(name)} + e]", elem)
+            with out.block("for (int p = 0; p < used; ++p)"):
+                out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {each};")
+        out.line(f"free(k->own_{name});")
+
+    def _length(self, name: str) -> str:
+        axes = range(len(self.kernel.buffers[name].shape))
+        return "(" + (" * ".join(self.expressions.size(name, a) for a in axes) or "1") + ")"
+
+
+class _Body:
+    """The printers of one function."""
+
+    def __init__(
+        self, functions: Functions, out: Writer, live: frozenset[str], outer: frozenset[str], *, outside: bool
+    ) -> None:
+        self.functions, self.out, self.outer, self.outside = functions, out, outer, outside
+        self.statements = Statements(functions.kernel, functions.expressions, out)
+        self.statements.live = live
+        self.loops = Loops(functions.kernel, functions.plan, self.statements, functions.expressions)
+        self.loops.enter = self.enter
+
+    def enter(self, node: For, copies: Copies) -> bool:
+        """Take a loop of threads, or the rows of a tile."""
+        plan = self.functions.plan
+        inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        if self.outside and node.var in plan.threads:
+            self.functions.region(self, node)
+            return True
+        if not inside and self._tile_of(node) is not None:
+            scope = copies.all[0].scope
+            lo, hi = (self.functions.expressions.scalar(e, scope) for e in (node.lo, node.hi))
+            self._print_tile(node, scope, lo, hi)
+            return True
+        if self.outside and node.var not in plan.vector:
+            kept = self.outer
+            self.outer = kept | {node.var}
+            entered, self.loops.enter = self.loops.enter, self._once(node)
+            self.loops.loop(node, copies)
+            self.loops.enter = entered
+            self.outer = kept
+            return True
+        return False
+
+    def _once(self, node: For):  # type: ignore[no-untyped-def]
+        return lambda other, copies: False if other is node else self.enter(other, copies)
+
+    def range(self, node: For, lo: str, hi: str) -> None:
+        """Print the iterations ``lo`` .. ``hi - 1`` of a loop of threads."""
+        scope = Scope()
+        if self._tile_of(node) is not None:
+            self._print_tile(node, scope, lo, hi)
+        elif node.var in self.functions.plan.vector:
+            self.loops.vector(node, scope, lo, hi)
+        else:
+            var = identifier(node.var)
+            with self.out.block(f"for (int64_t {var} = {lo}; {var} < {hi}; ++{var})"):
+                self.statements.body(node.body, plain(scope))
+
+    def _tile_of(self, node: For) -> For | None:
+        if len(node.body) != 1 or not isinstance(node.body[0], For):
+            return None
+        inner = node.body[0]
+        tile = self.functions.plan.tiles.get(inner.var)
+        return inner if tile is not None and tile.row == node.var else None
+
+    def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
+        lane = self._tile_of(node)
+        assert lane is not None
+        tile = self.functions.plan.tiles[lane.var]
+        TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi)
+
+
+def _c(kind: Type) -> str:
+    elem = computed(kind)
+    return "int" if elem == "bool" else elem
+
+
+def _scalar_types(kernel: Kernel) -> dict[str, Type]:
+    return {s.name: s.value.type for s in statements(kernel.body) if isinstance(s, Assign)}
+
+
+def _uneven(node: For) -> bool:
+    inner = [s for s in statements(node.body) if isinstance(s, For)]
+    names = frozenset({node.var})
+    return any(depends(s.lo, names) or depends(s.hi, names) for s in inner)
+
+
+def _cost(body: Sequence[Stmt], ranges: dict[str, tuple[Expr, Expr]]) -> Expr:
+    """Return an expression for the cost of a body, loops that vary taken at their middle."""
+    total: Expr = Const(0.0, FLOAT)
+    for node in body:
+        if isinstance(node, For):
+            lo, hi = (_middle(e, ranges) for e in (node.lo, node.hi))
+            trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
+            inner = _cost(node.body, {**ranges, node.var: (lo, hi)})
+            found: Expr = Op("*", (trips, inner), FLOAT)
+        elif isinstance(node, If):
+            found = Op("+", (_cost(node.body, ranges), _cost(node.orelse, ranges)), FLOAT)
+        else:
+            found = Const(work(node), FLOAT)
+        total = _plus(total, found)
+    return total
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(a.value + b.value, FLOAT)
+    return b if a == Const(0.0, FLOAT) else Op("+", (a, b), FLOAT)
+
+
+def _middle(expr: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> Expr:
+    names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
+    half = {
+        n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT)
+        for n in names
+    }
+    return substitute(expr, half) if names else expr
+
+
+__all__ = ["Bounds", "Functions", "Store"]

@@ -1,0 +1,242 @@
+"""Register tiles: several rows of one loop times several vectors of another around their sums.
+
+Loads that all rows share are first copied into a panel, in the order in which they are needed;
+what lies beyond the range is zero there, so that sums need no care at the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..ir import Expr, For, Load, Stmt, Var, rewrite, substitute
+from ..plan import Tile
+from ..strides import depends
+from .copies import LANE, Copies, Copy, differing, lanes_for
+from .ctypes import identifier
+from .expressions import Scope, Value
+from .loops import Loops
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Rows and vectors of a tile."""
+
+    rows: int
+    units: int
+
+
+SHAPES = {"avx512": Shape(6, 4), "avx2": Shape(4, 3), "baseline": Shape(4, 2), "neon": Shape(6, 4)}
+"""What fills the registers of each instruction set: accumulators, one row of operands, one broadcast."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A packed load: the innermost loop that it is read in, and its pseudo variable."""
+
+    load: Load
+    loops: tuple[For, ...]
+    name: str
+
+
+class TilePrinter:
+    """Prints the loops ``row`` and ``lane`` (the only statement in its body) as tiles."""
+
+    def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
+        self.loops, self.shape, self.row, self.lane = loops, shape, row, lane
+        self.out, self.expressions = loops.out, loops.expressions
+        self.panels = _panels(lane, tile, row.var)
+        names = {p.load: Var(p.name, p.load.type) for p in self.panels}
+        change = _replacing(names)
+        self.body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in lane.body)
+        given = {p.name: frozenset({LANE}) for p in self.panels}
+        self.differs = differing(self.body, row.var, lane.var, given)
+        self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
+        self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
+        self.lanes = f"POLYOP_LANES({self.width})"
+
+    def print(self, scope: Scope, lo: str, hi: str) -> None:
+        """Print both loops, the rows from ``lo`` to ``hi``."""
+        out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
+        with out.block(""):
+            out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
+            with out.block(f"if ({i}_lo < {i}_end)"):
+                low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
+                out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
+                self._allocate(scope)
+                step = f"{self.shape.units} * {self.lanes}"
+                with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
+                    self._pack(scope)
+                    out.line(f"int64_t {i} = {i}_lo;")
+                    for rows in dict.fromkeys((self.shape.rows, 1)):
+                        with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"):
+                            self._tile(scope, rows)
+                for panel in self.panels:
+                    out.line(f"free({panel.name}_panel);")
+
+    def _range(self, scope: Scope, first: str, last: str) -> tuple[str, str]:
+        """Return the range of the lanes' loop over rows ``first`` .. ``last``: bounds are linear in the row."""
+        if not self.edges:
+            return self.expressions.scalar(self.lane.lo, scope), self.expressions.scalar(self.lane.hi, scope)
+        ends = [scope.with_names({self.row.var: at}) for at in (first, last)]
+        lows = [self.expressions.scalar(self.lane.lo, s) for s in ends]
+        highs = [self.expressions.scalar(self.lane.hi, s) for s in ends]
+        return f"min_i64({lows[0]}, {lows[1]})", f"max_i64({highs[0]}, {highs[1]})"
+
+    # panels
+
+    def _allocate(self, scope: Scope) -> None:
+        for panel in self.panels:
+            elem = self.expressions.value(panel.load, scope).elem
+            trips = [
+                f"max_i64(0, {self.expressions.scalar(f.hi, scope)} - ({self.expressions.scalar(f.lo, scope)}))"
+                for f in panel.loops
+            ]
+            size = " * ".join([*trips, f"{self.shape.units} * {self.lanes} * sizeof({elem})"])
+            self.out.line(f"{elem}* const {panel.name}_panel = polyop_scratch({size});")
+        if self.panels:
+            missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
+            freed = " ".join(f"free({p.name}_panel);" for p in self.panels)
+            self.out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
+
+    def _pack(self, scope: Scope) -> None:
+        groups: dict[tuple[str, ...], list[Panel]] = {}
+        for panel in self.panels:
+            groups.setdefault(tuple(f.var for f in panel.loops), []).append(panel)
+        for panels in groups.values():
+            with self.out.block(""):
+                for panel in panels:
+                    elem = self.expressions.value(panel.load, scope).elem
+                    self.out.line(f"{elem}* {panel.name} = {panel.name}_panel;")
+                self._pack_loops(panels, panels[0].loops, scope)
+
+    def _pack_loops(self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope) -> None:
+        if loops:
+            node, *rest = loops
+            var = identifier(node.var)
+            lo, hi = self.expressions.scalar(node.lo, scope), self.expressions.scalar(node.hi, scope)
+            with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+                self._pack_loops(panels, rest, scope)
+            return
+        j = identifier(self.lane.var)
+        for panel in panels:
+            for unit in range(self.shape.units):
+                at = f"({j} + {unit} * {self.lanes})"
+                lanes = lanes_for(self.lane.var, self.width, f"({j}_end - {at})", {})
+                inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
+                found = self.expressions.value(panel.load, inner)
+                kind = self.expressions.vector(found.elem, inner)
+                self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {found.text});")
+            self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
+
+    # the tile
+
+    def _tile(self, scope: Scope, rows: int) -> None:
+        i, j = identifier(self.row.var), identifier(self.lane.var)
+        units = self.shape.units
+        whole = f"{j} + {units} * {self.lanes}"
+        if self.edges:
+            low, high = self._extremes(scope, rows)
+            self.out.line(f"if ({low[0]} >= {whole} || {high[1]} <= {j}) continue;")
+            test = f"{low[1]} <= {j} && {high[0]} >= {whole}"
+        else:
+            test = f"{whole} <= {j}_end"
+        with self.out.block(f"if ({test})"):
+            self._copies(scope, rows, range(units), "")
+        with self.out.block("else"):
+            limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
+            with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
+                self._copies(scope, rows, range(1), f"u * {self.lanes}")
+        del i
+
+    def _extremes(self, scope: Scope, rows: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return (least, greatest) of the lower and of the upper bound among a tile's rows."""
+        i = identifier(self.row.var)
+        ends = [scope.with_names({self.row.var: at}) for at in (i, f"({i} + {rows - 1})")]
+        low = [self.expressions.scalar(self.lane.lo, s) for s in ends]
+        high = [self.expressions.scalar(self.lane.hi, s) for s in ends]
+        both = lambda f, x: f"{f}_i64({x[0]}, {x[1]})"  # noqa: E731
+        return (both("min", low), both("max", low)), (both("min", high), both("max", high))
+
+    def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
+        """Print the copies of a tile; with an ``offset`` it is one vector at the edge."""
+        i, j = identifier(self.row.var), identifier(self.lane.var)
+        made = []
+        for row in range(rows):
+            for unit in units:
+                plus = offset or (f"{unit} * {self.lanes}" if unit else "")
+                at = f"({j} + {plus})" if plus else j
+                names = {self.row.var: f"({i} + {row})" if row else i, self.lane.var: at}
+                inner = scope.with_names(names)
+                start, count = self._limits(inner, at) if offset else (None, None)
+                lanes = lanes_for(self.lane.var, self.width, count, self.differs)
+                inner = replace(inner, lanes=lanes)
+                made.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
+        for panel in self.panels:
+            elem = self.expressions.value(panel.load, scope).elem
+            self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
+        copies = Copies(tuple(made), self.differs, self.row.var, self.lane.var).named()
+        step = f"{self.shape.units} * {self.lanes}"
+        before = self.loops.after
+        self.loops.after = {}
+        for panel in self.panels:
+            last = panel.loops[-1].var
+            self.loops.after = {**self.loops.after, last: [*self.loops.after.get(last, ()), f"{panel.name} += {step};"]}
+        self.loops.statements.body(self.body, copies)
+        self.loops.after = before
+
+    def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
+        j = identifier(self.lane.var)
+        if not self.edges:
+            return None, f"({j}_end - {at})"
+        low, high = self.expressions.scalar(self.lane.lo, scope), self.expressions.scalar(self.lane.hi, scope)
+        start = f"max_i64(0, {low} - {at})" if depends(self.lane.lo, frozenset({self.row.var})) else None
+        return start, f"({high} - {at})"
+
+    def _with_panels(self, scope: Scope, plus: str) -> Scope:
+        names = {}
+        for panel in self.panels:
+            bare = replace(scope, lanes=None)
+            found: Value = self.expressions.value(panel.load, bare)
+            kind = f"{found.elem}v{self.width}"
+            names[panel.name] = f"load_{kind}({panel.name}{' + ' + plus if plus else ''})"
+        return scope.with_names(names)
+
+
+def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
+    """Return what can be packed: loads in innermost loops whose ranges do not depend on one another."""
+    found: dict[Load, Panel] = {}
+
+    def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
+        for node in body:
+            if not isinstance(node, For):
+                continue
+            path = (*loops, node)
+            visit(node.body, path)
+            if any(isinstance(s, For) for s in node.body):
+                continue
+            variables = frozenset({row, lane.var, *(f.var for f in path)})
+            if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
+                continue
+            for load in tile.packed:
+                if load not in found and any(load in _loads(s) for s in node.body):
+                    found[load] = Panel(load, path, f"b{len(found)}_")
+
+    visit(lane.body, ())
+    return list(found.values())
+
+
+def _loads(node: Stmt) -> list[Expr]:
+    from ..ir import walk
+
+    return [e for e in walk(node) if isinstance(e, Load)]
+
+
+def _replacing(names: dict[Load, Var]):  # type: ignore[no-untyped-def]
+    def change(expr: Expr) -> Expr:
+        return names.get(expr, expr) if isinstance(expr, Load) else expr
+
+    return change
+
+
+__all__ = ["SHAPES", "Shape", "TilePrinter", "substitute"]

@@ -1,0 +1,315 @@
+"""The grammar of loop kernels, after typing. A kernel is a tree of these values.
+
+Kernel  = parameters, attributes, buffers, outputs, body
+Buffer  = a tensor: input, output, inplace (an input that is returned) or local (``allocate``)
+Stmt    = For | If | Store | Assign
+Expr    = Const | Var | Size | Load | Op
+
+Loops run upwards by one: ``for v in lo .. hi-1``; steps are folded into the expressions. A
+reduction ``x = x op e`` is a Store or Assign whose ``op`` is "+", "*", "max" or "min". A variable's
+name is unique in the kernel; it lives in the body of the loop (or kernel) where it is first
+assigned. Operators are C-like in number, Python-like in meaning: the table is ``OPERATORS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """The dtype of a scalar. ``weak``: a Python number, which takes the dtype of what it meets.
+
+    A weak int is "int64", a weak float "float64"; a comparison is "bool".
+    """
+
+    dtype: str
+    weak: bool = False
+
+    def __str__(self) -> str:
+        """Return the dtype, or the Python type of a weak one."""
+        return {"int64": "int", "float64": "float"}[self.dtype] if self.weak else self.dtype
+
+
+INT, FLOAT, BOOL = Type("int64", weak=True), Type("float64", weak=True), Type("bool")
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number."""
+
+    value: bool | int | float
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A loop variable, a scalar, or an attribute of the kernel."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """``buffer.shape[axis]`` of a parameter (other buffers' sizes are written out)."""
+
+    buffer: str
+    axis: int
+    type: Type = INT
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One element of a buffer; ``len(index)`` is its number of dimensions."""
+
+    buffer: str
+    index: tuple[Expr, ...]
+    type: Type
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A row of ``OPERATORS``; arguments are converted to the operator's own type beforehand.
+
+    ``cast`` converts its one argument to ``type``. ``select`` is (condition, then, otherwise) and,
+    like ``and`` and ``or``, evaluates only what it needs.
+    """
+
+    name: str
+    args: tuple[Expr, ...]
+    type: Type
+
+
+Expr = Const | Var | Size | Load | Op
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for var in lo .. hi-1``. ``hint`` is the author's word for the loop: "", "serial", ..."""
+
+    var: str
+    lo: Expr
+    hi: Expr
+    body: tuple[Stmt, ...]
+    line: int = 0
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """A condition of type bool."""
+
+    condition: Expr
+    body: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``buffer[index] op= value``; the value has the buffer's dtype."""
+
+    buffer: str
+    index: tuple[Expr, ...]
+    value: Expr
+    op: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``name op= value``; the value has the variable's type."""
+
+    name: str
+    value: Expr
+    op: str = ""
+    line: int = 0
+
+    @property
+    def type(self) -> Type:
+        """The variable's type."""
+        return self.value.type
+
+
+Stmt = For | If | Store | Assign
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor. ``shape`` is written in sizes of parameters and attributes, or numbers.
+
+    ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten:
+    it starts as zeros, as it does in Python. ``first_read`` is the line of such a read, or 0.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...]
+    role: str = "input"
+    line: int = 0
+    zeroed: bool = False
+    first_read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A loop kernel for given dtypes and numbers of dimensions; sizes are symbols."""
+
+    name: str
+    parameters: tuple[str, ...]
+    attributes: Mapping[str, Type]
+    buffers: Mapping[str, Buffer]
+    outputs: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    file: str = ""
+    source: Mapping[int, str] = field(default_factory=dict)
+    """The text of each line, for messages and for comments in the emitted code."""
+
+    def where(self, line: int) -> str:
+        """Return ``file:line``."""
+        return f"{self.file}:{line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A row: how many arguments, and which type comes out.
+
+    ``result``: "same" as the arguments' common type; "bool"; "float" (an integer becomes a
+    float first, by NumPy's rule: int8 float16, int16 float32, wider float64; a Python int float64);
+    "cast", "select": see :class:`Op`. ``kinds`` are the dtype kinds that it takes (b i u f).
+    """
+
+    name: str
+    arity: int
+    result: str = "same"
+    kinds: str = "biuf"
+
+
+OPERATORS: dict[str, Operator] = {
+    row.name: row
+    for row in (
+        Operator("+", 2),
+        Operator("-", 2),
+        Operator("*", 2),
+        Operator("/", 2, "float"),
+        Operator("//", 2),
+        Operator("%", 2),
+        Operator("pow", 2),
+        Operator("max", 2),
+        Operator("min", 2),
+        Operator("atan2", 2, "float"),
+        Operator("ceil_div", 2, "same", "iu"),
+        Operator("&", 2, "same", "biu"),
+        Operator("|", 2, "same", "biu"),
+        Operator("^", 2, "same", "biu"),
+        Operator("<", 2, "bool"),
+        Operator("<=", 2, "bool"),
+        Operator(">", 2, "bool"),
+        Operator(">=", 2, "bool"),
+        Operator("==", 2, "bool"),
+        Operator("!=", 2, "bool"),
+        Operator("and", 2, "bool", "b"),
+        Operator("or", 2, "bool", "b"),
+        Operator("not", 1, "bool", "b"),
+        Operator("neg", 1, "same", "iuf"),
+        Operator("abs", 1),
+        Operator("sign", 1, "same", "iuf"),
+        Operator("floor", 1, "same", "iuf"),
+        Operator("ceil", 1, "same", "iuf"),
+        Operator("trunc", 1, "same", "iuf"),
+        Operator("round", 1, "same", "iuf"),
+        Operator("exp", 1, "float"),
+        Operator("expm1", 1, "float"),
+        Operator("log", 1, "float"),
+        Operator("sqrt", 1, "float"),
+        Operator("rsqrt", 1, "float"),
+        Operator("tanh", 1, "float"),
+        Operator("erf", 1, "float"),
+        Operator("sin", 1, "float"),
+        Operator("cos", 1, "float"),
+        Operator("atan", 1, "float"),
+        Operator("isnan", 1, "bool"),
+        Operator("isinf", 1, "bool"),
+        Operator("isfinite", 1, "bool"),
+        Operator("cast", 1, "cast"),
+        Operator("select", 3, "select"),
+    )
+}
+REDUCTIONS = ("+", "*", "max", "min")
+
+
+def children(node: Expr | Stmt) -> tuple[Expr, ...]:
+    """Return the expressions directly below a node."""
+    match node:
+        case Load(index=found) | Op(args=found):
+            return found
+        case For(lo=lo, hi=hi):
+            return (lo, hi)
+        case If(condition=condition):
+            return (condition,)
+        case Store(index=index, value=value):
+            return (*index, value)
+        case Assign(value=value):
+            return (value,)
+        case _:
+            return ()
+
+
+def walk(node: Expr | Stmt) -> Iterator[Expr]:
+    """Yield all expressions at or below a node, a loop's or condition's body not included."""
+    if isinstance(node, (Const, Var, Size, Load, Op)):
+        yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Yield every statement of a body, outer ones first."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, For):
+            yield from statements(statement.body)
+        elif isinstance(statement, If):
+            yield from statements(statement.body)
+            yield from statements(statement.orelse)
+
+
+def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
+    """Return an expression or statement with ``change`` applied to each expression, innermost first."""
+    match node:
+        case Load(index=index):
+            return change(replace(node, index=tuple(rewrite(i, change) for i in index)))
+        case Op(args=args):
+            return change(replace(node, args=tuple(rewrite(a, change) for a in args)))
+        case Const() | Var() | Size():
+            return change(node)
+        case For(lo=lo, hi=hi, body=body):
+            inner = tuple(rewrite(s, change) for s in body)
+            return replace(node, lo=rewrite(lo, change), hi=rewrite(hi, change), body=inner)
+        case If(condition=condition, body=body, orelse=orelse):
+            return replace(
+                node,
+                condition=rewrite(condition, change),
+                body=tuple(rewrite(s, change) for s in body),
+                orelse=tuple(rewrite(s, change) for s in orelse),
+            )
+        case Store(index=index, value=value):
+            return replace(
+                node, index=tuple(rewrite(i, change) for i in index), value=rewrite(value, change)
+            )
+        case Assign(value=value):
+            return replace(node, value=rewrite(value, change))
+    raise TypeError(type(node).__name__)
+
+
+def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
+    """Return an expression or statement with variables replaced by expressions, or renamed.
+
+    >>> substitute(Var("i", INT), {"i": Const(3, INT)}).value
+    3
+    """
+    return rewrite(node, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)

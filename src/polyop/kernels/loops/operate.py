@@ -1,0 +1,137 @@
+"""Build typed operators: convert the arguments to the operator's own type, fold integer constants.
+
+>>> from polyop.kernels.loops.ir import Var
+>>> operate("+", Var("x", Type("float16")), Const(1, INT)).type.dtype
+'float16'
+>>> operate("/", Var("n", INT), Var("k", Type("int8"))).type.dtype
+'float64'
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from .ir import BOOL, FLOAT, INT, OPERATORS, Const, Expr, Op, Type
+from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, kind
+
+
+def truth(expression: Expr) -> Expr:
+    """Return the expression as a condition of type bool."""
+    if expression.type.dtype == "bool":
+        return expression
+    return operate("!=", expression, Const(0, INT))
+
+
+def choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """Return ``then if condition else otherwise``, in the type in which the two meet."""
+    met = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
+    return Op("select", (truth(condition), cast(then, met), cast(otherwise, met)), met)
+
+
+_OF_BOOLS = {"+": "|", "*": "&", "max": "|", "min": "&"}
+_FOLDED = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+
+def operate(name: str, *arguments: Expr) -> Expr:
+    """Return the operator applied to the arguments, which are converted to its own type."""
+    row = OPERATORS[name]
+    met = BOOL if row.kinds == "b" else common(arguments)
+    if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):
+        met = BOOL
+    if met == BOOL and name in _OF_BOOLS:
+        return operate(_OF_BOOLS[name], *arguments)
+    if met == BOOL and name in ("-", "neg", "ceil_div"):
+        raise Refusal(f"{name} is not defined for bool", hint="write not x, or x ^ y, or cast with int32(x)")
+    if met == BOOL and row.result == "same" and ("b" not in row.kinds or name in _SMALL):
+        met = Type("int8")  # NumPy's first type for operators that have none for bool
+    if row.result == "float":
+        met = Type("float64") if name == "/" and kind(met) != "f" and not met.weak else floating(met)
+    if kind(met) not in row.kinds:
+        hint = "cast first, with int32(x) for example"
+        raise Refusal(f"{name} takes integers{' and bool' * ('b' in row.kinds)}", met, hint)
+    if name in _COMPARED and kind(met) in "iu":
+        for argument in arguments:
+            if isinstance(argument, Const) and argument.type == INT and not fits(int(argument.value), met):
+                return _decided(name, arguments)
+    args = tuple(converted(a, met) for a in arguments)
+    return _folded(Op(name, args, BOOL if row.result == "bool" else met))
+
+
+_SMALL = ("//", "%", "pow")
+
+
+_COMPARED = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def _decided(name: str, arguments: tuple[Expr, ...]) -> Const:
+    """Return what comparing any value of a type with a number beyond it gives: NumPy compares exactly."""
+    one, other = (a.value if isinstance(a, Const) else 0 for a in arguments)
+    return Const(bool(_COMPARED[name](one, other)), BOOL)
+
+
+def _folded(expression: Op) -> Expr:
+    """Compute with integer constants and drop ``+ 0`` and ``* 1`` of Python ints (indices, sizes)."""
+    args, own = expression.args, expression.type
+    numbers: list[Any] = [a.value for a in args if isinstance(a, Const)]
+    if expression.name == "neg" and numbers and (kind(own) == "f" or fits(-numbers[0], own)):
+        return Const(-numbers[0], own)
+    if own != INT or expression.name not in _FOLDED:
+        return expression
+    if len(numbers) == 2 and not (expression.name in ("//", "%") and numbers[1] == 0):
+        value = _FOLDED[expression.name](*numbers)
+        return Const(value, INT) if fits(value, INT) else expression
+    if expression.name in ("+", "-"):
+        return _sum(expression, args)
+    if args[1] == Const(1, INT) and expression.name in ("*", "//"):
+        return args[0]
+    return args[1] if args[0] == Const(1, INT) and expression.name == "*" else expression
+
+
+def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
+    """Return ``e + k`` or ``e - k`` with one positive constant, where there is a constant."""
+    one, other = args
+    if isinstance(one, Const) and expression.name == "+":
+        one, other = other, one
+    if not isinstance(other, Const):
+        return other if one == Const(0, INT) and expression.name == "+" else expression
+    step = int(other.value) if expression.name == "+" else -int(other.value)
+    match one:
+        case Op(name="+" | "-", args=(inner, Const(value=value))) if fits(step + abs(int(value)), INT):
+            step += int(value) if one.name == "+" else -int(value)
+            one = inner
+    if step == 0:
+        return one
+    return Op("+" if step > 0 else "-", (one, Const(abs(step), INT)), INT)
+
+
+def whole(expression: Expr, what: str) -> Expr:
+    """Return an index, size or bound as an int64; raise ``Refusal`` for a float or a bool."""
+    if kind(expression.type) not in "iu":
+        raise Refusal(f"{what} must be an integer", expression.type, "cast it: int(x)")
+    return cast(expression, INT)
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """Return ``base ** exponent``; a negative constant power of Python ints is a float, as in Python."""
+    if isinstance(exponent, Const) and exponent.type == INT and exponent.value < 0 and base.type == INT:
+        return operate("pow", base, Const(float(exponent.value), FLOAT))
+    small = isinstance(exponent, Const) and exponent.type == INT and 0 <= exponent.value <= 64
+    if small and isinstance(exponent, Const) and isinstance(base, Const) and base.type == INT:
+        value = base.value ** int(exponent.value)
+        if isinstance(value, int) and fits(value, INT):
+            return Const(value, INT)
+    return operate("pow", base, exponent)

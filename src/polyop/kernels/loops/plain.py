@@ -1,0 +1,48 @@
+"""The function as plain Python on NumPy arrays: the definition of what a loop kernel means."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .language import WORDS
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a copy of the function that sees the words of the language as its globals.
+
+    The function and its module stay as they are. NumPy's warnings about overflow and
+    division are silent, as they are in compiled code; an input that the function writes
+    is written.
+
+    >>> def double(x):
+    ...     y = output_tensor(x.shape, x.dtype)
+    ...     for i in range(x.shape[0]):
+    ...         y[i] = x[i] * 2
+    ...     return y
+    >>> plain(double)(np.ones(2, np.float32))
+    array([2., 2.], dtype=float32)
+    """
+    original = inspect.unwrap(function)
+    assert isinstance(original, FunctionType)
+    words = {name: row.meaning for name, row in WORDS.items()}
+
+    @functools.wraps(original)
+    def run(*arguments: Any, **named: Any) -> Any:
+        copy = FunctionType(
+            original.__code__,
+            {**original.__globals__, **words},  # at each call: the module's names as they are now
+            original.__name__,
+            original.__defaults__,
+            original.__closure__,
+        )
+        copy.__kwdefaults__ = original.__kwdefaults__
+        with np.errstate(all="ignore"):
+            return copy(*arguments, **named)
+
+    return run

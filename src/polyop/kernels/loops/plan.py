@@ -1,0 +1,269 @@
+"""What each loop becomes: threads, vector lanes, register tiles, or a plain loop.
+
+The rules, outermost loops first:
+
+threads   the first parallel loop; or a reduction whose results are small beside its range, each
+          thread having its own copy
+vector    in each nest, the loop along which memory is walked with the smallest cost
+tile      a vector loop around sums, inside a parallel loop: several iterations of both at once in
+          registers, operands that rows share packed into a panel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .bounds import Bounds, key
+from .dependence import Kind
+from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, children, statements, walk
+from .strides import COSTS, depends, stride
+
+LANES = 8
+"""How many lanes a vector has, for estimates."""
+HEAVY = {name: 8.0 for name in ("exp", "expm1", "log", "tanh", "erf", "sin", "cos", "atan", "atan2", "pow", "/", "sqrt", "rsqrt", "//", "%")}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile: ``rows`` iterations of ``row``, with the loads that are packed."""
+
+    row: str
+    packed: tuple[Load, ...] = ()
+
+
+@dataclass
+class Plan:
+    """The roles of loops by variable; ``notes`` tells why, as (line, text)."""
+
+    threads: set[str] = field(default_factory=set)
+    private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Of a loop of threads that is a reduction: (target, op) that each thread has its own of."""
+    vector: set[str] = field(default_factory=set)
+    tiles: dict[str, Tile] = field(default_factory=dict)
+    """By the vector loop's variable."""
+    notes: list[tuple[int, str]] = field(default_factory=list)
+
+
+class Planner:
+    """Chooses a plan for one kernel."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        kinds: Mapping[str, Kind],
+        bounds: Bounds,
+        owners: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.kernel, self.kinds, self.bounds, self.owners = kernel, kinds, bounds, owners
+        self.plan = Plan()
+
+    def run(self) -> Plan:
+        """Return the plan."""
+        self._threads(self.kernel.body)
+        return self.plan
+
+    def _kind(self, loop: For) -> str:
+        return "sequential" if loop.hint == "serial" else self.kinds[loop.var].name if loop.var in self.kinds else "parallel"
+
+    # threads
+
+    def _threads(self, body: Sequence[Stmt]) -> None:
+        for node in body:
+            if isinstance(node, If):
+                self._threads(node.body)
+                self._threads(node.orelse)
+            if not isinstance(node, For):
+                continue
+            kind = self._kind(node)
+            if kind == "parallel" or (kind == "reduction" and self._divisible(node)):
+                self.plan.threads.add(node.var)
+                if kind == "reduction":
+                    self.plan.private[node.var] = self.kinds[node.var].over
+                    shared = ", ".join(name for name, _ in self.kinds[node.var].over)
+                    self.note(node, f"on all threads, each with its own {shared}, added up at the end")
+                else:
+                    self.note(node, "parallel: on all threads")
+                self._vectors(node)
+            elif kind == "reduction" and not any(isinstance(s, For) for s in node.body):
+                self._vectors(node)
+            else:
+                because = self.kinds[node.var].because if node.var in self.kinds else None
+                if node.hint == "serial":
+                    self.note(node, "in order, as serial() asks")
+                elif because is not None:
+                    lines = sorted({because.a.line, because.b.line})
+                    shown = " and ".join(map(str, lines))
+                    self.note(node, f"in order: its iterations share {because.target} (line {shown})")
+                self._threads(node.body)
+
+    def _divisible(self, loop: For) -> bool:
+        """Whether threads can have copies of what the loop reduces to."""
+        inner = [s for s in statements((loop,)) if isinstance(s, For)]
+        for name, _ in self.kinds[loop.var].over:
+            buffer = self.kernel.buffers.get(name)
+            if buffer is None:
+                continue
+            ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
+            if any(not s.op for s in ours) or self._read(loop, name):
+                return False
+            if len(buffer.shape) > len(inner) - 1 or buffer.dtype in ("float16", "bfloat16", "bool"):
+                return False
+        names = {name for name, _ in self.kinds[loop.var].over}
+        return not any(
+            isinstance(e, Var) and e.name in names for s in statements(loop.body) for e in walk(s)
+        )
+
+    def _read(self, loop: For, name: str) -> bool:
+        return any(isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s))
+
+    # vectors
+
+    def _vectors(self, node: For) -> None:
+        _, chosen = self._best(node, ())
+        for loop, parents in chosen:
+            self.plan.vector.add(loop.var)
+            tile = self._tile(loop, parents)
+            if tile is not None:
+                self.plan.tiles[loop.var] = tile
+            self.note(loop, "vector lanes" + (" (sums are kept per lane)" if self._kind(loop) == "reduction" else ""))
+
+    def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
+        """Return the cost per iteration of the cheapest choice in a loop, and its vector loops."""
+        inner_cost, chosen = self._inner(node.body, (*parents, node))
+        if self.blocked(node) is None:
+            own = self._cost(node.body, node, 1.0) / LANES
+            if own <= inner_cost:
+                return own * 16, [(node, parents)]
+        return inner_cost * 16, chosen
+
+    def _inner(self, body: Sequence[Stmt], parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
+        total, chosen = 0.0, []
+        for node in body:
+            if isinstance(node, For):
+                cost, more = self._best(node, parents)
+                chosen += more
+            elif isinstance(node, If):
+                one, more = self._inner(node.body, parents)
+                other, rest = self._inner(node.orelse, parents)
+                cost, chosen = one + other, [*chosen, *more, *rest]
+            else:
+                cost = _scalar_cost(node)
+            total += cost
+        return total, chosen
+
+    def _cost(self, body: Sequence[Stmt], loop: For, weight: float) -> float:
+        """Return what the statements cost for one vector of iterations of ``loop``."""
+        total = 0.0
+        for node in body:
+            if isinstance(node, For):
+                total += self._cost(node.body, loop, weight * 16)
+            elif isinstance(node, If):
+                total += self._cost(node.body, loop, weight) + self._cost(node.orelse, loop, weight)
+            else:
+                accesses = [e for e in walk(node) if isinstance(e, Load)]
+                accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
+                total += weight * sum(COSTS[stride(a, loop.var)] for a in accesses)
+                total += weight * _work(node)
+        return total
+
+    def blocked(self, loop: For) -> str | None:
+        """Return why the loop's iterations cannot be lanes, or None."""
+        kind = self._kind(loop)
+        if kind == "sequential":
+            return "its iterations depend on each other"
+        over = self.kinds[loop.var].over if loop.var in self.kinds else ()
+        if kind == "reduction" and any(name in self.kernel.buffers for name, _ in over):
+            return "it reduces into a tensor"
+        inside = list(statements(loop.body))
+        own = {loop.var} | {s.name for s in inside if isinstance(s, Assign)}
+        names = frozenset(own)
+        if any(isinstance(s, For) and (depends(s.lo, names) or depends(s.hi, names)) for s in inside):
+            return "an inner loop's bounds differ between its iterations"
+        for node in inside:
+            if isinstance(node, If) and depends_on_data(node.condition, names):
+                if any(isinstance(s, For) for s in statements((*node.body, *node.orelse))):
+                    return "a condition that differs between its iterations holds a loop"
+                if any(self._unsafe(s) for s in statements((*node.body, *node.orelse))):
+                    return "an access under a condition may be outside its tensor without it"
+        if any(loop.var in owners for owners in self.owners.values()):
+            return "each of its iterations has a tensor of its own"
+        return None
+
+    def _unsafe(self, node: Stmt) -> bool:
+        accesses = [e for e in walk(node) if isinstance(e, Load)]
+        found: list[Load | Store] = [*accesses, *([node] if isinstance(node, Store) else [])]
+        return any(key(a) in self.bounds.guarded for a in found)
+
+    # tiles
+
+    def _tile(self, loop: For, parents: tuple[For, ...]) -> Tile | None:
+        """Return the register tile for a vector loop, where rows would use loads again."""
+        sums = [s for s in statements(loop.body) if isinstance(s, For)]
+        if not parents or not sums or self._kind(loop) != "parallel":
+            return None
+        row = parents[-1]
+        if self._kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
+            return None
+        if any(isinstance(s, If) for s in statements(loop.body)):
+            return None
+        fixed = frozenset({row.var})
+        if any(depends(e, fixed) for s in sums for e in (s.lo, s.hi)):
+            return None
+        if any(row.var in owners for owners in self.owners.values()):
+            return None
+        inner = [s for f in sums for s in f.body if not isinstance(s, For)]
+        loads = [e for s in inner for e in walk(s) if isinstance(e, Load)]
+        written = {s.buffer for s in statements(loop.body) if isinstance(s, Store)}
+        shared = [e for e in loads if not _touches(e, row.var)]
+        if not shared or not any(not _touches(e, loop.var) for e in loads):
+            return None
+        packed = tuple(
+            dict.fromkeys(
+                e
+                for e in shared
+                if _touches(e, loop.var) and e.buffer not in written and not self.bounds.axes(e) and not _indirect(e)
+            )
+        )
+        self.note(loop, f"tiled in registers with loop {row.var}" + (", operands packed" if packed else ""))
+        return Tile(row.var, packed)
+
+    def note(self, loop: For, text: str) -> None:
+        """Record what was decided for a loop."""
+        self.plan.notes.append((loop.line, f"loop {loop.var}: {text}"))
+
+
+def depends_on_data(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether an expression differs between the iterations that ``names`` are of."""
+    return depends(expr, names)
+
+
+def _touches(load: Load, var: str) -> bool:
+    return any(depends(i, frozenset({var})) for i in load.index)
+
+
+def _indirect(load: Load) -> bool:
+    return any(isinstance(e, Load) for i in load.index for e in walk(i))
+
+
+def _work(node: Stmt) -> float:
+    """Return what the arithmetic of a statement costs, addresses not included."""
+
+    def count(expr: Expr) -> float:
+        if isinstance(expr, Load):
+            return 0.0
+        own = HEAVY.get(expr.name, 0.5) if isinstance(expr, Op) else 0.0
+        return own + sum(count(c) for c in children(expr))
+
+    values = [node.value] if isinstance(node, (Store, Assign)) else list(children(node))
+    return sum(map(count, values))
+
+
+def _scalar_cost(node: Stmt) -> float:
+    loads = sum(isinstance(e, Load) for e in walk(node))
+    return loads + isinstance(node, Store) + _work(node)
+
+
+def work(node: Stmt) -> float:
+    """Return an estimate of what one execution of a Store or Assign costs."""
+    return _scalar_cost(node)

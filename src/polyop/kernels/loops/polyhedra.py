@@ -1,0 +1,225 @@
+"""A kernel as isl sees it: instances of statements, and the elements that each of them touches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import affine
+from .ir import Assign, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var, children, statements, walk
+
+MAX_OPERATIONS = 4_000_000
+"""What isl may spend on one kernel: a few hundred milliseconds. Beyond, the original order is kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One read or write of a buffer or scalar by one statement.
+
+    ``must``: every instance of the statement does it. ``op`` is the reduction's. ``node`` is the
+    Load, Store or Assign; ``exact`` tells for each dimension whether its index is affine.
+    """
+
+    target: str
+    index: tuple[str | None, ...]
+    write: bool
+    op: str
+    guards: tuple[str, ...]
+    must: bool
+    node: Any
+
+    @property
+    def exact(self) -> bool:
+        """Whether the touched elements are known exactly."""
+        return self.must and None not in self.index
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A Store or Assign. ``vars`` are its loops, outermost first; their order never changes."""
+
+    id: str
+    node: Store | Assign
+    vars: tuple[str, ...]
+    constraints: tuple[str, ...]
+    definite: bool
+    accesses: tuple[Access, ...]
+    line: int
+
+
+class Model:
+    """The leaves of a kernel in program order, and isl values made from them.
+
+    ``owners`` gives, for a buffer that each iteration of a loop has for itself, the loops (outermost
+    first) whose iterations have their own: their variables become further dimensions.
+    """
+
+    def __init__(self, kernel: Kernel, owners: dict[str, tuple[str, ...]] | None = None) -> None:
+        import islpy
+
+        self.isl = islpy
+        self.context = islpy.Context()
+        self.context.set_on_error(islpy.on_error.CONTINUE) if hasattr(islpy, "on_error") else None
+        self.context.set_max_operations(MAX_OPERATIONS)
+        self.kernel = kernel
+        self.owners = {**_scalar_owners(kernel), **(owners or {})}
+        self.parameters = _parameters(kernel)
+        self.leaves: list[Leaf] = []
+        self._collect(kernel.body, (), (), True, ())
+
+    def map(self, leaf: Leaf, access: Access) -> Any:
+        """Return the isl map from instances of the leaf to elements of the target."""
+        return self._read(
+            self.isl.Map,
+            self._instance(leaf)
+            + " -> "
+            + self._element(access)
+            + _such_that([*leaf.constraints, *access.guards]),
+        )
+
+    def domain(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
+        """Return the isl set of the instances of a leaf."""
+        return self._read(self.isl.Set, self._instance(leaf) + _such_that([*leaf.constraints, *guards]))
+
+    def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
+        """Return the isl set of elements ``name[dims]`` with these constraints."""
+        return self._read(self.isl.Set, f"{name}[{', '.join(dims)}]" + _such_that(list(constraints)))
+
+    def parameter_set(self, constraints: Sequence[str]) -> Any:
+        """Return the isl set of sizes and attributes with these constraints."""
+        return self._read(self.isl.Set, _such_that(["0 = 0", *constraints]))
+
+    def _read(self, kind: Any, body: str) -> Any:
+        sizes = [f"{p} >= 0" for p in self.parameters if p in self._sizes]
+        if sizes:
+            body += (" and " if " : " in body else " : ") + " and ".join(sizes)
+        return kind.read_from_str(self.context, f"[{', '.join(self.parameters)}] -> {{ {body} }}")
+
+    @functools.cached_property
+    def _sizes(self) -> frozenset[str]:
+        return frozenset(
+            affine.name_of(Size(name, axis))
+            for name in self.kernel.parameters
+            if name in self.kernel.buffers
+            for axis in range(len(self.kernel.buffers[name].shape))
+        )
+
+    def _instance(self, leaf: Leaf) -> str:
+        return f"{leaf.id}[{', '.join(leaf.vars)}]"
+
+    def _element(self, access: Access) -> str:
+        owner = self.owners.get(access.target, ())
+        index = [*owner, *(f"_d{k}" if i is None else i for k, i in enumerate(access.index))]
+        return f"{access.target}[{', '.join(index)}]"
+
+    def known(self, loops: Sequence[str]) -> frozenset[str]:
+        """Return the names that may occur in affine expressions inside these loops."""
+        return frozenset((*self.parameters, *loops))
+
+    def _collect(
+        self,
+        body: tuple[Stmt, ...],
+        loops: tuple[str, ...],
+        constraints: tuple[str, ...],
+        definite: bool,
+        reads: tuple[Access, ...],
+    ) -> None:
+        for node in body:
+            known = self.known(loops)
+            if isinstance(node, For):
+                inner = self.known((*loops, node.var))
+                bounds = (*affine.at_least(node.var, node.lo, inner), *affine.below(node.var, node.hi, inner))
+                whole = definite and _is_exact(node, inner)
+                more = tuple(a for e in (node.lo, node.hi) for a in self._reads(e, known, ()))
+                self._collect(
+                    node.body, (*loops, node.var), constraints + bounds, whole, reads + more
+                )
+            elif isinstance(node, If):
+                more = tuple(self._reads(node.condition, known, ()))
+                for part, holds in ((node.body, True), (node.orelse, False)):
+                    said, exact = affine.condition(node.condition, known, holds)
+                    added = (said,) if said else ()
+                    self._collect(part, loops, constraints + added, definite and exact, reads + more)
+            else:
+                found = (*reads, *self._of(node, known, definite))
+                self.leaves.append(
+                    Leaf(f"S{len(self.leaves)}", node, loops, constraints, definite, found, node.line)
+                )
+
+    def _of(self, node: Store | Assign, known: frozenset[str], definite: bool) -> Iterator[Access]:
+        for child in children(node):
+            yield from self._reads(child, known, ())
+        if isinstance(node, Store):
+            index = tuple(affine.text(i, known) for i in node.index)
+            target = node.buffer
+        else:
+            index, target = (), node.name
+        if node.op:
+            yield Access(target, index, False, node.op, (), definite, node)
+        yield Access(target, index, True, node.op, (), definite, node)
+
+    def _reads(self, expr: Expr, known: frozenset[str], guards: tuple[str, ...]) -> Iterator[Access]:
+        if isinstance(expr, Load):
+            index = tuple(affine.text(i, known) for i in expr.index)
+            yield Access(expr.buffer, index, False, "", guards, True, expr)
+        elif isinstance(expr, Var) and expr.name in self.owners:
+            yield Access(expr.name, (), False, "", guards, True, expr)
+        if isinstance(expr, Op) and expr.name in ("select", "and", "or"):
+            first, *rest = expr.args
+            yield from self._reads(first, known, guards)
+            for place, arg in enumerate(rest):
+                holds = expr.name == "and" or (expr.name == "select" and place == 0)
+                said, exact = affine.condition(first, known, holds)
+                more = guards if said is None else (*guards, said)
+                for access in self._reads(arg, known, more):
+                    yield access if exact else replace(access, must=False)
+            return
+        for child in children(expr):
+            yield from self._reads(child, known, guards)
+
+
+def _such_that(constraints: list[str]) -> str:
+    return f" : {' and '.join(constraints)}" if constraints else ""
+
+
+def _is_exact(loop: For, known: frozenset[str]) -> bool:
+    wanted = 2 + sum(
+        len(b.args) - 1
+        for b, op in ((loop.lo, "max"), (loop.hi, "min"))
+        if isinstance(b, Op) and b.name == op
+    )
+    said = (*affine.at_least(loop.var, loop.lo, known), *affine.below(loop.var, loop.hi, known))
+    return len(said) == wanted
+
+
+def _parameters(kernel: Kernel) -> tuple[str, ...]:
+    """Return the names of the sizes and integer attributes that the kernel reads."""
+    found: dict[str, None] = {}
+    nodes = [e for s in statements(kernel.body) for e in walk(s)]
+    nodes += [e for b in kernel.buffers.values() for size in b.shape for e in walk(size)]
+    for node in nodes:
+        if isinstance(node, Size) or (
+            isinstance(node, Var) and node.name in kernel.attributes and affine.is_integer(node.type)
+        ):
+            found[affine.name_of(node)] = None
+    return tuple(found)
+
+
+def _scalar_owners(kernel: Kernel) -> dict[str, tuple[str, ...]]:
+    """Return the loops around the first assignment of each scalar."""
+    found: dict[str, tuple[str, ...]] = {}
+
+    def visit(body: tuple[Stmt, ...], loops: tuple[str, ...]) -> None:
+        for node in body:
+            if isinstance(node, For):
+                visit(node.body, (*loops, node.var))
+            elif isinstance(node, If):
+                visit(node.body, loops)
+                visit(node.orelse, loops)
+            elif isinstance(node, Assign):
+                found.setdefault(node.name, loops)
+
+    visit(kernel.body, ())
+    return found

@@ -1,0 +1,109 @@
+"""Temporaries that every iteration of a loop fills for itself: they become scalars, or are marked
+as the loop's own, so that iterations no longer conflict over them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .coverage import Coverage
+from .ir import Assign, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, rewrite, walk
+from .polyhedra import Model
+
+
+def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
+    """Return the kernel with row temporaries turned into scalars, and the owners of the other
+    private buffers: the loops whose iterations each have their own.
+    """
+    coverage = Coverage(Model(kernel))
+    owners: dict[str, tuple[str, ...]] = {}
+    for name in [n for n, b in kernel.buffers.items() if b.role == "local"]:
+        if not coverage.reads(name) or not coverage.writes(name):
+            continue
+        loops = coverage.shared_loops(name)
+        level = next((n for n in range(len(loops), -1, -1) if _private(coverage, name, n)), None)
+        if level is None:
+            continue
+        if _single_element(coverage, name, frozenset(loops[:level])):
+            kernel = _as_scalar(kernel, name, loops[:level])
+        elif level:
+            owners[name] = loops[:level]
+    return kernel, owners
+
+
+def _private(coverage: Coverage, name: str, level: int) -> bool:
+    return coverage.uncovered(name, level) is None
+
+
+def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> bool:
+    """Whether all accesses are of one element, which only the outer loops choose."""
+    places = [*coverage.reads(name), *coverage.writes(name)]
+    first = places[0][1].node.index
+    if any(access.node.index != first for _, access in places):
+        return False
+    scalars = coverage.model.owners
+    names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
+    loads = any(isinstance(e, Load) for index in first for e in walk(index))
+    inner = {v for leaf, _ in places for v in leaf.vars} - outer
+    return not loads and not names & inner and not names & scalars.keys()
+
+
+def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
+    kind = Type(kernel.buffers[name].dtype)
+
+    def change(expr: Expr) -> Expr:
+        return Var(name, kind) if isinstance(expr, Load) and expr.buffer == name else expr
+
+    def stores(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(map(store, body))
+
+    def store(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                return replace(node, body=stores(node.body))
+            case If():
+                return replace(node, body=stores(node.body), orelse=stores(node.orelse))
+            case Store(buffer=buffer) if buffer == name:
+                return Assign(name, node.value, node.op, node.line)
+        return node
+
+    body = stores(tuple(rewrite(s, change) for s in kernel.body))
+    buffers = {key: b for key, b in kernel.buffers.items() if key != name}
+    return replace(kernel, body=_declared(body, name, kind, loops), buffers=buffers)
+
+
+def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, ...]) -> tuple[Stmt, ...]:
+    """Make the scalar live in the body of the last of ``loops``: assigned there first."""
+    if loops:
+        return tuple(
+            replace(node, body=_declared(node.body, name, kind, loops[1:]))
+            if isinstance(node, For) and node.var == loops[0]
+            else replace(
+                node,
+                body=_declared(node.body, name, kind, loops),
+                orelse=_declared(node.orelse, name, kind, loops),
+            )
+            if isinstance(node, If)
+            else node
+            for node in body
+        )
+    first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
+    if first is not None and not first.op and not _used(body[: body.index(first)], name):
+        return body
+    if not _used(body, name):
+        return body
+    zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
+    return (Assign(name, Const(zero, kind)), *body)
+
+
+def _used(body: tuple[Stmt, ...], name: str) -> bool:
+    for node in body:
+        if any(isinstance(e, Var) and e.name == name for e in walk(node)):
+            return True
+        if isinstance(node, Assign) and node.name == name:
+            return True
+        if isinstance(node, For) and _used(node.body, name):
+            return True
+        if isinstance(node, If) and (_used(node.body, name) or _used(node.orelse, name)):
+            return True
+    return False

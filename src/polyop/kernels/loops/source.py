@@ -1,0 +1,125 @@
+"""The source of a function as a syntax tree with the file's line numbers, and errors that point into it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from ...core.origin import of_function
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A function, its ``ast.FunctionDef``, its file, and the text of its lines by number."""
+
+    function: FunctionType
+    tree: ast.FunctionDef
+    file: str
+    lines: dict[int, str]
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        arguments = self.tree.args
+        return tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args))
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The default values, by parameter."""
+        values = self.function.__defaults__ or ()
+        return dict(zip(self.parameters[len(self.parameters) - len(values) :], values, strict=True))
+
+    def error(
+        self,
+        kind: type[PolyopError],
+        rule: str,
+        node: ast.AST | int | None = None,
+        seen: object = None,
+        hint: str | None = None,
+    ) -> PolyopError:
+        """Return an error about a node or line: the file, the line's number and its text are in it."""
+        line = node if isinstance(node, int) else getattr(node, "lineno", self.tree.lineno)
+        text = self.lines.get(line, "").strip()
+        where = f"{self.file}:{line}" + (f"\n    {text}" if text else "")
+        return kind(f"the function {self.name} written in the Hybrid DSL", rule, seen, where=where, hint=hint)
+
+    def outer(self, name: str) -> Any:
+        """Return the value of a name of the closure or the module; raise ``KeyError``."""
+        free = self.function.__code__.co_freevars
+        if name in free and self.function.__closure__:
+            try:
+                return self.function.__closure__[free.index(name)].cell_contents
+            except ValueError:  # the cell is still empty
+                raise KeyError(name) from None
+        return self.function.__globals__[name]
+
+
+_read: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
+
+
+def read(function: Callable[..., Any]) -> Source:
+    """Return the source of a plain function.
+
+    Raises ``ArgumentTypeError`` for anything but a function made by ``def``, and
+    ``ArgumentValueError`` when Python cannot find its source.
+    """
+    original = inspect.unwrap(function) if callable(function) else function
+    if isinstance(original, FunctionType) and original in _read:
+        return _read[original]
+    subject = f"the loop kernel {getattr(function, '__name__', function)}"
+    if not isinstance(original, FunctionType) or original.__name__ == "<lambda>":
+        seen = "a lambda" if isinstance(original, FunctionType) else type(function).__name__
+        raise ArgumentTypeError(subject, "must be a function made by def", seen, where=of_function(original))
+    try:
+        text, first = inspect.getsourcelines(original)
+    except (OSError, TypeError, SyntaxError, IndexError) as error:
+        raise ArgumentValueError(
+            subject,
+            f"its source cannot be read ({error})",
+            where=of_function(original),
+            hint="write it in a file or a notebook cell: a loop kernel is compiled from its source text",
+        ) from error
+    source = _parse(original, text, first)
+    _read[original] = source
+    return source
+
+
+def _parse(function: FunctionType, text: list[str], first: int) -> Source:
+    # a first line that is indented gets an "if" above it: no need to touch the text of strings
+    indented = text[0][:1].isspace()
+    module = ast.parse(("if True:\n" if indented else "") + "".join(text))
+    ast.increment_lineno(module, first - 1 - indented)
+    top: ast.AST = module.body[0]
+    tree = top.body[0] if isinstance(top, ast.If) else top
+    file = function.__code__.co_filename
+    lines = {first + k: line.rstrip() for k, line in enumerate(text)}
+    if not isinstance(tree, ast.FunctionDef):
+        raise UnsupportedError(
+            f"the loop kernel {function.__name__}", "must be an ordinary def", where=of_function(function)
+        )
+    source = Source(function, tree, file, lines)
+    arguments = tree.args
+    for wrong in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
+        if wrong is not None:
+            rule = "parameters must be named and positional"
+            raise source.error(ArgumentTypeError, rule, wrong, f"{wrong.arg} (* or ** or after *)")
+    return source
+
+
+@functools.cache
+def node_name(node_type: type[ast.AST]) -> str:
+    """Return a syntax node's name for messages: ``ListComp`` is "list comp"."""
+    name = node_type.__name__
+    return "".join(f" {c.lower()}" if c.isupper() and k else c.lower() for k, c in enumerate(name))

@@ -1,0 +1,117 @@
+"""The type of every expression: NumPy 2's rules for scalars, where Python numbers are weak.
+
+A rule that is broken raises ``Refusal``, without a place: the parser knows the line.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ...core.dtypes import dtype
+from .ir import BOOL, FLOAT, INT, Const, Expr, Op, Type
+
+
+class Refusal(Exception):  # noqa: N818 - it becomes an error where the line is known
+    """What is wrong with an expression, and what to write instead."""
+
+    def __init__(self, rule: str, seen: object = None, hint: str | None = None) -> None:
+        super().__init__(rule)
+        self.rule, self.seen, self.hint = rule, seen, hint
+
+
+def kind(of: Type) -> str:
+    """Return "b", "i", "u" or "f"."""
+    return "f" if of.dtype == "bfloat16" else dtype(of.dtype).numpy.kind
+
+
+# ml_dtypes has no common dtype for these, but its scalars do: the NumPy dtype that holds both
+_BFLOAT = {"int16": "float32", "uint16": "float32", "float16": "float32"} | dict.fromkeys(
+    ("int32", "uint32", "int64", "uint64"), "float64"
+)
+
+
+def join(one: Type, other: Type) -> Type:  # noqa: PLR0911 - one for each rule
+    """Return the type that a value of either type becomes when they meet.
+
+    >>> str(join(INT, FLOAT)), str(join(BOOL, INT)), str(join(Type("int8"), FLOAT))
+    ('float', 'int64', 'float64')
+    """
+    if one.weak and other.weak:
+        return FLOAT if FLOAT in (one, other) else INT
+    if one.weak or other.weak:
+        weak, strong = (one, other) if one.weak else (other, one)
+        if weak == INT:
+            return Type("int64") if strong.dtype == "bool" else strong
+        if strong.dtype == "bfloat16":
+            return Type("float32")  # as ml_dtypes' scalars with a Python float
+        return strong if kind(strong) == "f" else Type("float64")
+    names = {one.dtype, other.dtype}
+    if len(names) == 1:
+        return one
+    if "bfloat16" in names:
+        (met,) = names - {"bfloat16"}
+        if met in _BFLOAT:
+            return Type(_BFLOAT[met])
+    return Type(dtype(np.result_type(dtype(one.dtype).numpy, dtype(other.dtype).numpy)).name)
+
+
+def is_python_bool(expression: Expr) -> bool:
+    """Whether Python computes it as its own ``bool``, which is an ``int`` in arithmetic."""
+    match expression:
+        case Const(type=found, value=bool()):
+            return found == BOOL
+        case Op(name="<" | "<=" | ">" | ">=" | "==" | "!=" | "and" | "or" | "not", args=args):
+            return all(a.type.weak or is_python_bool(a) for a in args)
+    return False
+
+
+def common(arguments: tuple[Expr, ...]) -> Type:
+    """Return the type in which the arguments meet."""
+    if all(a.type.weak or is_python_bool(a) for a in arguments):
+        return functools.reduce(join, (a.type if a.type.weak else INT for a in arguments))
+    return functools.reduce(join, (a.type for a in arguments))
+
+
+def floating(of: Type) -> Type:
+    """Return the float type in which NumPy computes a function of this type."""
+    if kind(of) == "f":
+        return of
+    if of.weak:
+        return FLOAT
+    return Type({1: "float16", 2: "float32"}.get(dtype(of.dtype).itemsize, "float64"))
+
+
+def cast(expression: Expr, to: Type) -> Expr:
+    """Return the expression converted; a constant that the type holds is converted here.
+
+    Nothing is inserted between a Python number and the NumPy type of the same dtype.
+    """
+    if expression.type.dtype == to.dtype:
+        return Const(expression.value, to) if isinstance(expression, Const) else expression
+    if isinstance(expression, Const):
+        value = expression.value
+        if kind(to) == "f":
+            with np.errstate(over="ignore"):
+                return Const(float(dtype(to.dtype).numpy.type(value)), to)
+        if kind(to) in "iu" and isinstance(value, int) and fits(value, to):
+            return Const(int(value), to)
+        if kind(to) == "b":
+            return Const(bool(value), to)
+    return Op("cast", (expression,), to)
+
+
+def fits(value: int, to: Type) -> bool:
+    """Whether an integer type holds a number."""
+    info = np.iinfo(dtype(to.dtype).numpy)
+    return bool(int(info.min) <= value <= int(info.max))
+
+
+def converted(expression: Expr, to: Type) -> Expr:
+    """Return the expression as an implicit conversion; raise for a Python int that does not fit."""
+    constant = isinstance(expression, Const) and expression.type == INT and kind(to) in "iu"
+    if constant and isinstance(expression, Const) and not fits(int(expression.value), to):
+        hint = f"write int64({expression.value}), or another cast, for a wider result"
+        raise Refusal(f"a Python int that meets {to} must fit into it", expression.value, hint)
+    return cast(expression, to)

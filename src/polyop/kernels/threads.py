@@ -1,0 +1,46 @@
+"""How many threads the loops of kernels run on."""
+
+from __future__ import annotations
+
+import operator
+import os
+
+from .. import _core
+from ..core.errors import ArgumentTypeError, ArgumentValueError
+
+_RULE = f"must be a whole number from 1 to {_core.MOST_THREADS}"
+
+
+def set_num_threads(count: int) -> None:
+    """Let the loop of a kernel use up to ``count`` threads from now on, in the whole process.
+
+    It goes before POLYOP_NUM_THREADS and OMP_NUM_THREADS. More threads than CPUs are allowed, and
+    seldom faster. Raises ``ArgumentTypeError`` or ``ArgumentValueError`` for what is no such number.
+
+    >>> before = get_num_threads()
+    >>> set_num_threads(2)
+    >>> get_num_threads()
+    2
+    >>> set_num_threads(before)
+    """
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise ArgumentTypeError("set_num_threads", _RULE, repr(count))
+    number = operator.index(count)
+    if not 1 <= number <= _core.MOST_THREADS:
+        raise ArgumentValueError("set_num_threads", _RULE, number)
+    _core.set_thread_count(number)
+
+
+def get_num_threads() -> int:
+    """Return how many threads the loop of a kernel may use.
+
+    That is what ``set_num_threads`` was given, else POLYOP_NUM_THREADS, else the first number of
+    OMP_NUM_THREADS, else the number of CPUs that the process may use. The environment is read
+    once, when the number is first needed. Raises ``ArgumentValueError`` when the variable that
+    counts holds no such number; kernels then go by the CPUs.
+    """
+    variable = _core.unusable_variable()
+    if variable is not None:
+        hint = "set it right or unset it before the process starts, or call set_num_threads"
+        raise ArgumentValueError(variable, _RULE, repr(os.environ.get(variable)), hint=hint)
+    return _core.thread_count()

@@ -1,0 +1,297 @@
+"""What is not the language, and what is said about it: class, words, line, and what to write instead."""
+
+import itertools
+import linecache
+import math
+import re
+
+import numpy as np
+import pytest
+
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from polyop.kernels.loops.parse import outline, parse, run_static_checks
+
+NUMBERS = itertools.count()
+NAMES = {"np": np, "math": math, "LIMIT": 3, "TEXT": "a"}
+
+
+def function(text, name="f"):
+    """Return a function made from text, whose source Python can find, as in a notebook."""
+    file = f"<cell {next(NUMBERS)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    names = dict(NAMES)
+    exec(compile(text, file, "exec"), names)
+    return names[name]
+
+
+def kernel(*lines, returns="return y"):
+    """Return ``f(x)`` with an output ``y`` and these lines; the first of them is line 3."""
+    head = ["def f(x):", "    y = output_tensor(x.shape, x.dtype)"]
+    return function("\n".join([*head, *(f"    {line}" for line in lines), f"    {returns}", ""]))
+
+
+LOOP = "for i in range(x.shape[0]):"
+V, T, U = ArgumentValueError, ArgumentTypeError, UnsupportedError
+
+# the lines of a kernel, the line of the error, its class, its words
+CHECKS = [
+    # the rules and words of MindSpore's checker, row by row
+    ((LOOP, "    i = 3"), 4, V, "iter var cannot be overwritten: i"),
+    ((LOOP, "    i += 3"), 4, V, "iter var cannot be overwritten: i"),
+    ((LOOP, "    for i in range(3):", "        pass"), 4, V, "iter var cannot be overwritten: i"),
+    (("y[0] = z",), 3, V, "there is a undeclared variable: z"),
+    (("t += 1",), 3, V, "there is a undeclared variable: t"),
+    ((LOOP, "    pass", "y[0] = i"), 5, V, "there is a variable used out of the scope it is defined: i"),
+    ((LOOP, "    t = x[i]", "y[0] = t"), 5, V, "used out of the scope it is defined: t.*assign t before the loop of line 3"),
+    (("y[0] = foo(x[0])",), 3, V, r"function call id \[foo\] not in intrinsics list of the Hybrid DSL.*nearest are floor"),
+    (("y[0] = sin()",), 3, T, r"function \[sin\] expects one input, but get 0"),
+    (("y[0] = sin(1, 2)",), 3, T, r"function \[sin\] expects one input, but get 2"),
+    (("y[0] = float16(1, 2)",), 3, T, r"function \[float16\] expects one input, but get 2"),
+    (("y[0] = power(x[0])",), 3, T, r"function \[power\] expects two inputs, but get 1"),
+    (("t = allocate(x.shape)",), 3, T, r"function \[allocate\] expects two inputs, but get 1"),
+    (("t = output_tensor(x.shape, x.dtype, 1)",), 3, T, r"function \[output_tensor\] expects two inputs, but get 3"),
+    (("with attr('a'):", "    pass"), 3, V, "two inputs are expected by 'attr', but get 1"),
+    (("with attr(1, 2):", "    pass"), 3, V, "the first input of 'attr' should be a string"),
+    (("with attr('a', x):", "    pass"), 3, V, "the second input of 'attr' should be a string, number or bool value"),
+    (("with block_realize(x, y):", "    pass"), 3, V, "only one input is accepted by 'block_realize'"),
+    (("with block_realize(1):", "    pass"), 3, V, "the input of 'block_realize' should be a tensor name"),
+    (("with open('a'):", "    pass"), 3, V, "Unsupported function in With scope"),
+    (("with attr('a', 1), open('a'):", "    pass"), 3, V, "Unsupported function in With scope"),
+    (("a = b = 1",), 3, V, "One statement with multiple assignments is not allowed"),
+    (("a, b = 1, 2",), 3, V, "One statement with multiple assignments is not allowed"),
+    (("y = allocate(x.shape, x.dtype)",), 3, V, "the tensor is redefined: y"),
+    (("y = exp(x[0])",), 3, V, "the tensor is redefined: y"),
+    (("x = 3",), 3, V, "the tensor is redefined: x"),
+    (("while True:", "    pass"), 3, T, "Keyword 'while' not accepted"),
+    ((LOOP, "    break"), 4, T, "Keyword 'break' not accepted"),
+    ((LOOP, "    continue"), 4, T, "Keyword 'continue' not accepted"),
+    (("y[0] = (x + 1).shape[0]",), 3, V, "getattr is only supported for a tensor object, not for the object with type: BinOp"),
+    (("t = 1", "y[0] = t.shape[0]"), 4, V, "getattr is only supported for a tensor variable after its declaration, not for: t"),
+    (("y[0] = t.shape[0]", "t = allocate(x.shape, x.dtype)"), 3, V, "after its declaration, not for: t"),
+    (("y[0] = x.size",), 3, V, "a tensor object has no attribute called size"),
+    # what that checker does not look at
+    (("y[0] = np.sin(x[0])",), 3, V, r"function call id \[np.sin\] not in intrinsics.*write sin\(...\), without the module"),
+    (("y[0] = exp(x=x[0])",), 3, T, r"function \[exp\] takes no keyword arguments, but got x="),
+    (("y[0] = x.shape[0]()",), 3, V, "not in intrinsics list"),
+    (("y[0] = max(x[0])",), 3, T, r"function \[max\] expects two or more inputs, but get 1"),
+    (("y[0] = range(3)",), 3, V, "range stands after for"),
+    (("y[0] = output_tensor((3,), 'int8')",), 3, V, "output_tensor must be assigned to a name"),
+    (("y[0] = 1 + allocate((3,), 'int8')",), 3, V, "allocate declares a tensor"),
+    (("range = 3",), 3, V, "range is a word of the language and cannot be assigned"),
+    (("y[0] = exp",), 3, V, "exp is a word of the language: call it"),
+    (("sine = 1", "y[0] = sine(2)"), 4, V, r"function call id \[sine\]"),
+    (("y[0] = x[1:2]",), 3, U, "slices of tensors are not compiled.*for loops over the elements"),
+    (("y[...] = 1",), 3, U, "slices of tensors are not compiled"),
+    (("y[None] = 1",), 3, U, "slices of tensors are not compiled"),
+    (("y[0] = lambda: 1",), 3, U, "a lambda is not compiled"),
+    (("y[0] = [i for i in x]",), 3, U, "a comprehension is not compiled"),
+    (("y[0] = {i for i in x}",), 3, U, "a comprehension is not compiled"),
+    (("y[0] = {i: i for i in x}",), 3, U, "a comprehension is not compiled"),
+    (("y[0] = max(i for i in x)",), 3, U, "a generator is not compiled"),
+    (("y[0] = max(*x)",), 3, U, r"\* is not compiled"),
+    (("y[0] = (t := 1)",), 3, U, ":= is not compiled"),
+    (("y[0] = f'{x}'",), 3, T, "strings are not values of a kernel"),
+    (("y[0] = 'a'",), 3, T, "values are numbers, but got 'a'"),
+    (("y[0] = 1j",), 3, U, "complex numbers are not compiled"),
+    (("y[0] = 2**70",), None, None, ""),
+    (("y[0] = 10000000000000000000",), 3, V, "an integer must fit into 64 bits"),
+    (("y[0] = {}",), 3, U, r"Dict \({}\) is not part of the language"),
+    (("y[0] = x[0] in (1, 2)",), 3, U, "in is not compiled"),
+    (("y[0] = x[0] not in (1, 2)",), 3, U, "not in is not compiled"),
+    (("y[0] = x[0] is 1" if False else "y[0] = x[0] is None",), 3, U, "is is not compiled"),
+    (("y[0] = x[0] is not None",), 3, U, "is not is not compiled"),
+    (("y[0] = x @ x",), 3, U, "whole-tensor maths is not compiled: @"),
+    (("y[0] <<= 1",), 3, U, r"<< is not compiled.*write x \* 2\*\*k"),
+    (("y[0] = 8 >> 1",), 3, U, ">> is not compiled"),
+    (("def g():", "    pass"), 3, U, "a function inside is not compiled"),
+    (("assert x[0] > 0",), 3, U, "assert is not compiled"),
+    (("del y",), 3, U, "the statement delete is not part of the language"),
+    (("import os",), 3, U, "the statement import is not part of the language"),
+    (("try:", "    pass", "finally:", "    pass"), 3, U, "the statement try is not part of the language"),
+    (("raise ValueError",), 3, U, "the statement raise is not part of the language"),
+    (("yield x",), 3, U, "yield is not compiled"),
+    (("x + 1",), 3, V, "the value of this line is not used"),
+    (("t: float",), 3, V, "a declaration needs a value"),
+    (("y.z = 1",), 3, V, "only names and elements of tensors can be assigned"),
+    (("for i in x:", "    pass"), 3, V, "a for loop runs over range, .*, but got x"),
+    (("for i in rang(3):", "    pass"), 3, V, r"function call id \[rang\].*nearest are range"),
+    (("for i in exp(3):", "    pass"), 3, V, "a for loop runs over range"),
+    (("for i in range():", "    pass"), 3, T, r"function \[range\] expects one to three inputs, but get 0"),
+    (("for y[0] in range(3):", "    pass"), 3, V, "the target of a for loop must be a name"),
+    (("for i, j in range(3):", "    pass"), 3, V, "only grid gives several loop variables"),
+    (("for x in range(3):", "    pass"), 3, V, "a loop would overwrite the parameter: x"),
+    (("for i in range(3):", "    pass", "else:", "    pass"), 6, U, "else after a for is not compiled"),
+    (("if x[0] > 0:", "    t = 1", "y[0] = t"), 5, V, "t is assigned in only one branch of an if and used after it"),
+    ((LOOP, "    if i > 0:", "        t = t + 1", "    else:", "        t = 1"), 5, V, "t is assigned only later|undeclared variable: t"),
+    ((LOOP, "    t = allocate((2,), 'int8')"), 4, V, "allocate inside a loop or an if is not compiled: t"),
+    (("y[0] = TEXT",), 3, V, "only numbers can be read from outside the function: TEXT is a str"),
+    (("y[0] = math",), 3, T, "only numbers can be read from outside the function, but got module"),
+    (("y[0] = math.nope",), 3, V, "getattr is only supported .* not for: math.*math.nope is no number"),
+    (("x[0] = 1",), 3, V, "the input tensor is written but not in the return value: x"),
+    (("return y", "y[0] = 1"), 3, V, "nothing may follow the return|Return"),
+    # what the number of dimensions and the dtype decide
+    (("y[0] = x + 1",), 3, T, r"whole-tensor maths is not compiled: x has 1 dimensions.*with x\[i\]"),
+    (("y[0, 1] = 1",), 3, V, "y has 1 dimensions and needs as many indices, but got 2"),
+    (("y[0] = x[0][1]",), 3, V, "x has 1 dimensions and needs as many indices, but got 2"),
+    (("y[0.5] = 1",), 3, T, "index 0 of y must be an integer, but got float"),
+    ((LOOP, "    y[x[i]] = 1"), 4, T, r"index 0 of y must be an integer, but got float32.*int\(x\)"),
+    (("y[True] = 1",), 3, T, "index 0 of y must be an integer, but got bool"),
+    (("for i in range(2.5):", "    pass"), 3, T, "a loop's bound must be an integer, but got float"),
+    (("for i in range(3, 0, 0):", "    pass"), 3, V, "the step of a range must be a constant other than 0"),
+    (("for i in range(0, 3, x.shape[0]):", "    pass"), 3, V, "the step of a range must be a constant other than 0"),
+    (("for i in grid(3):", "    pass"), 3, T, r"grid takes a tuple of sizes, but got 3.*grid\(\(3,\)\)"),
+    (("for i, j in grid(x.shape):", "    pass"), 3, V, "this grid has 1 dimensions, but got 2 loop variables"),
+    (("for i in grid((2, 2)):", "    y[i, 0] = 1"), 4, T, "a grid variable is the whole index"),
+    (("for i in grid((2,)):", "    y[0] = i"), 4, T, r"i is a tuple.*write i\[0\]"),
+    (("for i in grid((2,)):", "    y[0] = i[1]"), 4, V, "i has 1 elements, but got index 1"),
+    ((LOOP, "    y[0] = x.shape[i]"), 4, T, "a tuple is indexed by a constant"),
+    (("y[0] = x.shape",), 3, T, "a tuple can only be given a name"),
+    (("n, m = x.shape",), 3, V, "x.shape has 1 elements, but got 2 names"),
+    (("y[0] = x.dtype",), 3, T, "x.dtype is no number"),
+    (("y[0] = (1, 2)",), 3, T, "a tuple can only be given a name"),
+    (("y[0] = 1 + (1, 2)",), 3, T, "a tuple is no number"),
+    (("y[0] = LIMIT[0]",), 3, T, "LIMIT is no tensor and has no elements"),
+    (("t = 1", "t = x[0] > 0", "y[0] = t"), 4, T, "t is a bool in one assignment and a number in another"),
+    (("y[0] = -(x[0] > 0)",), None, None, ""),
+    (("t = allocate((x[0],), 'int8')",), 3, T, "a size must be an integer, but got float32"),
+    (("t = allocate((int(x[0]),), 'int8')",), 3, V, "a shape is computed from shapes of parameters, attributes and constants"),
+    (("t = allocate((-1,), 'int8')",), 3, V, "a size cannot be negative, but got -1"),
+    (("t = allocate(3, 'int8')",), 3, T, r"a shape is a tuple, but got 3.*write \(3,\)"),
+    (("t = allocate((3,), 'flot')",), 3, T, "the dtype of a tensor must be one of bool, int8.*but got 'flot'"),
+    (("t = allocate((3,), np.complex64)",), 3, U, "the dtype of a tensor must be one of .*but got complex64"),
+    (("t = allocate((3,), x)",), 3, T, "the dtype of a tensor must be one of"),
+    (("t = allocate((3,), x.shape)",), 3, T, "x.shape is no dtype"),
+    (("y[0] = x[0] & 1",), 3, T, "& takes integers and bool, but got float32"),
+    (("y[0] = ceil_div(x[0], 2)",), 3, T, "ceil_div takes integers, but got float32"),
+    (("y[0] = (x[0] > 0) - (x[1] > 0)",), 3, T, "- is not defined for bool.*write not x"),
+    (("y[0] = int8(3) + 300",), 3, T, r"a Python int that meets int8 must fit into it, but got 300.*int64\(300\)"),
+]  # fmt: skip
+
+
+def text_of(lines):
+    return "; ".join(line.strip() for line in lines)
+
+
+@pytest.mark.parametrize(("lines", "line", "kind", "words"), CHECKS, ids=[text_of(c[0]) for c in CHECKS])
+def test_the_error_names_the_rule_the_line_and_its_text(lines, line, kind, words):
+    made = kernel(*lines)
+    if kind is None:  # Python computes with these as numbers: they are compiled
+        assert parse(made, [("float32", 1)], {}).name == "f"
+        return
+    with pytest.raises(kind) as caught:
+        parse(made, [("float32", 1)], {})
+    text = str(caught.value)
+    assert re.search(words, text, re.DOTALL), text
+    assert text.startswith("the function f written in the Hybrid DSL: ")
+    file = made.__code__.co_filename
+    assert f"defined at {file}:{line}\n    {linecache.getline(file, line).strip()}" in text
+
+
+RETURNS = [
+    ("return y + 1", T, r"the return value should be either a single tensor or a tuple, but got y \+ 1"),
+    ("return", T, "the return value should be either a single tensor or a tuple, but got None"),
+    ("return [y]", T, r"the return value should be either a single tensor or a tuple, but got \[y\]"),
+    ("return y, 1", T, "the element in the return value should be the name of a tensor, but got 1"),
+    ("return t", T, "either an input tensor or a tensor allocated by output_tensor, but get name: t.*with output_tensor"),
+    ("return y, s", T, "either an input tensor or a tensor allocated by output_tensor, but get name: s"),
+    ("return nothing", T, "either an input tensor or .* but get name: nothing"),
+    ("return x", T, "the tensor is allocated as an output tensor but not in the return value: y"),
+    ("return y, y", V, "Duplicated tensors in the return tuples, but got y"),
+    ("pass", V, "No valid return found in the function body"),
+    ("for i in range(3): return y", V, "Return should not be in a loop body"),
+    ("if x[0] > 0: return y", V, "Return should not be in a loop body or an if"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("returns", "kind", "words"), RETURNS, ids=[r[0] for r in RETURNS])
+def test_what_is_returned(returns, kind, words):
+    made = kernel("t = allocate(x.shape, x.dtype)", "s = 1.0", returns=returns)
+    with pytest.raises(kind, match="(?s)" + words):
+        run_static_checks(made)
+
+
+TVM = [
+    "def f(a, b):\n    ib = tvm.ir_builder.create()\n    return ib.get()\n",
+    "def f(inputs, attrs):\n    from akg import tvm\n    return tvm.compute(inputs[0].shape, lambda i: i)\n",
+    "def f(inputs, attrs):\n    import akg.tvm as t\n    return t.compute(inputs[0].shape, lambda i: i)\n",
+    "def f(a):\n    ib = ir_builder.create()\n    return ib\n",
+    "def f(a):\n    return te.compute(a.shape, lambda i: a[i])\n",
+]
+
+
+@pytest.mark.parametrize("text", TVM)
+def test_the_other_front_ends_of_akg_are_recognised(text):
+    with pytest.raises(UnsupportedError, match=r"(?s)kernels built with TVM \(ir_builder, tvm.compute\).*write loops"):
+        outline(function(text))
+
+
+def test_a_mention_of_tvm_is_no_use_of_it():
+    text = '''def f(te):
+    """Like tvm.compute, but not ir_builder."""
+    tvm = te.shape[0]
+    y = output_tensor((tvm,), te.dtype)
+    return y
+'''
+    assert outline(function(text)).outputs == ("y",)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(ArgumentTypeError, match="must be a function made by def, but got a lambda"):
+        run_static_checks(lambda x: x)
+    for wrong in (len, "text", TestMethod().method, type):
+        with pytest.raises(ArgumentTypeError, match="must be a function made by def"):
+            run_static_checks(wrong)
+    names = {}
+    exec("def hidden(x):\n    return x\n", names)
+    with pytest.raises(ArgumentValueError, match=r"(?s)the loop kernel hidden: its source cannot be read.*notebook"):
+        run_static_checks(names["hidden"])
+    with pytest.raises(UnsupportedError, match="the loop kernel f: must be an ordinary def"):
+        run_static_checks(function("async def f(x):\n    return x\n"))
+
+
+class TestMethod:
+    def method(self):
+        return self
+
+
+@pytest.mark.parametrize("parameters", ["*x", "x, *, k=1", "x, **k"])
+def test_parameters_are_positional_and_named(parameters):
+    with pytest.raises(ArgumentTypeError, match="parameters must be named and positional, but got [xk]"):
+        run_static_checks(function(f"def f({parameters}):\n    return x\n"))
+
+
+def test_attributes_are_numbers_with_the_names_of_the_parameters():
+    made = function("def f(x, k, n=2):\n    y = output_tensor((n,), x.dtype)\n    y[0] = k\n    return y\n")
+    given = [("float32", 1)]
+    assert {k: str(t) for k, t in parse(made, given, {"k": float}).attributes.items()} == {"k": "float", "n": "int"}
+    assert str(parse(made, given, {"k": np.float32(1)}).attributes["k"]) == "float32"
+    for wrong, words in (
+        ({}, "needs the attribute k"),
+        ({"k": 1, "m": 2}, "has no attribute m; its attributes are k, n"),
+        ({"k": "a"}, "attributes are numbers: int, float or bool, but got 'a' for k"),
+    ):
+        with pytest.raises(ArgumentTypeError, match=words):
+            parse(made, given, wrong)
+    with pytest.raises(ArgumentTypeError, match="takes 3 parameters, but got 4 tensors"):
+        parse(made, given * 4, {})
+    with pytest.raises(ArgumentTypeError, match="the dtype of x must be one of .*, but got complex64"):
+        parse(made, [("complex64", 1)], {"k": 1})
+    with pytest.raises(ArgumentValueError, match="x needs a number of dimensions, but got -1"):
+        parse(made, [("float32", -1)], {"k": 1})
+    with pytest.raises(ArgumentTypeError, match="x is a number here and has no shape|x.dtype is no dtype"):
+        parse(function("def f(x):\n    y = output_tensor((1,), x.dtype)\n    return y\n"), [], {"x": 1})
+
+
+def test_checks_that_need_no_dtype_are_made_without():
+    before_dtypes = [c for c in CHECKS if c[2] is not None][: [c[0] for c in CHECKS].index(("y[0] = x + 1",)) - 1]
+    late = []
+    for lines, _, kind, _ in before_dtypes:
+        try:
+            run_static_checks(kernel(*lines))
+        except kind:
+            continue
+        except PolyopError as error:
+            late.append(f"{lines}: {error}")
+        else:
+            late.append(lines)
+    assert late == [("y[0] = math",)]  # a module may stand before a dot
