@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from .define.builder import CustomOpBuilder
     from .define.custom import Custom
     from .define.custom_reg_op import CustomRegOp, custom_info_register
+    from .define.kernel import kernel
     from .kernels.library import library
     from .kernels.source import source
+    from .kernels.threads import get_num_threads, set_num_threads
     from .providers.aclnn import register as register_aclnn
     from .providers.aclnn import register_library as register_aclnn_library
     from .providers.aten import aten
@@ -34,10 +36,13 @@ __all__ = [
     "aten",
     "custom_info_register",
     "dtype",
+    "get_num_threads",
+    "kernel",
     "library",
     "operator",
     "register_aclnn",
     "register_aclnn_library",
+    "set_num_threads",
     "source",
 ]
 
@@ -48,9 +53,12 @@ _LATER = {  # imported when they are asked for: MindSpore's front end, and what 
     "DataType": "core.data_types",
     "aten": "providers.aten",
     "custom_info_register": "define.custom_reg_op",
+    "get_num_threads": "kernels.threads",
+    "kernel": "define.kernel",
     "library": "kernels.library",
     "register_aclnn": "providers.aclnn:register",
     "register_aclnn_library": "providers.aclnn:register_library",
+    "set_num_threads": "kernels.threads",
     "source": "kernels.source",
 }
 

@@ -12,46 +12,35 @@ from ..peers import part, prange
 from ..polybench import PROGRAMS
 from ..table import Bound, Row, whole
 
-ROWS_AT_ONCE = 8
+# A piece of the result: eight rows of b, of one width, stay in L1 while they are used sixteen times.
+TALL, WIDE = 16, 512
 
 
 @part
-def product(a, b, c, block):
-    """Make a block of eight rows of ``c``: four rows of ``b`` stay in L1 while they are used eight times."""
-    first, last = ROWS_AT_ONCE * block, min(ROWS_AT_ONCE * (block + 1), a.shape[0])
-    for i in range(first, last):
-        for j in range(b.shape[1]):
-            c[i, j] = 0
-    deep = a.shape[1] // 4 * 4
-    for k in range(0, deep, 4):
-        for i in range(first, last):
-            a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
-            for j in range(b.shape[1]):
-                c[i, j] += a0 * b[k, j] + a1 * b[k + 1, j] + a2 * b[k + 2, j] + a3 * b[k + 3, j]
-    for k in range(deep, a.shape[1]):
-        for i in range(first, last):
-            for j in range(b.shape[1]):
-                c[i, j] += a[i, k] * b[k, j]
-
-
-@part
-def upper_rows(a, b, c, block):
-    """Make a block of eight rows of ``c`` from their diagonal on; the depth is not split."""
-    low, high = ROWS_AT_ONCE * block, min(ROWS_AT_ONCE * (block + 1), a.shape[0])
-    deep = a.shape[1] // 4 * 4
-    c[low:high, low:] = 0
-    for k in range(0, deep, 4):
-        b0, b1, b2, b3 = b[k, low:], b[k + 1, low:], b[k + 2, low:], b[k + 3, low:]
-        for i in range(low, high):
-            a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
-            row = c[i, low:]
-            for j in range(len(row)):
-                row[j] += a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j]
-    for k in range(deep, a.shape[1]):
-        for i in range(low, high):
-            row = c[i, low:]
-            for j in range(len(row)):
-                row[j] += a[i, k] * b[k, low + j]
+def product(a, b, c, block, begin):
+    """Make sixteen rows of ``c = a @ b``, from a column on."""
+    first, last = TALL * block, min(TALL * (block + 1), a.shape[0])
+    deep = a.shape[1] // 8 * 8
+    for low in range(begin, b.shape[1], WIDE):
+        high = min(low + WIDE, b.shape[1])
+        c[first:last, low:high] = 0
+        for k in range(0, deep, 8):
+            b0, b1, b2, b3 = b[k, low:high], b[k + 1, low:high], b[k + 2, low:high], b[k + 3, low:high]
+            b4, b5, b6, b7 = b[k + 4, low:high], b[k + 5, low:high], b[k + 6, low:high], b[k + 7, low:high]
+            for i in range(first, last):
+                a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+                a4, a5, a6, a7 = a[i, k + 4], a[i, k + 5], a[i, k + 6], a[i, k + 7]
+                row = c[i, low:high]
+                for j in range(len(row)):
+                    row[j] += (
+                        (a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j])
+                        + (a4 * b4[j] + a5 * b5[j] + a6 * b6[j] + a7 * b7[j])
+                    )  # fmt: skip
+        for k in range(deep, a.shape[1]):
+            for i in range(first, last):
+                row, line = c[i, low:high], b[k, low:high]
+                for j in range(len(row)):
+                    row[j] += a[i, k] * line[j]
 
 
 def matmul(a, b):
@@ -70,8 +59,8 @@ def matmul_numpy(a, b):
 
 
 def matmul_numba(a, b, c):
-    for block in prange(-(-a.shape[0] // ROWS_AT_ONCE)):
-        product(a, b, c, block)
+    for block in prange(-(-a.shape[0] // TALL)):
+        product(a, b, c, block, 0)
 
 
 def matmul_torch(a, b):
@@ -84,8 +73,8 @@ def matrices(dtype: Any, m: int, n: int, k: int) -> tuple[Any, ...]:
 
 def doitgen_numba(a, c4, out):
     rows, results = a.reshape((-1, a.shape[2])), out.reshape((-1, a.shape[2]))
-    for block in prange(-(-rows.shape[0] // ROWS_AT_ONCE)):
-        product(rows, c4, results, block)
+    for block in prange(-(-rows.shape[0] // TALL)):
+        product(rows, c4, results, block, 0)
 
 
 def syrk_numba(a, c, alpha, beta):
@@ -117,10 +106,11 @@ def covariance_numba(data, cov):
     for j in prange(m):
         for i in range(n):
             columns[j, i] = centred[i, j] / (n - 1)
-    blocks = -(-m // ROWS_AT_ONCE)
+    blocks = -(-m // TALL)
     for turn in prange(blocks):
-        # long rows of the upper triangle and short ones by turns, for an even share
-        upper_rows(columns, centred, cov, turn // 2 if turn % 2 == 0 else blocks - 1 - turn // 2)
+        # from the diagonal on: long rows and short ones by turns, for an even share
+        block = turn // 2 if turn % 2 == 0 else blocks - 1 - turn // 2
+        product(columns, centred, cov, block, TALL * block)
     for i in prange(m):
         for j in range(i):
             cov[i, j] = cov[j, i]
@@ -155,28 +145,44 @@ def conv2d_bias_numpy(x, weight, bias):
     return np.tensordot(windows, weight, axes=((4, 5, 3), (0, 1, 2))) + bias
 
 
+LANES = 16
+
+
+@part
+def add_line(out, line, weights):
+    """Add a line's convolution with a row of weights; four weights at a time, as the line is in L1."""
+    size, wide = len(weights), len(out)
+    for q in range(0, size // 4 * 4, 4):
+        f0, f1, f2, f3 = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
+        x0, x1, x2, x3 = line[q : q + wide], line[q + 1 :], line[q + 2 :], line[q + 3 :]
+        for w in range(wide):
+            out[w] += f0 * x0[w] + f1 * x1[w] + f2 * x2[w] + f3 * x3[w]
+    for q in range(size // 4 * 4, size):
+        factor, shifted = weights[q], line[q:]
+        for w in range(wide):
+            out[w] += factor * shifted[w]
+
+
 def conv2d_bias_numba(x, weight, bias, y):
     size, _, ci, co = weight.shape
     images, ho, wo = x.shape[0], x.shape[1] - size + 1, x.shape[2] - size + 1
-    planes = x.transpose((0, 3, 1, 2)).copy()  # stride one along the rows of the image
+    wide = -(-wo // LANES) * LANES  # whole vectors
+    planes = np.zeros((images, ci, x.shape[1], wide + size), x.dtype)  # stride one along an image's rows
+    for n in prange(images):
+        for h in range(x.shape[1]):
+            for w in range(x.shape[2]):
+                for c in range(ci):
+                    planes[n, c, h, w] = x[n, h, w, c]
     for row in prange(images * ho):
         n, h = row // ho, row % ho
-        out = np.empty((co, wo), x.dtype)
-        for o in range(co):
-            for w in range(wo):
-                out[o, w] = bias[o]
+        out = np.zeros((co, wide), x.dtype)
         for c in range(ci):
             for p in range(size):
-                line = planes[n, c, h + p]
                 for o in range(co):
-                    for q in range(size):
-                        factor = weight[p, q, c, o]
-                        shifted = line[q:]
-                        for w in range(wo):
-                            out[o, w] += factor * shifted[w]
+                    add_line(out[o], planes[n, c, h + p], weight[p, :, c, o])
         for w in range(wo):
             for o in range(co):
-                y[n, h, w, o] = out[o, w]
+                y[n, h, w, o] = out[o, w] + bias[o]
 
 
 def conv2d_bias_torch(x, weight, bias):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import spread
-from ..peers import exp_float32, prange
+from ..peers import exp_float32, part, prange
 from ..table import Bound, Row, whole
 
 
@@ -36,12 +36,32 @@ def softmax_numpy(x):
     return y
 
 
+LANES = 16
+
+
+@part
+def greatest(row, room):
+    """Return the greatest of a row by lanes, kept in ``room``: Numba makes no vectors of a plain maximum."""
+    top = row[0]
+    whole_part = len(row) // LANES * LANES
+    if whole_part:
+        lanes = room[:LANES]
+        lanes[:] = row[:LANES]
+        for j in range(LANES, whole_part, LANES):
+            piece = row[j : j + LANES]
+            for lane in range(LANES):
+                lanes[lane] = piece[lane] if piece[lane] > lanes[lane] else lanes[lane]
+        for lane in range(LANES):
+            top = max(top, lanes[lane])
+    for j in range(whole_part, len(row)):
+        top = max(top, row[j])
+    return top
+
+
 def softmax_numba(x, out):
     rows, y = x.reshape((-1, x.shape[3])), out.reshape((-1, x.shape[3]))
     for i in prange(rows.shape[0]):
-        top = rows[i, 0]
-        for j in range(rows.shape[1]):
-            top = max(top, rows[i, j])
+        top = greatest(rows[i], y[i])
         total = x.dtype.type(0)
         for j in range(rows.shape[1]):
             y[i, j] = exp_float32(rows[i, j] - top)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..data import spread
-from ..peers import prange
+from ..peers import part, prange
 from ..table import Bound, Row
 
 AT_ONCE = 8  # columns whose recurrences the Numba peer runs side by side
@@ -71,31 +71,46 @@ def vadv_numpy(tendency, u, wind, position, forcing, rate):
 def vadv_numba(tendency, u, wind, position, forcing, rate):
     ni, nj, nk = u.shape
     eighth = u.dtype.type(0.125)
-    for i in prange(ni):
-        ccol = np.zeros((nk, AT_ONCE), u.dtype)
-        dcol = np.zeros((nk, AT_ONCE), u.dtype)
-        state = np.zeros(AT_ONCE, u.dtype)
-        for begin in range(0, nj, AT_ONCE):
-            side = min(AT_ONCE, nj - begin)
+    groups = -(-nj // AT_ONCE)
+    for group in prange(ni * groups):
+        i, begin = group // groups, group % groups * AT_ONCE
+        side = min(AT_ONCE, nj - begin)
+        # face k is below point k; there is none under the first point and over the last
+        face = np.zeros((AT_ONCE, nk + 1), u.dtype)
+        value = np.zeros((AT_ONCE, nk), u.dtype)
+        flow = np.zeros(nk + 1, u.dtype)
+        for lane in range(side):
+            j = begin + lane
+            for k in range(1, nk):
+                face[lane, k] = eighth * (wind[i + 1, j, k] + wind[i, j, k])
+                flow[k] = face[lane, k] * (u[i, j, k] - u[i, j, k - 1])
             for k in range(nk):
-                before, after = max(k - 1, 0), min(k + 1, nk - 1)
-                lowest = eighth * (k > 0)
-                highest = eighth * (k < nk - 1)
-                for lane in range(side):
-                    j = begin + lane
-                    low = -lowest * (wind[i + 1, j, k] + wind[i, j, k])
-                    high = highest * (wind[i + 1, j, after] + wind[i, j, after])
-                    drift = low * (u[i, j, before] - u[i, j, k]) + high * (u[i, j, after] - u[i, j, k])
-                    value = rate * position[i, j, k] + forcing[i, j, k] + tendency[i, j, k] - drift
-                    scale = 1 / (rate - low - high - ccol[before, lane] * low)
-                    ccol[k, lane] = high * scale
-                    dcol[k, lane] = (value - dcol[before, lane] * low) * scale
-            for lane in range(side):
-                state[lane] = 0
-            for k in range(nk - 1, -1, -1):
-                for lane in range(side):
-                    state[lane] = dcol[k, lane] - ccol[k, lane] * state[lane]
-                    tendency[i, begin + lane, k] = rate * (state[lane] - position[i, begin + lane, k])
+                drift = flow[k] + flow[k + 1]
+                value[lane, k] = rate * position[i, j, k] + forcing[i, j, k] + tendency[i, j, k] - drift
+        eliminate(face, value, rate)
+        for lane in range(side):
+            j = begin + lane
+            for k in range(nk):
+                tendency[i, j, k] = rate * (value[lane, k] - position[i, j, k])
+
+
+@part
+def eliminate(face, value, rate):
+    """Solve the tridiagonal systems in place, side by side: one recurrence alone waits for its divisions."""
+    nk = value.shape[1]
+    factor = np.zeros(AT_ONCE, value.dtype)
+    for k in range(nk):
+        for lane in range(AT_ONCE):
+            low, high = -face[lane, k], face[lane, k + 1]
+            scale = 1 / (rate - low - high - factor[lane] * low)
+            if k > 0:
+                value[lane, k] -= value[lane, k - 1] * low
+            value[lane, k] *= scale
+            factor[lane] = high * scale
+            face[lane, k] = factor[lane]
+    for k in range(nk - 2, -1, -1):
+        for lane in range(AT_ONCE):
+            value[lane, k] -= face[lane, k] * value[lane, k + 1]
 
 
 def columns(dtype: Any, ni: int, nj: int, nk: int) -> tuple[Any, ...]:

@@ -96,20 +96,20 @@ POLYOP_FN int polyop_narrow_hardware(void* to, const void* from, int lanes) {
   return 1;
 }
 #elif defined(__aarch64__) || (defined(__F16C__) && defined(__clang__) && defined(__FLT16_MANT_DIG__))
-#define POLYOP_HALF_TYPE 1
 #ifdef __aarch64__
-typedef __fp16 polyop_half;
+typedef __fp16 polyop_half __attribute__((may_alias));
 #else
-typedef _Float16 polyop_half;
+typedef _Float16 polyop_half __attribute__((may_alias));
 #endif
+typedef float polyop_float __attribute__((may_alias));
 POLYOP_FN int polyop_widen_hardware(void* to, const void* from, int lanes) {
   const polyop_half* f = (const polyop_half*)from;
-  float* t = (float*)to;
+  polyop_float* t = (polyop_float*)to;
   POLYOP_UNROLL for (int i = 0; i < lanes; i++) t[i] = f[i];
   return 1;
 }
 POLYOP_FN int polyop_narrow_hardware(void* to, const void* from, int lanes) {
-  const float* f = (const float*)from;
+  const polyop_float* f = (const polyop_float*)from;
   polyop_half* t = (polyop_half*)to;
   POLYOP_UNROLL for (int i = 0; i < lanes; i++) t[i] = (polyop_half)f[i];
   return 1;

@@ -36,9 +36,9 @@ POLYOP_FN V N(log_tail)(V f, V half) { return POLY(f, log) * (half * 2) * f; }
 #if defined(POLYOP_WANT_TANH)
 /* a polynomial up to 0.64, 1 - 2 / (e^(2|x|) + 1) beyond */
 POLYOP_FN V N(tanh)(V x) {
-  V a = N(clamp)(N(abs)(x), 0, TANH_ONE), u = a * a, low = POLY(u, tanh) * u * x + x;
+  V a = N(clamp)(N(abs)(x), 0, TANH_ONE), u = a * a, low = POLY(u, tanh) * u * a + a;
   V high = 1 - 2 / (N(exp_by)(2 * a, 0) + 1);
-  return N(pick)(a <= 0.64f, low, N(flip)(high, x));
+  return N(flip)(N(pick)(a <= 0.64f, low, high), x);
 }
 #endif
 

@@ -38,10 +38,11 @@ typedef f64 polyop_f64_16 __attribute__((vector_size(16)));
 
 #define POLYOP_CASE(B, E, CALL)                           \
   if (bytes == B && size == (int)sizeof(E)) {             \
-    polyop_##E##_##B v, w, zero = {0};                    \
+    polyop_##E##_##B v, n, w, zero = {0};                 \
     __builtin_memcpy(&v, from, B);                        \
+    __builtin_memcpy(&n, by, B);                          \
     w = CALL;                                             \
-    (void)zero;                                           \
+    (void)zero, (void)n;                                  \
     __builtin_memcpy(to, &w, B);                          \
     return 1;                                             \
   }
@@ -49,16 +50,20 @@ typedef f64 polyop_f64_16 __attribute__((vector_size(16)));
 #define POLYOP_WIDE(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_sqrt##S##_mask(v, zero, -1, 4))
 #define POLYOP_SHORT(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_sqrt##S(v))
 #define POLYOP_NEON(B, E, S) POLYOP_CASE(B, E, __builtin_aarch64_sqrt##S(v))
+typedef f32 polyop_any_f32 __attribute__((may_alias));
+typedef f64 polyop_any_f64 __attribute__((may_alias));
 POLYOP_FN int polyop_sqrt(void* to, const void* from, int bytes, int size) {
+  const void* by = from;
+  (void)by;
   POLYOP_ROWS_64(POLYOP_WIDE)
   POLYOP_ROWS_32(POLYOP_SHORT)
   POLYOP_ROWS_16(POLYOP_SHORT)
   POLYOP_ROWS_NEON(POLYOP_NEON)
   POLYOP_UNROLL for (int i = 0; i < bytes / size; i++) {
     if (size == 4)
-      ((f32*)to)[i] = __builtin_sqrtf(((const f32*)from)[i]);
+      ((polyop_any_f32*)to)[i] = __builtin_sqrtf(((const polyop_any_f32*)from)[i]);
     else
-      ((f64*)to)[i] = __builtin_sqrt(((const f64*)from)[i]);
+      ((polyop_any_f64*)to)[i] = __builtin_sqrt(((const polyop_any_f64*)from)[i]);
   }
   return 1;
 }
@@ -75,6 +80,8 @@ POLYOP_FN int polyop_sqrt(void* to, const void* from, int bytes, int size) {
 #define POLYOP_SHORT(B, E, S) \
   POLYOP_CASE(B, E, __builtin_ia32_max##S((E)low - zero, __builtin_ia32_min##S((E)high - zero, v)))
 POLYOP_FN int polyop_clamp(void* to, const void* from, f64 low, f64 high, int bytes, int size) {
+  const void* by = from;
+  (void)by;
   POLYOP_ROWS_64(POLYOP_WIDE)
   POLYOP_ROWS_32(POLYOP_SHORT)
   POLYOP_ROWS_16(POLYOP_SHORT)
@@ -83,8 +90,8 @@ POLYOP_FN int polyop_clamp(void* to, const void* from, f64 low, f64 high, int by
 #undef POLYOP_WIDE
 #undef POLYOP_SHORT
 
-#define POLYOP_WIDE(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_scalef##S##_mask(v, *(const polyop_##E##_##B*)by, zero, -1, 4))
-#define POLYOP_SHORT(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_scalef##S##_mask(v, *(const polyop_##E##_##B*)by, zero, -1))
+#define POLYOP_WIDE(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_scalef##S##_mask(v, n, zero, -1, 4))
+#define POLYOP_SHORT(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_scalef##S##_mask(v, n, zero, -1))
 POLYOP_FN int polyop_scale(void* to, const void* from, const void* by, int bytes, int size) {
   POLYOP_ROWS_64(POLYOP_WIDE)
   POLYOP_SCALE_ROWS(POLYOP_SHORT)

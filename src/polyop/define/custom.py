@@ -24,17 +24,17 @@ from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
 from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
+from .custom_loops import loop_kernel, loop_outputs
 from .derive import derive_infer, derive_schema, input_count, output_count
 from .operator import check_rule
 
+LOOPS = ("hybrid", "akg")
 FUNC_TYPES = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc", "julia")
 
 INSTEAD = {  # recognised and not done: what to use instead
     "tbe": "TBE compiles for Ascend alone; write an 'aot' kernel in C++, or name an aclnn operator",
     "aicpu": "AICPU kernels live in the Ascend device; write an 'aot' kernel in C++ for the CPU",
     "julia": "MindSpore removed it after 2.7.0; write an 'aot' kernel in C or a 'pyfunc'",
-    "hybrid": "loop kernels are not compiled by this version; write an 'aot' kernel in C or a 'pyfunc'",
-    "akg": "loop kernels are not compiled by this version; write an 'aot' kernel in C or a 'pyfunc'",
 }
 DEVICES = {target: device for device, target in TARGETS.items()}
 
@@ -48,7 +48,8 @@ class Custom(BoundOperator):
                    constant, a tuple of these for several outputs; None asks the library's
                    ``<func>InferShape`` and ``<func>InferType``. pyfunc: ``(), ()`` for no
                    output, ``()`` with a dtype for a scalar.
-    ``func_type``  "aot" or "pyfunc"; other kinds are recognised and say what to use instead.
+    ``func_type``  "aot", "pyfunc", "hybrid" or "akg" (both: a loop nest in Python, compiled);
+                   other kinds are recognised and say what to use instead.
     ``bprop``      inputs, output, output gradient (tuples for several outputs) -> tuple of
                    input gradients, None where there is none.
     ``reg_info``   operator information: what ``CustomRegOp().get_op_info()`` returns, its
@@ -89,7 +90,7 @@ class Custom(BoundOperator):
         _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
         self._count = input_count(
-            out_shape, out_dtype, func if func_type == "pyfunc" else None, self._information
+            out_shape, out_dtype, func if callable(func) else None, self._information
         )
         start = Operator(
             schema=Schema("custom", registry.unique("custom", _name(func)), (), ()),
@@ -196,7 +197,13 @@ class Custom(BoundOperator):
 
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
-        schema, names = derive_schema(operator.schema.name, signature, outputs, self._information)
+        inplace: tuple[tuple[int, int], ...] = ()
+        if self.func_type in LOOPS:
+            outputs, inplace = loop_outputs(operator.kernels[0], outputs if self._declares() else None)
+            as_tuple = outputs > 1
+        schema, names = derive_schema(
+            operator.schema.name, signature, outputs, self._information, inplace
+        )
         where = of_function(self.func) if callable(self.func) else operator.origin
         for information in self._information:
             agree(information, self._function_inputs(), outputs, None, self.subject, where)
@@ -206,8 +213,13 @@ class Custom(BoundOperator):
             operator, schema=schema, infer=infer, returns_tuple=as_tuple, attribute_names=names
         )
 
+    def _declares(self) -> bool:
+        """Whether the author says how many outputs there are."""
+        declared = self._information and self._information[0].outputs
+        return bool(declared) or self.out_shape is not None or self.out_dtype is not None
+
     def _function_inputs(self) -> int | None:
-        if self.func_type != "pyfunc":
+        if not callable(self.func):
             return None
         count = input_count(None, None, self.func, ())
         return (
@@ -225,6 +237,8 @@ class Custom(BoundOperator):
         return registration.register(self.func, found, subject=self.subject)
 
     def _kernel(self) -> Kernel:
+        if self.func_type in LOOPS:
+            return loop_kernel(self.func, self.func_type, self._information, self.subject)
         if self.func_type == "pyfunc":
             return PythonKernel(self.func, scalars=True)
         if ":" not in self.func and self.func.strip() and callable(self.out_shape):

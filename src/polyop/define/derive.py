@@ -63,11 +63,16 @@ def output_count(
 
 
 def derive_schema(
-    name: str, signature: Signature, outputs: int, information: Sequence[Information]
+    name: str,
+    signature: Signature,
+    outputs: int,
+    information: Sequence[Information],
+    inplace: Sequence[tuple[int, int]] = (),
 ) -> tuple[Schema, dict[str, str]]:
     """Return the schema, and the author's names of attributes that could not be used in it.
 
-    From the information, or from the signature with names x0, x1, ...
+    From the information, or from the signature with names x0, x1, ... ``inplace`` are pairs of an
+    output and the input that it is.
     """
     names: dict[str, str] = {}
     if information and information[0].inputs:
@@ -81,7 +86,11 @@ def derive_schema(
     else:
         kinds = {"T": "Tensor", "L": "Tensor[]"}
         arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
-    returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
+    given = ["Tensor"] * outputs
+    for letter, (output, place) in zip("abcdefghijklmnopqrstuvwxyz", inplace, strict=False):
+        given[output] = f"Tensor({letter}!)"
+        arguments[place] = arguments[place].replace("Tensor", given[output], 1)
+    returns = given[0] if outputs == 1 else f"({', '.join(given)})"
     return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}"), names
 
 

@@ -98,7 +98,7 @@ CHECKS = [
     (("y[0] = {}",), 3, U, r"Dict \({}\) is not part of the language"),
     (("y[0] = x[0] in (1, 2)",), 3, U, "in is not compiled"),
     (("y[0] = x[0] not in (1, 2)",), 3, U, "not in is not compiled"),
-    (("y[0] = x[0] is 1" if False else "y[0] = x[0] is None",), 3, U, "is is not compiled"),
+    (("y[0] = x[0] is None",), 3, U, "is is not compiled"),
     (("y[0] = x[0] is not None",), 3, U, "is not is not compiled"),
     (("y[0] = x @ x",), 3, U, "whole-tensor maths is not compiled: @"),
     (("y[0] <<= 1",), 3, U, r"<< is not compiled.*write x \* 2\*\*k"),
@@ -145,14 +145,16 @@ CHECKS = [
     (("for i in grid((2,)):", "    y[0] = i"), 4, T, r"i is a tuple.*write i\[0\]"),
     (("for i in grid((2,)):", "    y[0] = i[1]"), 4, V, "i has 1 elements, but got index 1"),
     ((LOOP, "    y[0] = x.shape[i]"), 4, T, "a tuple is indexed by a constant"),
-    (("y[0] = x.shape",), 3, T, "a tuple can only be given a name"),
+    (("y[0] = x.shape",), 3, T, r"x.shape is no number.*write x.shape\[0\]"),
     (("n, m = x.shape",), 3, V, "x.shape has 1 elements, but got 2 names"),
     (("y[0] = x.dtype",), 3, T, "x.dtype is no number"),
-    (("y[0] = (1, 2)",), 3, T, "a tuple can only be given a name"),
+    (("y[0] = (1, 2)",), 3, T, "a tuple is no number"),
+    (("if x[0] > 0:", "    s = x.shape"), 4, T, "a tuple can only be given a name.*once, at the top"),
     (("y[0] = 1 + (1, 2)",), 3, T, "a tuple is no number"),
     (("y[0] = LIMIT[0]",), 3, T, "LIMIT is no tensor and has no elements"),
     (("t = 1", "t = x[0] > 0", "y[0] = t"), 4, T, "t is a bool in one assignment and a number in another"),
-    (("y[0] = -(x[0] > 0)",), None, None, ""),
+    (("y[0] = -(x[0] > 0)",), 3, T, "neg is not defined for bool.*write not x"),
+    (("y[0] = -(x.shape[0] > 0)",), None, None, ""),
     (("t = allocate((x[0],), 'int8')",), 3, T, "a size must be an integer, but got float32"),
     (("t = allocate((int(x[0]),), 'int8')",), 3, V, "a shape is computed from shapes of parameters, attributes and constants"),
     (("t = allocate((-1,), 'int8')",), 3, V, "a size cannot be negative, but got -1"),
@@ -221,7 +223,9 @@ TVM = [
 
 @pytest.mark.parametrize("text", TVM)
 def test_the_other_front_ends_of_akg_are_recognised(text):
-    with pytest.raises(UnsupportedError, match=r"(?s)kernels built with TVM \(ir_builder, tvm.compute\).*write loops"):
+    with pytest.raises(
+        UnsupportedError, match=r"(?s)kernels built with TVM \(ir_builder, tvm.compute\).*write loops"
+    ):
         outline(function(text))
 
 
@@ -243,7 +247,9 @@ def test_what_is_no_function_is_refused():
             run_static_checks(wrong)
     names = {}
     exec("def hidden(x):\n    return x\n", names)
-    with pytest.raises(ArgumentValueError, match=r"(?s)the loop kernel hidden: its source cannot be read.*notebook"):
+    with pytest.raises(
+        ArgumentValueError, match=r"(?s)the loop kernel hidden: its source cannot be read.*notebook"
+    ):
         run_static_checks(names["hidden"])
     with pytest.raises(UnsupportedError, match="the loop kernel f: must be an ordinary def"):
         run_static_checks(function("async def f(x):\n    return x\n"))
@@ -263,7 +269,10 @@ def test_parameters_are_positional_and_named(parameters):
 def test_attributes_are_numbers_with_the_names_of_the_parameters():
     made = function("def f(x, k, n=2):\n    y = output_tensor((n,), x.dtype)\n    y[0] = k\n    return y\n")
     given = [("float32", 1)]
-    assert {k: str(t) for k, t in parse(made, given, {"k": float}).attributes.items()} == {"k": "float", "n": "int"}
+    assert {k: str(t) for k, t in parse(made, given, {"k": float}).attributes.items()} == {
+        "k": "float",
+        "n": "int",
+    }
     assert str(parse(made, given, {"k": np.float32(1)}).attributes["k"]) == "float32"
     for wrong, words in (
         ({}, "needs the attribute k"),
@@ -283,15 +292,16 @@ def test_attributes_are_numbers_with_the_names_of_the_parameters():
 
 
 def test_checks_that_need_no_dtype_are_made_without():
-    before_dtypes = [c for c in CHECKS if c[2] is not None][: [c[0] for c in CHECKS].index(("y[0] = x + 1",)) - 1]
-    late = []
-    for lines, _, kind, _ in before_dtypes:
-        try:
-            run_static_checks(kernel(*lines))
-        except kind:
-            continue
-        except PolyopError as error:
-            late.append(f"{lines}: {error}")
-        else:
-            late.append(lines)
+    before_dtypes = [c for c in CHECKS if c[2] is not None][
+        : [c[0] for c in CHECKS].index(("y[0] = x + 1",)) - 1
+    ]
+    late = [lines for lines, _, kind, _ in before_dtypes if not refuses(kernel(*lines), kind)]
     assert late == [("y[0] = math",)]  # a module may stand before a dot
+
+
+def refuses(made, kind):
+    try:
+        run_static_checks(made)
+    except PolyopError as error:
+        return isinstance(error, kind)
+    return False

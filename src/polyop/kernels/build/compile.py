@@ -24,7 +24,7 @@ _UNKNOWN_NAME = re.compile(
 )
 
 
-class _Refused(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
+class Refused(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
     def __init__(self, unit: Unit, finished: Finished) -> None:
         super().__init__(finished.output)
         self.unit, self.finished = unit, finished
@@ -71,12 +71,12 @@ def build(
 
     def make(work: Path) -> Made:
         try:
-            return _make(plan, work, name, cache)
-        except _Refused as refused:
+            return make_library(plan, work, name, cache)
+        except Refused as refused:
             if plan.tier not in (None, libtorch.EVERYTHING) and _UNKNOWN_NAME.search(refused.finished.output):
                 try:
-                    return _make(make_plan(found, options, name, libtorch.EVERYTHING), work, name, cache)
-                except _Refused as again:
+                    return make_library(make_plan(found, options, name, libtorch.EVERYTHING), work, name, cache)
+                except Refused as again:
                     refused = again
             raise failed(refused.unit.source.subject, "cannot be compiled", refused.finished) from None
 
@@ -84,8 +84,11 @@ def build(
     return built if target is None else _deliver(built, target)
 
 
-def _make(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
-    """Compile every source, as many at once as there are processors, and link."""
+def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
+    """Compile every source, as many at once as there are processors, and link.
+
+    Raises ``Refused`` for a source that does not compile, ``BuildError`` for a link that fails.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     # one after another: sources that share a header wait for it, and its compile needs much memory
@@ -110,7 +113,7 @@ def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
     depfile = target.with_suffix(".d")
     done = run(unit.command(target, depfile, header.flags if header else ()))
     if done.code:
-        raise _Refused(unit, done)
+        raise Refused(unit, done)
     if not (target.exists() and depfile.exists()):
         rule = "must be a compiler: it ended without an error, and without an object file"
         raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")

@@ -61,8 +61,10 @@ class _Pass:
             kind = Type(self.kernel.buffers[buffer].dtype)
             loop = _kept(loop, buffer, index, Var(name, kind))
             before = found[-1] if found else None
-            if isinstance(before, Store) and (before.buffer, before.index, before.op) == (buffer, index, ""):
-                found[-1] = Assign(name, before.value, "", before.line)
+            if isinstance(before, Store) and (before.buffer, before.index) == (buffer, index):
+                first = Assign(name, Load(buffer, index, kind, before.line), "", before.line)
+                value = Assign(name, before.value, before.op, before.line)
+                found[-1:] = [first, value] if before.op else [value]
                 start = len(found)
             else:
                 found.append(Assign(name, Load(buffer, index, kind, loop.line), "", loop.line))

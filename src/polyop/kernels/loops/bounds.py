@@ -86,7 +86,9 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     bad = beyond.params().coalesce()
     build = model.isl.AstBuild.from_context(model.parameter_set([]))
     condition = build.expr_from_set(bad).to_C_str()
-    found.preconditions.append(Precondition(condition, node.line, node.buffer, axis))
+    row = Precondition(condition, node.line, node.buffer, axis)
+    if all((p.condition, p.buffer, p.axis) != (condition, row.buffer, axis) for p in found.preconditions):
+        found.preconditions.append(row)
 
 
 def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str]]:

@@ -84,7 +84,7 @@ class ExpressionChecker:
             names = ", ".join(f"{k.arg}=" for k in node.keywords)
             self.fail(ArgumentTypeError, f"function [{word.name}] takes no keyword arguments", node, names)
         for item in inputs:
-            self.refuse(item) if isinstance(item, ast.Starred) else None
+            self.refuse(item)
         if len(inputs) < word.least or (word.most is not None and len(inputs) > word.most):
             expected = "two inputs" if word.kind == "buffer" else word.counts()
             rule = f"function [{word.name}] expects {expected}, but get {len(inputs)}"

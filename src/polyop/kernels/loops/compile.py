@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from .accumulate import accumulate
 from .bounds import Bounds, describe, find_bounds
@@ -30,6 +30,7 @@ class Scheduled:
     owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     notes: tuple[tuple[int, str], ...] = ()
+    checked: bool = False
 
     def source(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> str:
         """Return the C file for an instruction set."""
@@ -63,10 +64,6 @@ def schedule(kernel: Kernel) -> Scheduled:
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 
 
-def original(kernel: Kernel) -> Scheduled:
+def original(kernel: Kernel, why: str = "") -> Scheduled:
     """Return the kernel in the author's order, on one thread: what is done when anything is in doubt."""
-    bounds = Bounds()
-    return Scheduled(kernel, Plan(), bounds)
-
-
-__all__ = ["Scheduled", "original", "replace", "schedule"]
+    return Scheduled(kernel, Plan(), Bounds(), notes=((0, why),), checked=True)

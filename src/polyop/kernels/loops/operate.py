@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
 from .ir import BOOL, FLOAT, INT, OPERATORS, Const, Expr, Op, Type
-from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, kind
+from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, join, kind
 
 
 def truth(expression: Expr) -> Expr:
@@ -52,7 +53,7 @@ def operate(name: str, *arguments: Expr) -> Expr:
     if met == BOOL and row.result == "same" and ("b" not in row.kinds or name in _SMALL):
         met = Type("int8")  # NumPy's first type for operators that have none for bool
     if row.result == "float":
-        met = Type("float64") if name == "/" and kind(met) != "f" and not met.weak else floating(met)
+        met = _float_of(name, arguments, met)
     if kind(met) not in row.kinds:
         hint = "cast first, with int32(x) for example"
         raise Refusal(f"{name} takes integers{' and bool' * ('b' in row.kinds)}", met, hint)
@@ -65,6 +66,17 @@ def operate(name: str, *arguments: Expr) -> Expr:
 
 
 _SMALL = ("//", "%", "pow")
+
+
+def _float_of(name: str, arguments: tuple[Expr, ...], met: Type) -> Type:
+    """Return the float type of a function: each integer finds its own first; a quotient is a float64."""
+    if kind(met) == "f" or met.weak:
+        return floating(met)
+    if name == "/":
+        return Type("float64")
+    if any(a.type.weak for a in arguments):
+        return floating(met)
+    return functools.reduce(join, (floating(a.type) for a in arguments))
 
 
 _COMPARED = {

@@ -126,13 +126,16 @@ class Planner:
             tile = self._tile(loop, parents)
             if tile is not None:
                 self.plan.tiles[loop.var] = tile
+                packed = ", operands packed" if tile.packed else ""
+                self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
             self.note(loop, "vector lanes" + (" (sums are kept per lane)" if self._kind(loop) == "reduction" else ""))
 
     def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
         """Return the cost per iteration of the cheapest choice in a loop, and its vector loops."""
         inner_cost, chosen = self._inner(node.body, (*parents, node))
         if self.blocked(node) is None:
-            own = self._cost(node.body, node, 1.0) / LANES
+            tile = self._tile(node, parents)
+            own = self._cost(node.body, node, 1.0, tile.packed if tile else ()) / LANES
             if own <= inner_cost:
                 return own * 16, [(node, parents)]
         return inner_cost * 16, chosen
@@ -152,18 +155,19 @@ class Planner:
             total += cost
         return total, chosen
 
-    def _cost(self, body: Sequence[Stmt], loop: For, weight: float) -> float:
+    def _cost(self, body: Sequence[Stmt], loop: For, weight: float, packed: Sequence[Load] = ()) -> float:
         """Return what the statements cost for one vector of iterations of ``loop``."""
         total = 0.0
         for node in body:
             if isinstance(node, For):
-                total += self._cost(node.body, loop, weight * 16)
+                total += self._cost(node.body, loop, weight * 16, packed)
             elif isinstance(node, If):
-                total += self._cost(node.body, loop, weight) + self._cost(node.orelse, loop, weight)
+                total += self._cost(node.body, loop, weight, packed)
+                total += self._cost(node.orelse, loop, weight, packed)
             else:
                 accesses = [e for e in walk(node) if isinstance(e, Load)]
                 accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
-                total += weight * sum(COSTS[stride(a, loop.var)] for a in accesses)
+                total += weight * sum(0.5 if a in packed else COSTS[stride(a, loop.var)] for a in accesses)
                 total += weight * _work(node)
         return total
 
@@ -225,7 +229,6 @@ class Planner:
                 if _touches(e, loop.var) and e.buffer not in written and not self.bounds.axes(e) and not _indirect(e)
             )
         )
-        self.note(loop, f"tiled in registers with loop {row.var}" + (", operands packed" if packed else ""))
         return Tile(row.var, packed)
 
     def note(self, loop: For, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from .expressions import BINARY, Expressions
-from .ir import BOOL, Assign, Buffer, Const, Expr, If, Op, Size, Stmt, Store, Type, Var, walk
+from .ir import BOOL, INT, Assign, Buffer, Const, Expr, If, Op, Size, Stmt, Store, Type, Var, walk
 from .language import BUFFERS, DTYPES, WORDS
 from .loop_heads import Loops
 from .operate import operate, power, whole
@@ -56,7 +56,7 @@ class Statements(Loops):
             assert isinstance(target, ast.Name)
             self.declare(self.names[target], value, node)
             return []
-        several = state.several(value)
+        several = None if isinstance(target, ast.Subscript) else state.several(value)
         if several is None:
             return self.store(target, state.expression(value), node)
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -81,7 +81,10 @@ class Statements(Loops):
             return [reduction(found, to)]
         assert isinstance(target, ast.Name)
         unique = self.names[target]
-        if unique in state.scopes.once and _is_symbolic(value, state):
+        written_out = (
+            isinstance(value, Const) or value.type == INT
+        )  # a float is computed once, before the loops
+        if unique in state.scopes.once and written_out and _is_symbolic(value, state):
             state.bindings[unique] = value
             return []
         known = state.variables.get(unique)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.data_types import DataType
 from ...define.custom_reg_op import CustomRegOp, custom_info_register
+from ...define.kernel import kernel
 from ..grad import grad, value_and_grad
 from ..nearest import missing
 from ..tensor import is_tensor
@@ -29,6 +30,7 @@ __all__ = [  # noqa: PLE0604 - the tables' names, too
     "grad",
     "is_tensor",
     "jvp",
+    "kernel",
     "stop_gradient",
     "value_and_grad",
     "vjp",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -110,7 +111,20 @@ def print_program(
         out.line('#include "polyop/loops/math.h"')
     out.line()
     text = out.text() + PRELUDE + "\n" + _struct(kernel, plan, functions, expressions) + "\n" + CHECK + "\n" + body
-    return text + "\n" + _entry(kernel, bounds, expressions, function)
+    return text + "\n" + _entry(kernel, bounds, expressions, function) + _warnings(kernel, function)
+
+
+def _warnings(kernel: Kernel, function: str) -> str:
+    """Return a text in the library: which reads the author has to be told of."""
+    rows = []
+    for buffer in kernel.buffers.values():
+        if buffer.first_read:
+            text = kernel.source.get(buffer.first_read, "").strip()
+            where = kernel.where(buffer.first_read)
+            rows.append(f"{where}: {buffer.name} is read before it is written, so it starts as zeros: {text}")
+    if not rows:
+        return ""
+    return f"const char {function}_warnings[] = {json.dumps(chr(10).join(rows), ensure_ascii=True)};\n"
 
 
 def _struct(kernel: Kernel, plan: Plan, functions: Functions, expressions: Expressions) -> str:

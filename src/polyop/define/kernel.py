@@ -1,0 +1,64 @@
+"""``@kernel``: marks a loop nest, which stays a Python function over NumPy arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..core.errors import ArgumentTypeError
+
+
+def kernel(
+    fn: Callable[..., Any] | None = None,
+    reg_info: Any = None,
+    compile_attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the function as a loop kernel: called on NumPy arrays it runs as plain Python.
+
+    ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it. ``reg_info`` is
+    operator information, as ``custom_info_register`` takes it. ``compile_attrs``: ``precise``
+    (libm's functions instead of polyop's own), ``debug`` (every index is checked); names that
+    only MindSpore's schedulers know have no effect.
+
+    >>> import numpy as np
+    >>> @kernel
+    ... def double(x):
+    ...     y = output_tensor(x.shape, x.dtype)
+    ...     for i in range(x.shape[0]):
+    ...         y[i] = x[i] * 2
+    ...     return y
+    >>> double(np.ones(2, np.float32))
+    array([2., 2.], dtype=float32)
+
+    Neither the function nor its module is changed. Raises ``ArgumentTypeError``.
+    """
+    if compile_attrs is not None and not isinstance(compile_attrs, Mapping):
+        rule = "The input 'compile_attrs' of @kernel must be a dict"
+        raise ArgumentTypeError("kernel", rule, type(compile_attrs).__name__)
+    for name in compile_attrs or {}:
+        if not isinstance(name, str):
+            raise ArgumentTypeError("kernel", "The keys of 'compile_attrs' must be of type str", repr(name))
+    if reg_info is not None and not isinstance(reg_info, (str, Mapping, tuple)):
+        rule = "The input 'reg_info' of @kernel must be a str, dict or tuple"
+        raise ArgumentTypeError("kernel", rule, type(reg_info).__name__)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(function):
+            rule = "must decorate a function"
+            raise ArgumentTypeError("kernel", rule, type(function).__name__)
+        from ..kernels.loops.plain import plain
+
+        run = plain(function)
+
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            return run(*args, **kwargs)
+
+        decorated.compile_attrs = dict(compile_attrs or {})  # type: ignore[attr-defined]
+        given = () if reg_info is None else reg_info if isinstance(reg_info, tuple) else (reg_info,)
+        if given:
+            decorated.reg_info = given  # type: ignore[attr-defined]
+        return decorated
+
+    return decorate if fn is None else decorate(fn)

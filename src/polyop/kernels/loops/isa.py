@@ -1,0 +1,53 @@
+"""The instruction sets that a kernel is compiled for, and which of them this machine has."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from pathlib import Path
+
+from ...core.errors import ArgumentValueError
+
+_X86 = (  # the best first: name, what /proc/cpuinfo must list
+    ("avx512", ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "bmi2")),
+    ("avx2", ("avx2", "fma", "f16c", "bmi2")),
+    ("baseline", ()),
+)
+
+
+def available() -> tuple[str, ...]:
+    """Return the instruction sets of this machine, the best first.
+
+    >>> "baseline" in available() or available() == ("neon",)
+    True
+    """
+    if platform.machine() in ("aarch64", "arm64"):
+        return ("neon",)
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return ("baseline",)
+    return tuple(name for name, needed in _X86 if _flags().issuperset(needed))
+
+
+def chosen() -> str:
+    """Return the best instruction set, or the one that POLYOP_LOOPS_ISA names.
+
+    Raises ``ArgumentValueError`` for one that this machine lacks.
+    """
+    wanted = os.environ.get("POLYOP_LOOPS_ISA", "")
+    if not wanted:
+        return available()[0]
+    if wanted not in available():
+        rule = f"must be one of {', '.join(available())}, which this machine has"
+        raise ArgumentValueError("POLYOP_LOOPS_ISA", rule, repr(wanted))
+    return wanted
+
+
+@functools.cache
+def _flags() -> frozenset[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return frozenset()
+    line = next((row for row in text.splitlines() if row.startswith("flags")), "")
+    return frozenset(line.partition(":")[2].split())

@@ -1,0 +1,193 @@
+"""Loop kernels as kernels: compiled on first use for the dtypes that come, for all sizes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.dtypes import dtype
+from ...core.errors import InferError
+from ...core.spec import Spec
+from ..base import flatten
+from ..library import LibraryKernel
+from . import isa
+from .compile import Scheduled
+from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
+from .library import Options, arranged, compiled, source, warnings_of
+from .parse import Outline, outline, parse
+
+Key = tuple[Any, ...]
+
+
+@dataclass(eq=False)
+class LoopKernel:
+    """The Python loop nest ``function``, compiled to native code.
+
+    ``attributes`` are the names of the parameters that are numbers; all others are tensors.
+    ``precise``: libm's functions instead of polyop's own. ``debug``: every index is checked
+    and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1).
+    """
+
+    function: Callable[..., Any]
+    attributes: tuple[str, ...] = ()
+    precise: bool = False
+    debug: bool = False
+    device: str = "cpu"
+    native: bool = True
+    has_infer_shape: bool = True
+    has_infer_type: bool = True
+    _typed: dict[Key, Kernel] = field(default_factory=dict, repr=False)
+    _libraries: dict[Any, LibraryKernel] = field(default_factory=dict, repr=False)
+    _lock: Any = field(default_factory=threading.RLock, repr=False)
+
+    def __post_init__(self) -> None:
+        self.outline: Outline = outline(self.function)
+
+    def __str__(self) -> str:
+        """Return ``loop kernel name``."""
+        return f"loop kernel {self.outline.name}"
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.outline.name
+
+    @property
+    def where(self) -> str:
+        """Where the function is defined."""
+        return f"{self.outline.file}:{self.outline.line}"
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
+        """Return None: what it cannot take is an error with the line, from the infer rule."""
+        del inputs, outputs
+        return None
+
+    def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+        """Return the kernel for the dtypes of these specs. Raises what the checks raise."""
+        specs = [spec for spec in flatten(tuple(inputs)) if spec is not None]
+        given = self._given(attributes)
+        key = (
+            tuple((s.dtype.name, len(s.shape)) for s in specs),
+            tuple((n, type(v)) for n, v in given.items()),
+        )
+        with self._lock:
+            if key not in self._typed:
+                kernel = parse(self.function, list(key[0]), given)
+                self._typed[key] = kernel
+            return self._typed[key]
+
+    def infer_shapes(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
+    ) -> list[list[Any]]:
+        """Return the shapes of the new outputs; sizes may be symbols. Raises ``InferError``."""
+        kernel = self.typed(inputs, attributes)
+        specs = dict(zip(_tensors(kernel), flatten(tuple(inputs)), strict=True))
+        del outputs
+        return [[_size(e, kernel, b, specs, attributes) for e in b.shape] for b in _fresh(kernel)]
+
+    def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
+        """Return the dtypes of the new outputs."""
+        del outputs
+        return [dtype(b.dtype) for b in _fresh(self.typed(inputs, attributes))]
+
+    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
+        """Return the native launch for these specs; compiles at the first of their dtypes.
+
+        Raises ``InferError`` for outputs that are not what the kernel writes.
+        """
+        kernel = self.typed(inputs, attributes)
+        self._check(kernel, inputs, outputs, attributes)
+        return self.library(kernel).launch(inputs, outputs, attributes)
+
+    def library(self, kernel: Kernel) -> LibraryKernel:
+        """Return the compiled library of a typed kernel."""
+        options = self.options
+        with self._lock:
+            key = (id(kernel), options)
+            if key not in self._libraries:
+                path = compiled(kernel, options)
+                self._libraries[key] = LibraryKernel(path, kernel.name, built=True, label=str(self))
+                for text in warnings_of(path, kernel.name):
+                    warnings.warn(UninitialisedWarning(text), stacklevel=2)
+            return self._libraries[key]
+
+    @property
+    def options(self) -> Options:
+        """How it is compiled here and now."""
+        debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
+        return Options(isa.chosen(), self.precise, debug)
+
+    def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
+        """Return the C that is compiled for these specs (for those used last, without any)."""
+        return source(self._one(inputs, attributes), self.options)
+
+    def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Scheduled:
+        """Return what the compiler decided for these specs (for those used last, without any)."""
+        return arranged(self._one(inputs, attributes))
+
+    def _one(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
+        if inputs or not self._typed:
+            return self.typed(inputs, attributes or {})
+        return next(reversed(self._typed.values()))
+
+    def _given(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: attributes[name] for name in self.attributes if name in attributes}
+
+    def _check(
+        self, kernel: Kernel, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]
+    ) -> None:
+        fresh = _fresh(kernel)
+        shapes = self.infer_shapes(inputs, attributes, len(fresh))
+        for number, (buffer, shape, spec) in enumerate(zip(fresh, shapes, outputs, strict=True)):
+            if tuple(shape) != tuple(spec.shape) or buffer.dtype != spec.dtype.name:
+                ours = f"{buffer.dtype}{list(shape)}"
+                rule = f"out_shape and out_dtype say {spec} of output {number}, and the kernel writes {ours}"
+                hint = "leave out_shape and out_dtype out: they are derived from the kernel"
+                raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)
+
+
+class UninitialisedWarning(UserWarning):
+    """A loop kernel reads an element of an output that it has not written."""
+
+
+def _tensors(kernel: Kernel) -> list[str]:
+    return [name for name in kernel.parameters if name in kernel.buffers]
+
+
+def _fresh(kernel: Kernel) -> list[Buffer]:
+    return [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "ceil_div": lambda a, b: (a + b - 1) // b,
+    "max": max,
+    "min": min,
+    "neg": lambda a: -a,
+    "cast": lambda a: a,
+    "pow": lambda a, b: a**b,
+}
+
+
+def _size(
+    expr: Expr, kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> Any:
+    match expr:
+        case Const(value=value):
+            return value
+        case Size(buffer=name, axis=axis):
+            return specs[name].shape[axis]
+        case Var(name=name):
+            return attributes[name]
+        case Op(name=name, args=args) if name in _ARITHMETIC:
+            return _ARITHMETIC[name](*(_size(a, kernel, buffer, specs, attributes) for a in args))
+    rule = f"the size of {buffer.name} must be written in sizes and attributes with + - * // %"
+    raise InferError(kernel.name, rule, where=kernel.where(buffer.line))

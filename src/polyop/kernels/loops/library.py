@@ -1,0 +1,91 @@
+"""From a typed kernel to a library in the build cache."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import FallbackWarning
+from .compile import Scheduled, original, schedule
+from .ir import Kernel
+
+FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
+"""Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a kernel is compiled: for which instruction set, with libm's functions, with every index checked."""
+
+    isa: str
+    precise: bool = False
+    checked: bool = False
+
+
+def arranged(kernel: Kernel) -> Scheduled:
+    """Return the kernel scheduled; where that fails the author's own order, with a warning."""
+    try:
+        return schedule(kernel)
+    except Exception as problem:  # whatever a pass stumbles over, the plain order is right
+        text = (
+            f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
+            f"{type(problem).__name__}: {problem}"
+        )
+        warnings.warn(FallbackWarning(text), stacklevel=2)
+        return original(kernel, text)
+
+
+def source(kernel: Kernel, options: Options) -> str:
+    """Return the C file of a kernel."""
+    found = original(kernel, "every index is checked") if options.checked else arranged(kernel)
+    return found.source(options.isa, kernel.name, precise=options.precise, checked=found.checked)
+
+
+def compiled(kernel: Kernel, options: Options) -> Path:
+    """Return the library of a kernel, built when the cache has none. Raises ``BuildError``."""
+    from ..build import compilers
+    from ..build.cache import Cache, Made
+
+    cache = Cache()
+    request = {
+        "loops": hashlib.sha256(repr((kernel, options)).encode()).hexdigest(),
+        "passes": _passes(),
+        "compiler": compilers.find("c").identity,
+        "flags": FLAGS,
+    }
+
+    def make(work: Path) -> Made:
+        from ..build.compile import Refused, make_library
+        from ..build.options import BuildOptions
+        from ..build.plan import make_plan
+        from ..build.run import failed
+        from ..build.sources import gather
+
+        plan = make_plan(gather([], source(kernel, options), "c", ()), BuildOptions.of(flags=FLAGS), kernel.name)
+        try:
+            return make_library(plan, work, kernel.name, cache)
+        except Refused as refused:
+            raise failed(kernel.name, "is a loop kernel whose C cannot be compiled", refused.finished) from None
+
+    return cache.get(request, [kernel.file], make).path
+
+
+def warnings_of(path: Path, name: str) -> list[str]:
+    """Return what the compiler wrote into a kernel's library for its author."""
+    import ctypes
+
+    from ... import _core
+    from ..library import open_library
+
+    address = _core.find_symbol(open_library(path, built=True), f"{name}_warnings")
+    return ctypes.string_at(address).decode().splitlines() if address else []
+
+
+@functools.cache
+def _passes() -> str:
+    """Return what changes when the compiler's own text does."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
