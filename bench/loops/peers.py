@@ -18,7 +18,7 @@ except ImportError:
         return function
 
 
-__all__ = ["exp_float32", "jit", "part", "prange"]
+__all__ = ["angle_float64", "exp_float32", "jit", "part", "prange", "sin_float64"]
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,6 +33,8 @@ HALF, ONE, LOWEST = np.float32(0.5), np.float32(1), np.float32(-87)
 C2, C3, C4 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 24)
 C5, C6, C7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
 
+PI_HIGH, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
+
 
 @part
 def exp_float32(x):
@@ -45,3 +47,30 @@ def exp_float32(x):
     r = x - n * LN2_HIGH - n * LN2_LOW
     p = ONE + r * (ONE + r * (C2 + r * (C3 + r * (C4 + r * (C5 + r * (C6 + r * C7))))))
     return p * np.int32((np.int32(n) + 127) << 23).view(np.float32)
+
+
+@part
+def sin_float64(x):
+    """Return the sine of a modest x: Taylor's series of the distance to the nearest multiple of pi."""
+    n = np.floor(x / PI_HIGH + 0.5)
+    r = x - n * PI_HIGH - n * PI_LOW
+    z = -r * r
+    p = 1 + z / 272 * (1 + z / 342 * (1 + z / 420))
+    p = 1 + z / 72 * (1 + z / 110 * (1 + z / 156 * (1 + z / 210 * p)))
+    p = 1 + z / 6 * (1 + z / 20 * (1 + z / 42 * p))
+    return r * p * (1 - 2 * (n - 2 * np.floor(n / 2)))
+
+
+@part
+def angle_float64(y, x):
+    """Return atan2 of two numbers that are not negative, nor both zero: Moshier's quotient of polynomials."""
+    t = min(x, y) / max(x, y)
+    wide = t > 0.4142135623730951  # tan(pi / 8)
+    t = (t - 1) / (t + 1) if wide else t
+    z = t * t
+    p = -16.15753718733365 + z * -0.8750608600031904
+    p = -64.85021904942025 + z * (-122.8866684490136 + z * (-75.00855792314705 + z * p))
+    q = 165.0270098316988 + z * (24.858464901423062 + z)
+    q = 194.5506571482614 + z * (485.3903996359137 + z * (432.88106049129027 + z * q))
+    low = t + t * z * p / q + (PI_HIGH / 4 if wide else 0.0)
+    return PI_HIGH / 2 - low if y > x else low

@@ -43,18 +43,16 @@ def _grid(extents: tuple[int, ...]) -> Any:
     return itertools.product(*map(range, extents))
 
 
+SAME_AS_NUMPY = (
+    *("exp", "log", "sqrt", "tanh", "sin", "cos", "power", "floor", "ceil", "trunc", "expm1", "sign"),
+    *("isnan", "isinf", "isfinite", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
+)
 WORDS: dict[str, Any] = {
     "output_tensor": _zeros,
     "allocate": _zeros,
     "grid": _grid,
     **dict.fromkeys(("serial", "vectorize", "parallel", "reduce"), range),
-    **{
-        name: getattr(np, name)
-        for name in (
-            "exp log sqrt tanh sin cos power floor ceil trunc isnan isinf isfinite expm1 sign "
-            "int8 int16 int32 int64 float16 float32 float64"
-        ).split()
-    },
+    **{name: getattr(np, name) for name in SAME_AS_NUMPY},
     "atan": np.arctan,
     "atan2": np.arctan2,
     "erf": _erf,

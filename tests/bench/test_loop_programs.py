@@ -1,6 +1,8 @@
 """Each benchmark kernel, run as plain Python, equals a NumPy version written apart from it; so do its peers."""
 
+import ast
 import copy
+import inspect
 import pathlib
 import subprocess
 import sys
@@ -12,7 +14,7 @@ BENCH = pathlib.Path(__file__).parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 from loops.npbench import ROWS  # noqa: E402 - beside the benchmarks
-from loops.plain import plain  # noqa: E402 - beside the benchmarks
+from loops.plain import WORDS, plain  # noqa: E402 - beside the benchmarks
 from loops.polybench import PROGRAMS  # noqa: E402 - beside the benchmarks
 from loops.table import results  # noqa: E402 - beside the benchmarks
 
@@ -110,3 +112,23 @@ def test_the_tables_import_no_torch():
     code = "import sys, loops.npbench, loops.polybench; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=BENCH, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+NODES = (
+    *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Tuple, ast.Name, ast.Constant, ast.Expr),
+    *(ast.Assign, ast.AugAssign, ast.For, ast.If, ast.IfExp, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp),
+    *(ast.Call, ast.Subscript, ast.Attribute, ast.operator, ast.unaryop, ast.cmpop, ast.boolop),
+    ast.expr_context,
+)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_kernel_keeps_to_the_language(name):
+    (function,) = ast.parse(inspect.getsource(EVERY[name].kernel)).body
+    for node in ast.walk(function):
+        assert isinstance(node, NODES), ast.unparse(node)
+        if isinstance(node, ast.Call):
+            assert node.func.id in {*WORDS, "range", "min", "max", "abs"}
+        if isinstance(node, ast.Attribute):
+            assert node.attr in {"shape", "dtype"}
+    assert isinstance(function.body[-1], ast.Return)

@@ -145,9 +145,6 @@ def conv2d_bias_numpy(x, weight, bias):
     return np.tensordot(windows, weight, axes=((4, 5, 3), (0, 1, 2))) + bias
 
 
-LANES = 16
-
-
 @part
 def add_line(out, line, weights):
     """Add a line's convolution with a row of weights; four weights at a time, as the line is in L1."""
@@ -163,26 +160,27 @@ def add_line(out, line, weights):
             out[w] += factor * shifted[w]
 
 
-def conv2d_bias_numba(x, weight, bias, y):
+def conv2d_bias_numba(x, weight, bias, y):  # noqa: C901 - one deep nest
     size, _, ci, co = weight.shape
-    images, ho, wo = x.shape[0], x.shape[1] - size + 1, x.shape[2] - size + 1
-    wide = -(-wo // LANES) * LANES  # whole vectors
-    planes = np.zeros((images, ci, x.shape[1], wide + size), x.dtype)  # stride one along an image's rows
+    images, height, stride = x.shape[0], x.shape[1], x.shape[2]
+    ho, wo = height - size + 1, stride - size + 1
+    # Whole planes as one long line each; the last columns of a row are computed and left.
+    planes = np.empty((images, ci, height * stride), x.dtype)
     for n in prange(images):
-        for h in range(x.shape[1]):
-            for w in range(x.shape[2]):
-                for c in range(ci):
-                    planes[n, c, h, w] = x[n, h, w, c]
-    for row in prange(images * ho):
-        n, h = row // ho, row % ho
-        out = np.zeros((co, wide), x.dtype)
         for c in range(ci):
-            for p in range(size):
+            for h in range(height):
+                for w in range(stride):
+                    planes[n, c, h * stride + w] = x[n, h, w, c]
+    for n in prange(images):
+        out = np.zeros((co, ho * stride), x.dtype)
+        for o in range(co):
+            for c in range(ci):
+                for p in range(size):
+                    add_line(out[o, : (ho - 1) * stride + wo], planes[n, c, p * stride :], weight[p, :, c, o])
+        for h in range(ho):
+            for w in range(wo):
                 for o in range(co):
-                    add_line(out[o], planes[n, c, h + p], weight[p, :, c, o])
-        for w in range(wo):
-            for o in range(co):
-                y[n, h, w, o] = out[o, w] + bias[o]
+                    y[n, h, w, o] = out[o, h * stride + w] + bias[o]
 
 
 def conv2d_bias_torch(x, weight, bias):

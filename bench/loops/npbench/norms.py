@@ -50,7 +50,9 @@ def greatest(row, room):
         for j in range(LANES, whole_part, LANES):
             piece = row[j : j + LANES]
             for lane in range(LANES):
-                lanes[lane] = piece[lane] if piece[lane] > lanes[lane] else lanes[lane]
+                # a select, as vectors are made of that
+                if piece[lane] > lanes[lane]:
+                    lanes[lane] = piece[lane]
         for lane in range(LANES):
             top = max(top, lanes[lane])
     for j in range(whole_part, len(row)):

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..data import spread
-from ..peers import exp_float32, prange
+from ..peers import angle_float64, exp_float32, prange, sin_float64
 from ..table import Bound, Row, whole
+
+RIGHT = np.pi / 2  # a cosine is a sine from here
 
 
 def arc_distance(theta_1, phi_1, theta_2, phi_2):
@@ -30,10 +32,11 @@ def arc_distance_numpy(theta_1, phi_1, theta_2, phi_2):
 
 def arc_distance_numba(theta_1, phi_1, theta_2, phi_2, d):
     for i in prange(len(theta_1)):
-        up = np.sin((theta_2[i] - theta_1[i]) / 2)
-        along = np.sin((phi_2[i] - phi_1[i]) / 2)
-        chord = up * up + np.cos(theta_1[i]) * np.cos(theta_2[i]) * along * along
-        d[i] = 2 * np.arctan2(np.sqrt(chord), np.sqrt(1 - chord))
+        up = sin_float64((theta_2[i] - theta_1[i]) / 2)
+        along = sin_float64((phi_2[i] - phi_1[i]) / 2)
+        both = sin_float64(theta_1[i] + RIGHT) * sin_float64(theta_2[i] + RIGHT)
+        chord = up * up + both * along * along
+        d[i] = 2 * angle_float64(np.sqrt(chord), np.sqrt(1 - chord))
 
 
 def arc_distance_torch(theta_1, phi_1, theta_2, phi_2):

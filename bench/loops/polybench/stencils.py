@@ -1,5 +1,4 @@
 """PolyBench's stencils over time. Each sweep writes the other array, so that its loops are independent."""
-# ruff: noqa: F821 - the language's words are not names of this module
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 /* float16 and bfloat16, stored as uint16 words; included by vector.h.
  *
  *   cvt_f16_f32(word) cvt_bf16_f32(word)           word to float, exact
- *   cvt_f32_f16(x) cvt_f32_bf16(x)                 to the nearest, ties to even; overflow to inf; NaN stays NaN
- *   cvt_f16_f32vW(u16vW) cvt_f32_f16vW(f32vW) ...  the same for vectors, W 4 or 8
+ *   cvt_f32_f16(x) cvt_f32_bf16(x)                 to the nearest, ties to even; overflow to inf; NaN stays
+ * NaN cvt_f16_f32vW(u16vW) cvt_f32_f16vW(f32vW) ...  the same for vectors, W 4 or 8
  *
  * A NaN comes out quiet, with the sign and the high bits of its payload kept. */
 #ifndef POLYOP_LOOPS_CONVERT_H
@@ -11,48 +11,50 @@
 #error "include polyop/loops/vector.h"
 #endif
 
-/* On bits, for any vector U of uint32, S the signed vector for masks. A subnormal float16 is an integer multiple of
- * 2^-24: adding 0.5 lines its bits up with those of a float and rounds, subtracting brings them back. */
+/* On bits, for any vector U of uint32, S the signed vector for masks. A subnormal float16 is an integer
+ * multiple of 2^-24: adding 0.5 lines its bits up with those of a float and rounds, subtracting brings them
+ * back. */
 #define POLYOP_PICK(U, m, a, b) (((U)(m) & (a)) | (~(U)(m) & (b)))
-#define POLYOP_HALF_WIDEN(U, F, h)                                                                         \
-  U sign = (h & 0x8000u) << 16, body = (h & 0x7fffu) << 13;                                                \
-  U normal = body + 0x38000000u, special = body | (0x7f800000u + ((U)(body > 0x0f800000u) & 0x400000u));   \
-  U tiny = (U)((F)(body + 0x38800000u) - 0x1p-14f);                                                        \
-  return (F)(sign | POLYOP_PICK(U, body >= 0x0f800000u, special, POLYOP_PICK(U, body < 0x800000u, tiny, normal)))
-#define POLYOP_HALF_NARROW(U, F, x)                                                                        \
-  U bits = (U)x, sign = (bits >> 16) & 0x8000u, body = bits & 0x7fffffffu;                                 \
-  U normal = (body - 0x38000000u + 0xfffu + ((body >> 13) & 1u)) >> 13;                                    \
-  U tiny = (U)((F)body + 0.5f) - 0x3f000000u;                                                              \
-  U nan = 0x7e00u | ((body >> 13) & 0x3ffu);                                                               \
-  U big = POLYOP_PICK(U, body > 0x7f800000u, nan, (U){0} + 0x7c00u);                                       \
+#define POLYOP_HALF_WIDEN(U, F, h)                                                                       \
+  U sign = (h & 0x8000u) << 16, body = (h & 0x7fffu) << 13;                                              \
+  U normal = body + 0x38000000u, special = body | (0x7f800000u + ((U)(body > 0x0f800000u) & 0x400000u)); \
+  U tiny = (U)((F)(body + 0x38800000u) - 0x1p-14f);                                                      \
+  return (F)(sign |                                                                                      \
+             POLYOP_PICK(U, body >= 0x0f800000u, special, POLYOP_PICK(U, body < 0x800000u, tiny, normal)))
+#define POLYOP_HALF_NARROW(U, F, x)                                        \
+  U bits = (U)x, sign = (bits >> 16) & 0x8000u, body = bits & 0x7fffffffu; \
+  U normal = (body - 0x38000000u + 0xfffu + ((body >> 13) & 1u)) >> 13;    \
+  U tiny = (U)((F)body + 0.5f) - 0x3f000000u;                              \
+  U nan = 0x7e00u | ((body >> 13) & 0x3ffu);                               \
+  U big = POLYOP_PICK(U, body > 0x7f800000u, nan, (U){0} + 0x7c00u);       \
   U result = POLYOP_PICK(U, body < 0x38800000u, tiny, POLYOP_PICK(U, body >= 0x477ff000u, big, normal))
-#define POLYOP_BRAIN_NARROW(U, F, x)                                                                       \
-  U bits = (U)x, rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;                                   \
+#define POLYOP_BRAIN_NARROW(U, F, x)                                     \
+  U bits = (U)x, rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16; \
   U result = POLYOP_PICK(U, (bits & 0x7fffffffu) > 0x7f800000u, (bits >> 16) | 0x40u, rounded)
 
-#define POLYOP_PORTABLE(W)                                                                                  \
-  POLYOP_FN f32v##W polyop_widen_##W(u16v##W word) {                                                        \
-    u32v##W h = polyop_cvt(u32v##W, word);                                                                  \
-    POLYOP_HALF_WIDEN(u32v##W, f32v##W, h);                                                                 \
-  }                                                                                                         \
-  POLYOP_FN u16v##W polyop_narrow_##W(f32v##W x) {                                                          \
-    POLYOP_HALF_NARROW(u32v##W, f32v##W, x);                                                                \
-    return polyop_cvt(u16v##W, result | sign);                                                              \
-  }                                                                                                         \
-  POLYOP_FN f32v##W cvt_bf16_f32v##W(u16v##W word) { return (f32v##W)(polyop_cvt(u32v##W, word) << 16); }   \
-  POLYOP_FN u16v##W cvt_f32_bf16v##W(f32v##W x) {                                                           \
-    POLYOP_BRAIN_NARROW(u32v##W, f32v##W, x);                                                               \
-    return polyop_cvt(u16v##W, result);                                                                     \
-  }                                                                                                         \
-  POLYOP_FN f32v##W cvt_f16_f32v##W(u16v##W word) {                                                         \
-    f32v##W x;                                                                                              \
-    if (polyop_widen_hardware(&x, &word, POLYOP_LANES(W))) return x;                                        \
-    return polyop_widen_##W(word);                                                                          \
-  }                                                                                                         \
-  POLYOP_FN u16v##W cvt_f32_f16v##W(f32v##W x) {                                                            \
-    u16v##W word;                                                                                           \
-    if (polyop_narrow_hardware(&word, &x, POLYOP_LANES(W))) return word;                                    \
-    return polyop_narrow_##W(x);                                                                            \
+#define POLYOP_PORTABLE(W)                                                                                \
+  POLYOP_FN f32v##W polyop_widen_##W(u16v##W word) {                                                      \
+    u32v##W h = polyop_cvt(u32v##W, word);                                                                \
+    POLYOP_HALF_WIDEN(u32v##W, f32v##W, h);                                                               \
+  }                                                                                                       \
+  POLYOP_FN u16v##W polyop_narrow_##W(f32v##W x) {                                                        \
+    POLYOP_HALF_NARROW(u32v##W, f32v##W, x);                                                              \
+    return polyop_cvt(u16v##W, result | sign);                                                            \
+  }                                                                                                       \
+  POLYOP_FN f32v##W cvt_bf16_f32v##W(u16v##W word) { return (f32v##W)(polyop_cvt(u32v##W, word) << 16); } \
+  POLYOP_FN u16v##W cvt_f32_bf16v##W(f32v##W x) {                                                         \
+    POLYOP_BRAIN_NARROW(u32v##W, f32v##W, x);                                                             \
+    return polyop_cvt(u16v##W, result);                                                                   \
+  }                                                                                                       \
+  POLYOP_FN f32v##W cvt_f16_f32v##W(u16v##W word) {                                                       \
+    f32v##W x;                                                                                            \
+    if (polyop_widen_hardware(&x, &word, POLYOP_LANES(W))) return x;                                      \
+    return polyop_widen_##W(word);                                                                        \
+  }                                                                                                       \
+  POLYOP_FN u16v##W cvt_f32_f16v##W(f32v##W x) {                                                          \
+    u16v##W word;                                                                                         \
+    if (polyop_narrow_hardware(&word, &x, POLYOP_LANES(W))) return word;                                  \
+    return polyop_narrow_##W(x);                                                                          \
   }
 
 /* True where an instruction did it; lanes is a constant, so the test costs nothing. */

@@ -11,51 +11,54 @@
 #endif
 
 /* The hardware never sees 0 or -1: a divided by them is 0 or -a. */
-#define POLYOP_ROW(E, U)                                                   \
-  POLYOP_FN E floordiv_##E(E a, E b) {                                     \
-    if (b == 0) return 0;                                                  \
-    if (b == (E)-1) return (E)((U)0 - (U)a);                               \
-    E q = (E)(a / b);                                                      \
-    return (E)(q - ((a % b != 0) & ((a ^ b) < 0)));                        \
-  }                                                                        \
-  POLYOP_FN E mod_##E(E a, E b) {                                          \
-    if (b == 0 || b == (E)-1) return 0;                                    \
-    E r = (E)(a % b);                                                      \
-    return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0));                       \
+#define POLYOP_ROW(E, U)                             \
+  POLYOP_FN E floordiv_##E(E a, E b) {               \
+    if (b == 0) return 0;                            \
+    if (b == (E) - 1) return (E)((U)0 - (U)a);       \
+    E q = (E)(a / b);                                \
+    return (E)(q - ((a % b != 0) & ((a ^ b) < 0)));  \
+  }                                                  \
+  POLYOP_FN E mod_##E(E a, E b) {                    \
+    if (b == 0 || b == (E) - 1) return 0;            \
+    E r = (E)(a % b);                                \
+    return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0)); \
   }
-POLYOP_ROW(i8, u8) POLYOP_ROW(i16, u16) POLYOP_ROW(i32, u32) POLYOP_ROW(i64, u64)
+POLYOP_ROW(i8, u8)
+POLYOP_ROW(i16, u16)
+POLYOP_ROW(i32, u32)
+POLYOP_ROW(i64, u64)
 #undef POLYOP_ROW
-#define POLYOP_ROW(E)                                                      \
-  POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; }        \
+#define POLYOP_ROW(E)                                               \
+  POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; } \
   POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }
-POLYOP_ROW(u8) POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64)
+    POLYOP_ROW(u8) POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64)
 #undef POLYOP_ROW
 
-#define POLYOP_ROW(E, W, S, U)                                             \
-  POLYOP_FN E##v##W floordiv_##E##v##W(E##v##W a, E##v##W b) {             \
-    E##v##W one = (b == 0) | (b == -1), q = a / ((one & 1) | (~one & b));      \
-    E##v##W r = a - q * b;                                                 \
-    q += (r != 0) & ((r ^ b) < 0);                                         \
-    E##v##W minus = (E##v##W)((U##v##W){0} - (U##v##W)a);                  \
-    return (one & (b & minus)) | (~one & q);                               \
-  }                                                                        \
-  POLYOP_FN E##v##W mod_##E##v##W(E##v##W a, E##v##W b) {                  \
-    E##v##W one = (b == 0) | (b == -1);                                        \
-    E##v##W d = (one & 1) | (~one & b), r = a - a / d * d;                 \
-    return r + ((r != 0) & ((r ^ b) < 0) & b);                             \
+#define POLYOP_ROW(E, W, S, U)                                            \
+  POLYOP_FN E##v##W floordiv_##E##v##W(E##v##W a, E##v##W b) {            \
+    E##v##W one = (b == 0) | (b == -1), q = a / ((one & 1) | (~one & b)); \
+    E##v##W r = a - q * b;                                                \
+    q += (r != 0) & ((r ^ b) < 0);                                        \
+    E##v##W minus = (E##v##W)((U##v##W){0} - (U##v##W)a);                 \
+    return (one & (b & minus)) | (~one & q);                              \
+  }                                                                       \
+  POLYOP_FN E##v##W mod_##E##v##W(E##v##W a, E##v##W b) {                 \
+    E##v##W one = (b == 0) | (b == -1);                                   \
+    E##v##W d = (one & 1) | (~one & b), r = a - a / d * d;                \
+    return r + ((r != 0) & ((r ^ b) < 0) & b);                            \
   }
-POLYOP_SIGNED(POLYOP_ROW)
+        POLYOP_SIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
-#define POLYOP_ROW(E, W, S, U)                                             \
-  POLYOP_FN E##v##W floordiv_##E##v##W(E##v##W a, E##v##W b) {             \
-    E##v##W zero = (E##v##W)(b == 0);                                      \
-    return (a / (b | (zero & 1))) & ~zero;                                   \
-  }                                                                        \
-  POLYOP_FN E##v##W mod_##E##v##W(E##v##W a, E##v##W b) {                  \
-    E##v##W d = b | ((E##v##W)(b == 0) & 1);                               \
-    return a - a / d * d;                                                  \
+#define POLYOP_ROW(E, W, S, U)                                 \
+  POLYOP_FN E##v##W floordiv_##E##v##W(E##v##W a, E##v##W b) { \
+    E##v##W zero = (E##v##W)(b == 0);                          \
+    return (a / (b | (zero & 1))) & ~zero;                     \
+  }                                                            \
+  POLYOP_FN E##v##W mod_##E##v##W(E##v##W a, E##v##W b) {      \
+    E##v##W d = b | ((E##v##W)(b == 0) & 1);                   \
+    return a - a / d * d;                                      \
   }
-POLYOP_UNSIGNED(POLYOP_ROW)
+            POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
 
 #endif

@@ -6,13 +6,14 @@
  *                                  Also for scalars: max_f32(a, b)
  *   reduce_add_T(v), reduce_mul_T, reduce_max_T, reduce_min_T
  *                                  over all lanes, always in the same order (halves folded on halves)
- *   tobool_T(mask) frombool_T(b)   masks of T from and to booleans (u8 of 0 and 1; any other non-zero is true)
- *   any_T(mask)                    1 if any lane of a mask of T is set */
+ *   tobool_T(mask) frombool_T(b)   masks of T from and to booleans (u8 of 0 and 1; any other non-zero is
+ * true) any_T(mask)                    1 if any lane of a mask of T is set */
 #ifndef POLYOP_LOOPS_LANES_H
 #define POLYOP_LOOPS_LANES_H
 #ifndef POLYOP_LOOPS_VECTOR_H
 #error "include polyop/loops/vector.h"
 #endif
+#include "memory.h"
 
 #define POLYOP_IOTA8(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
 #define POLYOP_IOTA16 POLYOP_IOTA8(0), POLYOP_IOTA8(8)
@@ -68,67 +69,66 @@ POLYOP_FN int polyop_any(const void* mask, int bytes) {
   return sum != 0;
 }
 
-#define POLYOP_ROW(E, W, S, U)                                                                      \
-  POLYOP_FN E##v##W bcast_##E##v##W(E x) { return x - (E##v##W){0}; }                               \
-  POLYOP_FN E##v##W iota_##E##v##W(void) { return load_##E##v##W(polyop_iota_##E); }                \
-  POLYOP_FN E##v##W sel_##E##v##W(S##v##W m, E##v##W a, E##v##W b) {                                \
-    return (E##v##W)((m & (S##v##W)a) | (~m & (S##v##W)b));                                         \
-  }                                                                                                 \
-  POLYOP_FN u8v##W tobool_##E##v##W(S##v##W m) { return polyop_cvt(u8v##W, m & 1); }                \
-  POLYOP_FN S##v##W frombool_##E##v##W(u8v##W b) { return polyop_cvt(S##v##W, (i8v##W)(b != 0)); }  \
+#define POLYOP_ROW(E, W, S, U)                                                                     \
+  POLYOP_FN E##v##W bcast_##E##v##W(E x) { return x - (E##v##W){0}; }                              \
+  POLYOP_FN E##v##W iota_##E##v##W(void) { return load_##E##v##W(polyop_iota_##E); }               \
+  POLYOP_FN E##v##W sel_##E##v##W(S##v##W m, E##v##W a, E##v##W b) {                               \
+    return (E##v##W)((m & (S##v##W)a) | (~m & (S##v##W)b));                                        \
+  }                                                                                                \
+  POLYOP_FN u8v##W tobool_##E##v##W(S##v##W m) { return polyop_cvt(u8v##W, m & 1); }               \
+  POLYOP_FN S##v##W frombool_##E##v##W(u8v##W b) { return polyop_cvt(S##v##W, (i8v##W)(b != 0)); } \
   POLYOP_FN int any_##E##v##W(S##v##W m) { return polyop_any(&m, sizeof(m)); }
 POLYOP_TYPES(POLYOP_ROW)
 #undef POLYOP_ROW
 
-#define POLYOP_ROW(E, W, S, U)                                                                             \
-  POLYOP_FN E##v##W max_##E##v##W(E##v##W a, E##v##W b) { return sel_##E##v##W(a >= b, a, b); }            \
+#define POLYOP_ROW(E, W, S, U)                                                                  \
+  POLYOP_FN E##v##W max_##E##v##W(E##v##W a, E##v##W b) { return sel_##E##v##W(a >= b, a, b); } \
   POLYOP_FN E##v##W min_##E##v##W(E##v##W a, E##v##W b) { return sel_##E##v##W(a <= b, a, b); }
 POLYOP_SIGNED(POLYOP_ROW)
 POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
-#define POLYOP_ROW(E, W, S, U)                                                                             \
-  POLYOP_FN E##v##W max_##E##v##W(E##v##W a, E##v##W b) {                                                  \
-    return sel_##E##v##W((a >= b) | (a != a), a, b);                                                       \
-  }                                                                                                        \
-  POLYOP_FN E##v##W min_##E##v##W(E##v##W a, E##v##W b) {                                                  \
-    return sel_##E##v##W((a <= b) | (a != a), a, b);                                                       \
-  }
+#define POLYOP_ROW(E, W, S, U)                                                                               \
+  POLYOP_FN E##v##W max_##E##v##W(E##v##W a, E##v##W b) { return sel_##E##v##W((a >= b) | (a != a), a, b); } \
+  POLYOP_FN E##v##W min_##E##v##W(E##v##W a, E##v##W b) { return sel_##E##v##W((a <= b) | (a != a), a, b); }
 POLYOP_FLOATS(POLYOP_ROW)
 #undef POLYOP_ROW
-#define POLYOP_ROW(E)                                                      \
-  POLYOP_FN E max_##E(E a, E b) { return a >= b || a != a ? a : b; }       \
+#define POLYOP_ROW(E)                                                \
+  POLYOP_FN E max_##E(E a, E b) { return a >= b || a != a ? a : b; } \
   POLYOP_FN E min_##E(E a, E b) { return a <= b || a != a ? a : b; }
-POLYOP_ROW(i8) POLYOP_ROW(i16) POLYOP_ROW(i32) POLYOP_ROW(i64) POLYOP_ROW(u8) POLYOP_ROW(u16) POLYOP_ROW(u32)
-POLYOP_ROW(u64) POLYOP_ROW(f32) POLYOP_ROW(f64)
+POLYOP_ROW(i8)
+POLYOP_ROW(i16)
+POLYOP_ROW(i32)
+POLYOP_ROW(i64) POLYOP_ROW(u8) POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64) POLYOP_ROW(f32) POLYOP_ROW(f64)
 #undef POLYOP_ROW
 
-/* Step by step, lane i meets lane i + half; clang has no shuffle by a vector, so there the halves go by memory. */
+/* Step by step, lane i meets lane i + half; clang has no shuffle by a vector, so there the halves go by
+ * memory. */
 #ifdef POLYOP_GCC
-#define POLYOP_REDUCE(E, W, S, NAME, OP)                                                  \
-  POLYOP_FN E NAME##_##E##v##W(E##v##W v) {                                               \
-    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) {             \
-      E##v##W a = v, b = __builtin_shuffle(v, iota_##S##v##W() ^ (S)half);                \
-      v = OP;                                                                             \
-    }                                                                                     \
-    return v[0];                                                                          \
+#define POLYOP_REDUCE(E, W, S, NAME, OP)                                      \
+  POLYOP_FN E NAME##_##E##v##W(E##v##W v) {                                   \
+    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) { \
+      E##v##W a = v, b = __builtin_shuffle(v, iota_##S##v##W() ^ (S)half);    \
+      v = OP;                                                                 \
+    }                                                                         \
+    return v[0];                                                              \
   }
 #else
-#define POLYOP_REDUCE(E, W, S, NAME, OP)                                                  \
-  POLYOP_FN E NAME##_##E##v##W(E##v##W v) {                                               \
-    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) {             \
-      E##v##W a = v, b = v;                                                               \
-      __builtin_memcpy(&b, (const E*)&a + half, half * sizeof(E));                        \
-      v = OP;                                                                             \
-    }                                                                                     \
-    return v[0];                                                                          \
+#define POLYOP_REDUCE(E, W, S, NAME, OP)                                      \
+  POLYOP_FN E NAME##_##E##v##W(E##v##W v) {                                   \
+    POLYOP_UNROLL for (int half = POLYOP_LANES(W) / 2; half > 0; half /= 2) { \
+      E##v##W a = v, b = v;                                                   \
+      __builtin_memcpy(&b, (const E*)&a + half, half * sizeof(E));            \
+      v = OP;                                                                 \
+    }                                                                         \
+    return v[0];                                                              \
   }
 #endif
-#define POLYOP_ROW(E, W, S, U)                                                                        \
-  POLYOP_REDUCE(E, W, S, reduce_add, a + b)                                                           \
-  POLYOP_REDUCE(E, W, S, reduce_mul, (E##v##W)(a * b))                                                \
-  POLYOP_REDUCE(E, W, S, reduce_max, max_##E##v##W(a, b))                                             \
+#define POLYOP_ROW(E, W, S, U)                            \
+  POLYOP_REDUCE(E, W, S, reduce_add, a + b)               \
+  POLYOP_REDUCE(E, W, S, reduce_mul, (E##v##W)(a * b))    \
+  POLYOP_REDUCE(E, W, S, reduce_max, max_##E##v##W(a, b)) \
   POLYOP_REDUCE(E, W, S, reduce_min, min_##E##v##W(a, b))
-POLYOP_TYPES(POLYOP_ROW)
+    POLYOP_TYPES(POLYOP_ROW)
 #undef POLYOP_ROW
 
 #endif

@@ -1,7 +1,7 @@
 /* Parts of math.h that read the same for float and double; included once per type, with
  *   T its name, V the vector, E the element, I and U the integer vectors of its size, N(f) = pl_f_T,
- *   MANTISSA the stored bits of a significand, BIAS the exponent's, WHOLE a power of two above which every value
- *   is an integer, MAGIC 1.5 times that (adding it rounds to an integer in the low bits). */
+ *   MANTISSA the stored bits of a significand, BIAS the exponent's, WHOLE a power of two above which every
+ * value is an integer, MAGIC 1.5 times that (adding it rounds to an integer in the low bits). */
 
 POLYOP_FN V N(pick)(I m, V a, V b) { return (V)((m & (I)a) | (~m & (I)b)); }
 POLYOP_FN V N(abs)(V x) { return (V)((U)x & (~(U){0} >> 1)); }
@@ -88,6 +88,14 @@ POLYOP_FN V N(exp2)(V x) {
   return N(scale)(POLY(r, exp2) * r + 1, n);
 }
 #endif
+#if defined(POLYOP_WANT_TANH)
+/* a polynomial up to TANH_SPLIT, 1 - 2 / (e^(2|x|) + 1) beyond */
+POLYOP_FN V N(tanh)(V x) {
+  V a = N(clamp)(N(abs)(x), 0, TANH_ONE), u = a * a, low = POLY(u, tanh) * u * a + a;
+  V high = 1 - 2 / (N(exp_by)(2 * a, 0) + 1);
+  return N(flip)(N(pick)(a <= TANH_SPLIT, low, high), x);
+}
+#endif
 #if defined(POLYOP_WANT_COSH)
 POLYOP_FN V N(cosh)(V x) {
   V e = N(exp_by)(N(abs)(x), -1);
@@ -126,7 +134,8 @@ POLYOP_FN V N(atan_parts)(V small, V large, V* base) {
 POLYOP_FN V N(atan)(V x) {
   V a = N(abs)(x), one = N(splat)(1), base;
   I swap = a > 1;
-  V inverse = N(pick)(a == (E)__builtin_inf(), (V){0}, one), r = N(atan_parts)(N(pick)(swap, inverse, a), N(pick)(swap, a, one), &base);
+  V inverse = N(pick)(a == (E)__builtin_inf(), (V){0}, one),
+    r = N(atan_parts)(N(pick)(swap, inverse, a), N(pick)(swap, a, one), &base);
   r = N(pick)(swap, (HALF_PI - base) - (r - HALF_PI_LOW), base + r);
   return N(flip)(r, x);
 }

@@ -1,4 +1,5 @@
-/* float: constants and the functions that differ from double's; included by math_type.h after its parameters. */
+/* float: constants and the functions that differ from double's; included by math_type.h after its parameters.
+ */
 #define MANTISSA 23
 #define BIAS 127
 #define WHOLE 0x1p23f
@@ -15,6 +16,7 @@
 #define EXP_HIGH 90.0f
 #define EXPM1_LOW -30.0f
 #define EXPM1_HIGH 89.0f
+#define TANH_SPLIT 0.64f
 #define TANH_ONE 10.0f
 #define ERF_SPLIT 0.84f
 #define ERF_ONE 3.93f
@@ -33,78 +35,49 @@ POLYOP_FN V N(log_tail)(V f, V half) { return POLY(f, log) * (half * 2) * f; }
 #endif
 #include "math_log.h"
 
-#if defined(POLYOP_WANT_TANH)
-/* a polynomial up to 0.64, 1 - 2 / (e^(2|x|) + 1) beyond */
-POLYOP_FN V N(tanh)(V x) {
-  V a = N(clamp)(N(abs)(x), 0, TANH_ONE), u = a * a, low = POLY(u, tanh) * u * a + a;
-  V high = 1 - 2 / (N(exp_by)(2 * a, 0) + 1);
-  return N(flip)(N(pick)(a <= 0.64f, low, high), x);
-}
-#endif
-
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS) || defined(POLYOP_WANT_POW)
-/* Doubles: as many lanes as half of V if that fills a register, else as V; F the same number of floats. */
-typedef f64 N(D) __attribute__((vector_size(2 * sizeof(V) / WIDE)));
-typedef i64 N(L) __attribute__((vector_size(2 * sizeof(V) / WIDE)));
-typedef u64 N(M) __attribute__((vector_size(2 * sizeof(V) / WIDE)));
-typedef f32 N(F) __attribute__((vector_size(sizeof(V) / WIDE)));
+/* As many doubles: two registers where V fills one, which the compiler splits. */
+typedef f64 N(D) __attribute__((vector_size(2 * sizeof(V))));
+typedef u64 N(M) __attribute__((vector_size(2 * sizeof(V))));
 #define MAGIC_D 0x1.8p52
 #endif
 
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
 /* r = x - n pi/2 in double, where 22 bits of n times 31 bits of pi/2 are exact */
 POLYOP_FN V N(reduce)(V x, V* n, V* low) {
-  V r = *low = x;
-  POLYOP_UNROLL for (int i = 0; i < WIDE; i++) {
-    N(F) part;
-    __builtin_memcpy(&part, (const char*)&x + i * sizeof part, sizeof part);
-    N(D) d = polyop_cvt(N(D), part), k = (d * 0x1.45f306dc9c883p-1 + MAGIC_D) - MAGIC_D;
-    d = (d - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34;
-    part = polyop_cvt(N(F), d);
-    __builtin_memcpy((char*)&r + i * sizeof part, &part, sizeof part);
-    part = polyop_cvt(N(F), k);
-    __builtin_memcpy((char*)n + i * sizeof part, &part, sizeof part);
-  }
-  return r;
+  N(D) d = polyop_cvt(N(D), x), k = (d * 0x1.45f306dc9c883p-1 + MAGIC_D) - MAGIC_D;
+  *n = polyop_cvt(V, k);
+  *low = x;
+  return polyop_cvt(V, (d - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34);
 }
 #endif
 
 #include "math_trig.h"
 
 #if defined(POLYOP_WANT_POW)
-POLYOP_FN N(D) N(poly_d)(N(D) x, const f64* c, int terms) {
-  N(D) p = c[terms - 1] - (N(D)){0};
-  POLYOP_UNROLL for (int i = terms - 2; i >= 0; i--) p = p * x + c[i];
-  return p;
-}
-/* a^y for a > 0 in double, 2^-33 off at most: 2^(y log2(a)) */
-POLYOP_FN N(F) N(pow_part)(N(F) a, N(F) y) {
+/* a^y for a > 0: 2^(y log2(a)) in double, 2^-33 off at most, then rounded */
+POLYOP_FN V N(pow_part)(V a, V y) {
+  const f64 *log = polyop_powlog_f64, *exp = polyop_powexp_f64;
   N(D) x = polyop_cvt(N(D), a);
   N(M) bits = (N(M))x + 0x00095f619980c434; /* 1 - sqrt(1/2), as bits */
   N(D) e = (N(D))((bits >> 52) + 0x4330000000000000) - (0x1p52 + 1023);
   N(D) m = (N(D))((bits & 0x000fffffffffffff) + 0x3fe6a09e667f3bcc), s = (m - 1) / (m + 1), z = s * s;
-  N(D) t = polyop_cvt(N(D), y) * (N(poly_d)(z, polyop_powlog_f64, 6) * s + e);
-  N(L) over = t > 130, under = t < -160;
-  t = (N(D))((over & (N(L))(130 - (N(D)){0})) | (under & (N(L))(-160 - (N(D)){0})) | (~(over | under) & (N(L))t));
-  N(D) n = (t + MAGIC_D) - MAGIC_D, r = t - n, p = N(poly_d)(r, polyop_powexp_f64, 8) * r + 1;
-  p *= (N(D))(((N(M))(n + MAGIC_D) - (N(M))(MAGIC_D - (N(D)){0}) + 1023) << 52);
-  return polyop_cvt(N(F), p);
+  N(D) p = log[5] - (N(D)){0};
+  POLYOP_UNROLL for (int i = 4; i >= 0; i--) p = p * z + log[i];
+  y = N(clamp)(y, -0x1p40f, 0x1p40f); /* far enough for the a nearest to 1 */
+  N(D) t = polyop_cvt(N(D), y) * (p * s + e), n = (t + MAGIC_D) - MAGIC_D, r = t - n, q = exp[7] - (N(D)){0};
+  POLYOP_UNROLL for (int i = 6; i >= 0; i--) q = q * r + exp[i];
+  return N(scale)(polyop_cvt(V, q * r + 1), N(clamp)(polyop_cvt(V, n), -250, 250));
 }
 POLYOP_FN V N(pow)(V x, V y) {
-  V a = N(abs)(x), r = x, b = N(abs)(y);
-  POLYOP_UNROLL for (int i = 0; i < WIDE; i++) {
-    N(F) p, q;
-    __builtin_memcpy(&p, (const char*)&a + i * sizeof p, sizeof p);
-    __builtin_memcpy(&q, (const char*)&y + i * sizeof p, sizeof p);
-    p = N(pow_part)(p, q);
-    __builtin_memcpy((char*)&r + i * sizeof p, &p, sizeof p);
-  }
+  V a = N(abs)(x), r = N(pow_part)(a, y), b = N(abs)(y);
   /* towards 0 or infinity: a is 0 or infinite, or y is infinite and a is not 1 */
   V inf = N(splat)(__builtin_inff()), zero = {0};
   I end = (a == 0) | (a == inf) | (b == inf), up = (a > 1) ^ (y < 0);
   r = N(pick)(end, N(pick)(up, inf, zero), r);
   r = N(pick)((a == 1), N(splat)(1), r);
-  I whole = N(round)(y) == y, odd = whole & (N(round)(y * 0.5f) != y * 0.5f) & (b < 0x1p24f), minus = (I)x < 0;
+  I whole = N(round)(y) == y, odd = whole & (N(round)(y * 0.5f) != y * 0.5f) & (b < 0x1p24f),
+    minus = (I)x < 0;
   r = (V)((U)r ^ (U)(minus & odd & ~(~(U){0} >> 1)));
   V nan = N(splat)(__builtin_nanf(""));
   r = N(pick)((x < 0) & ~whole & (a != inf), nan, r);

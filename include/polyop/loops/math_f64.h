@@ -1,4 +1,5 @@
-/* double: constants and the functions that differ from float's; included by math_type.h after its parameters. */
+/* double: constants and the functions that differ from float's; included by math_type.h after its parameters.
+ */
 #define MANTISSA 52
 #define BIAS 1023
 #define WHOLE 0x1p52
@@ -15,6 +16,7 @@
 #define EXP_HIGH 711.0
 #define EXPM1_LOW -50.0
 #define EXPM1_HIGH 709.9
+#define TANH_SPLIT 0.64
 #define TANH_ONE 20.0
 #define ERF_SPLIT 1.0
 #define ERF_ONE 5.93
@@ -36,16 +38,9 @@ POLYOP_FN V N(log_tail)(V f, V half) {
 #endif
 #include "math_log.h"
 
-#if defined(POLYOP_WANT_TANH)
-/* t / (t + 2) with t = e^(2|x|) - 1 */
-POLYOP_FN V N(tanh)(V x) {
-  V a = N(clamp)(N(abs)(x), 0, TANH_ONE), t = N(expm1_core)(2 * a);
-  return N(pick)(a < TINY, x, N(flip)(t / (t + 2), x));
-}
-#endif
-
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
-/* r + low = x - n pi/2: 23 bits of n times 30 bits of pi/2 are exact, and so are first differences that cancel */
+/* r + low = x - n pi/2: 23 bits of n times 30 bits of pi/2 are exact, and so are first differences that
+ * cancel */
 POLYOP_FN V N(reduce)(V x, V* n, V* low) {
   V k = N(nearest)(x * 0x1.45f306dc9c883p-1), a = x - k * 0x1.921fb54p0, kb = k * 0x1.10b46118p-30;
   V b = a - kb, lost = ((a - b) - kb) - k * 0x1.313198ap-61, r = b + lost;

@@ -1,4 +1,5 @@
-/* Logarithms and floored division, the same text for float and double; included by math_f32.h and math_f64.h. */
+/* Logarithms and floored division, the same text for float and double; included by math_f32.h and math_f64.h.
+ */
 #if POLYOP_LOGS
 /* x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for positive finite x */
 POLYOP_FN V N(log_parts)(V x, V* e) {

@@ -2,8 +2,10 @@
 
 #define POLYOP_SCALAR(name, E) \
   POLYOP_FN E pl_##name##_##E(E x) { return pl_##name##_##E##s(pl_splat_##E##s(x))[0]; }
-#define POLYOP_SCALAR2(name, E) \
-  POLYOP_FN E pl_##name##_##E(E x, E y) { return pl_##name##_##E##s(pl_splat_##E##s(x), pl_splat_##E##s(y))[0]; }
+#define POLYOP_SCALAR2(name, E)                                           \
+  POLYOP_FN E pl_##name##_##E(E x, E y) {                                 \
+    return pl_##name##_##E##s(pl_splat_##E##s(x), pl_splat_##E##s(y))[0]; \
+  }
 #define POLYOP_SCALARS(name) POLYOP_SCALAR(name, f32) POLYOP_SCALAR(name, f64)
 POLYOP_SCALARS(sign)
 POLYOP_SCALARS(round)
@@ -12,10 +14,10 @@ POLYOP_SCALARS(ceil)
 POLYOP_SCALARS(trunc)
 POLYOP_SCALARS(sqrt)
 POLYOP_SCALARS(rsqrt)
-#define POLYOP_ROW(E, TAIL)                                                                                     \
-  POLYOP_FN E pl_abs_##E(E x) { return __builtin_fabs##TAIL(x); }                                               \
-  POLYOP_FN int pl_isnan_##E(E x) { return x != x; }                                                            \
-  POLYOP_FN int pl_isinf_##E(E x) { return __builtin_fabs##TAIL(x) == __builtin_inf##TAIL(); }                  \
+#define POLYOP_ROW(E, TAIL)                                                                    \
+  POLYOP_FN E pl_abs_##E(E x) { return __builtin_fabs##TAIL(x); }                              \
+  POLYOP_FN int pl_isnan_##E(E x) { return x != x; }                                           \
+  POLYOP_FN int pl_isinf_##E(E x) { return __builtin_fabs##TAIL(x) == __builtin_inf##TAIL(); } \
   POLYOP_FN int pl_isfinite_##E(E x) { return __builtin_fabs##TAIL(x) < __builtin_inf##TAIL(); }
 POLYOP_ROW(f32, f)
 POLYOP_ROW(f64, )
@@ -24,12 +26,12 @@ POLYOP_ROW(f64, )
 #define POLYOP_LIBM(name, E, LANES, TAIL)                                                      \
   POLYOP_FN E##LANES plp_##name##_##E##LANES(E##LANES x) {                                     \
     for (int i = 0; i < (int)(sizeof x / sizeof(E)); i++) x[i] = __builtin_##name##TAIL(x[i]); \
-    return x;                                                                               \
+    return x;                                                                                  \
   }
 #define POLYOP_LIBM2(name, E, LANES, TAIL)                                                           \
   POLYOP_FN E##LANES plp_##name##_##E##LANES(E##LANES x, E##LANES y) {                               \
     for (int i = 0; i < (int)(sizeof x / sizeof(E)); i++) x[i] = __builtin_##name##TAIL(x[i], y[i]); \
-    return x;                                                                                     \
+    return x;                                                                                        \
   }
 #define POLYOP_SAME1(name, E, TAIL) \
   POLYOP_FN E plp_##name##_##E(E x) { return __builtin_##name##TAIL(x); }
@@ -46,12 +48,14 @@ POLYOP_ROW(f64, )
 #define POLYOP_PRECISE_W8(M, name)
 #endif
 #ifdef POLYOP_WANT_PRECISE
-#define POLYOP_PRECISE(M, ONE, name) POLYOP_PRECISE_W4(M, name) POLYOP_PRECISE_W8(M, name) ONE(name, f32, f) ONE(name, f64, )
+#define POLYOP_PRECISE(M, ONE, name) \
+  POLYOP_PRECISE_W4(M, name) POLYOP_PRECISE_W8(M, name) ONE(name, f32, f) ONE(name, f64, )
 #else
 #define POLYOP_PRECISE(M, ONE, name)
 #endif
 #define POLYOP_UNARY(name) POLYOP_SCALARS(name) POLYOP_PRECISE(POLYOP_LIBM, POLYOP_SAME1, name)
-#define POLYOP_BINARY(name) POLYOP_SCALAR2(name, f32) POLYOP_SCALAR2(name, f64) POLYOP_PRECISE(POLYOP_LIBM2, POLYOP_SAME2, name)
+#define POLYOP_BINARY(name) \
+  POLYOP_SCALAR2(name, f32) POLYOP_SCALAR2(name, f64) POLYOP_PRECISE(POLYOP_LIBM2, POLYOP_SAME2, name)
 
 #ifdef POLYOP_WANT_EXP
 POLYOP_UNARY(exp)
@@ -109,7 +113,7 @@ POLYOP_SCALAR2(floordiv, f32)
 POLYOP_SCALAR2(floordiv, f64)
 POLYOP_SCALAR2(mod, f32)
 POLYOP_SCALAR2(mod, f64)
-#define POLYOP_ROW(T)                                               \
+#define POLYOP_ROW(T)                                                  \
   POLYOP_FN T floordiv_##T(T a, T b) { return pl_floordiv_##T(a, b); } \
   POLYOP_FN T mod_##T(T a, T b) { return pl_mod_##T(a, b); }
 POLYOP_ROW(f32)

@@ -1,6 +1,6 @@
 /* Single instructions for what the vector extensions cannot say; included by math.h.
- * bytes and size (of the element) are constants, so that all but one branch vanish. A function that gives 0 has
- * done nothing: there is no such instruction, and the caller has portable code. */
+ * bytes and size (of the element) are constants, so that all but one branch vanish. A function that gives 0
+ * has done nothing: there is no such instruction, and the caller has portable code. */
 #ifndef POLYOP_LOOPS_MATH_TARGET_H
 #define POLYOP_LOOPS_MATH_TARGET_H
 
@@ -36,15 +36,15 @@ typedef f64 polyop_f64_16 __attribute__((vector_size(16)));
 #define POLYOP_ROWS_NEON(X)
 #endif
 
-#define POLYOP_CASE(B, E, CALL)                           \
-  if (bytes == B && size == (int)sizeof(E)) {             \
-    polyop_##E##_##B v, n, w, zero = {0};                 \
-    __builtin_memcpy(&v, from, B);                        \
-    __builtin_memcpy(&n, by, B);                          \
-    w = CALL;                                             \
-    (void)zero, (void)n;                                  \
-    __builtin_memcpy(to, &w, B);                          \
-    return 1;                                             \
+#define POLYOP_CASE(B, E, CALL)               \
+  if (bytes == B && size == (int)sizeof(E)) { \
+    polyop_##E##_##B v, n, w, zero = {0};     \
+    __builtin_memcpy(&v, from, B);            \
+    __builtin_memcpy(&n, by, B);              \
+    w = CALL;                                 \
+    (void)zero, (void)n;                      \
+    __builtin_memcpy(to, &w, B);              \
+    return 1;                                 \
   }
 
 #define POLYOP_WIDE(B, E, S) POLYOP_CASE(B, E, __builtin_ia32_sqrt##S##_mask(v, zero, -1, 4))
@@ -72,11 +72,10 @@ POLYOP_FN int polyop_sqrt(void* to, const void* from, int bytes, int size) {
 #undef POLYOP_NEON
 
 /* The second operand of max and min is the result where either is NaN. */
-#define POLYOP_WIDE(B, E, S)                                                                              \
-  POLYOP_CASE(B, E,                                                                                       \
-              __builtin_ia32_max##S##_mask(                                                               \
-                  (E)low - zero, __builtin_ia32_min##S##_mask((E)high - zero, v, zero, -1, 4), zero, \
-                  -1, 4))
+#define POLYOP_WIDE(B, E, S)                \
+  POLYOP_CASE(B, E,                         \
+              __builtin_ia32_max##S##_mask( \
+                  (E)low - zero, __builtin_ia32_min##S##_mask((E)high - zero, v, zero, -1, 4), zero, -1, 4))
 #define POLYOP_SHORT(B, E, S) \
   POLYOP_CASE(B, E, __builtin_ia32_max##S((E)low - zero, __builtin_ia32_min##S((E)high - zero, v)))
 POLYOP_FN int polyop_clamp(void* to, const void* from, f64 low, f64 high, int bytes, int size) {

@@ -26,3 +26,4 @@
 #undef LIBM
 #undef TRIG_LOW
 #undef TAN_EIGHTH
+#undef TANH_SPLIT

@@ -6,8 +6,9 @@
  *   gather_n_T(p, stride, n) scatter_n_T(p, stride, v, n)
  *   gatherx_T(p, idx) gatherx_n_T(p, idx, n)             p[idx[0]], p[idx[1]], ...; idx an array of int64
  *
- * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first n
- * elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses wins.
+ * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first
+ * n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses
+ * wins.
  */
 #ifndef POLYOP_LOOPS_MEMORY_H
 #define POLYOP_LOOPS_MEMORY_H
@@ -32,38 +33,38 @@ POLYOP_FN void polyop_copy_n(void* to, const void* from, long n, int lanes, int 
 #if defined(POLYOP_AVX512)
 #define POLYOP_MASKED 1
 /* One row per instruction: vector bytes, element bytes, element, mask word, load, store. */
-#define POLYOP_MASKED_ROWS(X)                                             \
-  X(64, 8, long long, u8, loaddqudi512_mask, storedqudi512_mask)          \
-  X(64, 4, int, u16, loaddqusi512_mask, storedqusi512_mask)               \
-  X(64, 2, short, u32, loaddquhi512_mask, storedquhi512_mask)             \
-  X(64, 1, char, u64, loaddquqi512_mask, storedquqi512_mask)              \
-  X(32, 8, long long, u8, loaddqudi256_mask, storedqudi256_mask)          \
-  X(32, 4, int, u8, loaddqusi256_mask, storedqusi256_mask)                \
-  X(32, 2, short, u16, loaddquhi256_mask, storedquhi256_mask)             \
-  X(32, 1, char, u32, loaddquqi256_mask, storedquqi256_mask)              \
-  X(16, 8, long long, u8, loaddqudi128_mask, storedqudi128_mask)          \
-  X(16, 4, int, u8, loaddqusi128_mask, storedqusi128_mask)                \
-  X(16, 2, short, u8, loaddquhi128_mask, storedquhi128_mask)              \
+#define POLYOP_MASKED_ROWS(X)                                    \
+  X(64, 8, long long, u8, loaddqudi512_mask, storedqudi512_mask) \
+  X(64, 4, int, u16, loaddqusi512_mask, storedqusi512_mask)      \
+  X(64, 2, short, u32, loaddquhi512_mask, storedquhi512_mask)    \
+  X(64, 1, char, u64, loaddquqi512_mask, storedquqi512_mask)     \
+  X(32, 8, long long, u8, loaddqudi256_mask, storedqudi256_mask) \
+  X(32, 4, int, u8, loaddqusi256_mask, storedqusi256_mask)       \
+  X(32, 2, short, u16, loaddquhi256_mask, storedquhi256_mask)    \
+  X(32, 1, char, u32, loaddquqi256_mask, storedquqi256_mask)     \
+  X(16, 8, long long, u8, loaddqudi128_mask, storedqudi128_mask) \
+  X(16, 4, int, u8, loaddqusi128_mask, storedqusi128_mask)       \
+  X(16, 2, short, u8, loaddquhi128_mask, storedquhi128_mask)     \
   X(16, 1, char, u16, loaddquqi128_mask, storedquqi128_mask)
 
 POLYOP_FN u64 polyop_first(long n, int lanes) {
   u64 all = ~(u64)0 >> (64 - lanes);
   return n >= lanes ? all : n <= 0 ? 0 : (((u64)1 << n) - 1);
 }
-#define POLYOP_ROW(B, S, E, K, LOAD, STORE)                                                            \
-  typedef E polyop_masked##B##_##S __attribute__((vector_size(B)));                                   \
-  POLYOP_FN polyop_masked##B##_##S polyop_mload##B##_##S(const void* p, u64 k) {                      \
-    return __builtin_ia32_##LOAD((const void*)p, (polyop_masked##B##_##S){0}, (K)k);                  \
-  }                                                                                                   \
-  POLYOP_FN void polyop_mstore##B##_##S(void* p, polyop_masked##B##_##S v, u64 k) {                   \
-    __builtin_ia32_##STORE((void*)p, v, (K)k);                                                        \
+#define POLYOP_ROW(B, S, E, K, LOAD, STORE)                                          \
+  typedef E polyop_masked##B##_##S __attribute__((vector_size(B)));                  \
+  POLYOP_FN polyop_masked##B##_##S polyop_mload##B##_##S(const void* p, u64 k) {     \
+    return __builtin_ia32_##LOAD((const void*)p, (polyop_masked##B##_##S){0}, (K)k); \
+  }                                                                                  \
+  POLYOP_FN void polyop_mstore##B##_##S(void* p, polyop_masked##B##_##S v, u64 k) {  \
+    __builtin_ia32_##STORE((void*)p, v, (K)k);                                       \
   }
 POLYOP_MASKED_ROWS(POLYOP_ROW)
 #undef POLYOP_ROW
-#define POLYOP_ROW(B, S, E, K, LOAD, STORE)                              \
-  if (bytes == B && size == S) {                                         \
-    polyop_masked##B##_##S v = polyop_mload##B##_##S(p, k);              \
-    __builtin_memcpy(to, &v, lanes * size);                              \
+#define POLYOP_ROW(B, S, E, K, LOAD, STORE)                 \
+  if (bytes == B && size == S) {                            \
+    polyop_masked##B##_##S v = polyop_mload##B##_##S(p, k); \
+    __builtin_memcpy(to, &v, lanes * size);                 \
   }
 /* The first n elements at p to the vector `to` of the given number of lanes, zeros after them. */
 POLYOP_FN void polyop_load_n(void* to, const void* p, long n, int lanes, int size) {
@@ -72,11 +73,11 @@ POLYOP_FN void polyop_load_n(void* to, const void* p, long n, int lanes, int siz
   POLYOP_MASKED_ROWS(POLYOP_ROW)
 }
 #undef POLYOP_ROW
-#define POLYOP_ROW(B, S, E, K, LOAD, STORE)                              \
-  if (bytes == B && size == S) {                                         \
-    polyop_masked##B##_##S v = {0};                                      \
-    __builtin_memcpy(&v, from, lanes * size);                            \
-    polyop_mstore##B##_##S(p, v, k);                                     \
+#define POLYOP_ROW(B, S, E, K, LOAD, STORE)   \
+  if (bytes == B && size == S) {              \
+    polyop_masked##B##_##S v = {0};           \
+    __builtin_memcpy(&v, from, lanes * size); \
+    polyop_mstore##B##_##S(p, v, k);          \
   }
 POLYOP_FN void polyop_store_n(void* p, const void* from, long n, int lanes, int size) {
   int bytes = lanes * size < 16 ? 16 : lanes * size;
@@ -99,44 +100,44 @@ POLYOP_FN void polyop_store_n(void* p, const void* from, long n, int lanes, int 
 }
 #endif
 
-#define POLYOP_ROW(E, W, S, U)                                                                              \
-  POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; }                         \
-  POLYOP_FN void store_##E##v##W(E* p, E##v##W v) { *(E##v##W##_mem*)p = v; }                               \
-  POLYOP_FN E##v##W load_n_##E##v##W(const E* p, long n) {                                                  \
-    E##v##W v = {0};                                                                                        \
-    polyop_load_n(&v, p, n, POLYOP_LANES(W), sizeof(E));                                                    \
-    return v;                                                                                               \
-  }                                                                                                         \
-  POLYOP_FN void store_n_##E##v##W(E* p, E##v##W v, long n) {                                               \
-    polyop_store_n(p, &v, n, POLYOP_LANES(W), sizeof(E));                                                   \
-  }                                                                                                         \
-  POLYOP_FN E##v##W gather_##E##v##W(const E* p, long stride) {                                             \
-    E t[POLYOP_LANES(W)];                                                                                   \
-    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[i * stride];                          \
-    return load_##E##v##W(t);                                                                               \
-  }                                                                                                         \
-  POLYOP_FN E##v##W gather_n_##E##v##W(const E* p, long stride, long n) {                                   \
-    E t[POLYOP_LANES(W)] = {0};                                                                             \
-    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[i * stride];                               \
-    return load_##E##v##W(t);                                                                               \
-  }                                                                                                         \
-  POLYOP_FN void scatter_##E##v##W(E* p, long stride, E##v##W v) {                                          \
-    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) p[i * stride] = v[i];                          \
-  }                                                                                                         \
-  POLYOP_FN void scatter_n_##E##v##W(E* p, long stride, E##v##W v, long n) {                                \
-    E t[POLYOP_LANES(W)];                                                                                   \
-    store_##E##v##W(t, v);                                                                                  \
-    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) p[i * stride] = t[i];                               \
-  }                                                                                                         \
-  POLYOP_FN E##v##W gatherx_##E##v##W(const E* p, const i64* idx) {                                         \
-    E t[POLYOP_LANES(W)];                                                                                   \
-    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[idx[i]];                              \
-    return load_##E##v##W(t);                                                                               \
-  }                                                                                                         \
-  POLYOP_FN E##v##W gatherx_n_##E##v##W(const E* p, const i64* idx, long n) {                               \
-    E t[POLYOP_LANES(W)] = {0};                                                                             \
-    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[idx[i]];                                   \
-    return load_##E##v##W(t);                                                                               \
+#define POLYOP_ROW(E, W, S, U)                                                      \
+  POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; } \
+  POLYOP_FN void store_##E##v##W(E* p, E##v##W v) { *(E##v##W##_mem*)p = v; }       \
+  POLYOP_FN E##v##W load_n_##E##v##W(const E* p, long n) {                          \
+    E##v##W v = {0};                                                                \
+    polyop_load_n(&v, p, n, POLYOP_LANES(W), sizeof(E));                            \
+    return v;                                                                       \
+  }                                                                                 \
+  POLYOP_FN void store_n_##E##v##W(E* p, E##v##W v, long n) {                       \
+    polyop_store_n(p, &v, n, POLYOP_LANES(W), sizeof(E));                           \
+  }                                                                                 \
+  POLYOP_FN E##v##W gather_##E##v##W(const E* p, long stride) {                     \
+    E t[POLYOP_LANES(W)];                                                           \
+    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[i * stride];  \
+    return load_##E##v##W(t);                                                       \
+  }                                                                                 \
+  POLYOP_FN E##v##W gather_n_##E##v##W(const E* p, long stride, long n) {           \
+    E t[POLYOP_LANES(W)] = {0};                                                     \
+    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[i * stride];       \
+    return load_##E##v##W(t);                                                       \
+  }                                                                                 \
+  POLYOP_FN void scatter_##E##v##W(E* p, long stride, E##v##W v) {                  \
+    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) p[i * stride] = v[i];  \
+  }                                                                                 \
+  POLYOP_FN void scatter_n_##E##v##W(E* p, long stride, E##v##W v, long n) {        \
+    E t[POLYOP_LANES(W)];                                                           \
+    store_##E##v##W(t, v);                                                          \
+    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) p[i * stride] = t[i];       \
+  }                                                                                 \
+  POLYOP_FN E##v##W gatherx_##E##v##W(const E* p, const i64* idx) {                 \
+    E t[POLYOP_LANES(W)];                                                           \
+    POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[idx[i]];      \
+    return load_##E##v##W(t);                                                       \
+  }                                                                                 \
+  POLYOP_FN E##v##W gatherx_n_##E##v##W(const E* p, const i64* idx, long n) {       \
+    E t[POLYOP_LANES(W)] = {0};                                                     \
+    for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[idx[i]];           \
+    return load_##E##v##W(t);                                                       \
   }
 POLYOP_TYPES(POLYOP_ROW)
 #undef POLYOP_ROW

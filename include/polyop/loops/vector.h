@@ -10,8 +10,8 @@
  *   float16     f16 and bf16 name uint16 words; load them as u16vW, compute in f32 (convert.h)
  *   conversion  polyop_cvt(T, v) between types of the same w
  *
- * The target has to be chosen before this is included (flags or #pragma GCC target). A generator that names the
- * widths it uses (POLYOP_WANT_W1, _W2, _W4, _W8) saves its users the parsing of the others.
+ * The target has to be chosen before this is included (flags or #pragma GCC target). A generator that names
+ * the widths it uses (POLYOP_WANT_W1, _W2, _W4, _W8) saves its users the parsing of the others.
  *
  * memory.h: load, store, gather, scatter. lanes.h: bcast, iota, sel, max, min, reductions.
  * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. math.h (apart): functions of floats. */
@@ -31,7 +31,8 @@
 #define POLYOP_GCC 1 /* names of target builtins differ between the two */
 #endif
 
-#if !defined(POLYOP_WANT_W1) && !defined(POLYOP_WANT_W2) && !defined(POLYOP_WANT_W4) && !defined(POLYOP_WANT_W8)
+#if !defined(POLYOP_WANT_W1) && !defined(POLYOP_WANT_W2) && !defined(POLYOP_WANT_W4) && \
+    !defined(POLYOP_WANT_W8)
 #define POLYOP_WANT_W1 1
 #define POLYOP_WANT_W2 1
 #define POLYOP_WANT_W4 1
@@ -93,7 +94,7 @@ typedef double f64;
 #define POLYOP_TYPES(X) POLYOP_SIGNED(X) POLYOP_UNSIGNED(X) POLYOP_FLOATS(X)
 
 /* The second type is for memory: any alignment, and it aliases the elements. */
-#define POLYOP_ROW(E, W, S, U)                                                \
+#define POLYOP_ROW(E, W, S, U)                                               \
   typedef E E##v##W __attribute__((vector_size(POLYOP_VB / W * sizeof(E)))); \
   typedef E E##v##W##_mem __attribute__((vector_size(POLYOP_VB / W * sizeof(E)), aligned(1), may_alias));
 POLYOP_TYPES(POLYOP_ROW)
@@ -102,11 +103,9 @@ POLYOP_TYPES(POLYOP_ROW)
 #define POLYOP_LANES(W) (POLYOP_VB / (W))
 #define polyop_cvt(T, v) __builtin_convertvector(v, T)
 
-#include "memory.h"
-
-#include "lanes.h"
-
 #include "convert.h"
 #include "integer.h"
+#include "lanes.h"
+#include "memory.h"
 
 #endif

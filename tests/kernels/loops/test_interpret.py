@@ -268,12 +268,31 @@ def bits(a):
     return y
 
 
+def rows(a):
+    """A tensor declared in a loop starts as zeros each time; two loops may use the same name."""
+    y = output_tensor(a.shape, a.dtype)
+    for i in range(a.shape[0]):
+        row = allocate((a.shape[1], 2), a.dtype)
+        for j in range(a.shape[1]):
+            row[j, i % 2] += a[i, j]
+            y[i, j] = row[j, 0] - row[j, 1]
+        if a[i, 0] > 0:
+            row_0 = allocate((), "float64")
+            row_0[()] += 1
+            y[i, 0] = row_0
+    for i in range(a.shape[0]):
+        row = allocate((3,), "int8")
+        row[i % 3] += 1
+        y[i, 0] += row[0]
+    return y
+
+
 PROGRAMS = [
     (matmul, {}), (softmax, {}), (stencil, {}), (in_place, {}), (grid_elements, {}), (two_outputs, {}),
     (attributes, {"k": 2}), (attributes, {"k": 0.5, "flag": False, "j": 2}), (backwards, {}), (triangle, {}),
     (branches, {}), (logic, {}), (logic_of_numbers, {}), (arithmetic, {}), (augmented, {}), (shapes, {}),
     (outside, {}), (siblings, {}), (moving_bound, {}), (ignored, {}), (typed, {}), (rounded, {}),
-    (functions, {}),
+    (functions, {}), (rows, {}),
 ]  # fmt: skip
 NUMERIC = [name for name in DTYPES if name != "bool"]
 

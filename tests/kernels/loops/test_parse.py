@@ -2,10 +2,12 @@
 """The IR that a function becomes, and its outline."""
 
 import functools
+import gc
 import inspect
 import linecache
 import math
 import re
+import weakref
 
 import numpy as np
 import pytest
@@ -65,7 +67,7 @@ X = Load("x", (I,), Type("float32"), 4)
         ("y[i] = y[i] + x[i]", "+"), ("y[i] += x[i]", "+"), ("y[i] = x[i] + y[i]", "+"),
         ("y[i] *= x[i]", "*"), ("y[i] = max(y[i], x[i])", "max"), ("y[i] = min(x[i], y[i])", "min"),
         ("y[i] = x[i]", ""), ("y[i] /= x[i]", ""), ("y[i] = x[i] - y[i]", ""), ("y[i] = y[i - 1] + x[i]", ""),
-        ("y[i] += y[i - 1]", ""), ("y[i] = y[i] + y[i]", ""), ("y[i] += float64(x[i])", ""),
+        ("y[i] *= y[i]", ""), ("y[i] = y[i] + y[i]", ""), ("y[i] += float64(x[i])", ""),
         ("y[int(y[i])] += x[i]", ""), ("y[i] = max(y[i], x[i], 0)", ""),
     ],
 )  # fmt: skip
@@ -74,6 +76,13 @@ def test_reductions_of_elements(line, op):
     assert isinstance(store, Store) and store.op == op and store.buffer == "y"
     if op:
         assert store.value == X and store.index == (I,)
+
+
+def test_a_reduction_may_read_other_elements_of_its_buffer():
+    store = last(LOOP, "    for j in range(i):", "        y[i] -= y[j] * x[j]")
+    assert store.op == "+"
+    assert {e.index[0] for e in walk(store.value) if isinstance(e, Load)} == {Var("j", INT)}
+    assert last(LOOP, "    y[i] = min(y[i], y[i - 1] + 1)").op == "min"
 
 
 def test_a_difference_is_a_sum_of_the_negative():
@@ -232,6 +241,15 @@ def test_one_parse_for_each_dtype_and_checks_once():
     for name in ("float16", "bfloat16", "int32", "bool"):
         kernel = parse(behind_a_decorator, [(name, 2), (name, 2)], {"scale": 2})
         assert {b.dtype for b in kernel.buffers.values()} == {name} and violations(kernel) == []
+
+
+def test_nothing_keeps_a_function_alive():
+    made = from_text("def f(x):\n    x[0] = 1\n    return x\n")
+    assert parse(made, [("int8", 1)], {}).body
+    kept = weakref.ref(made)
+    del made
+    gc.collect()
+    assert kept() is None
 
 
 def test_numbers_from_outside():

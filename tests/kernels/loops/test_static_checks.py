@@ -123,7 +123,8 @@ CHECKS = [
     (("for i in range(3):", "    pass", "else:", "    pass"), 6, U, "else after a for is not compiled"),
     (("if x[0] > 0:", "    t = 1", "y[0] = t"), 5, V, "t is assigned in only one branch of an if and used after it"),
     ((LOOP, "    if i > 0:", "        t = t + 1", "    else:", "        t = 1"), 5, V, "t is assigned only later|undeclared variable: t"),
-    ((LOOP, "    t = allocate((2,), 'int8')"), 4, V, "allocate inside a loop or an if is not compiled: t"),
+    ((LOOP, "    t = output_tensor((2,), 'int8')"), 4, V, "output_tensor inside a loop or an if is not compiled: t"),
+    ((LOOP, "    t = allocate((2,), 'int8')", "y[0] = t[0]"), 5, V, "used out of the scope it is defined: t"),
     (("y[0] = TEXT",), 3, V, "only numbers can be read from outside the function: TEXT is a str"),
     (("y[0] = math",), 3, T, "only numbers can be read from outside the function, but got module"),
     (("y[0] = math.nope",), 3, V, "getattr is only supported .* not for: math.*math.nope is no number"),
@@ -157,6 +158,7 @@ CHECKS = [
     (("y[0] = -(x.shape[0] > 0)",), None, None, ""),
     (("t = allocate((x[0],), 'int8')",), 3, T, "a size must be an integer, but got float32"),
     (("t = allocate((int(x[0]),), 'int8')",), 3, V, "a shape is computed from shapes of parameters, attributes and constants"),
+    ((LOOP, "    t = allocate((i,), 'int8')"), 4, V, "a shape is computed from shapes of parameters"),
     (("t = allocate((-1,), 'int8')",), 3, V, "a size cannot be negative, but got -1"),
     (("t = allocate(3, 'int8')",), 3, T, r"a shape is a tuple, but got 3.*write \(3,\)"),
     (("t = allocate((3,), 'flot')",), 3, T, "the dtype of a tensor must be one of bool, int8.*but got 'flot'"),
@@ -287,6 +289,8 @@ def test_attributes_are_numbers_with_the_names_of_the_parameters():
         parse(made, [("complex64", 1)], {"k": 1})
     with pytest.raises(ArgumentValueError, match="x needs a number of dimensions, but got -1"):
         parse(made, [("float32", -1)], {"k": 1})
+    with pytest.raises(ArgumentTypeError, match="either an input tensor or .* but get name: x, a number"):
+        parse(function("def f(x):\n    return x\n"), [], {"x": 1})
     with pytest.raises(ArgumentTypeError, match="x is a number here and has no shape|x.dtype is no dtype"):
         parse(function("def f(x):\n    y = output_tensor((1,), x.dtype)\n    return y\n"), [], {"x": 1})
 

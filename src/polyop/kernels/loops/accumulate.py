@@ -37,6 +37,9 @@ class _Pass:
         self.kernel = kernel
         self.model = Model(kernel, owners)
         self.count = 0
+        found = list(statements(kernel.body))
+        self.taken = {*kernel.buffers, *kernel.attributes, *(s.var for s in found if isinstance(s, For))}
+        self.taken |= {s.name for s in found if isinstance(s, Assign)}
 
     def body(self, body: tuple[Stmt, ...], loops: tuple[str, ...]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
@@ -53,11 +56,11 @@ class _Pass:
     def _loop(self, loop: For, loops: tuple[str, ...], found: list[Stmt]) -> None:
         """Append the loop to ``found``, with what has to stand around it."""
         after: list[Stmt] = []
+        always: list[Stmt] = []
         guard = False
         start = len(found)
         for buffer, index in self._candidates(loop, loops):
-            self.count += 1
-            name = f"{buffer}_acc{self.count}"
+            name = self._new(buffer)
             kind = Type(self.kernel.buffers[buffer].dtype)
             loop = _kept(loop, buffer, index, Var(name, kind))
             before = found[-1] if found else None
@@ -66,15 +69,24 @@ class _Pass:
                 value = Assign(name, before.value, before.op, before.line)
                 found[-1:] = [first, value] if before.op else [value]
                 start = len(found)
+                always.append(Store(buffer, index, Var(name, kind), "", loop.line))
             else:
                 found.append(Assign(name, Load(buffer, index, kind, loop.line), "", loop.line))
                 guard = guard or not _runs(loop)
-            after.append(Store(buffer, index, Var(name, kind), "", loop.line))
+                after.append(Store(buffer, index, Var(name, kind), "", loop.line))
         inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
         found += [inner, *after]
         if guard:  # a loop that does not run must not touch the element: it may not exist
             wrapped = tuple(found[start:])
             found[start:] = [If(Op("<", (loop.lo, loop.hi), BOOL), wrapped, (), loop.line)]
+        found += always
+
+    def _new(self, buffer: str) -> str:
+        while True:
+            self.count += 1
+            name = f"{buffer}_acc{self.count}"
+            if name not in self.taken:
+                return name
 
     def _candidates(self, loop: For, loops: tuple[str, ...]) -> list[tuple[str, Index]]:
         inside = [s for s in statements((loop,)) if isinstance(s, (Store, Assign))]

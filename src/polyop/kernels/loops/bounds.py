@@ -72,13 +72,16 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     if index is None or size is None:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    if not model.domain(leaf, [*access.guards, f"{index} < 0"]).is_empty():
+    wraps = model.domain(leaf, [*access.guards, f"{index} < 0 and {index} + {size} >= 0"])
+    if not wraps.is_empty():
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    beyond = model.domain(leaf, [*access.guards, f"{index} >= {size}"])
-    if beyond.is_empty():
-        if access.guards and not model.domain(leaf, [f"{index} >= {size} or {index} < 0"]).is_empty():
+    beyond = model.domain(leaf, [*access.guards, f"({index} >= {size} or {index} < 0)"])
+    if access.guards or leaf.ranges != leaf.constraints:
+        anywhere = model.iterations(leaf, [f"({index} >= {size} or {index} < 0)"])
+        if not anywhere.intersect_params(beyond.params().complement()).is_empty():
             found.guarded.add(key(node))
+    if beyond.is_empty():
         return
     if not access.must or not leaf.definite:
         found.dynamic.setdefault(key(node), set()).add(axis)

@@ -11,9 +11,10 @@ from .bounds import Bounds, describe, find_bounds
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .emit.program import TARGETS, print_program
+from .inline import inline
 from .ir import Kernel
 from .plan import Plan, Planner
-from .polyhedra import Model
+from .polyhedra import Model, begin
 from .privatise import privatise
 from .structure import Report, restructure
 
@@ -49,8 +50,10 @@ class Scheduled:
 def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
     with _lock:
+        begin()
         kernel = starts(kernel)
         report = Report()
+        kernel, report.done = inline(kernel)
         kernel, owners = privatise(kernel)
         kernel = restructure(kernel, owners, report)
         kernel, owners = privatise(kernel)

@@ -22,7 +22,7 @@ class Coverage:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.where: Paths = paths(model)
-        self._maps: dict[int, Any] = {}
+        self._maps: dict[tuple[str, int], Any] = {}
 
     def reads(self, target: str) -> list[Place]:
         """Return the reads of a buffer, those of reductions among them."""
@@ -86,9 +86,10 @@ class Coverage:
         return forward(self.model, conflict, self.where, backward=True)
 
     def _map(self, leaf: Leaf, access: Access) -> Any:
-        if id(access) not in self._maps:
-            self._maps[id(access)] = self.model.map(leaf, access)
-        return self._maps[id(access)]
+        key = (leaf.id, id(access))  # what a condition reads, all leaves under it read
+        if key not in self._maps:
+            self._maps[key] = self.model.map(leaf, access)
+        return self._maps[key]
 
 
 def starts(kernel: Kernel) -> Kernel:

@@ -47,12 +47,13 @@ Paths = dict[str, Path]
 def conflicts(model: Model) -> list[Conflict]:
     """Return all conflicts of a kernel's leaves, each pair of leaves once."""
     found: list[Conflict] = []
-    maps: dict[int, Any] = {}
+    maps: dict[tuple[str, int], Any] = {}
 
     def touched(leaf: Leaf, access: Access) -> Any:
-        if id(access) not in maps:
-            maps[id(access)] = model.map(leaf, access)
-        return maps[id(access)]
+        key = (leaf.id, id(access))  # what a condition reads, all leaves under it read
+        if key not in maps:
+            maps[key] = model.map(leaf, access)
+        return maps[key]
 
     for number, a in enumerate(model.leaves):
         for b in model.leaves[number:]:

@@ -15,36 +15,11 @@ import numpy as np
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError
 from .ir import Assign, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Type, Var
+from .scalars import FUNCTIONS, numpy_type
 from .types import kind
 
 Values = dict[str, Any]
 Evaluate = Callable[[Values], Any]
-
-
-def _erf(x: Any) -> Any:
-    return x.dtype.type(math.erf(float(x)))
-
-
-def _ceil_div(x: Any, y: Any) -> Any:
-    return (x + y - x.dtype.type(1)) // y
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
-    "%": np.remainder, "pow": np.power, "max": np.maximum, "min": np.minimum, "atan2": np.arctan2,
-    "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-    "==": np.equal, "!=": np.not_equal, "not": np.logical_not, "neg": np.negative, "abs": np.abs,
-    "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
-    "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
-    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "erf": _erf, "sin": np.sin,
-    "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-}  # fmt: skip
-
-
-def numpy_type(to: Type | str) -> Callable[[Any], Any]:
-    """Return the constructor of a dtype's NumPy scalars."""
-    return dtype(to if isinstance(to, str) else to.dtype).numpy.type
 
 
 def interpret(

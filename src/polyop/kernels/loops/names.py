@@ -23,7 +23,9 @@ class Scopes:
     """``names``: the unique name of each ``ast.Name`` that is bound in the function.
 
     ``kinds``: of each unique name "parameter", "output_tensor", "allocate", "loop" or "scalar";
-    ``once``: scalars with one assignment, outside loops and ifs; ``written``: tensors with a store.
+    ``once``: scalars with one assignment, outside loops and ifs; ``written``: the first store into
+    each tensor; ``tensors``: parameters that are used as tensors; ``inner``: tensors declared inside a
+    loop or an if; ``outputs``: what is returned.
     """
 
     names: dict[ast.Name, str] = field(default_factory=dict)
@@ -31,6 +33,7 @@ class Scopes:
     once: set[str] = field(default_factory=set)
     written: dict[str, ast.AST] = field(default_factory=dict)
     tensors: set[str] = field(default_factory=set)
+    inner: set[str] = field(default_factory=set)
     outputs: tuple[str, ...] = ()
 
 
@@ -59,13 +62,17 @@ class Names:
         hint: str | None = None,
         kind: type[PolyopError] = ArgumentValueError,
     ) -> NoReturn:
+        """Raise an error that points at the node."""
         raise self.source.error(kind, rule, node, hint=hint)
 
     def free(self, target: ast.Name) -> None:
+        """Check that a name that is assigned is no word of the language."""
         if target.id in WORDS:
-            self.fail(f"{target.id} is a word of the language and cannot be assigned", target)
+            rule = f"{target.id} is a word of the language and cannot be assigned"
+            self.fail(rule, target, "give the variable another name")
 
     def declare(self, target: ast.Name, kind: str) -> None:
+        """Bind a name in the innermost scope, under a unique name."""
         name, number = target.id, 0
         unique = name
         while unique in self.used or (number and unique in self.taken):
@@ -79,9 +86,11 @@ class Names:
         self.ended.pop(name, None)
 
     def lookup(self, name: str) -> str | None:
+        """Return the unique name of what a name is bound to here, or None."""
         return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
 
     def load(self, node: ast.Name) -> None:
+        """Resolve a name that is read; raise when it has no value here."""
         name = node.id
         known = self.lookup(name)
         if known is not None:
@@ -117,6 +126,7 @@ class Names:
         return value
 
     def expression(self, node: ast.expr) -> None:
+        """Resolve all names that an expression reads."""
         match node:
             case ast.Name():
                 self.load(node)
@@ -160,6 +170,7 @@ class Names:
             self.found.tensors.add(root.id)
 
     def module_number(self, node: ast.Attribute, root: ast.Name) -> None:
+        """Check that ``module.name`` is a number."""
         value = self.constant(root)
         for name in path_of(node):
             value = getattr(value, name, None)
@@ -170,10 +181,12 @@ class Names:
 
 
 def root_of(node: ast.expr) -> ast.Name | None:
+    """Return the name that ``a.b[c].d`` starts with, or None when it starts with something else."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node if isinstance(node, ast.Name) else None
 
 
 def path_of(node: ast.expr) -> list[str]:
+    """Return the attributes of ``a.b.c`` in order: b and c."""
     return [*path_of(node.value), node.attr] if isinstance(node, ast.Attribute) else []

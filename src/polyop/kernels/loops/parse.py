@@ -45,10 +45,10 @@ _checked: weakref.WeakKeyDictionary[FunctionType, tuple[Source, Scopes]] = weakr
 
 def _check(function: Callable[..., Any]) -> tuple[Source, Scopes]:
     source = read(function)
-    if source.function not in _checked:
+    if source.owner() not in _checked:
         check_syntax(source)
-        _checked[source.function] = (source, resolve(source))
-    return _checked[source.function]
+        _checked[source.owner()] = (source, resolve(source))
+    return _checked[source.owner()]
 
 
 def run_static_checks(function: Callable[..., Any]) -> None:
@@ -91,6 +91,10 @@ def parse(
     """
     source, scopes = _check(function)
     types = _attributes(source, tensors, attributes)
+    for name in types:
+        if name in scopes.outputs:
+            rule = "the element in the return value should be either an input tensor or a tensor allocated"
+            raise source.error(ArgumentTypeError, f"{rule} by output_tensor, but get name: {name}, a number")
     inputs = {
         name: _input(source, scopes, name, *given)
         for name, given in zip(source.parameters, tensors, strict=False)
@@ -132,7 +136,7 @@ def _attributes(
             rule = f"has no attribute {name}; its attributes are {', '.join(names) or 'none'}"
             raise source.error(ArgumentTypeError, rule)
     given = {**{k: v for k, v in source.defaults.items() if k in names}, **attributes}
-    types = {}
+    types: dict[str, Type] = {}
     for name in names:
         if name not in given:
             raise source.error(

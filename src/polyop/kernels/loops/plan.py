@@ -136,7 +136,7 @@ class Planner:
         if self.blocked(node) is None:
             tile = self._tile(node, parents)
             own = self._cost(node.body, node, 1.0, tile.packed if tile else ()) / LANES
-            if own <= inner_cost:
+            if own < inner_cost:  # of two that cost the same, the inner loop
                 return own * 16, [(node, parents)]
         return inner_cost * 16, chosen
 

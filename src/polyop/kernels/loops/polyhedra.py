@@ -38,7 +38,10 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A Store or Assign. ``vars`` are its loops, outermost first; their order never changes."""
+    """A Store or Assign. ``vars`` are its loops, outermost first; their order never changes.
+
+    ``constraints`` say when it runs; ``ranges`` are those of them that loops set, not conditions.
+    """
 
     id: str
     node: Store | Assign
@@ -47,6 +50,31 @@ class Leaf:
     definite: bool
     accesses: tuple[Access, ...]
     line: int
+    ranges: tuple[str, ...] = ()
+
+
+@dataclass
+class Session:
+    """An isl context, which is for one thread, and the texts that it has read."""
+
+    context: Any
+    known: dict[str, Any]
+
+
+_sessions: list[Session] = []
+
+
+def begin() -> None:
+    """Start anew: a context of its own, with its own quota, for all models of one kernel."""
+    _sessions.clear()
+
+
+def _session(isl: Any) -> Session:
+    if not _sessions:
+        context = isl.Context()
+        context.set_max_operations(MAX_OPERATIONS)
+        _sessions.append(Session(context, {}))
+    return _sessions[0]
 
 
 class Model:
@@ -60,9 +88,7 @@ class Model:
         import islpy
 
         self.isl = islpy
-        self.context = islpy.Context()
-        self.context.set_on_error(islpy.on_error.CONTINUE) if hasattr(islpy, "on_error") else None
-        self.context.set_max_operations(MAX_OPERATIONS)
+        self.session = _session(islpy)
         self.kernel = kernel
         self.owners = {**_scalar_owners(kernel), **(owners or {})}
         self.parameters = _parameters(kernel)
@@ -71,31 +97,39 @@ class Model:
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
-        return self._read(
-            self.isl.Map,
-            self._instance(leaf)
-            + " -> "
-            + self._element(access)
-            + _such_that([*leaf.constraints, *access.guards]),
-        )
+        whole = self._read("Map", f"{self._instance(leaf)} -> {self._element(access)}")
+        return whole.intersect_domain(self.domain(leaf, access.guards))
 
     def domain(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
         """Return the isl set of the instances of a leaf."""
-        return self._read(self.isl.Set, self._instance(leaf) + _such_that([*leaf.constraints, *guards]))
+        return self._set(self._instance(leaf), leaf.constraints, guards)
+
+    def iterations(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
+        """Return the isl set of the iterations of a leaf's loops, in whichever its conditions hold."""
+        return self._set(self._instance(leaf), leaf.ranges, guards)
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
         """Return the isl set of elements ``name[dims]`` with these constraints."""
-        return self._read(self.isl.Set, f"{name}[{', '.join(dims)}]" + _such_that(list(constraints)))
+        return self._set(f"{name}[{', '.join(dims)}]", constraints, ())
 
     def parameter_set(self, constraints: Sequence[str]) -> Any:
         """Return the isl set of sizes and attributes with these constraints."""
-        return self._read(self.isl.Set, _such_that(["0 = 0", *constraints]))
+        return self._set("", constraints, ())
 
-    def _read(self, kind: Any, body: str) -> Any:
-        sizes = [f"{p} >= 0" for p in self.parameters if p in self._sizes]
-        if sizes:
-            body += (" and " if " : " in body else " : ") + " and ".join(sizes)
-        return kind.read_from_str(self.context, f"[{', '.join(self.parameters)}] -> {{ {body} }}")
+    def _set(self, head: str, constraints: Sequence[str], more: Sequence[str]) -> Any:
+        """Return a set; sizes are not negative. What many sets share is read once."""
+        sizes = tuple(f"{p} >= 0" for p in self.parameters if p in self._sizes)
+        found = self._read("Set", head, (*sizes, *constraints))
+        return found.intersect(self._read("Set", head, tuple(more))) if more else found
+
+    def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
+        body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
+        body = f"{body}0 = 0" if body == " : " else body
+        text = f"[{', '.join(self.parameters)}] -> {{ {body} }}"
+        known = self.session.known
+        if text not in known:
+            known[text] = getattr(self.isl, kind).read_from_str(self.session.context, text)
+        return known[text]
 
     @functools.cached_property
     def _sizes(self) -> frozenset[str]:
@@ -122,7 +156,7 @@ class Model:
         self,
         body: tuple[Stmt, ...],
         loops: tuple[str, ...],
-        constraints: tuple[str, ...],
+        constraints: tuple[tuple[str, bool], ...],
         definite: bool,
         reads: tuple[Access, ...],
     ) -> None:
@@ -130,7 +164,8 @@ class Model:
             known = self.known(loops)
             if isinstance(node, For):
                 inner = self.known((*loops, node.var))
-                bounds = (*affine.at_least(node.var, node.lo, inner), *affine.below(node.var, node.hi, inner))
+                ends = (*affine.at_least(node.var, node.lo, inner), *affine.below(node.var, node.hi, inner))
+                bounds = tuple((text, True) for text in ends)
                 whole = definite and _is_exact(node, inner)
                 more = tuple(a for e in (node.lo, node.hi) for a in self._reads(e, known, ()))
                 self._collect(
@@ -140,12 +175,14 @@ class Model:
                 more = tuple(self._reads(node.condition, known, ()))
                 for part, holds in ((node.body, True), (node.orelse, False)):
                     said, exact = affine.condition(node.condition, known, holds)
-                    added = (said,) if said else ()
+                    added = ((said, False),) if said else ()
                     self._collect(part, loops, constraints + added, definite and exact, reads + more)
             else:
                 found = (*reads, *self._of(node, known, definite))
+                texts = tuple(text for text, _ in constraints)
+                ranges = tuple(text for text, of_loop in constraints if of_loop)
                 self.leaves.append(
-                    Leaf(f"S{len(self.leaves)}", node, loops, constraints, definite, found, node.line)
+                    Leaf(f"S{len(self.leaves)}", node, loops, texts, definite, found, node.line, ranges)
                 )
 
     def _of(self, node: Store | Assign, known: frozenset[str], definite: bool) -> Iterator[Access]:
@@ -178,10 +215,6 @@ class Model:
             return
         for child in children(expr):
             yield from self._reads(child, known, guards)
-
-
-def _such_that(constraints: list[str]) -> str:
-    return f" : {' and '.join(constraints)}" if constraints else ""
 
 
 def _is_exact(loop: For, known: frozenset[str]) -> bool:

@@ -15,7 +15,9 @@ def reduction(statement: Store | Assign, to: Type) -> Store | Assign:  # noqa: P
     """Return the statement as a reduction into a target of this type, or as it is.
 
     It is one when the value is an operator on the target itself and something that does not
-    read the target's buffer, and the operation is done in the target's own type.
+    read it, and the operation is done in the target's own type. The value may read other
+    elements of the same buffer, as in a factorisation: what commutes with what is for
+    ``dependence`` to say.
     """
     value, narrowed = statement.value, False
     if isinstance(value, Op) and value.name == "cast":
@@ -65,13 +67,12 @@ def _is_target(expression: Expr, statement: Store | Assign) -> bool:
         isinstance(expression, Load)
         and expression.buffer == statement.buffer
         and expression.index == statement.index
-        and not any(_reads(i, statement) for i in statement.index)
+        and not any(
+            isinstance(e, Load) and e.buffer == statement.buffer for i in statement.index for e in walk(i)
+        )
     )
 
 
 def _reads(expression: Expr, statement: Store | Assign) -> bool:
-    name = statement.name if isinstance(statement, Assign) else statement.buffer
-    return any(
-        (isinstance(e, Load) and e.buffer == name) or (isinstance(e, Var) and e.name == name)
-        for e in walk(expression)
-    )
+    """Whether an expression reads the target itself; other elements of its buffer are another matter."""
+    return any(_is_target(e, statement) for e in walk(expression))

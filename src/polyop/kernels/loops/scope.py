@@ -124,11 +124,12 @@ class _Resolver(Names):
             hint = "give it another name; the elements are written with name[i] = ..."
             self.fail(f"the tensor is redefined: {target.id}", target, hint)
         if buffer and isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            if len(self.frames) > 1 or self.branches:
-                hint = "declare it at the top of the function, and write zeros into it in the loop"
-                rule = f"{value.func.id} inside a loop or an if is not compiled"
-                self.fail(f"{rule}: {target.id}", target, hint)
+            within = len(self.frames) > 1 or self.branches > 0
+            if within and value.func.id == "output_tensor":
+                rule = "output_tensor inside a loop or an if is not compiled"
+                self.fail(f"{rule}: {target.id}", target, "declare it at the top of the function")
             self.declare(target, value.func.id)
+            self.found.inner |= {self.found.names[target]} if within else set()
         elif known is None:
             self.declare(target, "scalar")
             if len(self.frames) == 1 and not self.branches:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import weakref
 from collections.abc import Callable
@@ -19,15 +18,21 @@ from ...core.origin import of_function
 class Source:
     """A function, its ``ast.FunctionDef``, its file, and the text of its lines by number."""
 
-    function: FunctionType
+    reference: weakref.ref[FunctionType]  # weak: sources are kept by function
     tree: ast.FunctionDef
     file: str
     lines: dict[int, str]
 
+    def owner(self) -> FunctionType:
+        """Return the function, which whoever asks about it holds."""
+        found = self.reference()
+        assert found is not None
+        return found
+
     @property
     def name(self) -> str:
         """The function's name."""
-        return self.function.__name__
+        return self.owner().__name__
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -38,7 +43,7 @@ class Source:
     @property
     def defaults(self) -> dict[str, Any]:
         """The default values, by parameter."""
-        values = self.function.__defaults__ or ()
+        values = self.owner().__defaults__ or ()
         return dict(zip(self.parameters[len(self.parameters) - len(values) :], values, strict=True))
 
     def error(
@@ -57,13 +62,14 @@ class Source:
 
     def outer(self, name: str) -> Any:
         """Return the value of a name of the closure or the module; raise ``KeyError``."""
-        free = self.function.__code__.co_freevars
-        if name in free and self.function.__closure__:
+        function = self.owner()
+        free, cells = function.__code__.co_freevars, function.__closure__ or ()
+        if name in free:
             try:
-                return self.function.__closure__[free.index(name)].cell_contents
+                return cells[free.index(name)].cell_contents
             except ValueError:  # the cell is still empty
                 raise KeyError(name) from None
-        return self.function.__globals__[name]
+        return function.__globals__[name]
 
 
 _read: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
@@ -109,17 +115,10 @@ def _parse(function: FunctionType, text: list[str], first: int) -> Source:
         raise UnsupportedError(
             f"the loop kernel {function.__name__}", "must be an ordinary def", where=of_function(function)
         )
-    source = Source(function, tree, file, lines)
+    source = Source(weakref.ref(function), tree, file, lines)
     arguments = tree.args
     for wrong in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
         if wrong is not None:
             rule = "parameters must be named and positional"
             raise source.error(ArgumentTypeError, rule, wrong, f"{wrong.arg} (* or ** or after *)")
     return source
-
-
-@functools.cache
-def node_name(node_type: type[ast.AST]) -> str:
-    """Return a syntax node's name for messages: ``ListComp`` is "list comp"."""
-    name = node_type.__name__
-    return "".join(f" {c.lower()}" if c.isupper() and k else c.lower() for k, c in enumerate(name))

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from .expressions import BINARY, Expressions
-from .ir import BOOL, INT, Assign, Buffer, Const, Expr, If, Op, Size, Stmt, Store, Type, Var, walk
+from .ir import BOOL, INT, Assign, Buffer, Const, Expr, For, If, Op, Size, Stmt, Store, Type, Var, walk
 from .language import BUFFERS, DTYPES, WORDS
 from .loop_heads import Loops
 from .operate import operate, power, whole
@@ -54,8 +54,7 @@ class Statements(Loops):
         state = self.state
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in BUFFERS:
             assert isinstance(target, ast.Name)
-            self.declare(self.names[target], value, node)
-            return []
+            return self.declare(self.names[target], value, node)
         several = None if isinstance(target, ast.Subscript) else state.several(value)
         if several is None:
             return self.store(target, state.expression(value), node)
@@ -104,8 +103,8 @@ class Statements(Loops):
         except Refusal as refusal:
             self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
 
-    def declare(self, name: str, call: ast.Call, node: ast.stmt) -> None:
-        """Add the tensor of ``output_tensor(shape, dtype)`` or ``allocate(shape, dtype)``."""
+    def declare(self, name: str, call: ast.Call, node: ast.stmt) -> list[Stmt]:
+        """Add the tensor of ``output_tensor`` or ``allocate``; inside a loop, fill it with zeros there."""
         state = self.state
         assert isinstance(call.func, ast.Name)
         several = state.several(call.args[0])
@@ -114,7 +113,16 @@ class Statements(Loops):
             state.fail("a shape is a tuple", node, ast.unparse(call.args[0]), hint)
         shape = tuple(self.symbolic(size, node) for size in several)
         role = "output" if call.func.id == "output_tensor" else "local"
-        state.buffers[name] = Buffer(name, self.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
+        buffer = Buffer(name, self.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
+        state.buffers[name] = buffer
+        if name not in state.scopes.inner:
+            return []
+        loops = [Var(self.new(f"{name}_{k}"), INT) for k in range(len(shape))]
+        zero = cast(Const(0, INT), Type(buffer.dtype))
+        fill: Stmt = Store(name, tuple(loops), zero, line=node.lineno)
+        for loop, size in reversed(list(zip(loops, shape, strict=True))):
+            fill = For(loop.name, Const(0, INT), size, (fill,), node.lineno)
+        return [fill]
 
     def symbolic(self, size: Expr, node: ast.stmt) -> Expr:
         """Return a size; raise when it is not computed from shapes, attributes and constants."""

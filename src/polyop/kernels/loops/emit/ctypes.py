@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..ir import Type
 
 # dtype: the element in memory, the element it is computed in
@@ -30,8 +32,16 @@ DTYPES = tuple(_ROWS)
 _KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long "
     "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "asm typeof linux unix begin end thread context kernel k nparam params ndims shapes dtypes stream extra".split()
+    "asm typeof linux unix begin end thread context kernel k nparam params ndims shapes dtypes stream extra "
+    "t l on lo hi p e u used parts self text places none found index place size name line axis run fail failed "
+    "failed_index failed_size bytes body cost trips chunk most allowed min max floord free memset memcpy strncat "
+    "strlen posix_memalign snprintf NULL EOF stdin stdout stderr main".split()
 )
+_OURS = re.compile(
+    r"(polyop|plp?_|load_|store_|gatherx?_|scatter_|bcast_|iota_|sel_|max_|min_|reduce_|tobool_|frombool_|any_"
+    r"|cvt_|floordiv_|mod_|own_|at_|_).*|(q|part|[mb]\d+_)\d*(_\d+)*|.*_|.*_(n|v|r|u)\d+|.*_(end|lo|hi|panel)"
+)
+"""What the emitted text calls its own things; a name with one more "_" at its end is never among them twice."""
 
 
 def memory(dtype: str) -> str:
@@ -59,7 +69,7 @@ def identifier(name: str) -> str:
     >>> identifier("int"), identifier("alpha")
     ('int_', 'alpha')
     """
-    taken = name in _KEYWORDS or name in SIZES or name.startswith(("polyop", "pl_", "load_", "store_", "_"))
+    taken = name in _KEYWORDS or name in SIZES or _OURS.fullmatch(name)
     return f"{name}_" if taken else name
 
 

@@ -109,7 +109,7 @@ class Expressions:
 
     def size(self, buffer: str, axis: int) -> str:
         """Return the C name of a size."""
-        return f"{identifier(buffer)}_n{axis}"
+        return affine.name_of(Size(buffer, axis))  # the name that isl's conditions have, too
 
     def vector(self, elem: str, scope: Scope) -> str:
         """Return the vector type of an element, in the loop's width."""
@@ -207,20 +207,22 @@ class Expressions:
         if kind == UNIFORM:
             return self._loaded(self._element(node, scope), dtype, scope)
         assert lanes is not None
-        checked = bool(self.axes(node))
-        if checked or kind not in (UNIT, STRIDED, BACK):
+        shared = all(not depends(node.index[axis], lanes.names) for axis in self.axes(node))
+        if not shared or kind not in (UNIT, STRIDED, BACK):
             return self._lane_by_lane(node, scope)
         lane0 = replace(scope, lanes=None)
-        at = self.address(node.buffer, tuple(self.scalar(i, lane0) for i in node.index))
-        elem = memory(dtype)
-        elem = "u16" if dtype in HALVES else elem
-        vector = self.vector(elem, scope)
+        index = [self.scalar(i, lane0) for i in node.index]
+        declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
+        at = self.address(node.buffer, names)
+        vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
         count = f", {lanes.count}" if lanes.count else ""
         suffix = "_n" if lanes.count else ""
         if kind == UNIT:
             text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
         else:
             text = f"gather{suffix}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
+        if tests:
+            text = f"({{ {declared}{tests} ? {text} : ({vector}){{0}}; }})"
         return self._widened(text, dtype, scope)
 
     def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
@@ -305,6 +307,9 @@ class Expressions:
 
     def _logic(self, expr: Op, scope: Scope) -> Value:
         args = [self.value(a, scope) for a in expr.args]
+        loads = [e for a in expr.args[1:] for e in walk(a) if isinstance(e, Load)]
+        if any(a.vec for a in args) and any(map(self._guarded, loads)):
+            return self._lane_by_lane(expr, scope)
         if expr.name == "not":
             (a,) = args
             return Value(f"{'~' if a.vec else '!'}{a.text}", a.elem, a.vec, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,10 +24,13 @@ static inline __attribute__((unused)) void* polyop_scratch(int64_t bytes) {
   void* found = 0;
   return posix_memalign(&found, 64, bytes > 0 ? (size_t)bytes + 64 : 64) ? 0 : found;
 }
-/* How many threads are worth it: a cost of 1 is about a quarter of a nanosecond. */
+#ifndef POLYOP_GRAIN
+#define POLYOP_GRAIN 5e4
+#endif
+/* How many threads are worth it: a cost of 1 is about a quarter of a nanosecond, and each gets POLYOP_GRAIN. */
 static inline __attribute__((unused)) int polyop_parts(double cost, int64_t trips) {
-  if (cost < 1e5 || !polyop_threads) return 1;
-  const double most = cost / 5e4;
+  if (cost < 2 * POLYOP_GRAIN || !polyop_threads) return 1;
+  const double most = cost / POLYOP_GRAIN;
   const int allowed = polyop_threads();
   const int parts = allowed > most ? (int)most : allowed;
   return parts > trips ? (int)trips : parts;
@@ -101,8 +105,9 @@ def print_program(
         if target.name == "avx512":
             out.line('#pragma GCC target("prefer-vector-width=512")')
         out.line("#endif")
-    for name in sorted(expressions.used):
-        out.line(f"#define POLYOP_WANT_{name.upper()}")
+    wanted = {f"W{width}" for width in re.findall(r"[iuf]\d+v([1248])|POLYOP_LANES\(([1248])\)", body) for width in width if width}
+    for name in sorted({name.upper() for name in expressions.used} | (wanted or {"W1"})):
+        out.line(f"#define POLYOP_WANT_{name}")
     out.line("#include <stdlib.h>")
     out.line('#include "polyop/abi.h"')
     out.line('#include "polyop/parallel.h"')
@@ -220,8 +225,13 @@ def _sizes(out: Writer, kernel: Kernel, expressions: Expressions) -> None:
 def _preconditions(out: Writer, kernel: Kernel, bounds: Bounds) -> None:
     for wrong in bounds.preconditions:
         text = f"line {wrong.line}: with these sizes an index leaves dimension {wrong.axis} of {wrong.buffer}"
-        out.line(f'if ({wrong.condition}) return polyop_fail(extra, "{text}");')
-    del kernel
+        named = re.sub(r"\b[A-Za-z_]\w*", lambda m: _named(m[0], kernel), wrong.condition)
+        out.line(f'if ({named}) return polyop_fail(extra, "{text}");')
+
+
+def _named(name: str, kernel: Kernel) -> str:
+    """Return an attribute's C name; sizes, and what isl's own text calls, stay as they are."""
+    return identifier(name) if name in kernel.attributes else name
 
 
 def _overlaps(out: Writer, kernel: Kernel, inputs: list) -> None:  # type: ignore[type-arg]
@@ -236,7 +246,7 @@ def _overlaps(out: Writer, kernel: Kernel, inputs: list) -> None:  # type: ignor
 
 
 def _elements(buffer) -> str:  # type: ignore[no-untyped-def]
-    return " && ".join(f"{identifier(buffer.name)}_n{a} > 0" for a in range(len(buffer.shape))) or "1"
+    return " && ".join(f"{buffer.name}_n{a} > 0" for a in range(len(buffer.shape))) or "1"
 
 
 def _run(out: Writer, kernel: Kernel, expressions: Expressions) -> None:
