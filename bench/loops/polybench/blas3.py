@@ -197,7 +197,7 @@ def doitgen(a, c4):
 
 
 def doitgen_numpy(a, c4):
-    return np.matmul(a, c4)
+    return (a.reshape(-1, len(c4)) @ c4).reshape(a.shape)
 
 
 def doitgen_data(dtype: Any, nr: int, nq: int, np: int) -> tuple[Any, ...]:

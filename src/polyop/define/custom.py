@@ -24,7 +24,7 @@ from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
 from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
-from .custom_loops import loop_kernel, loop_outputs
+from .custom_loops import loop_inputs, loop_kernel, loop_outputs
 from .derive import derive_infer, derive_schema, input_count, output_count
 from .operator import check_rule
 
@@ -206,7 +206,7 @@ class Custom(BoundOperator):
         )
         where = of_function(self.func) if callable(self.func) else operator.origin
         for information in self._information:
-            agree(information, self._function_inputs(), outputs, None, self.subject, where)
+            agree(information, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where)
         check_rule("bprop", operator.gradient, schema, operator.origin)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
         return dataclasses.replace(
@@ -218,7 +218,9 @@ class Custom(BoundOperator):
         declared = self._information and self._information[0].outputs
         return bool(declared) or self.out_shape is not None or self.out_dtype is not None
 
-    def _function_inputs(self) -> int | None:
+    def _function_inputs(self, kernel: Any) -> int | None:
+        if self.func_type in LOOPS:
+            return loop_inputs(kernel)
         if not callable(self.func):
             return None
         count = input_count(None, None, self.func, ())

@@ -58,6 +58,13 @@ def _unregistered_inputs(
     return 0 if information[0].inputs else 1 << 30
 
 
+def loop_inputs(kernel: Any) -> int:
+    """Return how many parameters are tensors: not attributes, and not numbers with a default."""
+    outline = kernel.outline
+    numbers = {*kernel.attributes, *(n for n in outline.defaults if n not in outline.tensors)}
+    return sum(name not in numbers for name in outline.parameters)
+
+
 def loop_outputs(kernel: Any, declared: int | None) -> tuple[int, tuple[tuple[int, int], ...]]:
     """Return the number of outputs, and which of them are inputs written in place.
 

@@ -130,7 +130,37 @@ def derive_infer(
         out_dtype = halves[1] if kernel_has and halves else from_rows or (halves[1] if halves else None)
     if out_shape is None and halves is not None:
         out_shape = halves[0]
-    return ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
+    if len(schema.fresh) == len(schema.returns):
+        return ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
+    return _of_fresh(out_shape, out_dtype, schema, subject)
+
+
+def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:
+    """Return the rule of the new outputs alone, from rules that may speak of those in place, too."""
+    whole = ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
+
+    def half(rule: Any, of: Any, said: str) -> Any:
+        if isinstance(rule, LibraryHalf) or not schema.returns:
+            return rule
+
+        def find(arguments: Sequence[Any]) -> Any:
+            values = of(arguments)
+            for output in set(range(len(values))) - set(schema.fresh):
+                place = schema.alias_of(output)
+                given = getattr(arguments[place], said)
+                if values[output] != given:
+                    name = schema.arguments[place].name
+                    text = f"output {output} is the input {name}, written in place, whose {said} is {given}"
+                    raise InferError(subject, text, f"{values[output]} from out_{said}")
+            return [values[i] for i in schema.fresh]
+
+        return LibraryHalf(find, subject)
+
+    found = ShapeAndDtype(
+        half(out_shape, whole.shapes, "shape"), half(out_dtype, whole.dtypes, "dtype"), len(schema.fresh), subject
+    )
+    found.repeatable = whole.repeatable
+    return found
 
 
 def _dtype_from_rows(operator: Operator, schema: Schema) -> LibraryHalf | None:

@@ -63,10 +63,10 @@ class Scope:
 
 INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "&": "&", "|": "|", "^": "^"}
 COMPARE = ("<", "<=", ">", ">=", "==", "!=")
-MATH = (
-    "exp", "expm1", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "atan", "atan2", "pow", "floor", "ceil",
-    "trunc", "round", "sign", "isnan", "isinf", "isfinite",
-)  # fmt: skip
+EXACT = frozenset(
+    "abs sign round floor ceil trunc sqrt rsqrt isnan isinf isfinite".split()
+)
+"""Functions of math.h that are there without being asked for, and have no other version."""
 
 
 class Expressions:
@@ -360,6 +360,8 @@ class Expressions:
         if name == "neg":
             return f"(-{texts[0]})" if vec or SIZES[elem] >= 4 else f"({elem})(-{texts[0]})"
         if name in ("//", "%"):
+            if elem[0] == "f":
+                self.used.add({"//": "floordiv", "%": "mod"}[name])
             return f"{'floordiv' if name == '//' else 'mod'}_{kind}({', '.join(texts)})"
         if name in ("max", "min"):
             return f"{name}_{kind}({', '.join(texts)})"
@@ -368,9 +370,10 @@ class Expressions:
         if elem[0] != "f":
             return self._whole(name, texts, elem, kind, vec)
         self.used.add(name)
-        if name == "abs":
-            return f"pl_abs_{kind}({texts[0]})"
-        return f"{'plp' if self.precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
+        precise = self.precise and name not in EXACT
+        if precise:
+            self.used.add("precise")
+        return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
 
     def _whole(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
         """Return functions of floats, applied to integers."""

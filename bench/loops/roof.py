@@ -1,0 +1,35 @@
+"""The roofs of this machine, measured when they are asked for: bytes and operations per second."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+
+from polyop.kernels.build import build
+
+LEVELS = {"dram": (1 << 26, 1), "l3": (1 << 20, 40), "l2": (1 << 16, 600)}
+"""Floats per array, and how often they are gone through."""
+
+
+@functools.cache
+def _function() -> ctypes._CFuncPtr:
+    path = build(
+        [Path(__file__).parents[1] / "peers" / "roof.c"], flags=["-march=native", "-std=gnu11"]
+    )
+    from polyop import _core
+    from polyop.kernels.library import open_library
+
+    address = _core.find_symbol(open_library(path, built=True), "polyop_bench_roof")
+    return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+def bandwidth(level: str) -> float:
+    """Return the bytes per second that are read and written, or read, whichever is more."""
+    count, repeats = LEVELS[level]
+    return max(_function()(kind, count, repeats) for kind in (0, 1))
+
+
+def peak(dtype: str) -> float:
+    """Return the floating-point operations per second."""
+    return _function()(2, 1 << 10, 1) / (2 if dtype == "float64" else 1)
