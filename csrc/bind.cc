@@ -134,7 +134,8 @@ void set_dtypes(const std::vector<nb::tuple>& rows) {
 std::string start_torch_host(nb::object torch, const std::string& c10, const std::string& libtorch,
                              const std::string& libtorch_python) {
   PyObject* missing = nullptr;
-  if (!start_torch(torch.ptr(), c10.c_str(), libtorch.c_str(), libtorch_python.c_str(), &missing)) throw nb::python_error();
+  if (!start_torch(torch.ptr(), c10.c_str(), libtorch.c_str(), libtorch_python.c_str(), &missing))
+    throw nb::python_error();
   return nb::cast<std::string>(nb::steal(missing));
 }
 

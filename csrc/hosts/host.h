@@ -18,6 +18,13 @@ struct Fresh {
   bool exchanged;  // PyTorch's: made by the DLPack exchange table
 };
 
+// Sizes and dtype of a tensor to be made.
+struct Spec {
+  const int64_t* shape;
+  int32_t ndim;
+  int32_t dtype;  // row of dtypes()
+};
+
 struct Host {
   // Whether objects of this exact type are the host's tensors.
   bool (*owns)(PyTypeObject* type);
@@ -31,7 +38,7 @@ struct Host {
   // Whether what is done now is itself to be differentiated.
   bool (*differentiating)();
   // Allocate like `device` says. Returns false with a Python error set.
-  bool (*empty)(const Output& spec, const View& device, Fresh* fresh);
+  bool (*empty)(const Spec& spec, const View& device, Fresh* fresh);
   // The Python object of a fresh tensor (a new reference, or null with an error set).
   PyObject* (*finish)(Fresh* fresh);
   void (*drop)(Fresh* fresh);

@@ -160,16 +160,16 @@ void set_error(void*, const char* kind, const char* message) {
   PyErr_Format(PyExc_RuntimeError, "PyTorch's allocator: %s: %s", kind, message);
 }
 
-bool empty(const Output& spec, const View& device, Fresh* fresh) {
+bool empty(const Spec& spec, const View& device, Fresh* fresh) {
   fresh->handle = device.device == kCpu ? torch_tensors::empty(spec, &fresh->view) : nullptr;
   fresh->exchanged = fresh->handle == nullptr;
   if (!fresh->exchanged) return true;
   const DType& dtype = dtypes()[static_cast<size_t>(spec.dtype)];
   dlpack::Tensor prototype = {nullptr,
                               {device.device, device.device_id},
-                              static_cast<int32_t>(spec.shape.size()),
+                              spec.ndim,
                               {dtype.dlpack_code, dtype.dlpack_bits, 1},
-                              const_cast<int64_t*>(spec.shape.data()),
+                              const_cast<int64_t*>(spec.shape),
                               nullptr,
                               0};
   dlpack::ManagedTensor* made = nullptr;

@@ -60,30 +60,30 @@ void find(void* libtorch, void* libtorch_python) {
   if (ready && scalar_of_row.size() == 0) find_dtypes(libtorch);
 }
 
-void* empty(const Output& spec, View* view) {
+void* empty(const Spec& spec, View* view) {
+  constexpr int32_t kFew = 8;
+  constexpr int64_t kLarge = int64_t{1} << 26;  // elements
   const int32_t scalar = ready ? scalar_of_row[static_cast<size_t>(spec.dtype)] : -1;
-  if (scalar < 0) return nullptr;
-  constexpr size_t kFew = 8;
-  const size_t count = spec.shape.size();
-  if (count > kFew) return nullptr;
+  if (scalar < 0 || spec.ndim > kFew) return nullptr;
   int64_t strides[kFew];
   int64_t step = 1;
-  for (size_t i = count; i-- > 0;) {
+  for (int32_t i = spec.ndim; i-- > 0;) {
     strides[i] = step;
+    if (spec.shape[i] > kLarge || step > kLarge) return nullptr;
     step *= spec.shape[i] > 1 ? spec.shape[i] : 1;
   }
+  if (step > kLarge) return nullptr;
   Handle made = nullptr;
   void* data = nullptr;
   int64_t* shape = nullptr;
-  if (functions.empty_strided(static_cast<int64_t>(count), spec.shape.data(), strides, scalar, kTorchCpu, -1,
-                              &made) != 0) {
+  if (functions.empty_strided(spec.ndim, spec.shape, strides, scalar, kTorchCpu, -1, &made) != 0) {
     return nullptr;
   }
   if (functions.data(made, &data) != 0 || functions.sizes(made, &shape) != 0) {
     drop(made);
     return nullptr;
   }
-  *view = {data, shape, static_cast<int32_t>(count), spec.dtype, kCpu, 0};
+  *view = {data, shape, spec.ndim, spec.dtype, kCpu, 0};
   return made;
 }
 

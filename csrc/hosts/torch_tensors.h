@@ -11,8 +11,9 @@ namespace polyop::torch_tensors {
 // Look for the functions in the two libraries.
 void find(void* libtorch, void* libtorch_python);
 
-// A dense tensor on the CPU: a handle for finish() or drop(), and its view; or null.
-void* empty(const Output& spec, View* view);
+// A dense tensor on the CPU: a handle for finish() or drop(), and its view; or null: what is large is
+// left to the exchange table, which fails without printing.
+void* empty(const Spec& spec, View* view);
 // The Python object; takes the handle.
 PyObject* finish(void* handle);
 void drop(void* handle);

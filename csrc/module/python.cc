@@ -167,10 +167,10 @@ PyObject* derive_backward(PyObject*, PyObject* args) {
 }
 
 // The tensors over a tuple of objects; false where one cannot be borrowed as it is.
-bool borrow_all(Frame& frame, PyObject* objects, std::vector<Ref>* tensors, std::vector<PyObject*>* all) {
+bool borrow_all(Frame& frame, PyObject* objects, std::vector<Ref>* tensors, Objects* all) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); ++i) {
     PyObject* one = PyTuple_GET_ITEM(objects, i);
-    all->push_back(one);
+    all->push(one);
     if (one == Py_None) {
       tensors->emplace_back();
       continue;
@@ -199,7 +199,7 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   }
   Frame frame(nullptr, View{});
   try {
-    std::vector<PyObject*> objects;
+    Objects objects;
     std::vector<Ref> gradients, saved, results;
     if (!borrow_all(frame, args[2], &gradients, &objects) || !borrow_all(frame, args[1], &saved, &objects)) {
       Py_RETURN_NOTIMPLEMENTED;

@@ -14,15 +14,14 @@ thread_local bool marked;  // the last record() gave outputs or arguments a mark
 
 // The tensors of one call: the caller's objects, and ours over them.
 struct Borrowed {
-  std::vector<PyObject*> objects;
+  Objects objects;
   std::vector<Ref> tensors;
 
   // `wanted`: null for no gradients, None to ask the tensors, or a tuple of bools.
   Borrowed(Frame& frame, ::polyop::Call* call, PyObject* wanted) {
-    objects.reserve(call->borrowed.size());
     tensors.reserve(call->borrowed.size());
     for (const Borrowing& one : call->borrowed) {
-      objects.push_back(one.object);
+      objects.push(one.object);
       if (one.object == nullptr) {
         tensors.emplace_back();
         continue;

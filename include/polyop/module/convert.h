@@ -32,7 +32,7 @@ struct Convert<ms::Tensor> {
   }
   static void out(const ms::Tensor& tensor, polyop_value* value) {
     value->kind = POLYOP_VALUE_TENSOR;
-    value->as.tensor = ms::Tensor(tensor).handle();
+    value->as.tensor = tensor.handle();
     if (value->as.tensor != nullptr) functions()->retain(value->as.tensor);
   }
 };
@@ -45,7 +45,8 @@ struct Convert<mindspore::tensor::TensorPtr> {
     return std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(value.as.tensor));
   }
   static void out(const mindspore::tensor::TensorPtr& tensor, polyop_value* value) {
-    Convert<ms::Tensor>::out(tensor == nullptr ? ms::Tensor() : tensor->get(), value);
+    value->kind = POLYOP_VALUE_TENSOR;
+    if (tensor != nullptr) Convert<ms::Tensor>::out(tensor->get(), value);
   }
 };
 

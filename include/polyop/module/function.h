@@ -62,7 +62,7 @@ class Context {
   using List = std::vector<T>;
 
   // Keep tensors for Backward, in place of those kept before. Null entries keep their places.
-  void SaveForBackward(const List& tensors) { saved_ = tensors; }
+  void SaveForBackward(List tensors) { saved_ = std::move(tensors); }
   // What was kept, in order.
   const List GetSavedTensors() const { return saved_; }
   // Inputs that Forward has changed in place; each must be among the outputs.
@@ -219,15 +219,20 @@ inline int& forward_depth() {
   return depth;
 }
 struct ForwardScope {
-  explicit ForwardScope(bool recorded) : recorded_(recorded) { ++forward_depth(); }
+  // `depth` is forward_depth()
+  ForwardScope(int& depth, bool recorded)
+      : depth_(depth), recorded_(recorded), before_(recorded ? std::uncaught_exceptions() : 0) {
+    ++depth_;
+  }
   ~ForwardScope() {
-    --forward_depth();
+    --depth_;
     if (recorded_ && std::uncaught_exceptions() > before_) functions()->left();
   }
 
  private:
+  int& depth_;
   bool recorded_;
-  int before_ = std::uncaught_exceptions();
+  int before_;
 };
 
 template <typename Class, typename T>
@@ -243,7 +248,8 @@ class FunctionBase {
     State state;
     polyop_tensor* inputs[sizeof...(Args) + 1] = {argument_handle(arguments)..., nullptr};
     note_inputs<std::decay_t<Args>...>(&state, inputs);
-    const bool recorded = forward_depth() == 0 && functions()->recording() != 0;
+    int& depth = forward_depth();
+    const bool recorded = depth == 0 && functions()->recording() != 0;
     if (recorded && (holds_wanted(arguments) || ...)) {
       throw std::runtime_error(
           "a gradient is wanted of a tensor in a list, and Function gives lists none: pass it as an argument "
@@ -251,7 +257,7 @@ class FunctionBase {
     }
     // not forwarded: an argument that Forward takes by value must live until the call is recorded
     auto result = [&] {
-      const ForwardScope scope(recorded);
+      const ForwardScope scope(depth, recorded);
       return X::Forward(&state, arguments...);
     }();
     for (const T& input : state.dirty_) check(functions()->wrote(handle_of(input)));
