@@ -2,7 +2,6 @@
 #ifndef POLYOP_MODULE_CONVERT_H
 #define POLYOP_MODULE_CONVERT_H
 
-#include <array>
 #include <tuple>
 
 #include "object.h"
@@ -180,7 +179,7 @@ struct Convert<py::object> {
 #endif
 
 // Frees what out() made, but for the tensors.
-inline void free_value(polyop_value* value) {
+POLYOP_COLD inline void free_value(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_STRING) delete[] value->as.text;
   if (value->kind != POLYOP_VALUE_LIST) return;
   for (size_t i = 0; i < value->count; ++i) free_value(&value->as.items[i]);
@@ -188,7 +187,7 @@ inline void free_value(polyop_value* value) {
 }
 
 // Lets go of the tensors that out() has retained.
-inline void release_tensors(polyop_value* value) {
+POLYOP_COLD inline void release_tensors(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_TENSOR && value->as.tensor != nullptr)
     functions()->release(value->as.tensor);
   for (size_t i = 0; value->kind == POLYOP_VALUE_LIST && i < value->count; ++i) {

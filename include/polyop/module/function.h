@@ -61,6 +61,10 @@ class Context {
  public:
   using List = std::vector<T>;
 
+  Context() = default;
+  Context(Context&&) = default;
+  ~Context();
+
   // Keep tensors for Backward, in place of those kept before. Null entries keep their places.
   void SaveForBackward(List tensors) { saved_ = std::move(tensors); }
   // What was kept, in order.
@@ -100,7 +104,7 @@ class Context {
     }
   }
 
-  static bool holds(const List& list, const polyop_tensor* handle) {
+  POLYOP_COLD static bool holds(const List& list, const polyop_tensor* handle) {
     for (const T& item : list) {
       if (handle != nullptr && handle_of(item) == handle) return true;
     }
@@ -110,7 +114,7 @@ class Context {
   // Hand the call over to polyop, which owns `state` from then on.
   // An input that is returned as it is gets a handle of its own in `outputs`, as its gradient there
   // is another than the input's.
-  static void record(Context* state, polyop_node* node, List& outputs) {
+  POLYOP_COLD static void record(Context* state, polyop_node* node, List& outputs) {
     std::unique_ptr<Context> owner(state);
     if (outputs.empty()) throw std::runtime_error("The output list must not be empty.");
     const size_t count = outputs.size(), dirty = state->dirty_.size();
@@ -178,12 +182,12 @@ class Context {
     }
     return nullptr;
   }
-  size_t count_saved() {
+  POLYOP_COLD size_t count_saved() {
     size_t more = 0;
     while (held(more) != nullptr) ++more;
     return saved_.size() + more;
   }
-  static polyop_tensor* get_saved(void* of, size_t i) {
+  POLYOP_COLD static polyop_tensor* get_saved(void* of, size_t i) {
     auto* state = static_cast<Context*>(of);
     polyop_tensor* handle = nullptr;
     if (i < state->saved_.size()) {
@@ -195,7 +199,7 @@ class Context {
     if (handle != nullptr) functions()->retain(handle);
     return handle;
   }
-  static void set_saved(void* of, size_t i, polyop_tensor* handle) {
+  POLYOP_COLD static void set_saved(void* of, size_t i, polyop_tensor* handle) {
     auto* state = static_cast<Context*>(of);
     if (i < state->saved_.size()) {
       state->saved_[i] = from_handle<T>(handle);
@@ -212,6 +216,9 @@ class Context {
   uint64_t is_input_ = 0;  // a bit for each argument: it is a tensor
   size_t tensors_ = 0;
 };
+
+template <typename T>
+POLYOP_COLD Context<T>::~Context() = default;  // once, and not in every function that has one
 
 // How many calls of Forward this thread is in: those inside another are part of it.
 inline int& forward_depth() {
@@ -261,16 +268,7 @@ class FunctionBase {
       return X::Forward(&state, arguments...);
     }();
     for (const T& input : state.dirty_) check(functions()->wrote(handle_of(input)));
-    if (recorded) {
-      polyop_node node{};
-      node.name = name();
-      node.input_count = sizeof...(Args);
-      node.inputs = inputs;
-      node.backward = backward;
-      std::vector<T> outputs = listed(result);
-      State::record(new State(std::move(state)), &node, outputs);
-      give_back(std::move(outputs), &result);
-    }
+    if (recorded) record(&state, inputs, sizeof...(Args), &result);
     return result;
   }
 
@@ -285,6 +283,18 @@ class FunctionBase {
     for (size_t k = 0; k < sizeof...(Args); ++k) state->note_input(k, tensor[k], inputs[k]);
   }
 
+  template <typename Result>
+  POLYOP_COLD static void record(State* state, polyop_tensor* const* inputs, size_t count, Result* result) {
+    polyop_node node{};
+    node.name = name();
+    node.input_count = count;
+    node.inputs = inputs;
+    node.backward = backward;
+    std::vector<T> outputs = listed(*result);
+    State::record(new State(std::move(*state)), &node, outputs);
+    give_back(std::move(outputs), result);
+  }
+
   static std::vector<T> listed(const T& result) { return {result}; }
   static std::vector<T> listed(const std::vector<T>& result) { return result; }
   static void give_back(std::vector<T> outputs, T* result) { *result = std::move(outputs[0]); }
@@ -293,8 +303,9 @@ class FunctionBase {
   // The text that the compiler gives this function holds the class's name; polyop reads it.
   static const char* name() { return __PRETTY_FUNCTION__; }
 
-  static int backward(void* of, polyop_tensor* const* gradients, size_t count, const uint8_t* wanted,
-                      polyop_tensor** results, size_t room, size_t* returned) {
+  POLYOP_COLD static int backward(void* of, polyop_tensor* const* gradients, size_t count,
+                                  const uint8_t* wanted, polyop_tensor** results, size_t room,
+                                  size_t* returned) {
     auto* state = static_cast<State*>(of);
     try {
       state->note_wanted(wanted, room);
@@ -302,7 +313,8 @@ class FunctionBase {
       std::vector<T> given(count);
       for (size_t i = 0; i < count; ++i) given[i] = from_handle<T>(gradients[i]);
       const std::vector<T> made = Class::Backward(state, std::move(given));
-      state->saved_.resize(saved);  // it may have cleared them, and be run again
+      if (state->saved_.size() != saved)
+        state->saved_ = std::vector<T>(saved);  // it has cleared them: it may be run again
       *returned = made.size();
       for (size_t i = 0; i < made.size() && i < room; ++i) {
         results[i] = handle_of(made[i]);
