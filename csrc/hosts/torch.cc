@@ -152,7 +152,7 @@ Borrowed borrow(PyObject* tensor, bool guarded, bool strided, View* view) {
   if (dense) view->strides = nullptr;
   view->byte_strides = false;
   if (guarded && view->device != kCpu) return Borrowed::kOther;  // torch.ops sets the device guard
-  if (guarded && grad_mode() && wants_gradient(tensor)) return Borrowed::kDifferentiated;
+  if (guarded && wants_gradient(tensor) && grad_mode()) return Borrowed::kDifferentiated;
   return Borrowed::kDense;
 }
 

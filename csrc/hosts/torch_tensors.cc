@@ -19,11 +19,13 @@ struct Functions {
   int (*sizes)(Handle, int64_t**);
   int (*strides)(Handle, int64_t**);
   int (*dtype)(Handle, int32_t*);
-  PyObject* (*wrap)(const void* tensor);
+  PyObject* (*wrap)(Handle);
 };
 Functions functions;
 bool ready;
 
+const char* const kWrapMoved = "_Z16THPVariable_WrapON2at10TensorBaseE";  // not in older versions
+const char* const kWrap = "_Z16THPVariable_WrapRKN2at10TensorBaseE";
 constexpr int32_t kScalars = 64, kTorchCpu = 0;
 int32_t row_of_scalar[kScalars];
 Small<int32_t, 32> scalar_of_row;  // -1 where there is none
@@ -55,7 +57,8 @@ void find(void* libtorch, void* libtorch_python) {
   bind(functions.sizes, libtorch, "aoti_torch_get_sizes");
   bind(functions.strides, libtorch, "aoti_torch_get_strides");
   bind(functions.dtype, libtorch, "aoti_torch_get_dtype");
-  bind(functions.wrap, libtorch_python, "_Z16THPVariable_WrapRKN2at10TensorBaseE");
+  const bool moves = libtorch_python != nullptr && dlsym(libtorch_python, kWrapMoved) != nullptr;
+  bind(functions.wrap, libtorch_python, moves ? kWrapMoved : kWrap);
   ready = all;
   if (ready && scalar_of_row.size() == 0) find_dtypes(libtorch);
 }
