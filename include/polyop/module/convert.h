@@ -179,7 +179,7 @@ struct Convert<py::object> {
 #endif
 
 // Frees what out() made, but for the tensors.
-POLYOP_COLD inline void free_value(polyop_value* value) {
+POLYOP_OUTLINE inline void free_value(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_STRING) delete[] value->as.text;
   if (value->kind != POLYOP_VALUE_LIST) return;
   for (size_t i = 0; i < value->count; ++i) free_value(&value->as.items[i]);
@@ -187,7 +187,7 @@ POLYOP_COLD inline void free_value(polyop_value* value) {
 }
 
 // Lets go of the tensors that out() has retained.
-POLYOP_COLD inline void release_tensors(polyop_value* value) {
+POLYOP_OUTLINE inline void release_tensors(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_TENSOR && value->as.tensor != nullptr)
     functions()->release(value->as.tensor);
   for (size_t i = 0; value->kind == POLYOP_VALUE_LIST && i < value->count; ++i) {

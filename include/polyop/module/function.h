@@ -218,7 +218,7 @@ class Context {
 };
 
 template <typename T>
-POLYOP_COLD Context<T>::~Context() = default;  // once, and not in every function that has one
+POLYOP_OUTLINE Context<T>::~Context() = default;  // once, and not in every function that has one
 
 // How many calls of Forward this thread is in: those inside another are part of it.
 inline int& forward_depth() {
@@ -303,23 +303,16 @@ class FunctionBase {
   // The text that the compiler gives this function holds the class's name; polyop reads it.
   static const char* name() { return __PRETTY_FUNCTION__; }
 
-  POLYOP_COLD static int backward(void* of, polyop_tensor* const* gradients, size_t count,
-                                  const uint8_t* wanted, polyop_tensor** results, size_t room,
-                                  size_t* returned) {
+  static int backward(void* of, polyop_tensor* const* gradients, size_t count, const uint8_t* wanted,
+                      polyop_tensor** results, size_t room, size_t* returned) {
     auto* state = static_cast<State*>(of);
     try {
       state->note_wanted(wanted, room);
       const size_t saved = state->saved_.size();
-      std::vector<T> given(count);
-      for (size_t i = 0; i < count; ++i) given[i] = from_handle<T>(gradients[i]);
-      const std::vector<T> made = Class::Backward(state, std::move(given));
-      if (state->saved_.size() != saved)
-        state->saved_ = std::vector<T>(saved);  // it has cleared them: it may be run again
+      const std::vector<T> made = Class::Backward(state, given(gradients, count));
+      if (state->saved_.size() != saved) state->saved_ = std::vector<T>(saved);  // cleared: it may run again
       *returned = made.size();
-      for (size_t i = 0; i < made.size() && i < room; ++i) {
-        results[i] = handle_of(made[i]);
-        if (results[i] != nullptr) functions()->retain(results[i]);
-      }
+      hand_over(made, results, room);
       return 0;
     } catch (const std::exception& problem) {
       functions()->fail(problem.what());
@@ -327,6 +320,17 @@ class FunctionBase {
       functions()->fail("it threw an exception that is no std::exception");
     }
     return 1;
+  }
+  POLYOP_OUTLINE static std::vector<T> given(polyop_tensor* const* handles, size_t count) {
+    std::vector<T> tensors(count);
+    for (size_t i = 0; i < count; ++i) tensors[i] = from_handle<T>(handles[i]);
+    return tensors;
+  }
+  POLYOP_OUTLINE static void hand_over(const std::vector<T>& made, polyop_tensor** results, size_t room) {
+    for (size_t i = 0; i < made.size() && i < room; ++i) {
+      results[i] = handle_of(made[i]);
+      if (results[i] != nullptr) functions()->retain(results[i]);
+    }
   }
 };
 

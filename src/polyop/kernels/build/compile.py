@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...core.errors import BuildError
 from . import atomic, libtorch
@@ -14,11 +15,13 @@ from .cache import Cache, Made
 from .inputs import parse_depfile
 from .options import BuildOptions
 from .plan import Plan, Unit, make_plan
-from .precompiled import Precompiled, precompiled
 from .run import Finished, failed, progress, run
 from .sources import gather
 
-_UNKNOWN_NAME = re.compile(
+if TYPE_CHECKING:
+    from .precompiled import Precompiled
+
+_UNKNOWN_NAME = (
     r"is not a member of|has not been declared|was not declared|does not name a type|no member named"
     r"|undeclared|unknown type name|not a template|No such file|file not found|incomplete type|no type named"
 )
@@ -73,7 +76,9 @@ def build(
         try:
             return _make(plan, work, name, cache)
         except _Refused as refused:
-            if plan.tier not in (None, libtorch.EVERYTHING) and _UNKNOWN_NAME.search(refused.finished.output):
+            if plan.tier not in (None, libtorch.EVERYTHING) and re.search(
+                _UNKNOWN_NAME, refused.finished.output
+            ):
                 try:
                     return _make(make_plan(found, options, name, libtorch.EVERYTHING), work, name, cache)
                 except _Refused as again:
@@ -89,7 +94,11 @@ def _make(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
     from concurrent.futures import ThreadPoolExecutor
 
     # one after another: sources that share a header wait for it, and its compile needs much memory
-    ready = [precompiled(unit, plan.torch, cache) if plan.torch else None for unit in plan.units]
+    ready: list[Precompiled | None] = [None] * len(plan.units)
+    if plan.torch is not None:
+        from .precompiled import precompiled
+
+        ready = [precompiled(unit, plan.torch, cache) for unit in plan.units]
     names = ", ".join(unit.source.path.name for unit in plan.units)
     with progress(f"compiling {names}"), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = [
