@@ -132,9 +132,11 @@ void set_dtypes(const std::vector<nb::tuple>& rows) {
   if (!start_numpy()) throw nb::python_error();
 }
 
-std::string start_torch_host(nb::object torch, const std::string& c10, const std::string& libtorch) {
+std::string start_torch_host(nb::object torch, const std::string& c10, const std::string& libtorch,
+                             const std::string& libtorch_python) {
   PyObject* missing = nullptr;
-  if (!start_torch(torch.ptr(), c10.c_str(), libtorch.c_str(), &missing)) throw nb::python_error();
+  if (!start_torch(torch.ptr(), c10.c_str(), libtorch.c_str(), libtorch_python.c_str(), &missing))
+    throw nb::python_error();
   return nb::cast<std::string>(nb::steal(missing));
 }
 
@@ -178,6 +180,7 @@ NB_MODULE(_core, m) {
   m.def("set_dtypes", &set_dtypes, nb::arg("rows"),
         "Set the dtype table: (name, DLPack code, bits, np.dtype, TypeId).");
   m.def("start_torch", &start_torch_host, nb::arg("torch"), nb::arg("c10"), nb::arg("libtorch"),
+        nb::arg("libtorch_python"),
         "Make PyTorch tensors known; return the symbols that the fast call's guards lack.");
   m.def(
       "locate_keys",

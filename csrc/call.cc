@@ -29,7 +29,7 @@ struct Outputs {
     for (size_t i = returned; i < made.size(); ++i) host->drop(&made[i]);
   }
 
-  bool add(const Output& spec, const View& device) {
+  bool add(const Spec& spec, const View& device) {
     Fresh fresh{};
     if (!host->empty(spec, device, &fresh)) return false;
     made.push(fresh);
@@ -57,13 +57,15 @@ struct Outputs {
 
 PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tuple) {
   Outputs outputs(call->host);
-  for (const Output& spec : launch.outputs) {
+  for (const Output& output : launch.outputs) {
+    const Spec spec = {output.shape.data(), static_cast<int32_t>(output.shape.size()), output.dtype};
     if (!outputs.add(spec, call->first)) return nullptr;
     call->parameters.add(outputs.made[outputs.made.size() - 1].view);
   }
   for (const size_t bytes : launch.extra->workspaces()) {
     constexpr int32_t kUint8 = 5;  // row of dtypes(); checked when the table is set
-    if (!outputs.add(Output{{static_cast<int64_t>(bytes)}, kUint8}, call->first)) return nullptr;
+    const auto size = static_cast<int64_t>(bytes);
+    if (!outputs.add({&size, 1, kUint8}, call->first)) return nullptr;
     call->parameters.data.push(outputs.made[outputs.made.size() - 1].view.data);
   }
   call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors

@@ -42,7 +42,7 @@ struct Borrowing {
 struct Call {
   const Host* host = nullptr;
   bool guarded = false;
-  bool strided = false;  // a module takes tensors of any layout, and the objects themselves
+  bool strided = false;  // a module takes tensors of any layout and the objects, in place of `parameters`
   bool differentiate = false;
   bool any = false;
   View first{};  // outputs are allocated where the first tensor is
@@ -61,8 +61,11 @@ struct Call {
 
   Gathered tensor(PyObject* value) {
     if (value == Py_None) {
-      parameters.add_absent();
-      if (strided) borrowed.push({nullptr, View{}});
+      if (strided) {
+        borrowed.push({nullptr, View{}});
+      } else {
+        parameters.add_absent();
+      }
       add_tag(key, Tag::kNone);
       return Gathered::kReady;
     }
@@ -74,8 +77,11 @@ struct Call {
     if (!any) first = view;
     if (any && (view.device != first.device || view.device_id != first.device_id)) return Gathered::kSlow;
     any = true;
-    parameters.add(view);
-    if (strided) borrowed.push({value, view});
+    if (strided) {
+      borrowed.push({value, view});
+    } else {
+      parameters.add(view);
+    }
     add_tensor(key, view);
     return Gathered::kReady;
   }

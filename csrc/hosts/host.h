@@ -15,6 +15,14 @@ enum class Borrowed {
 struct Fresh {
   void* handle;
   View view;
+  bool exchanged;  // PyTorch's: made by the DLPack exchange table
+};
+
+// Sizes and dtype of a tensor to be made.
+struct Spec {
+  const int64_t* shape;
+  int32_t ndim;
+  int32_t dtype;  // row of dtypes()
 };
 
 struct Host {
@@ -30,7 +38,7 @@ struct Host {
   // Whether what is done now is itself to be differentiated.
   bool (*differentiating)();
   // Allocate like `device` says. Returns false with a Python error set.
-  bool (*empty)(const Output& spec, const View& device, Fresh* fresh);
+  bool (*empty)(const Spec& spec, const View& device, Fresh* fresh);
   // The Python object of a fresh tensor (a new reference, or null with an error set).
   PyObject* (*finish)(Fresh* fresh);
   void (*drop)(Fresh* fresh);
@@ -47,14 +55,16 @@ const Host* host_of(PyTypeObject* type);
 // Make a host ready; each returns false with a Python error set when it cannot be.
 bool start_numpy();
 // `missing` receives the names of symbols that the guards lack; empty when the fast call is on.
-bool start_torch(PyObject* torch, const char* c10, const char* libtorch, PyObject** missing);
+bool start_torch(PyObject* torch, const char* c10, const char* libtorch, const char* libtorch_python,
+                 PyObject** missing);
 // A tensor with the address of its implementation and its dispatch keys, as PyTorch tells them.
 struct TensorSample {
   PyObject* tensor;
   uint64_t implementation;
   uint64_t keys;
 };
-// Find out where tensors keep their keys, from samples that differ; after start_torch().
+// Find out where tensors keep their keys, from samples that differ; after start_torch(). The first
+// is an ordinary tensor on the CPU.
 void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual);
 // Called inside torch.inference_mode(): a call there is plain, too.
 void note_inference_mode();

@@ -49,11 +49,11 @@ Borrowed borrow(PyObject* tensor, bool, bool strided, View* view) {
   return Borrowed::kDense;
 }
 
-bool empty(const Output& spec, const View&, Fresh* fresh) {
+bool empty(const Spec& spec, const View&, Fresh* fresh) {
   PyObject* descr = dtypes()[static_cast<size_t>(spec.dtype)].numpy;
   Py_INCREF(descr);  // PyArray_Empty takes it over
-  PyObject* array = PyArray_Empty(static_cast<int>(spec.shape.size()),
-                                  const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(spec.shape.data())),
+  PyObject* array = PyArray_Empty(static_cast<int>(spec.ndim),
+                                  const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(spec.shape)),
                                   reinterpret_cast<PyArray_Descr*>(descr), 0);
   if (array == nullptr) return false;
   fresh->handle = array;

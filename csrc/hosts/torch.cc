@@ -12,6 +12,7 @@
 
 #include "dlpack.h"
 #include "host.h"
+#include "torch_tensors.h"
 
 namespace polyop {
 
@@ -34,7 +35,7 @@ bool guards_ready;
 // for known values in sample tensors, -1 where they are not in one place. Then one load and one
 // mask replace two method calls.
 ptrdiff_t implementation_at = -1, keys_at = -1;
-uint64_t unusual_keys;
+uint64_t unusual_keys, ordinary_keys;  // the latter are those of a tensor on the CPU
 bool (*implementation_requires_grad)(const void*);
 
 getter requires_grad;
@@ -66,16 +67,16 @@ int32_t row_of(dlpack::DataType type) {
   return type.lanes == 1 && type.code < 16 ? rows[type.code][type.bits] : -1;
 }
 
-bool is_dense(const dlpack::Tensor& tensor) {
-  if (tensor.strides == nullptr) return true;
+bool is_dense(const View& view) {
+  if (view.strides == nullptr) return true;
   int64_t expected = 1;
   bool dense = true;
-  for (int i = tensor.ndim - 1; i >= 0; --i) {
-    if (tensor.shape[i] == 0) return true;
-    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) dense = false;
-    expected *= tensor.shape[i];
+  for (int i = view.ndim - 1; i >= 0; --i) {
+    if (view.shape[i] == 0) return true;
+    if (view.shape[i] != 1 && view.strides[i] != expected) dense = false;
+    expected *= view.shape[i];
   }
-  return dense && tensor.data != nullptr;
+  return dense && view.data != nullptr;
 }
 
 bool says_true(PyObject* answer) {
@@ -87,13 +88,15 @@ const char* implementation(PyObject* tensor) {
   return *reinterpret_cast<const char* const*>(reinterpret_cast<const char*>(tensor) + implementation_at);
 }
 
+uint64_t keys_of(PyObject* tensor) {
+  uint64_t keys = 0;
+  std::memcpy(&keys, implementation(tensor) + keys_at, sizeof keys);
+  return keys;
+}
+
 // Whether a tensor's data is not simply its values: a conjugate or negative view, a subclass.
 bool is_unusual(PyObject* tensor, bool complex) {
-  if (keys_at >= 0) {
-    uint64_t keys = 0;
-    std::memcpy(&keys, implementation(tensor) + keys_at, sizeof keys);
-    return (keys & unusual_keys) != 0;
-  }
+  if (keys_at >= 0) return (keys_of(tensor) & unusual_keys) != 0;
   const bool unusual = says_true(is_neg(tensor, nullptr)) || (complex && says_true(is_conj(tensor, nullptr)));
   if (unusual) PyErr_Clear();
   return unusual;
@@ -121,25 +124,35 @@ bool plain() {
   return PyDict_GetItemWithError(profiler, profiler_name) == Py_False;
 }
 
-Borrowed borrow(PyObject* tensor, bool guarded, bool strided, View* view) {
+// Fill in a view by the exchange table; false for what the slow path can say better.
+bool exchanged(PyObject* tensor, View* view) {
   dlpack::Tensor found;
-  if (exchange->borrow(tensor, &found) != 0) {  // sparse, meta, quantised: the slow path says it better
+  if (exchange->borrow(tensor, &found) != 0) {  // sparse, meta, quantised
     PyErr_Clear();
-    return Borrowed::kOther;
+    return false;
   }
   view->dtype = row_of(found.dtype);
-  const bool dense = is_dense(found);
-  if (view->dtype < 0 || (!dense && (!strided || found.data == nullptr))) return Borrowed::kOther;
-  if (is_unusual(tensor, found.dtype.code == 5)) return Borrowed::kOther;
   view->data = found.data == nullptr ? nullptr : static_cast<char*>(found.data) + found.byte_offset;
   view->ndim = found.ndim;
   view->shape = found.shape;
-  view->strides = dense ? nullptr : found.strides;
-  view->byte_strides = false;
+  view->strides = found.strides;
   view->device = found.device.type;
   view->device_id = found.device.id;
-  if (guarded && found.device.type != kCpu) return Borrowed::kOther;  // torch.ops sets the device guard
-  if (guarded && grad_mode() && wants_gradient(tensor)) return Borrowed::kDifferentiated;
+  return view->dtype >= 0 && !is_unusual(tensor, found.dtype.code == 5);
+}
+
+Borrowed borrow(PyObject* tensor, bool guarded, bool strided, View* view) {
+  const bool ordinary = keys_at >= 0 && keys_of(tensor) == ordinary_keys;
+  if (!(ordinary && torch_tensors::read(reinterpret_cast<const char*>(tensor) + implementation_at, view)) &&
+      !exchanged(tensor, view)) {
+    return Borrowed::kOther;
+  }
+  const bool dense = is_dense(*view);
+  if (!dense && (!strided || view->data == nullptr)) return Borrowed::kOther;
+  if (dense) view->strides = nullptr;
+  view->byte_strides = false;
+  if (guarded && view->device != kCpu) return Borrowed::kOther;  // torch.ops sets the device guard
+  if (guarded && wants_gradient(tensor) && grad_mode()) return Borrowed::kDifferentiated;
   return Borrowed::kDense;
 }
 
@@ -147,13 +160,16 @@ void set_error(void*, const char* kind, const char* message) {
   PyErr_Format(PyExc_RuntimeError, "PyTorch's allocator: %s: %s", kind, message);
 }
 
-bool empty(const Output& spec, const View& device, Fresh* fresh) {
+bool empty(const Spec& spec, const View& device, Fresh* fresh) {
+  fresh->handle = device.device == kCpu ? torch_tensors::empty(spec, &fresh->view) : nullptr;
+  fresh->exchanged = fresh->handle == nullptr;
+  if (!fresh->exchanged) return true;
   const DType& dtype = dtypes()[static_cast<size_t>(spec.dtype)];
   dlpack::Tensor prototype = {nullptr,
                               {device.device, device.device_id},
-                              static_cast<int32_t>(spec.shape.size()),
+                              spec.ndim,
                               {dtype.dlpack_code, dtype.dlpack_bits, 1},
-                              const_cast<int64_t*>(spec.shape.data()),
+                              const_cast<int64_t*>(spec.shape),
                               nullptr,
                               0};
   dlpack::ManagedTensor* made = nullptr;
@@ -173,12 +189,14 @@ bool empty(const Output& spec, const View& device, Fresh* fresh) {
 }
 
 PyObject* finish(Fresh* fresh) {
+  if (!fresh->exchanged) return torch_tensors::finish(fresh->handle);
   void* object = nullptr;
   if (exchange->to_object(static_cast<dlpack::ManagedTensor*>(fresh->handle), &object) != 0) return nullptr;
   return static_cast<PyObject*>(object);
 }
 
 void drop(Fresh* fresh) {
+  if (!fresh->exchanged) return torch_tensors::drop(fresh->handle);
   auto* made = static_cast<dlpack::ManagedTensor*>(fresh->handle);
   made->deleter(made);
 }
@@ -231,8 +249,7 @@ PyObject* module_dict(const char* name) {
   return names;
 }
 
-bool find_guards(const char* libtorch, std::string* missing) {
-  void* library = dlopen(libtorch, RTLD_LAZY | RTLD_NOLOAD);
+bool find_guards(void* library, std::string* missing) {
   const auto find = [&](void* from, const char* name) {
     void* symbol = from == nullptr ? nullptr : dlsym(from, name);
     if (symbol == nullptr) *missing += std::string(missing->empty() ? "" : " ") + name;
@@ -284,6 +301,7 @@ void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual) {
   };
   const ptrdiff_t size = std::min<ptrdiff_t>(kObject, tensor_type->tp_basicsize);
   unusual_keys = unusual;
+  if (!samples.empty()) ordinary_keys = samples[0].keys;
   implementation_at = find(
       sizeof(PyObject), size, [](const TensorSample& s) -> const void* { return s.tensor; },
       [](const TensorSample& s) { return s.implementation; });
@@ -298,7 +316,8 @@ void note_inference_mode() {
   if (c10_library != nullptr && key_sets() != nullptr) inference_keys = *key_sets();
 }
 
-bool start_torch(PyObject* torch, const char* c10, const char* libtorch, PyObject** missing) {
+bool start_torch(PyObject* torch, const char* c10, const char* libtorch, const char* libtorch_python,
+                 PyObject** missing) {
   PyObject* type = PyObject_GetAttrString(torch, "Tensor");
   if (type == nullptr) return false;
   PyObject* capsule = PyObject_GetAttrString(type, "__dlpack_c_exchange_api__");
@@ -319,7 +338,9 @@ bool start_torch(PyObject* torch, const char* c10, const char* libtorch, PyObjec
   }
   std::string names;
   c10_library = dlopen(c10, RTLD_LAZY | RTLD_NOLOAD);
-  if (!find_guards(libtorch, &names)) return false;
+  void* library = dlopen(libtorch, RTLD_LAZY | RTLD_NOLOAD);
+  if (!find_guards(library, &names)) return false;
+  torch_tensors::find(library, dlopen(libtorch_python, RTLD_LAZY | RTLD_NOLOAD));
   exchange = table;
   PyObject* nn = PyImport_ImportModule("torch.nn");
   if (nn == nullptr) return false;

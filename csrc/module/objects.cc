@@ -28,7 +28,7 @@ Ref copy_of(Frame& frame, const Tensor& tensor) {
 
 }  // namespace
 
-PyObject* to_object(Frame& frame, Ref tensor, const std::vector<PyObject*>& arguments, bool same) {
+PyObject* to_object(Frame& frame, Ref tensor, const Objects& arguments, bool same) {
   frame.renew(*tensor.get());
   const Storage* from = tensor->storage;
   if (tensor->argument >= 0 && (same || from->written)) {
@@ -50,8 +50,7 @@ PyObject* to_object(Frame& frame, Ref tensor, const std::vector<PyObject*>& argu
   return storage->object;
 }
 
-PyObject* to_objects(Frame& frame, const std::vector<Ref>& tensors, const std::vector<PyObject*>& arguments,
-                     bool same) {
+PyObject* to_objects(Frame& frame, const std::vector<Ref>& tensors, const Objects& arguments, bool same) {
   PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
   for (size_t i = 0; all != nullptr && i < tensors.size(); ++i) {
     PyObject* one = Py_None;

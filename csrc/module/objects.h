@@ -7,14 +7,16 @@
 
 namespace polyop::module {
 
+// The caller's tensors, in order.
+using Objects = Small<PyObject*, 8>;
+
 // A new reference to the object of a tensor that a call gave: new memory as it is; an argument that
 // was written, or where `same` any argument, as itself; anything else as a copy. `arguments` are
 // the caller's objects. Null with a Python error set.
-PyObject* to_object(Frame& frame, Ref tensor, const std::vector<PyObject*>& arguments, bool same);
+PyObject* to_object(Frame& frame, Ref tensor, const Objects& arguments, bool same);
 
 // A tuple of these; None for an absent one.
-PyObject* to_objects(Frame& frame, const std::vector<Ref>& tensors, const std::vector<PyObject*>& arguments,
-                     bool same);
+PyObject* to_objects(Frame& frame, const std::vector<Ref>& tensors, const Objects& arguments, bool same);
 
 // After a call: tensors that the module keeps hold their objects from now on.
 void keep_objects(const std::vector<Ref>& tensors);

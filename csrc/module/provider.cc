@@ -1,6 +1,7 @@
 #include "provider.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <stdexcept>
@@ -25,6 +26,7 @@ PyObject *python_launch, *python_writes;
 struct Rows {
   std::deque<Row> rows;
   std::unordered_map<std::string_view, const Row*> by_name;
+  std::atomic<const Row*> recent[16] = {};  // found last, by length and last letter
 };
 Rows* rows;
 
@@ -36,7 +38,6 @@ bool is_one(const polyop_value& value) {
          (value.kind == POLYOP_VALUE_FLOAT && value.as.real == 1.0);
 }
 
-// The tensors of a plain call: dense, on the CPU, of one shape but for single elements.
 // Whether a loop that writes the output would change an input that it has not read yet.
 bool overlaps(const Tensor& input, const Tensor& output) {
   const char *a = static_cast<const char*>(input.data()), *b = static_cast<const char*>(output.data());
@@ -44,6 +45,7 @@ bool overlaps(const Tensor& input, const Tensor& output) {
   return a < b + output.numel * output.itemsize && b < a + input.numel * input.itemsize;
 }
 
+// The tensors of a plain call: dense, on the CPU, of one shape but for single elements.
 bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
   for (size_t i = 0; i < count; ++i) {
     if (arguments[i].kind != POLYOP_VALUE_TENSOR || arguments[i].as.tensor == nullptr) return false;
@@ -157,11 +159,15 @@ bool writable(const polyop_value* arguments, PyObject* places) {
   return true;
 }
 
-// Where the written arguments are: as the prototype has it, else the last `outputs`.
-const Row* find_row(const char* name) {
-  if (rows == nullptr) return nullptr;
+const Row* find_row(std::string_view name) {
+  if (rows == nullptr || name.empty()) return nullptr;
+  std::atomic<const Row*>& recent = rows->recent[(name.size() + static_cast<size_t>(name.back())) % 16];
+  const Row* row = recent.load(std::memory_order_acquire);
+  if (row != nullptr && row->name == name) return row;
   const auto found = rows->by_name.find(name);
-  return found == rows->by_name.end() ? nullptr : found->second;
+  if (found == rows->by_name.end()) return nullptr;
+  recent.store(found->second, std::memory_order_release);
+  return found->second;
 }
 
 // Note what a loop writes: its last argument.
@@ -179,6 +185,7 @@ void note_loop(Frame& frame, const polyop_value* arguments, size_t count) {
   });
 }
 
+// Where the written arguments are: as the prototype has it, else the last `outputs`.
 std::vector<size_t> written_places(const char* name, const polyop_value* arguments, size_t count,
                                    size_t outputs, bool loop) {
   std::vector<size_t> places;

@@ -166,11 +166,13 @@ PyObject* derive_backward(PyObject*, PyObject* args) {
   }
 }
 
-// The tensors over a tuple of objects; false where one cannot be borrowed as it is.
-bool borrow_all(Frame& frame, PyObject* objects, std::vector<Ref>* tensors, std::vector<PyObject*>* all) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(objects); ++i) {
-    PyObject* one = PyTuple_GET_ITEM(objects, i);
-    all->push_back(one);
+// The tensors over these objects; false where one cannot be borrowed as it is.
+bool borrow_all(Frame& frame, PyObject* const* objects, Py_ssize_t count, std::vector<Ref>* tensors,
+                Objects* all) {
+  tensors->reserve(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* one = objects[i];
+    all->push(one);
     if (one == Py_None) {
       tensors->emplace_back();
       continue;
@@ -189,33 +191,36 @@ bool borrow_all(Frame& frame, PyObject* objects, std::vector<Ref>* tensors, std:
   return true;
 }
 
-// backward(tape, saved, gradients) -> one gradient or None per tensor of the call; NotImplemented
-// where a tensor must be made plain first. Raises RuntimeError with the author's words.
-PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  Tape* tape = count == 3 ? tape_of(args[0]) : nullptr;
-  if (tape == nullptr || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "needs a tape and two tuples");
-    return nullptr;
-  }
+// One gradient or None per tensor of the call; NotImplemented where a tensor must be made plain first.
+PyObject* run_tape(PyObject* capsule, PyObject* saved_objects, PyObject* const* gradient_objects,
+                   Py_ssize_t count) {
+  Tape* tape = tape_of(capsule);
+  if (tape == nullptr) return nullptr;
   Frame frame(nullptr, View{});
   try {
-    std::vector<PyObject*> objects;
-    std::vector<Ref> gradients, saved, results;
-    if (!borrow_all(frame, args[2], &gradients, &objects) || !borrow_all(frame, args[1], &saved, &objects)) {
+    Objects objects;
+    std::vector<Ref> gradients, saved;
+    if (!borrow_all(frame, gradient_objects, count, &gradients, &objects) ||
+        !borrow_all(frame, PySequence_Fast_ITEMS(saved_objects), PyTuple_GET_SIZE(saved_objects), &saved,
+                    &objects)) {
       Py_RETURN_NOTIMPLEMENTED;
     }
-    PyObject* made = nullptr;
-    {
-      results = tape->backward(frame, saved, gradients);
-      made = to_objects(frame, results, objects, true);
-    }
-    results.clear();
+    PyObject* made = to_objects(frame, tape->backward(frame, saved, gradients), objects, true);
     keep_objects(gradients);
     keep_objects(saved);
     return made;
   } catch (const std::exception& problem) {
     return raise(problem.what());
   }
+}
+
+// backward(tape, saved, gradients): run_tape(); raises RuntimeError with the author's words.
+PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 3 || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
+    PyErr_SetString(PyExc_TypeError, "needs a tape and two tuples");
+    return nullptr;
+  }
+  return run_tape(args[0], args[1], PySequence_Fast_ITEMS(args[2]), PyTuple_GET_SIZE(args[2]));
 }
 
 // pull(ctx, *gradients): the backward of an autograd.Function whose forward was record_forward(). What
@@ -228,17 +233,8 @@ PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyObject* saved = PyObject_GetAttr(args[0], saved_name);
     if (saved == nullptr) return nullptr;  // freed already, or changed in place
     PyObject* tape = PyObject_GetAttr(args[0], tape_name);
-    PyObject* gradients = tape == nullptr ? nullptr : PyTuple_New(count - 1);
     PyObject* found = nullptr;
-    if (gradients != nullptr) {
-      for (Py_ssize_t i = 1; i < count; ++i) {
-        Py_INCREF(args[i]);
-        PyTuple_SET_ITEM(gradients, i - 1, args[i]);
-      }
-      PyObject* const all[] = {tape, saved, gradients};
-      found = backward(nullptr, all, 3);
-    }
-    Py_XDECREF(gradients);
+    if (tape != nullptr && PyTuple_Check(saved)) found = run_tape(tape, saved, args + 1, count - 1);
     Py_XDECREF(tape);
     Py_DECREF(saved);
     if (found != nullptr && found != Py_NotImplemented) return found;

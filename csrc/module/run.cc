@@ -14,15 +14,14 @@ thread_local bool marked;  // the last record() gave outputs or arguments a mark
 
 // The tensors of one call: the caller's objects, and ours over them.
 struct Borrowed {
-  std::vector<PyObject*> objects;
+  Objects objects;
   std::vector<Ref> tensors;
 
   // `wanted`: null for no gradients, None to ask the tensors, or a tuple of bools.
   Borrowed(Frame& frame, ::polyop::Call* call, PyObject* wanted) {
-    objects.reserve(call->borrowed.size());
     tensors.reserve(call->borrowed.size());
     for (const Borrowing& one : call->borrowed) {
-      objects.push_back(one.object);
+      objects.push(one.object);
       if (one.object == nullptr) {
         tensors.emplace_back();
         continue;
@@ -51,13 +50,13 @@ struct Borrowed {
     return false;
   }
 
-  // The objects that were written, as a new list.
-  PyObject* written() const {
-    PyObject* list = PyList_New(0);
-    for (size_t i = 0; list != nullptr && i < tensors.size(); ++i) {
-      if (tensors[i] && tensors[i]->storage->written) PyList_Append(list, objects[i]);
+  // The objects that were written.
+  std::vector<PyObject*> written() const {
+    std::vector<PyObject*> found;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i] && tensors[i]->storage->written) found.push_back(objects[i]);
     }
-    return list;
+    return found;
   }
 };
 
@@ -92,9 +91,18 @@ PyObject* packed(PyObject* outputs, const Result& result, Pack pack) {
   return made;
 }
 
+PyObject* list_of(const std::vector<PyObject*>& objects) {
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(objects.size()));
+  for (size_t i = 0; list != nullptr && i < objects.size(); ++i) {
+    Py_INCREF(objects[i]);
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), objects[i]);
+  }
+  return list;
+}
+
 PyObject* tell_written(CallObject* self, const Borrowed& borrowed, PyObject* outputs) {
   if (outputs == nullptr) return nullptr;
-  PyObject* written = borrowed.written();
+  PyObject* written = list_of(borrowed.written());
   PyObject* done = written == nullptr
                        ? nullptr
                        : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N", written);
@@ -126,16 +134,16 @@ PyObject* saved_objects(Frame& frame, Tape* tape, const Borrowed& borrowed, PyOb
   return all;
 }
 
-// Outputs of which no gradient can be asked, as a new list.
-PyObject* without_gradient(const Tape& tape, PyObject* outputs) {
-  PyObject* list = PyList_New(0);
-  for (size_t i = 0; list != nullptr && i < tape.results.size(); ++i) {
+// Outputs of which no gradient can be asked.
+std::vector<PyObject*> without_gradient(const Tape& tape, PyObject* outputs) {
+  std::vector<PyObject*> found;
+  for (size_t i = 0; i < tape.results.size(); ++i) {
     const Edge& edge = tape.results[i];
     const bool settled = edge.source.exists() && !edge.source.lost;
     if (!dtypes()[static_cast<size_t>(edge.layout.row)].is_smooth() || (settled && !edge.wanted))
-      PyList_Append(list, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
+      found.push_back(PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
   }
-  return list;
+  return found;
 }
 
 // Sets an attribute to a new reference; false when that is null, or it cannot be set.
@@ -145,14 +153,11 @@ bool set(PyObject* object, PyObject* name, PyObject* value) {
   return done;
 }
 
-// The same, where the value is an empty list: nothing (what is absent is empty).
-bool set_some(PyObject* object, PyObject* name, PyObject* list) {
-  if (list == nullptr || PyList_GET_SIZE(list) > 0) {
-    marked = true;
-    return set(object, name, list);
-  }
-  Py_DECREF(list);
-  return true;
+// The same with a list of these, where there are some: what is absent is empty.
+bool set_some(PyObject* object, PyObject* name, const std::vector<PyObject*>& objects) {
+  if (objects.empty()) return true;
+  marked = true;
+  return set(object, name, list_of(objects));
 }
 
 bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyObject* outputs,

@@ -69,7 +69,11 @@ void retain(polyop_tensor* tensor) { as_tensor(tensor)->references.fetch_add(1, 
 
 void release(polyop_tensor* tensor) {
   Tensor* self = as_tensor(tensor);
-  if (self->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // the only reference is ours: no other thread can take one, and nothing need be written
+  if (self->references.load(std::memory_order_acquire) != 1 &&
+      self->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
   Storage& own = self->own;
   if (own.is_fresh || own.owned) {
     if (holds_lock()) {
@@ -129,10 +133,7 @@ Ref make_empty(const Host* host, const View& device, bool derived, int32_t row, 
   storage->derived = derived;
   made->set_layout(ndim, shape, nullptr);
   if (!derived) {
-    static thread_local Output spec;  // keeps its memory
-    spec.shape.assign(shape, shape + ndim);
-    spec.dtype = row;
-    if (!host->empty(spec, device, &storage->fresh)) {
+    if (!host->empty({shape, ndim, row}, device, &storage->fresh)) {
       PyErr_Clear();
       throw std::runtime_error("no memory for a tensor of " + std::to_string(made->numel) + " elements of " +
                                dtypes()[static_cast<size_t>(row)].name);

@@ -9,6 +9,39 @@ namespace polyop {
 
 struct DeviceContext;  // CANN's; modules only pass it on
 
+// A list in braces or a vector of shared pointers, as an argument: they are read and not counted.
+template <typename T>
+class Pointers {
+ public:
+  struct One {
+    One(std::nullptr_t) {}
+    template <typename U>
+    One(const std::shared_ptr<U>& pointer) : value(pointer.get()) {}
+    const T* value = nullptr;
+  };
+  Pointers(std::initializer_list<One> list) : count_(list.size()) { fill(list.begin()); }
+  template <typename U>
+  Pointers(const std::vector<std::shared_ptr<U>>& list) : count_(list.size()) {
+    fill(list.data());
+  }
+  size_t size() const { return count_; }
+  const T* operator[](size_t i) const { return count_ > kFew ? many_[i] : few_[i]; }
+
+ private:
+  static constexpr size_t kFew = 6;
+
+  template <typename From>
+  void fill(const From* from) {
+    if (count_ > kFew) many_.reset(new const T*[count_]);
+    const T** to = count_ > kFew ? many_.get() : few_;
+    for (size_t i = 0; i < count_; ++i) to[i] = One(from[i]).value;
+  }
+
+  size_t count_;
+  const T* few_[kFew];
+  std::unique_ptr<const T*[]> many_;
+};
+
 // Run `name` on C++ values in the order of its prototype.
 template <typename... Args>
 void launch_aclnn(const char* name, const Args&... arguments) {
@@ -53,20 +86,28 @@ using device::DeviceContext;
 namespace custom {
 
 // Run an aclnn operator: inputs in its order, then the outputs, which must exist already.
-inline void CustomLaunchAclnn(const std::string& aclnn_api, const ValuePtrList& inputs,
-                              const tensor::TensorPtrList& outputs) {
+inline void CustomLaunchAclnn(const char* aclnn_api, const polyop::Pointers<Value>& inputs,
+                              const polyop::Pointers<tensor::Tensor>& outputs) {
   constexpr size_t kFew = 8;
-  polyop_value few[kFew] = {};
-  std::vector<polyop_value> many;
+  polyop_value few[kFew];
+  std::unique_ptr<polyop_value[]> many;
   const size_t count = inputs.size() + outputs.size();
-  if (count > kFew) many.resize(count);
-  polyop_value* values = count > kFew ? many.data() : few;
+  if (count > kFew) many.reset(new polyop_value[count]);
+  polyop_value* values = count > kFew ? many.get() : few;
   std::vector<std::unique_ptr<polyop_value[]>> lists;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    values[i] = {};
     if (inputs[i] != nullptr) inputs[i]->write(&values[i], &lists);
   }
-  for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->write(&values[inputs.size() + i], &lists);
-  polyop::check(polyop::functions()->launch(aclnn_api.c_str(), values, count, outputs.size()));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    values[inputs.size() + i] = {};
+    outputs[i]->write(&values[inputs.size() + i], &lists);
+  }
+  polyop::check(polyop::functions()->launch(aclnn_api, values, count, outputs.size()));
+}
+inline void CustomLaunchAclnn(const std::string& aclnn_api, const polyop::Pointers<Value>& inputs,
+                              const polyop::Pointers<tensor::Tensor>& outputs) {
+  CustomLaunchAclnn(aclnn_api.c_str(), inputs, outputs);
 }
 
 }  // namespace custom

@@ -2,6 +2,8 @@
 #ifndef POLYOP_MODULE_BIND_H
 #define POLYOP_MODULE_BIND_H
 
+#include <cstdio>
+
 #include "convert.h"
 #include "runner.h"
 
@@ -159,25 +161,35 @@ class module_ {
 
   POLYOP_COLD void append(const char* name, const std::string* types, size_t count,
                           const std::string& returns, const Extras& extras) {
-    if (has(name)) fail(std::string("m.def() was given the name \"") + name + "\" twice");
+    char text[200];
+    if (has(name)) {
+      std::snprintf(text, sizeof text, "m.def() was given the name \"%s\" twice", name);
+      fail(text);
+    }
     if (extras.count != 0 && extras.count != count) {
-      fail(std::string("m.def(\"") + name + "\") has " + std::to_string(extras.count) + " py::arg() for " +
-           std::to_string(count) + " arguments");
+      std::snprintf(text, sizeof text, "m.def(\"%s\") has %zu py::arg() for %zu arguments", name,
+                    extras.count, count);
+      fail(text);
     }
     last_ = new Entry{name, "(", extras.doc, nullptr, nullptr, last_};
     ++count_;
-    std::string& text = last_->schema;
+    std::string& schema = last_->schema;
     for (size_t i = 0; i < count; ++i) {
-      text += i == 0 ? "" : ", ";
-      text += types[i] + " ";
+      if (i != 0) schema += ", ";
+      schema += types[i];
+      schema += ' ';
       if (i >= extras.count) {
-        text += "arg" + std::to_string(i);
+        std::snprintf(text, sizeof text, "arg%zu", i);
+        schema += text;
         continue;
       }
-      text += extras.args[i]->name;
-      if (!extras.args[i]->default_value.empty()) text += "=" + extras.args[i]->default_value;
+      schema += extras.args[i]->name;
+      if (extras.args[i]->default_value.empty()) continue;
+      schema += '=';
+      schema += extras.args[i]->default_value;
     }
-    text += ") -> " + returns;
+    schema += ") -> ";
+    schema += returns;
   }
 
   template <typename F, typename R, typename... A>

@@ -2,7 +2,6 @@
 #ifndef POLYOP_MODULE_CONVERT_H
 #define POLYOP_MODULE_CONVERT_H
 
-#include <array>
 #include <tuple>
 
 #include "object.h"
@@ -32,7 +31,7 @@ struct Convert<ms::Tensor> {
   }
   static void out(const ms::Tensor& tensor, polyop_value* value) {
     value->kind = POLYOP_VALUE_TENSOR;
-    value->as.tensor = ms::Tensor(tensor).handle();
+    value->as.tensor = tensor.handle();
     if (value->as.tensor != nullptr) functions()->retain(value->as.tensor);
   }
 };
@@ -45,7 +44,8 @@ struct Convert<mindspore::tensor::TensorPtr> {
     return std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(value.as.tensor));
   }
   static void out(const mindspore::tensor::TensorPtr& tensor, polyop_value* value) {
-    Convert<ms::Tensor>::out(tensor == nullptr ? ms::Tensor() : tensor->get(), value);
+    value->kind = POLYOP_VALUE_TENSOR;
+    if (tensor != nullptr) Convert<ms::Tensor>::out(tensor->get(), value);
   }
 };
 
@@ -179,7 +179,7 @@ struct Convert<py::object> {
 #endif
 
 // Frees what out() made, but for the tensors.
-inline void free_value(polyop_value* value) {
+POLYOP_OUTLINE inline void free_value(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_STRING) delete[] value->as.text;
   if (value->kind != POLYOP_VALUE_LIST) return;
   for (size_t i = 0; i < value->count; ++i) free_value(&value->as.items[i]);
@@ -187,7 +187,7 @@ inline void free_value(polyop_value* value) {
 }
 
 // Lets go of the tensors that out() has retained.
-inline void release_tensors(polyop_value* value) {
+POLYOP_OUTLINE inline void release_tensors(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_TENSOR && value->as.tensor != nullptr)
     functions()->release(value->as.tensor);
   for (size_t i = 0; value->kind == POLYOP_VALUE_LIST && i < value->count; ++i) {

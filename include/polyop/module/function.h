@@ -61,8 +61,12 @@ class Context {
  public:
   using List = std::vector<T>;
 
+  Context() = default;
+  Context(Context&&) = default;
+  ~Context();
+
   // Keep tensors for Backward, in place of those kept before. Null entries keep their places.
-  void SaveForBackward(const List& tensors) { saved_ = tensors; }
+  void SaveForBackward(List tensors) { saved_ = std::move(tensors); }
   // What was kept, in order.
   const List GetSavedTensors() const { return saved_; }
   // Inputs that Forward has changed in place; each must be among the outputs.
@@ -100,7 +104,7 @@ class Context {
     }
   }
 
-  static bool holds(const List& list, const polyop_tensor* handle) {
+  POLYOP_COLD static bool holds(const List& list, const polyop_tensor* handle) {
     for (const T& item : list) {
       if (handle != nullptr && handle_of(item) == handle) return true;
     }
@@ -110,7 +114,7 @@ class Context {
   // Hand the call over to polyop, which owns `state` from then on.
   // An input that is returned as it is gets a handle of its own in `outputs`, as its gradient there
   // is another than the input's.
-  static void record(Context* state, polyop_node* node, List& outputs) {
+  POLYOP_COLD static void record(Context* state, polyop_node* node, List& outputs) {
     std::unique_ptr<Context> owner(state);
     if (outputs.empty()) throw std::runtime_error("The output list must not be empty.");
     const size_t count = outputs.size(), dirty = state->dirty_.size();
@@ -178,12 +182,12 @@ class Context {
     }
     return nullptr;
   }
-  size_t count_saved() {
+  POLYOP_COLD size_t count_saved() {
     size_t more = 0;
     while (held(more) != nullptr) ++more;
     return saved_.size() + more;
   }
-  static polyop_tensor* get_saved(void* of, size_t i) {
+  POLYOP_COLD static polyop_tensor* get_saved(void* of, size_t i) {
     auto* state = static_cast<Context*>(of);
     polyop_tensor* handle = nullptr;
     if (i < state->saved_.size()) {
@@ -195,7 +199,7 @@ class Context {
     if (handle != nullptr) functions()->retain(handle);
     return handle;
   }
-  static void set_saved(void* of, size_t i, polyop_tensor* handle) {
+  POLYOP_COLD static void set_saved(void* of, size_t i, polyop_tensor* handle) {
     auto* state = static_cast<Context*>(of);
     if (i < state->saved_.size()) {
       state->saved_[i] = from_handle<T>(handle);
@@ -213,21 +217,29 @@ class Context {
   size_t tensors_ = 0;
 };
 
+template <typename T>
+POLYOP_OUTLINE Context<T>::~Context() = default;  // once, and not in every function that has one
+
 // How many calls of Forward this thread is in: those inside another are part of it.
 inline int& forward_depth() {
   static thread_local int depth = 0;
   return depth;
 }
 struct ForwardScope {
-  explicit ForwardScope(bool recorded) : recorded_(recorded) { ++forward_depth(); }
+  // `depth` is forward_depth()
+  ForwardScope(int& depth, bool recorded)
+      : depth_(depth), recorded_(recorded), before_(recorded ? std::uncaught_exceptions() : 0) {
+    ++depth_;
+  }
   ~ForwardScope() {
-    --forward_depth();
+    --depth_;
     if (recorded_ && std::uncaught_exceptions() > before_) functions()->left();
   }
 
  private:
+  int& depth_;
   bool recorded_;
-  int before_ = std::uncaught_exceptions();
+  int before_;
 };
 
 template <typename Class, typename T>
@@ -243,7 +255,8 @@ class FunctionBase {
     State state;
     polyop_tensor* inputs[sizeof...(Args) + 1] = {argument_handle(arguments)..., nullptr};
     note_inputs<std::decay_t<Args>...>(&state, inputs);
-    const bool recorded = forward_depth() == 0 && functions()->recording() != 0;
+    int& depth = forward_depth();
+    const bool recorded = depth == 0 && functions()->recording() != 0;
     if (recorded && (holds_wanted(arguments) || ...)) {
       throw std::runtime_error(
           "a gradient is wanted of a tensor in a list, and Function gives lists none: pass it as an argument "
@@ -251,20 +264,11 @@ class FunctionBase {
     }
     // not forwarded: an argument that Forward takes by value must live until the call is recorded
     auto result = [&] {
-      const ForwardScope scope(recorded);
+      const ForwardScope scope(depth, recorded);
       return X::Forward(&state, arguments...);
     }();
     for (const T& input : state.dirty_) check(functions()->wrote(handle_of(input)));
-    if (recorded) {
-      polyop_node node{};
-      node.name = name();
-      node.input_count = sizeof...(Args);
-      node.inputs = inputs;
-      node.backward = backward;
-      std::vector<T> outputs = listed(result);
-      State::record(new State(std::move(state)), &node, outputs);
-      give_back(std::move(outputs), &result);
-    }
+    if (recorded) record(&state, inputs, sizeof...(Args), &result);
     return result;
   }
 
@@ -277,6 +281,18 @@ class FunctionBase {
   static void note_inputs(State* state, polyop_tensor* const* inputs) {
     const bool tensor[] = {(is_tensor<Args> || is_optional_tensor<Args>)..., false};
     for (size_t k = 0; k < sizeof...(Args); ++k) state->note_input(k, tensor[k], inputs[k]);
+  }
+
+  template <typename Result>
+  POLYOP_COLD static void record(State* state, polyop_tensor* const* inputs, size_t count, Result* result) {
+    polyop_node node{};
+    node.name = name();
+    node.input_count = count;
+    node.inputs = inputs;
+    node.backward = backward;
+    std::vector<T> outputs = listed(*result);
+    State::record(new State(std::move(*state)), &node, outputs);
+    give_back(std::move(outputs), result);
   }
 
   static std::vector<T> listed(const T& result) { return {result}; }
@@ -293,15 +309,10 @@ class FunctionBase {
     try {
       state->note_wanted(wanted, room);
       const size_t saved = state->saved_.size();
-      std::vector<T> given(count);
-      for (size_t i = 0; i < count; ++i) given[i] = from_handle<T>(gradients[i]);
-      const std::vector<T> made = Class::Backward(state, std::move(given));
-      state->saved_.resize(saved);  // it may have cleared them, and be run again
+      const std::vector<T> made = Class::Backward(state, given(gradients, count));
+      if (state->saved_.size() != saved) state->saved_ = std::vector<T>(saved);  // cleared: it may run again
       *returned = made.size();
-      for (size_t i = 0; i < made.size() && i < room; ++i) {
-        results[i] = handle_of(made[i]);
-        if (results[i] != nullptr) functions()->retain(results[i]);
-      }
+      hand_over(made, results, room);
       return 0;
     } catch (const std::exception& problem) {
       functions()->fail(problem.what());
@@ -309,6 +320,17 @@ class FunctionBase {
       functions()->fail("it threw an exception that is no std::exception");
     }
     return 1;
+  }
+  POLYOP_OUTLINE static std::vector<T> given(polyop_tensor* const* handles, size_t count) {
+    std::vector<T> tensors(count);
+    for (size_t i = 0; i < count; ++i) tensors[i] = from_handle<T>(handles[i]);
+    return tensors;
+  }
+  POLYOP_OUTLINE static void hand_over(const std::vector<T>& made, polyop_tensor** results, size_t room) {
+    for (size_t i = 0; i < made.size() && i < room; ++i) {
+      results[i] = handle_of(made[i]);
+      if (results[i] != nullptr) functions()->retain(results[i]);
+    }
   }
 };
 

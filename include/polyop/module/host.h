@@ -6,8 +6,10 @@
 
 #include "../module_abi.h"
 
-// What runs once, or to fail: small code, which also compiles faster.
+// What runs once, or to fail: small code, which also compiles faster. A path that always comes to such
+// a call is taken for cold itself, with the author's loops on it: there it must be POLYOP_OUTLINE.
 #define POLYOP_COLD __attribute__((cold, noinline))
+#define POLYOP_OUTLINE __attribute__((noinline))
 
 namespace polyop {
 

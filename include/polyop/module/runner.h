@@ -2,10 +2,9 @@
 #ifndef POLYOP_MODULE_RUNNER_H
 #define POLYOP_MODULE_RUNNER_H
 
-#include <functional>
-
 #include "aclnn.h"
 #include "object.h"
+#include "std.h"
 
 namespace polyop {
 

@@ -5,7 +5,6 @@
 #ifndef POLYOP_MS_EXTENSION_API_H
 #define POLYOP_MS_EXTENSION_API_H
 
-#include <algorithm>
 #include <map>
 #include <set>
 

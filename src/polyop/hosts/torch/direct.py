@@ -7,6 +7,7 @@ one with ``setup_context``.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -23,6 +24,13 @@ from .run import run
 from .tensors import TORCH_DTYPES
 
 DIFFERENTIABLE = {TORCH_DTYPES[row.name] for row in DTYPES if row.is_floating and row.name in TORCH_DTYPES}
+
+INHERITED = {
+    name: inspect.getattr_static(torch.autograd.Function, name)
+    for name in ("setup_context", "clear_saved_tensors_on_access", "boxed_grads_call")
+    if hasattr(torch.autograd.Function, name)
+}
+"""What each call asks its class for, past Python's cache of attributes: found sooner in the class itself."""
 
 
 def attach(bound: BoundOperator) -> None:
@@ -41,7 +49,7 @@ def attach(bound: BoundOperator) -> None:
     single = len(schema.returns) == 1 and not bound.operator.returns_tuple
     make = _lean if only_tensors and single and layout.uses() == _inputs_only(schema) else _general
     body = {name: staticmethod(function) for name, function in make(bound, layout).items()}
-    kind: Any = type(f"Polyop_{schema.name}", (torch.autograd.Function,), body)
+    kind: Any = type(f"Polyop_{schema.name}", (torch.autograd.Function,), {**INHERITED, **body})
     # the engine calls apply() of the backward class; the inherited one looks backward up each time
     kind._backward_cls.apply = body["backward"].__func__
     bound.differentiate = super(torch.autograd.Function, kind).apply

@@ -32,7 +32,8 @@ class TorchHost:
             raise HostError("PyTorch", rule, torch.__version__)
         folder = pathlib.Path(torch.__file__).parent / "lib"
         self.missing_guards = _core.start_torch(
-            torch, str(folder / "libc10.so"), str(folder / "libtorch_cpu.so")
+            torch,
+            *(str(folder / name) for name in ("libc10.so", "libtorch_cpu.so", "libtorch_python.so")),
         )
         _core.locate_keys(*_key_samples())
         with torch.inference_mode():
@@ -144,7 +145,10 @@ _UNUSUAL = [
 
 
 def _key_samples() -> tuple[list[tuple[Any, int, int]], int]:
-    """Return tensors of different kinds with where they are and their keys, and the mask of unusual ones."""
+    """Return tensors of different kinds, an ordinary one first, with where they are and their keys.
+
+    Also the mask of unusual keys.
+    """
     plain = torch.zeros(2)
     kinds = [plain, torch.zeros(3, dtype=torch.complex64).conj(), torch._neg_view(plain)]
     kinds += [torch.zeros(1, device="meta"), torch.zeros(1, requires_grad=True), torch.nn.Parameter(plain)]

@@ -15,7 +15,7 @@ from ...gradients.recorded import Call, Recorded, failed
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
 from . import tensors
-from .direct import DIFFERENTIABLE
+from .direct import DIFFERENTIABLE, INHERITED
 from .layout import Layout
 
 
@@ -32,6 +32,7 @@ def make_direct(bound: BoundOperator) -> Any:
     # nothing but tensors: the native core is called by autograd itself, and these where it declines
     lean = _only_tensors(bound) and not bound.schema.mutates
     body = {
+        **INHERITED,
         "forward": staticmethod(bound.record_forward if lean else forward),
         "backward": staticmethod(backward),
     }

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -135,6 +134,8 @@ class Cache:
     def _make(
         self, identity: str, sources: Sequence[str], make: Callable[[Path], Made], watch: Sequence[str]
     ) -> Found:
+        import tempfile
+
         with self._writable():
             (self.folder / "work").mkdir(parents=True, exist_ok=True)
             self._sweep(identity)

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...core.errors import BuildError
 from . import atomic, libtorch
@@ -14,17 +15,21 @@ from .cache import Cache, Made
 from .inputs import parse_depfile
 from .options import BuildOptions
 from .plan import Plan, Unit, make_plan
-from .precompiled import Precompiled, precompiled
 from .run import Finished, failed, progress, run
 from .sources import gather
 
-_UNKNOWN_NAME = re.compile(
+if TYPE_CHECKING:
+    from .precompiled import Precompiled
+
+_UNKNOWN_NAME = (
     r"is not a member of|has not been declared|was not declared|does not name a type|no member named"
     r"|undeclared|unknown type name|not a template|No such file|file not found|incomplete type|no type named"
 )
 
 
 class Refused(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
+    """A source that does not compile, with what the compiler said."""
+
     def __init__(self, unit: Unit, finished: Finished) -> None:
         super().__init__(finished.output)
         self.unit, self.finished = unit, finished
@@ -73,9 +78,11 @@ def build(
         try:
             return make_library(plan, work, name, cache)
         except Refused as refused:
-            if plan.tier not in (None, libtorch.EVERYTHING) and _UNKNOWN_NAME.search(refused.finished.output):
+            said = refused.finished.output
+            if plan.tier not in (None, libtorch.EVERYTHING) and re.search(_UNKNOWN_NAME, said):
                 try:
-                    return make_library(make_plan(found, options, name, libtorch.EVERYTHING), work, name, cache)
+                    everything = make_plan(found, options, name, libtorch.EVERYTHING)
+                    return make_library(everything, work, name, cache)
                 except Refused as again:
                     refused = again
             raise failed(refused.unit.source.subject, "cannot be compiled", refused.finished) from None
@@ -92,7 +99,11 @@ def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
     from concurrent.futures import ThreadPoolExecutor
 
     # one after another: sources that share a header wait for it, and its compile needs much memory
-    ready = [precompiled(unit, plan.torch, cache) if plan.torch else None for unit in plan.units]
+    ready: list[Precompiled | None] = [None] * len(plan.units)
+    if plan.torch is not None:
+        from .precompiled import precompiled
+
+        ready = [precompiled(unit, plan.torch, cache) for unit in plan.units]
     names = ", ".join(unit.source.path.name for unit in plan.units)
     with progress(f"compiling {names}"), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = [

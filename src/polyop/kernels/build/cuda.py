@@ -14,10 +14,10 @@ from .run import run
 
 _USUAL = (70, 75, 80, 86, 89, 90, 100, 120)
 """Built for when no GPU is here to ask; those that the toolkit knows."""
-_ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+?)\.?(\d)([af]?)")
-_FOR_THE_HOST = re.compile(r"-(f|W|m(?!axrregcount)|pthread|pedantic|pipe)")
+_ARCHITECTURE = r"(?:sm_|compute_)?(\d+?)\.?(\d)([af]?)"
+_FOR_THE_HOST = r"-(f|W|m(?!axrregcount)|pthread|pedantic|pipe)"
 _ESCAPED = r"\\\1"
-_SHELL = re.compile(r"([^\w@%+=:,./-])")
+_SHELL = r"([^\w@%+=:,./-])"
 
 
 def architecture_flags(nvcc: Compiler, given: Sequence[str] | None) -> list[str]:
@@ -38,7 +38,7 @@ def architecture_flags(nvcc: Compiler, given: Sequence[str] | None) -> list[str]
 
 def _plain(nvcc: Compiler, name: str, supported: Sequence[str]) -> str:
     """Return ``"90"`` for sm_90, compute_90 and 9.0; ``"90a"`` for sm_90a."""
-    found = _ARCHITECTURE.fullmatch(name)
+    found = re.fullmatch(_ARCHITECTURE, name)
     known = f"CUDA {'.'.join(map(str, nvcc.number))} knows {', '.join(f'sm_{n}' for n in supported)}"
     if found is None:
         raise BuildError("CUDA architecture", "must be written like sm_90", repr(name), hint=known)
@@ -73,7 +73,7 @@ def compile_flag(flag: str) -> list[str]:
     >>> compile_flag("-fopenmp"), compile_flag("-DN=3")
     (['-Xcompiler=-fopenmp'], ['-DN=3'])
     """
-    return [f"-Xcompiler={flag}"] if _FOR_THE_HOST.match(flag) else [flag]
+    return [f"-Xcompiler={flag}"] if re.match(_FOR_THE_HOST, flag) else [flag]
 
 
 def link_flag(flag: str) -> list[str]:
@@ -83,7 +83,7 @@ def link_flag(flag: str) -> list[str]:
     ['-Xlinker=-rpath', '-Xlinker=/a\\ b']
     """
     if flag.startswith("-Wl,"):
-        return [f"-Xlinker={_SHELL.sub(_ESCAPED, part)}" for part in flag[4:].split(",")]
+        return [f"-Xlinker={re.sub(_SHELL, _ESCAPED, part)}" for part in flag[4:].split(",")]
     return compile_flag(flag)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_WORD = re.compile(r"(?:\\.|[^\s\\])+")
+_WORD = r"(?:\\.|[^\s\\])+"
 _SETTLED = 50_000_000
 """Nanoseconds: a file changed more recently than this could change again at the same time stamp."""
 
@@ -27,7 +27,7 @@ def parse_depfile(text: str) -> list[str]:
     ['/a b/k.c', '/usr/include/x.h']
     """
     _, _, rest = text.replace("\\\n", " ").partition(":")
-    return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in _WORD.findall(rest)]
+    return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in re.findall(_WORD, rest)]
 
 
 def digest(path: str | Path) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +18,12 @@ from ...core.errors import BuildError
 from .compilers import Compiler
 from .paths import include_dir
 
-_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h)', re.MULTILINE)
-_PYTHON_WORDS = re.compile(
+_INCLUDED = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h)'
+_PYTHON_WORDS = (
     r"\bpy::|pybind11|PYBIND11_|\bPy(?:_|Object\b|[A-Z][A-Za-z]+_)|\bTHP|torch::python|torch/csrc/\w*python"
 )
-_NN_WORDS = re.compile(
-    r"torch::(?:nn|optim|data|jit|serialize|save|load|pickle_\w+|mps|xpu|OrderedDict)\b|torch/csrc/"
-)
-_LIBRARY_WORDS = re.compile(
+_NN_WORDS = r"torch::(?:nn|optim|data|jit|serialize|save|load|pickle_\w+|mps|xpu|OrderedDict)\b|torch/csrc/"
+_LIBRARY_WORDS = (
     r"AutogradContext|GradMode|NoGradGuard|InferenceMode|InterOp"
     r"|torch::(?:autograd|cuda|enumtype|fft|linalg|sparse|special|nested|manual_seed|[gs]et_num_\w+)\b"
 )
@@ -70,6 +67,8 @@ class LibTorch:
         flags = [f"-I{light / name}" for name in tier.instead]
         flags += ["-isystem", str(headers), "-isystem", str(headers / "torch" / "csrc" / "api" / "include")]
         if tier.python:
+            import sysconfig
+
             python = sysconfig.get_paths()["include"]
             if not (Path(python) / "Python.h").is_file():
                 rule = "is needed by a source that uses Python's API, and is missing"
@@ -108,14 +107,14 @@ def is_wanted(text: str) -> bool:
     >>> is_wanted("#include <torch/extension.h>")
     True
     """
-    return _INCLUDED.search(text) is not None
+    return re.search(_INCLUDED, text) is not None
 
 
 def tier_of(texts: Sequence[str]) -> Tier:
     """Return the smallest tier that has the names used in these sources."""
 
-    def used(words: re.Pattern[str]) -> bool:
-        return any(map(words.search, texts))
+    def used(words: str) -> bool:
+        return any(re.search(words, text) for text in texts)
 
     python = used(_PYTHON_WORDS)
     frontend = () if used(_NN_WORDS) else ("without_nn",) if used(_LIBRARY_WORDS) else ("tensors_only",)

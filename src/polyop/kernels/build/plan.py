@@ -23,7 +23,7 @@ _ENVIRONMENT = (
     "SOURCE_DATE_EPOCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
 )  # fmt: skip
 """Variables that change what a compiler makes of the same command."""
-_STANDARD = re.compile(r"-std=(c\+\+|gnu\+\+)?")
+_STANDARD = r"-std=(c\+\+|gnu\+\+)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,5 +151,5 @@ def _identifier(name: str) -> str:
 
 def _fits(flag: str, language: str) -> bool:
     """Whether a flag is for this language: a -std= of C is not for C++, nor the other way round."""
-    found = _STANDARD.match(flag)
+    found = re.match(_STANDARD, flag)
     return found is None or (found[1] is None) == (language == "c")

@@ -17,10 +17,8 @@ from .run import failed, progress, run
 
 _HEADER = "torch/types.h"
 """Precompiled for all: tensors and their functions, which every heavier header begins with."""
-_HEAVY = re.compile(
-    r'^[ \t]*#[ \t]*include[ \t]*(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"]ms_ext\.h)', re.MULTILINE
-)
-_FIRST_DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b", re.MULTILINE)
+_HEAVY = r'(?m)^[ \t]*#[ \t]*include[ \t]*(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"]ms_ext\.h)'
+_FIRST_DEFINE = r"(?m)^[ \t]*#[ \t]*define\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +78,5 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
 def _fits(unit: Unit) -> bool:
     if unit.source.language != "c++" or unit.compiler.family not in ("gcc", "clang"):
         return False
-    place = _HEAVY.search(unit.source.text)
-    return place is not None and _FIRST_DEFINE.search(unit.source.text, 0, place.start()) is None
+    place = re.search(_HEAVY, unit.source.text)
+    return place is not None and re.search(_FIRST_DEFINE, unit.source.text[: place.start()]) is None

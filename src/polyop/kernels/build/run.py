@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from ...core.errors import BuildError
 
 _PATIENCE = 1.0
-_LOCATION = re.compile(r"^(.+?)[:(](\d+)(?::\d+)?[:)]:? *(?:fatal )?error\b", re.MULTILINE)
+_LOCATION = r"(?m)^(.+?)[:(](\d+)(?::\d+)?[:)]:? *(?:fatal )?error\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,8 @@ class Finished:
 
 def run(command: Sequence[str]) -> Finished:
     """Run a program to its end. Raises ``BuildError`` when it cannot be started."""
+    import subprocess
+
     try:
         done = subprocess.run(
             list(command),
@@ -53,7 +54,7 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
         said = f"{finished.output}the compiler was killed by {name}; is there enough memory?"
     else:
         said = finished.output.rstrip() or f"the compiler ended with code {finished.code} and said nothing"
-    place = _LOCATION.search(finished.output)
+    place = re.search(_LOCATION, finished.output)
     where = f"{place[1]}:{place[2]}" if place else None
     return BuildError(subject, rule, where=where, hint=f"{said}\n  command: {shlex.join(finished.command)}")
 
