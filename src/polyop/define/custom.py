@@ -24,7 +24,7 @@ from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
 from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
-from .custom_loops import loop_inputs, loop_kernel, loop_outputs
+from .custom_loops import completed, fixed_attributes, loop_inputs, loop_kernel, loop_outputs
 from .derive import derive_infer, derive_schema, input_count, output_count
 from .operator import check_rule
 
@@ -86,18 +86,19 @@ class Custom(BoundOperator):
         if bprop is not None and not callable(bprop):
             raise ArgumentTypeError(self.subject, "'bprop' must be of type function", str(type(bprop)))
         self._information = self._register(reg_info)
-        self._by_signature = not (self._information and self._information[0].inputs)
+        self._by_signature = func_type not in LOOPS and not (self._information and self._information[0].inputs)
         _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
-        self._count = input_count(
-            out_shape, out_dtype, func if callable(func) else None, self._information
-        )
+        loops = func_type in LOOPS
+        known = completed(kernels[0], self._information, _name(func)) if loops else self._information
+        self._count = input_count(out_shape, out_dtype, func if callable(func) else None, known)
         start = Operator(
             schema=Schema("custom", registry.unique("custom", _name(func)), (), ()),
             infer=_unknown,
             kernels=kernels,
             gradient=bprop,
             information=self._information,
+            attributes=fixed_attributes(kernels[0], self._information) if loops else {},
             origin=caller(),
         )
         self._known = self._count is not None
@@ -163,7 +164,7 @@ class Custom(BoundOperator):
 
     def _for(self, args: tuple[Any, ...]) -> BoundOperator:
         """Return the operator for these arguments: itself, or one of another signature."""
-        if self._information and self._information[0].inputs:
+        if not self._by_signature:
             return self
         signature = signature_of(args, is_tensor)
         return self._of(signature) if signature else self
@@ -198,15 +199,15 @@ class Custom(BoundOperator):
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
         inplace: tuple[tuple[int, int], ...] = ()
+        information = self._information
         if self.func_type in LOOPS:
+            information = completed(operator.kernels[0], information, operator.schema.name)
             outputs, inplace = loop_outputs(operator.kernels[0], outputs if self._declares() else None)
             as_tuple = outputs > 1
-        schema, names = derive_schema(
-            operator.schema.name, signature, outputs, self._information, inplace
-        )
+        schema, names = derive_schema(operator.schema.name, signature, outputs, information, inplace)
         where = of_function(self.func) if callable(self.func) else operator.origin
-        for information in self._information:
-            agree(information, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where)
+        for given in self._information:
+            agree(given, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where)
         check_rule("bprop", operator.gradient, schema, operator.origin)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
         return dataclasses.replace(

@@ -1,13 +1,19 @@
-"""What ``Custom`` derives from a loop kernel: its attributes and its outputs."""
+"""What ``Custom`` derives from a loop kernel: its inputs, attributes and outputs."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.errors import ArgumentValueError, InformationError
 from ..core.information import Information, need
+from ..core.information_parts import AttributeInfo, TensorInfo
 from ..core.operator import Kernel
+from ..core.schema import MISSING
+
+NUMBERS = ("int", "float", "bool", "all")
+"""The value types of attributes that a loop kernel can have."""
 
 
 def loop_kernel(
@@ -15,54 +21,84 @@ def loop_kernel(
 ) -> Kernel:
     """Return the loop kernel of a function.
 
-    Its first parameters are tensors; those named as attributes in the information are numbers.
-    Raises what the static checks raise, and ``InformationError`` for attributes that are not
-    registered, or registered under another name.
+    Its first parameters are tensors; those named as attributes in the information, and those
+    with a default, are numbers. Raises what the static checks raise, and ``InformationError``
+    for attributes that are not registered, or registered under another name.
     """
     from ..kernels.loops.kernel import LoopKernel
     from ..kernels.loops.parse import outline
 
     found = outline(func)
     where = f"{found.file}:{found.line}"
+    attributes = information[0].attributes if information else ()
     scalars = [n for n in found.parameters if n not in found.tensors and n not in found.defaults]
-    registered = [a.name for a in information[0].call_attributes] if information else []
     if not information:
         need(func_type, (), scalars, subject, where)
-    foreign = [name for name in registered if name not in found.parameters]
-    missing = [name for name in scalars if name not in registered] if information else []
-    if foreign or (missing and len(missing) > _unregistered_inputs(information, found.parameters, registered)):
-        rule = (
-            f"the attributes of a loop kernel are registered under the names of its parameters "
-            f"{list(found.parameters)}"
-        )
-        seen = f"registered are {registered}" + (f"; {missing} are not" if missing else "")
-        raise InformationError(subject, rule, seen, where=where)
-    wrong = [name for name in registered if name in found.tensors]
-    if wrong:
-        rule = "an attribute is a number, and the function uses it as a tensor"
-        raise InformationError(subject, rule, ", ".join(wrong), where=where)
+    _check_names(attributes, scalars, found, information, (subject, where))
+    numbers = {a.name for a in attributes} | (set(found.defaults) - set(found.tensors))
     options = getattr(func, "compile_attrs", {})
     return LoopKernel(
         func,
-        tuple(registered),
+        tuple(name for name in found.parameters if name in numbers),
         precise=bool(options.get("precise")),
         debug=bool(options.get("debug")),
     )
 
 
-def _unregistered_inputs(
-    information: Sequence[Information], parameters: Sequence[str], registered: Sequence[str]
-) -> int:
-    """Return how many parameters may be tensors that the function never looks into."""
-    del parameters, registered
-    return 0 if information[0].inputs else 1 << 30
+def _check_names(
+    attributes: Sequence[AttributeInfo],
+    scalars: Sequence[str],
+    outline: Any,
+    information: Sequence[Information],
+    about: tuple[str, str],
+) -> None:
+    subject, where = about
+    names = [a.name for a in attributes]
+    foreign = [name for name in names if name not in outline.parameters]
+    missing = [name for name in scalars if name not in names] if information else []
+    # without inputs in the information, a parameter that is never looked into may be a tensor
+    if foreign or (missing and (information[0].inputs or attributes)):
+        rule = (
+            f"the attributes of a loop kernel are registered under the names of its parameters "
+            f"{list(outline.parameters)}"
+        )
+        seen = f"registered are {names}" + (f"; {missing} are not" if missing else "")
+        raise InformationError(subject, rule, seen, where=where)
+    wrong = [name for name in names if name in outline.tensors]
+    if wrong:
+        rule = "an attribute is a number, and the function uses it as a tensor"
+        raise InformationError(subject, rule, ", ".join(wrong), where=where)
+    for attribute in attributes:
+        if attribute.value_type not in NUMBERS:
+            rule = f"the attribute {attribute.name} of a loop kernel must be an int, a float or a bool"
+            raise InformationError(subject, rule, attribute.value_type, where=where)
+
+
+def fixed_attributes(kernel: Any, information: Sequence[Information]) -> dict[str, Any]:
+    """Return the attributes that no call passes: constants of the information, and defaults."""
+    passed = [a.name for a in information[0].call_attributes] if information else []
+    found = {n: v for n, v in kernel.outline.defaults.items() if n in kernel.attributes and n not in passed}
+    if information:
+        found.update({a.name: a.value for a in information[0].constants})
+    return found
 
 
 def loop_inputs(kernel: Any) -> int:
-    """Return how many parameters are tensors: not attributes, and not numbers with a default."""
+    """Return how many parameters are tensors."""
+    return sum(name not in kernel.attributes for name in kernel.outline.parameters)
+
+
+def completed(kernel: Any, information: Sequence[Information], name: str) -> tuple[Information, ...]:
+    """Return the information with what the function says: its parameters, and their defaults."""
+    first = information[0] if information else Information(name, (), (), (), (), "CPU")
     outline = kernel.outline
-    numbers = {*kernel.attributes, *(n for n in outline.defaults if n not in outline.tensors)}
-    return sum(name not in numbers for name in outline.parameters)
+    tensors = [n for n in outline.parameters if n not in kernel.attributes]
+    attributes = (
+        dataclasses.replace(a, default=outline.defaults.get(a.name, MISSING)) if a.default is MISSING else a
+        for a in first.attributes
+    )
+    inputs = first.inputs or tuple(TensorInfo(i, n) for i, n in enumerate(tensors))
+    return (dataclasses.replace(first, inputs=inputs, attributes=tuple(attributes)), *information[1:])
 
 
 def loop_outputs(kernel: Any, declared: int | None) -> tuple[int, tuple[tuple[int, int], ...]]:

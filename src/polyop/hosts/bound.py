@@ -16,11 +16,12 @@ from typing import Any
 from .. import _core
 from ..core import registry
 from ..core.arguments import bind
-from ..core.dtypes import DTYPES
-from ..core.errors import ArgumentValueError, KernelError
+from ..core.dtypes import DTYPES, dtype
+from ..core.errors import ArgumentValueError, KernelError, UnsupportedError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
+from ..core.spec import Spec
 from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
@@ -111,6 +112,19 @@ class BoundOperator(_core.Call):
 
         host: Any = load("torch")
         return host.overload(self)
+
+    def source(self, *inputs: Any) -> str:
+        """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
+
+        Raises ``UnsupportedError`` for an operator whose kernel is not compiled from Python.
+        """
+        kernel: Any = next((k for k in self.operator.kernels if hasattr(k, "source")), None)
+        if kernel is None:
+            rule = "has no source that polyop wrote: its kernel is not a loop kernel"
+            raise UnsupportedError(self.name, rule, where=self.operator.origin)
+        specs = [x if isinstance(x, Spec) else Spec(tuple(x.shape), dtype(x.dtype), "cpu") for x in inputs]
+        text: str = kernel.source(specs)
+        return text
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients.

@@ -92,6 +92,8 @@ def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
         return
     taken = choice.taken
     yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
+    if hasattr(taken, "explain"):
+        yield from (f"    {line}" for line in taken.explain(*_split(bound, arguments)))
     yield from (f"  refused     {refused}" for refused in choice.refused)
 
 

@@ -43,13 +43,14 @@ def gather(
         paths = [paths]
     files = [Path(path).absolute() for path in paths]
     if code is not None:
-        files.append(_keep(code, language))
+        files.append(keep(code, language))
     if not files:
         raise ArgumentValueError("build", "needs a source file, or code")
     return [_read(path, include) for path in files]
 
 
-def _keep(code: str, language: str) -> Path:
+def keep(code: str, language: str) -> Path:
+    """Return the file of the cache that holds this text. Raises ``CacheError``."""
     if language not in _SUFFIX:
         known = ", ".join(map(repr, _SUFFIX))
         raise ArgumentValueError("build: language", f"must be one of {known}", repr(language))

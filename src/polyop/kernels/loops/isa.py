@@ -16,6 +16,18 @@ _X86 = (  # the best first: name, what /proc/cpuinfo must list
 )
 
 
+PORTABLE = "portable"
+
+
+def family() -> tuple[str, ...]:
+    """Return all instruction sets of this machine's family, the best first: those of a portable library.
+
+    >>> set(available()) <= set(family())
+    True
+    """
+    return tuple(name for name, _ in _X86) if platform.machine() in ("x86_64", "AMD64") else available()
+
+
 def available() -> tuple[str, ...]:
     """Return the instruction sets of this machine, the best first.
 
@@ -32,13 +44,15 @@ def available() -> tuple[str, ...]:
 def chosen() -> str:
     """Return the best instruction set, or the one that POLYOP_LOOPS_ISA names.
 
+    "portable" is all of this processor family in one library, which chooses when it is called.
+
     Raises ``ArgumentValueError`` for one that this machine lacks.
     """
     wanted = os.environ.get("POLYOP_LOOPS_ISA", "")
     if not wanted:
         return available()[0]
-    if wanted not in available():
-        rule = f"must be one of {', '.join(available())}, which this machine has"
+    if wanted not in (*available(), PORTABLE):
+        rule = f"must be one of {', '.join(available())}, which this machine has, or {PORTABLE}"
         raise ArgumentValueError("POLYOP_LOOPS_ISA", rule, repr(wanted))
     return wanted
 

@@ -17,7 +17,7 @@ from ..library import LibraryKernel
 from . import isa
 from .compile import Scheduled
 from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
-from .library import Options, arranged, compiled, source, warnings_of
+from .library import Options, arranged, compiled, sources, warnings_of
 from .parse import Outline, outline, parse
 
 Key = tuple[Any, ...]
@@ -123,11 +123,26 @@ class LoopKernel:
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
         """Return the C that is compiled for these specs (for those used last, without any)."""
-        return source(self._one(inputs, attributes), self.options)
+        return "\n".join(sources(self._one(inputs, attributes), self.options))
 
     def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Scheduled:
         """Return what the compiler decided for these specs (for those used last, without any)."""
-        return arranged(self._one(inputs, attributes))
+        return arranged(self._one(inputs, attributes), self.options)
+
+    def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        """Return what became of each loop, what was proved and what stood in the way, with the lines."""
+        kernel = self.typed(inputs, attributes)
+        options = self.options
+        found = arranged(kernel, options)
+        how = "libm's functions" if options.precise else "polyop's own functions"
+        lines = [f"compiled for {options.isa}, with {how}; sizes are symbols: one compile serves all"]
+        last = None
+        for line, text in found.notes:
+            if line != last and line in kernel.source:
+                lines.append(f"{line:4}: {kernel.source[line].strip()}")
+            lines.append(f"        {text}")
+            last = line
+        return lines
 
     def _one(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
         if inputs or not self._typed:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from ...core.errors import FallbackWarning
 from .compile import Scheduled, original, schedule
+from . import isa
+from .emit.choose import choosing
 from .ir import Kernel
 
 FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
@@ -25,8 +27,10 @@ class Options:
     checked: bool = False
 
 
-def arranged(kernel: Kernel) -> Scheduled:
+def arranged(kernel: Kernel, options: Options) -> Scheduled:
     """Return the kernel scheduled; where that fails the author's own order, with a warning."""
+    if options.checked:
+        return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
         return schedule(kernel)
     except Exception as problem:  # whatever a pass stumbles over, the plain order is right
@@ -38,10 +42,19 @@ def arranged(kernel: Kernel) -> Scheduled:
         return original(kernel, text)
 
 
-def source(kernel: Kernel, options: Options) -> str:
-    """Return the C file of a kernel."""
-    found = original(kernel, "every index is checked") if options.checked else arranged(kernel)
-    return found.source(options.isa, kernel.name, precise=options.precise, checked=found.checked)
+def sources(kernel: Kernel, options: Options) -> list[str]:
+    """Return the C files of a kernel: one, or one for each instruction set and one that chooses."""
+    found = arranged(kernel, options)
+
+    def text(name: str, function: str) -> str:
+        return found.source(name, function, precise=options.precise, checked=found.checked)
+
+    if options.isa != isa.PORTABLE:
+        return [text(options.isa, kernel.name)]
+    names = isa.family()
+    if len(names) == 1:
+        return [text(names[0], kernel.name)]
+    return [*(text(name, f"{kernel.name}__{name}") for name in names), choosing(kernel.name, names)]
 
 
 def compiled(kernel: Kernel, options: Options) -> Path:
@@ -62,9 +75,10 @@ def compiled(kernel: Kernel, options: Options) -> Path:
         from ..build.options import BuildOptions
         from ..build.plan import make_plan
         from ..build.run import failed
-        from ..build.sources import gather
+        from ..build.sources import gather, keep
 
-        plan = make_plan(gather([], source(kernel, options), "c", ()), BuildOptions.of(flags=FLAGS), kernel.name)
+        files = [keep(text, "c") for text in sources(kernel, options)]
+        plan = make_plan(gather(files, None, "c", ()), BuildOptions.of(flags=FLAGS), kernel.name)
         try:
             return make_library(plan, work, kernel.name, cache)
         except Refused as refused:
@@ -80,7 +94,9 @@ def warnings_of(path: Path, name: str) -> list[str]:
     from ... import _core
     from ..library import open_library
 
-    address = _core.find_symbol(open_library(path, built=True), f"{name}_warnings")
+    library = open_library(path, built=True)
+    texts = (f"{function}_warnings" for function in (name, f"{name}__{isa.family()[-1]}"))
+    address = next(filter(None, (_core.find_symbol(library, text) for text in texts)), 0)
     return ctypes.string_at(address).decode().splitlines() if address else []
 
 

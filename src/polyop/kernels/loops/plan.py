@@ -64,7 +64,12 @@ class Planner:
         return self.plan
 
     def _kind(self, loop: For) -> str:
-        return "sequential" if loop.hint == "serial" else self.kinds[loop.var].name if loop.var in self.kinds else "parallel"
+        kind = self.kinds.get(loop.var, Kind("parallel"))
+        over = {name for name, _ in kind.over}
+        inside = [s for s in statements(loop.body) if isinstance(s, Assign) and s.name not in over]
+        # a scalar from outside that one iteration alone sets: no conflict, but it has to get out of the loop
+        kept = any(self._outlives(s.name, loop) for s in inside)
+        return "sequential" if loop.hint == "serial" or kept else kind.name
 
     # threads
 
@@ -193,6 +198,14 @@ class Planner:
         if any(loop.var in owners for owners in self.owners.values()):
             return "each of its iterations has a tensor of its own"
         return None
+
+    def _outlives(self, name: str, loop: For) -> bool:
+        """Whether a scalar that the loop assigns lives outside it."""
+
+        def count(body: Sequence[Stmt]) -> int:
+            return sum(isinstance(s, Assign) and s.name == name for s in statements(tuple(body)))
+
+        return count(self.kernel.body) > count(loop.body)
 
     def _unsafe(self, node: Stmt) -> bool:
         accesses = [e for e in walk(node) if isinstance(e, Load)]

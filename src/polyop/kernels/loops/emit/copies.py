@@ -131,7 +131,8 @@ def width_of(body: Sequence[Stmt], lanes: str, differs: Mapping[str, frozenset[s
         if isinstance(node, (Store, Assign)):
             look(node.value)
             if isinstance(node, Store):
-                widest = max(widest, sizes.get(node.buffer, 1))
+                elem = computed(node.value.type)  # one for all lanes is spread over them, too
+                widest = max(widest, sizes.get(node.buffer, 1), 1 if elem == "bool" else SIZES[elem])
             elif LANE in differs.get(node.name, frozenset()):
                 elem = computed(node.value.type)
                 widest = max(widest, 1 if elem == "bool" else SIZES[elem])

@@ -145,7 +145,8 @@ class Statements:
         dtype = self.kernel.buffers[node.buffer].dtype
         value = self.expressions.value(node.value, scope)
         kind = stride(node, lanes.var, lanes.varying) if lanes else ""
-        if lanes is None or kind == "uniform":
+        alone = kind == "uniform" and not value.vec and scope.mask is None
+        if lanes is None or alone:
             self._store_element(node, scope, value, dtype)
             return
         value = self.expressions.spread(value, scope)

@@ -1,0 +1,28 @@
+"""The entry of a library that holds a kernel for several instruction sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+NEEDS = {
+    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "bmi2"),
+    "avx2": ("avx2", "fma", "bmi2"),
+}
+"""What the processor must say it has, in the compiler's words."""
+_SIGNATURE = "int {}(int n, void** p, int* d, int64_t** s, const char** t, void* stream, void* extra)"
+
+
+def choosing(function: str, names: Sequence[str]) -> str:
+    """Return the C of a function that calls the best of ``function__<name>`` that the processor has.
+
+    >>> print(choosing("f", ["avx2", "baseline"]).splitlines()[1])
+    int f__avx2(int n, void** p, int* d, int64_t** s, const char** t, void* stream, void* extra);
+    """
+    lines = ["#include <stdint.h>"]
+    lines += [_SIGNATURE.format(f"{function}__{name}") + ";" for name in names]
+    lines.append(_SIGNATURE.format(function) + " {")
+    for name in names[:-1]:
+        test = " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in NEEDS[name])
+        lines.append(f"  if ({test}) return {function}__{name}(n, p, d, s, t, stream, extra);")
+    lines += [f"  return {function}__{names[-1]}(n, p, d, s, t, stream, extra);", "}", ""]
+    return "\n".join(lines)
