@@ -21,6 +21,7 @@ lint: $(VENV)/ready
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
 bench: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
 	$(BIN)/python bench/run.py
 
 sanitize: $(VENV)/ready

@@ -8,15 +8,14 @@ from pathlib import Path
 
 from polyop.kernels.build import build
 
+FOLDER = Path(__file__).parents[1]
 LEVELS = {"dram": (1 << 26, 1), "l3": (1 << 20, 40), "l2": (1 << 16, 600)}
 """Floats per array, and how often they are gone through."""
 
 
 @functools.cache
 def _function() -> ctypes._CFuncPtr:
-    path = build(
-        [Path(__file__).parents[1] / "peers" / "roof.c"], flags=["-march=native", "-std=gnu11"]
-    )
+    path = build([FOLDER / "peers" / "roof.c"], flags=["-march=native", "-std=gnu11"])
     from polyop import _core
     from polyop.kernels.library import open_library
 

@@ -86,7 +86,9 @@ class Custom(BoundOperator):
         if bprop is not None and not callable(bprop):
             raise ArgumentTypeError(self.subject, "'bprop' must be of type function", str(type(bprop)))
         self._information = self._register(reg_info)
-        self._by_signature = func_type not in LOOPS and not (self._information and self._information[0].inputs)
+        self._by_signature = func_type not in LOOPS and not (
+            self._information and self._information[0].inputs
+        )
         _check_kind(func, func_type, self._information, self.subject)
         kernels = (self._kernel(),)
         loops = func_type in LOOPS
@@ -216,8 +218,10 @@ class Custom(BoundOperator):
 
     def _declares(self) -> bool:
         """Whether the author says how many outputs there are."""
-        declared = self._information and self._information[0].outputs
-        return bool(declared) or self.out_shape is not None or self.out_dtype is not None
+        if self._information and self._information[0].outputs:
+            return True
+        constant = self.out_shape is not None and not callable(self.out_shape)
+        return constant or self.out_dtype is not None  # a function of shapes is not tried
 
     def _function_inputs(self, kernel: Any) -> int | None:
         if self.func_type in LOOPS:

@@ -108,6 +108,8 @@ def loop_outputs(kernel: Any, declared: int | None) -> tuple[int, tuple[tuple[in
     """
     outputs = len(kernel.outline.outputs)
     if declared is not None and declared != outputs:
-        rule = f"returns {outputs} tensors, and out_shape, out_dtype or the information speak of another number"
+        rule = (
+            f"returns {outputs} tensors, and out_shape, out_dtype or the information speak of another number"
+        )
         raise ArgumentValueError(str(kernel), rule, declared, where=kernel.where)
     return outputs, kernel.outline.inplace

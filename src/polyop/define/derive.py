@@ -157,7 +157,10 @@ def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> S
         return LibraryHalf(find, subject)
 
     found = ShapeAndDtype(
-        half(out_shape, whole.shapes, "shape"), half(out_dtype, whole.dtypes, "dtype"), len(schema.fresh), subject
+        half(out_shape, whole.shapes, "shape"),
+        half(out_dtype, whole.dtypes, "dtype"),
+        len(schema.fresh),
+        subject,
     )
     found.repeatable = whole.repeatable
     return found

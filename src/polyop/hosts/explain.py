@@ -90,7 +90,7 @@ def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
-    taken = choice.taken
+    taken: Any = choice.taken
     yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
     if hasattr(taken, "explain"):
         yield from (f"    {line}" for line in taken.explain(*_split(bound, arguments)))

@@ -118,7 +118,7 @@ class Access(ABC):
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
         return part
 
-    def several(self, node: ast.expr) -> tuple[Expr, ...] | None:  # noqa: PLR0911 - one for each kind of node
+    def several(self, node: ast.expr) -> tuple[Expr, ...] | None:
         """Return the elements of a tuple (a shape, a grid variable, a literal, a sum), or None."""
         match node:
             case ast.Tuple(elts=items) | ast.List(elts=items):

@@ -98,17 +98,19 @@ class _Pass:
             if not isinstance(store, Store) or store.buffer in chosen or store not in always:
                 continue
             names = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
-            fixed = not names & changing and not any(isinstance(e, Load) for i in store.index for e in walk(i))
+            fixed = not names & changing and not any(
+                isinstance(e, Load) for i in store.index for e in walk(i)
+            )
             if fixed and self._alone(store.buffer, store.index, loop, loops):
                 chosen[store.buffer] = store.index
         return list(chosen.items())
 
     def _alone(self, buffer: str, index: Index, loop: For, loops: tuple[str, ...]) -> bool:
         """Whether no other access in the loop can be of the same element."""
-        inside = [l for l in self.model.leaves if loop.var in l.vars]
-        places = [(l, a) for l in inside for a in l.accesses if a.target == buffer]
-        own = [(l, a) for l, a in places if a.node.index == index]
-        others = [(l, a) for l, a in places if a.node.index != index]
+        inside = [leaf for leaf in self.model.leaves if loop.var in leaf.vars]
+        places = [(leaf, a) for leaf in inside for a in leaf.accesses if a.target == buffer]
+        own = [(leaf, a) for leaf, a in places if a.node.index == index]
+        others = [(leaf, a) for leaf, a in places if a.node.index != index]
         if any(not isinstance(s, (Store, Assign)) and _loads(s, buffer) for s in statements((loop,))):
             return False
         return all(self._apart(own[0], other, len(loops)) for other in others)

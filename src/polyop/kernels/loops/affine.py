@@ -17,9 +17,9 @@ def name_of(leaf: Var | Size) -> str:
     return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}_n{leaf.axis}"
 
 
-def is_integer(type: Type) -> bool:
+def is_integer(kind: Type) -> bool:
     """Whether values of the type are whole numbers."""
-    return type.dtype.startswith(("int", "uint"))
+    return kind.dtype.startswith(("int", "uint"))
 
 
 def linear(expr: Expr) -> Linear | None:

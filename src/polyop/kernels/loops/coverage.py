@@ -1,5 +1,6 @@
-"""Which reads are preceded by a write of the same element: what need not start as zeros, and what
-each iteration of a loop may have for itself.
+"""Which reads are preceded by a write of the same element.
+
+It tells what need not start as zeros, and what each iteration of a loop may have for itself.
 """
 
 from __future__ import annotations
@@ -26,15 +27,23 @@ class Coverage:
 
     def reads(self, target: str) -> list[Place]:
         """Return the reads of a buffer, those of reductions among them."""
-        return [(l, a) for l in self.model.leaves for a in l.accesses if a.target == target and not a.write]
+        return [
+            (leaf, a)
+            for leaf in self.model.leaves
+            for a in leaf.accesses
+            if a.target == target and not a.write
+        ]
 
     def writes(self, target: str) -> list[Place]:
         """Return the writes of a buffer."""
-        return [(l, a) for l in self.model.leaves for a in l.accesses if a.target == target and a.write]
+        return [
+            (leaf, a) for leaf in self.model.leaves for a in leaf.accesses if a.target == target and a.write
+        ]
 
     def uncovered(self, target: str, level: int = 0) -> Place | None:
-        """Return a read that may find nothing written before it in the same iteration of the outer
-        ``level`` loops (of the whole kernel, for 0), or None.
+        """Return a read that may find nothing written before it, or None.
+
+        Looked at is what the same iteration of the outer ``level`` loops writes (0: the whole kernel).
         """
         for leaf, access in self.reads(target):
             left = self._map(leaf, access)

@@ -32,7 +32,7 @@ class Expressions(Access):
         except Refusal as refusal:
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
 
-    def _expression(self, node: ast.expr) -> Expr:  # noqa: C901, PLR0911 - one for each kind of node
+    def _expression(self, node: ast.expr) -> Expr:
         match node:
             case ast.Constant(value=value):
                 return number(value)

@@ -33,7 +33,22 @@ from .polyhedra import Model
 
 MOST = 240
 """Operators and loads that all copies may have together; more is not worth what memory costs."""
-HEAVY = ("exp", "expm1", "log", "tanh", "erf", "sin", "cos", "atan", "atan2", "pow", "sqrt", "rsqrt", "//", "%")
+HEAVY = (
+    "exp",
+    "expm1",
+    "log",
+    "tanh",
+    "erf",
+    "sin",
+    "cos",
+    "atan",
+    "atan2",
+    "pow",
+    "sqrt",
+    "rsqrt",
+    "//",
+    "%",
+)
 INDEX = Type("int64", weak=True)
 
 
@@ -78,25 +93,33 @@ def _recipe(kernel: Kernel, name: str) -> Recipe | None:
     if any(len(v) != 1 or (f or {})[v[0]] != 1 for f, v in zip(forms, variables, strict=True)):
         return None
     names = tuple(v[0] for v in variables)
-    free = {e.name for s in (*scalars, store) for e in walk(s) if isinstance(e, Var)}
+    nodes: list[Stmt] = [*scalars, store]
+    free = {e.name for s in nodes for e in walk(s) if isinstance(e, Var)}
     known = {*names, *kernel.attributes, *(s.name for s in scalars)}
     if len(set(names)) != len(names) or free - known or not _pure(kernel, (*scalars, store)):
         return None
-    return Recipe(store, scalars, names, tuple((f or {}).get("", 0) for f in forms)) if _pays(kernel, name, scalars, store) else None
+    return (
+        Recipe(store, scalars, names, tuple((f or {}).get("", 0) for f in forms))
+        if _pays(kernel, name, scalars, store)
+        else None
+    )
 
 
 def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) -> bool:
     """Whether the reads are few, unconditional and in plain statements, and the work is small."""
-    size = sum(isinstance(e, (Op, Load)) for s in (*scalars, store) for e in walk(s))
+    nodes: list[Stmt] = [*scalars, store]
+    size = sum(isinstance(e, (Op, Load)) for s in nodes for e in walk(s))
     copies = 0
     for node in statements(kernel.body):
         reads = {e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name}
         copies += len(reads)
         lazy = [e for e in walk(node) if isinstance(e, Op) and e.name in ("select", "and", "or")]
-        guarded = any(isinstance(e, Load) and e.buffer == name for op in lazy for a in op.args[1:] for e in walk(a))
+        guarded = any(
+            isinstance(e, Load) and e.buffer == name for op in lazy for a in op.args[1:] for e in walk(a)
+        )
         if reads and (guarded or not isinstance(node, (Store, Assign))):
             return False
-    return 0 < copies and size * copies <= MOST
+    return copies > 0 and size * copies <= MOST
 
 
 def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:

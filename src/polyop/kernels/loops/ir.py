@@ -298,9 +298,7 @@ def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
                 orelse=tuple(rewrite(s, change) for s in orelse),
             )
         case Store(index=index, value=value):
-            return replace(
-                node, index=tuple(rewrite(i, change) for i in index), value=rewrite(value, change)
-            )
+            return replace(node, index=tuple(rewrite(i, change) for i in index), value=rewrite(value, change))
         case Assign(value=value):
             return replace(node, value=rewrite(value, change))
     raise TypeError(type(node).__name__)

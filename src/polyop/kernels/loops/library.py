@@ -9,18 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import FallbackWarning
-from .compile import Scheduled, original, schedule
 from . import isa
+from .compile import Scheduled, original, schedule
 from .emit.choose import choosing
 from .ir import Kernel
 
-FLAGS = ("-std=gnu11", "-fwrapv", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
+FLAGS = (
+    "-std=gnu11",
+    "-fwrapv",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wno-psabi",
+)
 """Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a kernel is compiled: for which instruction set, with libm's functions, with every index checked."""
+    """How a kernel is compiled: for which instruction set, with libm's functions, with indices checked."""
 
     isa: str
     precise: bool = False
@@ -33,7 +40,7 @@ def arranged(kernel: Kernel, options: Options) -> Scheduled:
         return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
         return schedule(kernel)
-    except Exception as problem:  # whatever a pass stumbles over, the plain order is right
+    except Exception as problem:  # noqa: BLE001 - whatever a pass stumbles over, the plain order is right
         text = (
             f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
             f"{type(problem).__name__}: {problem}"
@@ -82,7 +89,9 @@ def compiled(kernel: Kernel, options: Options) -> Path:
         try:
             return make_library(plan, work, kernel.name, cache)
         except Refused as refused:
-            raise failed(kernel.name, "is a loop kernel whose C cannot be compiled", refused.finished) from None
+            raise failed(
+                kernel.name, "is a loop kernel whose C cannot be compiled", refused.finished
+            ) from None
 
     return cache.get(request, [kernel.file], make).path
 

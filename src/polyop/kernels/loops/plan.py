@@ -21,7 +21,27 @@ from .strides import COSTS, depends, stride
 
 LANES = 8
 """How many lanes a vector has, for estimates."""
-HEAVY = {name: 8.0 for name in ("exp", "expm1", "log", "tanh", "erf", "sin", "cos", "atan", "atan2", "pow", "/", "sqrt", "rsqrt", "//", "%")}  # fmt: skip
+HEAVY = dict.fromkeys(
+    (
+        "exp",
+        "expm1",
+        "log",
+        "tanh",
+        "erf",
+        "sin",
+        "cos",
+        "atan",
+        "atan2",
+        "pow",
+        "/",
+        "sqrt",
+        "rsqrt",
+        "//",
+        "%",
+    ),
+    8.0,
+)
+"""What functions cost, in additions of half a unit."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +135,7 @@ class Planner:
             if len(buffer.shape) > len(inner) - 1 or buffer.dtype in ("float16", "bfloat16", "bool"):
                 return False
         names = {name for name, _ in self.kinds[loop.var].over}
-        return not any(
-            isinstance(e, Var) and e.name in names for s in statements(loop.body) for e in walk(s)
-        )
+        return not any(isinstance(e, Var) and e.name in names for s in statements(loop.body) for e in walk(s))
 
     def _read(self, loop: For, name: str) -> bool:
         return any(isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s))
@@ -133,7 +151,10 @@ class Planner:
                 self.plan.tiles[loop.var] = tile
                 packed = ", operands packed" if tile.packed else ""
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
-            self.note(loop, "vector lanes" + (" (sums are kept per lane)" if self._kind(loop) == "reduction" else ""))
+            self.note(
+                loop,
+                "vector lanes" + (" (sums are kept per lane)" if self._kind(loop) == "reduction" else ""),
+            )
 
     def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
         """Return the cost per iteration of the cheapest choice in a loop, and its vector loops."""
@@ -145,7 +166,9 @@ class Planner:
                 return own * 16, [(node, parents)]
         return inner_cost * 16, chosen
 
-    def _inner(self, body: Sequence[Stmt], parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
+    def _inner(
+        self, body: Sequence[Stmt], parents: tuple[For, ...]
+    ) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
         total, chosen = 0.0, []
         for node in body:
             if isinstance(node, For):
@@ -239,7 +262,10 @@ class Planner:
             dict.fromkeys(
                 e
                 for e in shared
-                if _touches(e, loop.var) and e.buffer not in written and not self.bounds.axes(e) and not _indirect(e)
+                if _touches(e, loop.var)
+                and e.buffer not in written
+                and not self.bounds.axes(e)
+                and not _indirect(e)
             )
         )
         return Tile(row.var, packed)

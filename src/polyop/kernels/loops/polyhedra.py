@@ -168,9 +168,7 @@ class Model:
                 bounds = tuple((text, True) for text in ends)
                 whole = definite and _is_exact(node, inner)
                 more = tuple(a for e in (node.lo, node.hi) for a in self._reads(e, known, ()))
-                self._collect(
-                    node.body, (*loops, node.var), constraints + bounds, whole, reads + more
-                )
+                self._collect(node.body, (*loops, node.var), constraints + bounds, whole, reads + more)
             elif isinstance(node, If):
                 more = tuple(self._reads(node.condition, known, ()))
                 for part, holds in ((node.body, True), (node.orelse, False)):

@@ -1,5 +1,6 @@
-"""Temporaries that every iteration of a loop fills for itself: they become scalars, or are marked
-as the loop's own, so that iterations no longer conflict over them.
+"""Temporaries that every iteration of a loop fills for itself.
+
+They become scalars, or are marked as the loop's own, so that iterations no longer conflict over them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from .polyhedra import Model
 
 
 def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
-    """Return the kernel with row temporaries turned into scalars, and the owners of the other
-    private buffers: the loops whose iterations each have their own.
+    """Return the kernel with row temporaries turned into scalars, and the owners of other buffers.
+
+    Owners are the loops whose iterations each have their own.
     """
     coverage = Coverage(Model(kernel))
     owners: dict[str, tuple[str, ...]] = {}
@@ -27,6 +29,7 @@ def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
         if _single_element(coverage, name, frozenset(loops[:level])):
             kernel = _as_scalar(kernel, name, loops[:level])
         elif level:
+            kernel = _without_axes(kernel, name, _fixed_axes(coverage, name, frozenset(loops[:level])))
             owners[name] = loops[:level]
     return kernel, owners
 
@@ -46,6 +49,45 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     loads = any(isinstance(e, Load) for index in first for e in walk(index))
     inner = {v for leaf, _ in places for v in leaf.vars} - outer
     return not loads and not names & inner and not names & scalars.keys()
+
+
+def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozenset[int]:
+    """Return the axes along which each owner has one place: what it has need not be so large."""
+    places = [*coverage.reads(name), *coverage.writes(name)]
+    found = set()
+    for axis, first in enumerate(places[0][1].node.index):
+        names = {e.name for e in walk(first) if isinstance(e, Var)}
+        loads = any(isinstance(e, Load) for e in walk(first))
+        same = all(access.node.index[axis] == first for _, access in places)
+        if same and not loads and names and names <= outer:
+            found.add(axis)
+    return frozenset(found)
+
+
+def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
+    if not axes:
+        return kernel
+
+    def kept(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple(e for axis, e in enumerate(index) if axis not in axes)
+
+    def change(expr: Expr) -> Expr:
+        ours = isinstance(expr, Load) and expr.buffer == name
+        return replace(expr, index=kept(expr.index)) if ours and isinstance(expr, Load) else expr
+
+    def store(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                return replace(node, body=tuple(map(store, node.body)))
+            case If():
+                return replace(node, body=tuple(map(store, node.body)), orelse=tuple(map(store, node.orelse)))
+            case Store(buffer=buffer) if buffer == name:
+                return replace(node, index=kept(node.index))
+        return node
+
+    buffer = replace(kernel.buffers[name], shape=kept(kernel.buffers[name].shape))
+    body = tuple(store(rewrite(s, change)) for s in kernel.body)
+    return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
 
 
 def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:

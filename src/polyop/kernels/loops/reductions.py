@@ -11,7 +11,7 @@ from .types import kind
 _NARROW = ("+", "*")  # modulo 2**n, an integer may be cut before the operation as well as after it
 
 
-def reduction(statement: Store | Assign, to: Type) -> Store | Assign:  # noqa: PLR0911 - one for each reason
+def reduction(statement: Store | Assign, to: Type) -> Store | Assign:
     """Return the statement as a reduction into a target of this type, or as it is.
 
     It is one when the value is an operator on the target itself and something that does not

@@ -31,7 +31,7 @@ class _Resolver(Names):
         }
         return self.found
 
-    def statement(self, node: ast.stmt) -> None:  # noqa: C901 - one case for each kind of node
+    def statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Assign(targets=[target], value=value):
                 self.value(value)

@@ -23,7 +23,7 @@ class Statements(Loops):
         """Return the statements of a body."""
         return tuple(found for node in body for found in self.statement(node))
 
-    def statement(self, node: ast.stmt) -> list[Stmt]:  # noqa: PLR0911 - one for each kind
+    def statement(self, node: ast.stmt) -> list[Stmt]:
         """Return what a statement becomes: declarations and the like become nothing."""
         match node:
             case ast.Assign(targets=[target], value=value):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from . import affine
-from .dependence import Conflict, Legality, carried, common
+from .dependence import Conflict, Legality, Paths, carried, common
 from .ir import INT, Expr, For, Kernel, Load, Store, Var, children, walk
 from .polyhedra import Model
 from .strides import COSTS, depends, stride
@@ -64,20 +64,21 @@ class _Rules:
         inside = {loop.var for loop in loops}
         if any(depends(e, frozenset(inside)) for loop in loops for e in (loop.node.lo, loop.node.hi)):
             return []
-        sums = [l for l in loops if not any(depends(i, frozenset({l.var})) for i in store.index)]
-        free = [l for l in loops if l not in sums]
+        sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
+        free = [x for x in loops if x not in sums]
         loads = [e for e in walk(store.value) if isinstance(e, Load)]
         every = inside | {v for i in store.index for e in walk(i) if isinstance(e, Var) for v in (e.name,)}
         reused = bool(sums) and bool(free) and all(_misses(load, every) for load in loads) and len(loads) > 1
 
         def cost(loop: Loop) -> float:
-            return sum(COSTS[stride(node, loop.var)] for node in (store, *loads))
+            accesses: list[Load | Store] = [store, *loads]
+            return sum((COSTS[stride(node, loop.var)] for node in accesses), 0.0)
 
         if reused:  # the loop that vectors run along is the last of the free ones
             best = [*sorted(free, key=cost, reverse=True), *sums]
         else:
-            last = min(loops, key=lambda l: (cost(l), -loops.index(l)))
-            best = [*(l for l in loops if l is not last), last]
+            last = min(loops, key=lambda x: (cost(x), -loops.index(x)))
+            best = [*(x for x in loops if x is not last), last]
         return [] if best == loops else [best]
 
     # fusion
@@ -125,7 +126,9 @@ class _Rules:
                 return None
             whole = _with_body(whole, loop.body, deeper)
             changed = (*body[:start], *between, Loop(loop.node, deeper), *body[end + 1 :])
-        self.report.done.append((second.node.line, f"loop {second.var} fused with the one of line {first.node.line}"))
+        self.report.done.append(
+            (second.node.line, f"loop {second.var} fused with the one of line {first.node.line}")
+        )
         self.whole = whole
         return changed
 
@@ -152,10 +155,10 @@ class _Rules:
                 return True
         return False
 
-    def _carried_by(self, conflict: Conflict, where: dict[str, tuple[object, ...]], var: str) -> bool:
-        loops = common(where[conflict.a.id], where[conflict.b.id])  # type: ignore[arg-type]
+    def _carried_by(self, conflict: Conflict, where: Paths, var: str) -> bool:
+        loops = common(where[conflict.a.id], where[conflict.b.id])
         level = next((k for k, (_, _, name) in enumerate(loops) if name == var), None)
-        return level is not None and not carried(self.model, conflict, where, level).is_empty()  # type: ignore[arg-type]
+        return level is not None and not carried(self.model, conflict, where, level).is_empty()
 
 
 def _nests(tree: Sequence[Node]) -> list[Loop]:
@@ -257,7 +260,7 @@ def _is_contraction(loop: Loop) -> bool:
             case Branch():
                 return max(map(depth, (*node.body, *node.orelse)), default=0)
             case Place(node=stmt):
-                return 0 if stmt.op and len(list(children(stmt))) else -99
+                return 0 if stmt.op and list(children(stmt)) else -99
         raise TypeError(type(node).__name__)
 
     return depth(loop) >= 3

@@ -103,9 +103,7 @@ def paths_of(tree: Sequence[Node]) -> Paths:
                 case Branch():
                     place = visit(node.orelse, path, loops, visit(node.body, path, loops, place))
                 case Place():
-                    whole: Path = tuple(
-                        replace(step, dim=node.dims[step.loop]) for step in (*path,)
-                    )
+                    whole: Path = tuple(replace(step, dim=node.dims[step.loop]) for step in (*path,))
                     found[node.leaf.id] = (*whole, Step(place))
                     place += 1
         return place

@@ -32,7 +32,7 @@ _BFLOAT = {"int16": "float32", "uint16": "float32", "float16": "float32"} | dict
 )
 
 
-def join(one: Type, other: Type) -> Type:  # noqa: PLR0911 - one for each rule
+def join(one: Type, other: Type) -> Type:
     """Return the type that a value of either type becomes when they meet.
 
     >>> str(join(INT, FLOAT)), str(join(BOOL, INT)), str(join(Type("int8"), FLOAT))

@@ -59,9 +59,7 @@ def _block(kernel: Kernel, body: tuple[Stmt, ...], bound: set[str], loops: set[s
             bound.add(statement.name)
 
 
-def _statement(  # noqa: C901 - one case for each kind of statement
-    kernel: Kernel, statement: Stmt, bound: set[str]
-) -> Iterator[str]:
+def _statement(kernel: Kernel, statement: Stmt, bound: set[str]) -> Iterator[str]:
     for expression in walk(statement):
         yield from _expression(kernel, expression, bound)
     match statement:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import Assign, Expr, For, If, Stmt, Store, Var, children, statements
-from ..strides import depends
 from .ctypes import identifier
 from .expressions import Lanes, Scope
 
@@ -108,7 +107,9 @@ def plain(scope: Scope) -> Copies:
     return Copies((Copy(0, 0, scope),), {})
 
 
-def width_of(body: Sequence[Stmt], lanes: str, differs: Mapping[str, frozenset[str]], sizes: Mapping[str, int]) -> int:
+def width_of(
+    body: Sequence[Stmt], lanes: str, differs: Mapping[str, frozenset[str]], sizes: Mapping[str, int]
+) -> int:
     """Return the bytes of the widest value that differs between lanes, addresses not included."""
     from ..ir import Load, Type
     from .ctypes import SIZES, computed, memory

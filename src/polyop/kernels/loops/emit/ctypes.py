@@ -22,26 +22,31 @@ _ROWS: dict[str, tuple[str, str]] = {
     "float32": ("f32", "f32"),
     "float64": ("f64", "f64"),
 }
-SIZES = {"bool": 1, "f16": 2, "bf16": 2} | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)} | {
-    "f32": 4,
-    "f64": 8,
-}
+SIZES = (
+    {"bool": 1, "f16": 2, "bf16": 2}
+    | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
+    | {
+        "f32": 4,
+        "f64": 8,
+    }
+)
 HALVES = {"float16": "f16", "bfloat16": "bf16"}
 DTYPES = tuple(_ROWS)
 
-_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long "
-    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "asm typeof linux unix begin end thread context kernel k nparam params ndims shapes dtypes stream extra "
-    "t l on lo hi p e u used parts self text places none found index place size name line axis run fail failed "
-    "failed_index failed_size bytes body cost trips chunk most allowed min max floord free memset memcpy strncat "
-    "strlen posix_memalign snprintf NULL EOF stdin stdout stderr main".split()
-)
+_WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while asm typeof linux unix begin end thread context kernel k nparam params ndims shapes
+dtypes stream extra t l on lo hi p e u used parts self text places none found index place size name
+line axis run fail failed failure bytes body cost trips chunk most allowed min max floord free
+memset memcpy strncat strlen posix_memalign snprintf NULL EOF stdin stdout stderr main
+"""
+_KEYWORDS = frozenset(_WORDS.split())
 _OURS = re.compile(
     r"(polyop|plp?_|load_|store_|gatherx?_|scatter_|bcast_|iota_|sel_|max_|min_|reduce_|tobool_|frombool_|any_"
     r"|cvt_|floordiv_|mod_|own_|at_|_).*|(q|part|[mb]\d+_)\d*(_\d+)*|.*_|.*_(n|v|r|u)\d+|.*_(end|lo|hi|panel)"
 )
-"""What the emitted text calls its own things; a name with one more "_" at its end is never among them twice."""
+"""What the emitted text calls its own things; a name with one more "_" at its end is not among them."""
 
 
 def memory(dtype: str) -> str:
@@ -53,9 +58,9 @@ def memory(dtype: str) -> str:
     return _ROWS[dtype][0]
 
 
-def computed(type: Type) -> str:
+def computed(kind: Type) -> str:
     """Return the C type that values of a type are computed in; "bool" is an int of 0 or 1."""
-    return _ROWS[type.dtype][1]
+    return _ROWS[kind.dtype][1]
 
 
 def signed(elem: str) -> str:

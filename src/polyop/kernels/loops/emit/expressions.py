@@ -9,7 +9,7 @@ from typing import Any
 from .. import affine
 from ..bounds import Bounds
 from ..ir import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
-from ..strides import STRIDED, BACK, UNIFORM, UNIT, depends, stride
+from ..strides import BACK, STRIDED, UNIFORM, UNIT, depends, stride
 from .ctypes import HALVES, SIZES, computed, identifier, memory, signed
 
 
@@ -25,8 +25,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Lanes:
-    """The loop whose iterations are lanes. ``width``: bytes per lane, ``count``: the lanes in use
-    (C text) or None for all, ``varying``: scalars with a value for each lane.
+    """The loop whose iterations are lanes.
+
+    ``width``: bytes per lane, ``count``: the lanes in use (C text) or None for all, ``varying``:
+    scalars with a value for each lane.
     """
 
     var: str
@@ -64,7 +66,7 @@ class Scope:
 INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "&": "&", "|": "|", "^": "^"}
 COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 EXACT = frozenset(
-    "abs sign round floor ceil trunc sqrt rsqrt isnan isinf isfinite".split()
+    ("abs", "sign", "round", "floor", "ceil", "trunc", "sqrt", "rsqrt", "isnan", "isinf", "isfinite")
 )
 """Functions of math.h that are there without being asked for, and have no other version."""
 
@@ -72,7 +74,9 @@ EXACT = frozenset(
 class Expressions:
     """Prints expressions of one kernel; ``used`` collects the functions of math.h that they need."""
 
-    def __init__(self, kernel: Kernel, bounds: Bounds, *, precise: bool = False, checked: bool = False) -> None:
+    def __init__(
+        self, kernel: Kernel, bounds: Bounds, *, precise: bool = False, checked: bool = False
+    ) -> None:
         self.kernel, self.bounds = kernel, bounds
         self.precise, self.checked = precise, checked
         self.used: set[str] = set()
@@ -131,9 +135,9 @@ class Expressions:
         same = value.elem == wanted
         return value.text if same else f"polyop_cvt({self.vector(wanted, scope)}, {value.text})"
 
-    def convert(self, value: Value, type: Type, scope: Scope) -> Value:
+    def convert(self, value: Value, kind: Type, scope: Scope) -> Value:
         """Return a value of another type, as C (and NumPy) converts."""
-        elem = computed(type)
+        elem = computed(kind)
         if elem == "bool":
             if value.truth:
                 return value
@@ -185,9 +189,7 @@ class Expressions:
             self.places.append((node.line, node.buffer, axis))
             names[axis] = f"q{axis}"
             declared += f"int64_t q{axis} = {index[axis]}; "
-            tests.append(
-                f"polyop_inside(k, &q{axis}, {self.size(node.buffer, axis)}, {len(self.places)})"
-            )
+            tests.append(f"polyop_inside(k, &q{axis}, {self.size(node.buffer, axis)}, {len(self.places)})")
         return declared, " && ".join(tests), tuple(names)
 
     def strides(self, node: Load | Store, lanes: Lanes) -> str:
@@ -286,7 +288,9 @@ class Expressions:
 
     def _select(self, expr: Op, scope: Scope) -> Value:
         condition = self.value(expr.args[0], scope)
-        if condition.vec and any(isinstance(e, Load) and self._guarded(e) for a in expr.args[1:] for e in walk(a)):
+        if condition.vec and any(
+            isinstance(e, Load) and self._guarded(e) for a in expr.args[1:] for e in walk(a)
+        ):
             return self._lane_by_lane(expr, scope)
         then, other = self._together([self.value(a, scope) for a in expr.args[1:]], scope)
         if not condition.vec:
@@ -298,7 +302,9 @@ class Expressions:
             a, b = self.mask(then, elem, scope), self.mask(other, elem, scope)
             return Value(f"(({m} & {a}) | (~{m} & {b}))", elem, True, True)
         mask = self.mask(condition, then.elem, scope)
-        return Value(f"sel_{self.vector(then.elem, scope)}({mask}, {then.text}, {other.text})", then.elem, True)
+        return Value(
+            f"sel_{self.vector(then.elem, scope)}({mask}, {then.text}, {other.text})", then.elem, True
+        )
 
     def _guarded(self, load: Load) -> bool:
         from ..bounds import key
@@ -344,7 +350,7 @@ class Expressions:
         texts = [self.mask(a, elem, scope) if vec else f"({a.text})" for a in args]
         if name == "==":
             return Value(f"{'~' if vec else '!'}({texts[0]} ^ {texts[1]})", elem, vec, True)
-        if name in ("abs",):
+        if name == "abs":
             return args[0]
         if name in signs:
             return Value(f"({texts[0]} {signs[name]} {texts[1]})", elem, vec, True)
@@ -394,6 +400,9 @@ class Expressions:
         raise NotImplementedError(f"{name} of {elem}")
 
 
+_SPECIAL = {"nan": '__builtin_nan("")', "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}
+
+
 def _constant(expr: Const) -> Value:
     elem = computed(expr.type)
     value: Any = expr.value
@@ -401,14 +410,11 @@ def _constant(expr: Const) -> Value:
         return Value(str(int(bool(value))), "bool", truth=True)
     if elem[0] == "f":
         number = float(value)
-        if number != number or number in (float("inf"), float("-inf")):
-            text = {"nan": "__builtin_nan(\"\")", "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}[repr(number)]
-        else:
-            text = repr(number)
+        text = _SPECIAL.get(repr(number), repr(number))
         return Value(f"(({elem}){text})" if text[0] in "-_(" else text + "f" * (elem == "f32"), elem)
     text = f"{int(value)}{'ll' if abs(int(value)) > 2**31 - 1 else ''}"
     if int(value) == -(2**63):
         text = "(-9223372036854775807ll - 1)"
     if elem[0] == "u" and int(value) > 2**31 - 1:
         text = f"{int(value)}ull"
-    return Value(f"({elem}){text}" if elem not in ("i64",) or value < 0 else text, elem)
+    return Value(f"({elem}){text}" if elem != "i64" or value < 0 else text, elem)

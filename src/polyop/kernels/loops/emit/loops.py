@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..ir import Assign, Expr, For, Kernel, Op, Stmt, Type, Var, statements, walk
+from ..ir import Assign, For, Kernel, Op, Stmt, statements, walk
 from ..plan import HEAVY, Plan
-from .copies import LANE, Copies, Copy, differing, lanes_for, plain, width_of
+from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
 from .statements import Statements, combined
@@ -77,7 +77,9 @@ class Loops:
     def sums(self, node: For) -> list[Assign]:
         """Return the scalars from outside that the loop reduces to."""
         found = {
-            s.name: s for s in statements(node.body) if isinstance(s, Assign) and s.name in self.statements.live
+            s.name: s
+            for s in statements(node.body)
+            if isinstance(s, Assign) and s.name in self.statements.live
         }
         return list(found.values())
 
@@ -85,19 +87,32 @@ class Loops:
         """Return how many vectors are worked on at once."""
         inner = any(isinstance(s, For) for s in statements(node.body))
         size = sum(isinstance(e, Op) for s in statements(node.body) for e in walk(s))
-        heavy = any(isinstance(e, Op) and e.name in HEAVY and e.name != "/" for s in statements(node.body) for e in walk(s))
+        heavy = any(
+            isinstance(e, Op) and e.name in HEAVY and e.name != "/"
+            for s in statements(node.body)
+            for e in walk(s)
+        )
         if not (reduces or inner) or heavy:
             return 1
         return UNITS if size <= LIGHT else 1
 
     def _copies(
-        self, node: For, scope: Scope, differs: Mapping[str, frozenset[str]], width: int, number: int, count: str | None
+        self,
+        node: For,
+        scope: Scope,
+        differs: Mapping[str, frozenset[str]],
+        width: int,
+        number: int,
+        count: str | None,
     ) -> None:
         var = identifier(node.var)
         made = []
         for unit in range(number):
             at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
-            names = {node.var: at, **{n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in differs}}
+            names = {
+                node.var: at,
+                **{n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in differs},
+            }
             lanes = lanes_for(node.var, width, count, differs)
             made.append(Copy(0, unit, replace(scope.with_names(names), lanes=lanes), None, count))
         self.statements.body(node.body, Copies(tuple(made), differs, "", node.var).named())
@@ -127,11 +142,3 @@ class Loops:
                 continue
             text = f"reduce_{names[node.op]}_{kind}({total})"
             self.out.line(f"{target} = {combined(node.op, target, text, elem)};")
-
-
-def scalars_of(expr: Expr) -> set[str]:
-    """Return the variables that an expression reads."""
-    return {e.name for e in walk(expr) if isinstance(e, Var)}
-
-
-__all__ = ["Loops", "Type", "plain", "scalars_of"]

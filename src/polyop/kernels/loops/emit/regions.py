@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ..bounds import Bounds
-from ..ir import Assign, Const, Expr, For, If, Kernel, Op, Stmt, Store, Type, Var, statements, substitute, walk
-from ..ir import FLOAT, INT
+from ..ir import (
+    FLOAT,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Op,
+    Stmt,
+    Type,
+    Var,
+    statements,
+    substitute,
+    walk,
+)
 from ..plan import Plan, work
 from ..strides import depends
 from .copies import Copies, plain
@@ -89,12 +103,16 @@ class Functions:
             self.unpack(out, shared, [*buffers, *own])
             for name in buffers:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
-                out.line(f"{elem}* const restrict {c} = ({elem}*)k->own_{name} + thread * {self._length(name)};")
+                out.line(
+                    f"{elem}* const restrict {c} = ({elem}*)k->own_{name} + thread * {self._length(name)};"
+                )
                 start = identity(private[name], computed(Type(self.kernel.buffers[name].dtype)))
                 out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {start};")
             for name in own:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
-                out.line(f"{elem}* const restrict {c} = polyop_scratch({self._length(name)} * sizeof({elem}));")
+                out.line(
+                    f"{elem}* const restrict {c} = polyop_scratch({self._length(name)} * sizeof({elem}));"
+                )
             if own:
                 missing = " || ".join(f"!{identifier(n)}" for n in own)
                 freed = " ".join(f"free({identifier(n)});" for n in own)
@@ -113,7 +131,9 @@ class Functions:
             out.line("(void)thread;")
         return out.text()
 
-    def _call(self, printer: _Body, number: int, node: For, shared: list[str], private: dict[str, str]) -> None:
+    def _call(
+        self, printer: _Body, number: int, node: For, shared: list[str], private: dict[str, str]
+    ) -> None:
         out = printer.out
         lo, hi = self.expressions.scalar(node.lo, Scope()), self.expressions.scalar(node.hi, Scope())
         with out.block(""):
@@ -123,7 +143,11 @@ class Functions:
             cost = self.expressions.scalar(_cost(node.body, {node.var: (node.lo, node.hi)}), Scope())
             out.line(f"const int parts = polyop_parts((double)(hi - lo) * {cost}, hi - lo);")
             for name in private:
-                elem = memory(self.kernel.buffers[name].dtype) if name in self.kernel.buffers else _c(self.types[name])
+                elem = (
+                    memory(self.kernel.buffers[name].dtype)
+                    if name in self.kernel.buffers
+                    else _c(self.types[name])
+                )
                 length = self._length(name) if name in self.kernel.buffers else "1"
                 out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
                 out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
@@ -187,7 +211,7 @@ class _Body:
             return True
         return False
 
-    def _once(self, node: For):  # type: ignore[no-untyped-def]
+    def _once(self, node: For) -> Callable[[For, Copies], bool]:
         return lambda other, copies: False if other is node else self.enter(other, copies)
 
     def range(self, node: For, lo: str, hi: str) -> None:
@@ -256,11 +280,5 @@ def _plus(a: Expr, b: Expr) -> Expr:
 
 def _middle(expr: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> Expr:
     names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
-    half = {
-        n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT)
-        for n in names
-    }
+    half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}
     return substitute(expr, half) if names else expr
-
-
-__all__ = ["Bounds", "Functions", "Store"]

@@ -88,10 +88,13 @@ class Statements:
     def _masked(self, node: If, copies: Copies) -> None:
         """Print both branches, each for the lanes that take it."""
         self.count = getattr(self, "count", 0) + 1
-        then, other = [], []
+        then: list[Copy] = []
+        other: list[Copy] = []
         with self.out.block(""):
             for copy in copies.all:
-                condition = self.expressions.spread(self.expressions.value(node.condition, copy.scope), copy.scope)
+                condition = self.expressions.spread(
+                    self.expressions.value(node.condition, copy.scope), copy.scope
+                )
                 name = f"m{self.count}_{copy.row}_{copy.unit}"
                 kind = self.expressions.vector(condition.elem, copy.scope)
                 self.out.line(f"const {kind} {name} = {condition.text};")
@@ -184,11 +187,15 @@ class Statements:
         scope, lanes = copy.scope, copy.scope.lanes
         assert lanes is not None
         bare = replace(scope, lanes=None)
-        at = self.expressions.address(node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index))
+        at = self.expressions.address(
+            node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index)
+        )
         elem = "u16" if dtype in HALVES else memory(dtype)
         kind = self.expressions.vector(elem, scope)
         address = f"&{identifier(node.buffer)}[{at}]"
-        old = f"load{'_n' if lanes.count else ''}_{kind}({address}{', ' + lanes.count if lanes.count else ''})"
+        old = (
+            f"load{'_n' if lanes.count else ''}_{kind}({address}{', ' + lanes.count if lanes.count else ''})"
+        )
         text = value.text
         if node.op:
             if dtype in HALVES or dtype == "bool":
@@ -215,7 +222,9 @@ class Statements:
         with self.out.block(""):
             self.out.line(f"const {kind} t = {value.text};")
             if scope.mask is not None:
-                self.out.line(f"const {self.expressions.vector(scope.mask.elem, scope)} on = {scope.mask.text};")
+                self.out.line(
+                    f"const {self.expressions.vector(scope.mask.elem, scope)} on = {scope.mask.text};"
+                )
             limit = lanes.count or lanes.number
             with self.out.block(f"for (int l = {copy.start or 0}; l < {lanes.number} && l < {limit}; ++l)"):
                 if scope.mask is not None:

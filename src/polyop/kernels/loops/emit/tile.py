@@ -6,10 +6,10 @@ what lies beyond the range is zero there, so that sums need no care at the edges
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import Expr, For, Load, Stmt, Var, rewrite, substitute
+from ..ir import Expr, For, Load, Stmt, Var, rewrite
 from ..plan import Tile
 from ..strides import depends
 from .copies import LANE, Copies, Copy, differing, lanes_for
@@ -74,13 +74,16 @@ class TilePrinter:
                 for panel in self.panels:
                     out.line(f"free({panel.name}_panel);")
 
+    def _scalar(self, expr: Expr, scope: Scope) -> str:
+        return self.expressions.scalar(expr, scope)
+
     def _range(self, scope: Scope, first: str, last: str) -> tuple[str, str]:
-        """Return the range of the lanes' loop over rows ``first`` .. ``last``: bounds are linear in the row."""
+        """Return the range of the lanes' loop over all rows: its bounds are linear in the row."""
         if not self.edges:
-            return self.expressions.scalar(self.lane.lo, scope), self.expressions.scalar(self.lane.hi, scope)
+            return self._scalar(self.lane.lo, scope), self._scalar(self.lane.hi, scope)
         ends = [scope.with_names({self.row.var: at}) for at in (first, last)]
-        lows = [self.expressions.scalar(self.lane.lo, s) for s in ends]
-        highs = [self.expressions.scalar(self.lane.hi, s) for s in ends]
+        lows = [self._scalar(self.lane.lo, s) for s in ends]
+        highs = [self._scalar(self.lane.hi, s) for s in ends]
         return f"min_i64({lows[0]}, {lows[1]})", f"max_i64({highs[0]}, {highs[1]})"
 
     # panels
@@ -89,7 +92,7 @@ class TilePrinter:
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
             trips = [
-                f"max_i64(0, {self.expressions.scalar(f.hi, scope)} - ({self.expressions.scalar(f.lo, scope)}))"
+                f"max_i64(0, {self._scalar(f.hi, scope)} - ({self._scalar(f.lo, scope)}))"
                 for f in panel.loops
             ]
             size = " * ".join([*trips, f"{self.shape.units} * {self.lanes} * sizeof({elem})"])
@@ -114,7 +117,7 @@ class TilePrinter:
         if loops:
             node, *rest = loops
             var = identifier(node.var)
-            lo, hi = self.expressions.scalar(node.lo, scope), self.expressions.scalar(node.hi, scope)
+            lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
             with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
                 self._pack_loops(panels, rest, scope)
             return
@@ -132,7 +135,7 @@ class TilePrinter:
     # the tile
 
     def _tile(self, scope: Scope, rows: int) -> None:
-        i, j = identifier(self.row.var), identifier(self.lane.var)
+        j = identifier(self.lane.var)
         units = self.shape.units
         whole = f"{j} + {units} * {self.lanes}"
         if self.edges:
@@ -147,15 +150,17 @@ class TilePrinter:
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
-        del i
 
     def _extremes(self, scope: Scope, rows: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return (least, greatest) of the lower and of the upper bound among a tile's rows."""
         i = identifier(self.row.var)
         ends = [scope.with_names({self.row.var: at}) for at in (i, f"({i} + {rows - 1})")]
-        low = [self.expressions.scalar(self.lane.lo, s) for s in ends]
-        high = [self.expressions.scalar(self.lane.hi, s) for s in ends]
-        both = lambda f, x: f"{f}_i64({x[0]}, {x[1]})"  # noqa: E731
+        low = [self._scalar(self.lane.lo, s) for s in ends]
+        high = [self._scalar(self.lane.hi, s) for s in ends]
+
+        def both(function: str, pair: list[str]) -> str:
+            return f"{function}_i64({pair[0]}, {pair[1]})"
+
         return (both("min", low), both("max", low)), (both("min", high), both("max", high))
 
     def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
@@ -181,7 +186,10 @@ class TilePrinter:
         self.loops.after = {}
         for panel in self.panels:
             last = panel.loops[-1].var
-            self.loops.after = {**self.loops.after, last: [*self.loops.after.get(last, ()), f"{panel.name} += {step};"]}
+            self.loops.after = {
+                **self.loops.after,
+                last: [*self.loops.after.get(last, ()), f"{panel.name} += {step};"],
+            }
         self.loops.statements.body(self.body, copies)
         self.loops.after = before
 
@@ -189,7 +197,7 @@ class TilePrinter:
         j = identifier(self.lane.var)
         if not self.edges:
             return None, f"({j}_end - {at})"
-        low, high = self.expressions.scalar(self.lane.lo, scope), self.expressions.scalar(self.lane.hi, scope)
+        low, high = self._scalar(self.lane.lo, scope), self._scalar(self.lane.hi, scope)
         start = f"max_i64(0, {low} - {at})" if depends(self.lane.lo, frozenset({self.row.var})) else None
         return start, f"({high} - {at})"
 
@@ -232,11 +240,8 @@ def _loads(node: Stmt) -> list[Expr]:
     return [e for e in walk(node) if isinstance(e, Load)]
 
 
-def _replacing(names: dict[Load, Var]):  # type: ignore[no-untyped-def]
+def _replacing(names: dict[Load, Var]) -> Callable[[Expr], Expr]:
     def change(expr: Expr) -> Expr:
         return names.get(expr, expr) if isinstance(expr, Load) else expr
 
     return change
-
-
-__all__ = ["SHAPES", "Shape", "TilePrinter", "substitute"]

@@ -1,0 +1,119 @@
+"""Loop kernels beside the best of NumPy, Numba and torch.compile, and against what the machine allows."""
+
+import functools
+import os
+import statistics
+import tempfile
+import warnings
+
+from loops import compare as comparison
+from loops import npbench
+from loops.table import Row as Program
+from measure import Measured, Missing, Row, Settings, fresh_process, seconds
+
+BLAS = {"matmul_float32", "matmul_float64", "doitgen", "syrk", "covariance"}
+"""Contractions that NumPy does with OpenBLAS."""
+
+COLD = """
+import os, sys, tempfile, time
+sys.path.insert(0, FOLDER)
+from loops import npbench
+from loops.compare import Direct
+row = npbench.ROWS[NAME]
+arguments = row.arguments(row.small)
+import islpy, polyop.kernels.build, polyop.kernels.library
+start = time.perf_counter()
+Direct(row, arguments)
+print(time.perf_counter() - start)
+"""
+
+
+@functools.cache
+def times(name: str) -> comparison.Times:
+    program = npbench.ROWS[name]
+    try:
+        import torch  # noqa: F401
+
+        torch_too = True
+    except ImportError:
+        torch_too = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return comparison.compare(program, torch=torch_too)
+
+
+def ratio(ours: list[float], other: list[float]) -> Measured:
+    pairs = sorted(a / b for a, b in zip(ours, other, strict=True))
+    last = len(pairs) - 1
+    return Measured(
+        statistics.median(ours) / statistics.median(other),
+        pairs[round(0.1 * last)],
+        pairs[round(0.9 * last)],
+        statistics.median(ours),
+        statistics.median(other),
+    )
+
+
+def beside_peers(name: str, settings: Settings) -> Measured:
+    del settings
+    found = times(name)
+    return ratio(found.seconds["polyop"], found.seconds[found.best_peer()])
+
+
+def beside_bound(name: str, settings: Settings) -> Measured:
+    del settings
+    found = times(name)
+    if not found.bound:
+        raise Missing("it has no bound of bytes or operations")
+    return ratio(found.seconds["polyop"], [found.bound] * len(found.seconds["polyop"]))
+
+
+def beside_blas(name: str, settings: Settings) -> Measured:
+    del settings
+    found = times(name)
+    return ratio(found.seconds["polyop"], found.seconds["NumPy"])
+
+
+def compile_time(name: str, settings: Settings, *, warm: bool) -> Measured:
+    found = []
+    for _ in range(min(3, settings.processes)):
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**os.environ, "XDG_CACHE_HOME": folder}
+            code = COLD.replace("FOLDER", repr(str(comparison.roof.FOLDER))).replace("NAME", repr(name))
+            first = fresh_process(code, env=env)
+            found.append(fresh_process(code, env=env) if warm else first)
+    return seconds(found)
+
+
+def rows_of(program: Program) -> list[Row]:
+    name = program.name
+    here = [
+        Row(
+            f"loops: {name}",
+            "the best of NumPy, Numba, torch.compile",
+            1.0,
+            functools.partial(beside_peers, name),
+        )
+    ]
+    if name in BLAS:
+        here.append(
+            Row(f"loops: {name}, contraction", "NumPy's OpenBLAS", 1.5, functools.partial(beside_blas, name))
+        )
+    bar = 1.25 if any(b.unit == "bytes" for b in program.bounds) and name not in BLAS else None
+    here.append(
+        Row(
+            f"loops: {name}, bound",
+            "the roof measured in this run",
+            bar,
+            functools.partial(beside_bound, name),
+        )
+    )
+    cold = functools.partial(compile_time, name, warm=False)
+    here.append(Row(f"loops: {name}, compile cold", "", 0.5, cold, "s"))
+    return here
+
+
+def rows() -> list[Row]:
+    found = [row for program in npbench.ROWS.values() for row in rows_of(program)]
+    warm = functools.partial(compile_time, "softmax", warm=True)
+    return [*found, Row("loops: softmax, compile warm", "", 0.01, warm, "s")]

@@ -1,0 +1,103 @@
+/* What every generated loop kernel does beside its loops: threads, scratch memory, indices that are checked.
+ *
+ * A kernel's own struct begins with a polyop_failure. */
+#ifndef POLYOP_LOOPS_RUN_H
+#define POLYOP_LOOPS_RUN_H
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "polyop/abi.h"
+#include "polyop/parallel.h"
+
+#define POLYOP_RUN_FN static inline __attribute__((unused))
+#ifndef POLYOP_GRAIN
+#define POLYOP_GRAIN 5e4
+#endif
+
+/* What went wrong first: `place` is the number of an index that left its dimension, or -1: no memory. */
+struct polyop_failure {
+  int place;
+  int64_t index, size;
+};
+
+/* Whether an index is inside its dimension; a negative one counts from the end, as in NumPy. */
+POLYOP_RUN_FN int polyop_is_inside(struct polyop_failure* failure, int64_t* index, int64_t size, int place) {
+  const int64_t found = *index;
+  if (found < 0) *index += size;
+  if ((uint64_t)*index < (uint64_t)size) return 1;
+  int none = 0;
+  if (__atomic_compare_exchange_n(&failure->place, &none, place, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    failure->index = found;
+    failure->size = size;
+  }
+  return 0;
+}
+#define polyop_inside(k, index, size, place) polyop_is_inside(&(k)->failure, index, size, place)
+
+POLYOP_RUN_FN void polyop_no_memory(struct polyop_failure* failure) {
+  int none = 0;
+  __atomic_compare_exchange_n(&failure->place, &none, -1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+#define polyop_out_of_memory(k) polyop_no_memory(&(k)->failure)
+
+/* Memory for `bytes`, aligned for vectors; null when there is none. */
+POLYOP_RUN_FN void* polyop_scratch(int64_t bytes) {
+  void* found = 0;
+  return posix_memalign(&found, 64, bytes > 0 ? (size_t)bytes + 64 : 64) ? 0 : found;
+}
+
+/* How many threads are worth it: a cost of 1 is about a quarter of a nanosecond, and each gets POLYOP_GRAIN.
+ */
+POLYOP_RUN_FN int polyop_parts(double cost, int64_t trips) {
+  if (cost < 2 * POLYOP_GRAIN || !polyop_threads) return 1;
+  const double most = cost / POLYOP_GRAIN;
+  const int allowed = polyop_threads();
+  const int parts = allowed > most ? (int)most : allowed;
+  return parts > trips ? (int)trips : parts;
+}
+
+POLYOP_RUN_FN int polyop_run(polyop_body body, void* k, int64_t lo, int64_t hi, int64_t chunk, int parts) {
+  if (hi <= lo) return 0;
+  if (parts > 1) return polyop_for(body, k, lo, hi, chunk, parts);
+  body(k, lo, hi, 0);
+  return 1;
+}
+
+/* An index in the author's text. */
+struct polyop_place {
+  int line, axis;
+  const char* name;
+};
+
+/* Give the error of a kernel whose sizes do not fit; returns 1. */
+POLYOP_RUN_FN int polyop_misfit(void* extra, struct polyop_place at, int64_t size) {
+  char text[200];
+  snprintf(text, sizeof text, "line %d: an index leaves dimension %d of %s, which has size %lld", at.line,
+           at.axis, at.name, (long long)size);
+  return polyop_fail(extra, text);
+}
+
+/* Give the error of what has failed, if anything; returns 0 when nothing has. */
+POLYOP_RUN_FN int polyop_report(void* extra, const struct polyop_failure* failure,
+                                const struct polyop_place* places) {
+  char text[200];
+  if (!failure->place) return 0;
+  if (failure->place < 0) return polyop_fail(extra, "out of memory");
+  const struct polyop_place at = places[failure->place - 1];
+  snprintf(text, sizeof text, "line %d: index %lld is outside dimension %d of %s, which has size %lld",
+           at.line, (long long)failure->index, at.axis, at.name, (long long)failure->size);
+  return polyop_fail(extra, text);
+}
+
+POLYOP_RUN_FN int polyop_overlap(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
+  return (const char*)a < (const char*)b + b_bytes && (const char*)b < (const char*)a + a_bytes;
+}
+
+/* What isl writes in conditions. */
+#define floord(n, d) (((n) < 0) ? -((-(n) + (d) - 1) / (d)) : (n) / (d))
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+
+#endif

@@ -1,0 +1,354 @@
+"""What each statement of a kernel becomes on a GPU: launches of threads, rows, tiles or sums.
+
+The rules, from the outermost statements inwards:
+
+Threads   a nest of parallel loops: one thread for each iteration, the fastest along memory
+Rows      where lanes were planned inside: a group of threads for each iteration, who share its loops
+Tiles     what was planned as a register tile: blocks of rows and lanes through shared memory
+Sums      a loop that reduces: partial results, then a second launch that adds them up in order
+Each      a loop in order around these: a loop of launches on the host
+Branch    a condition on sizes around these: decided on the host
+Alone     the rest: one block, in the author's order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..dependence import Kind
+from ..ir import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, children, statements, walk
+from ..plan import Plan
+from ..strides import depends
+
+
+@dataclass(frozen=True)
+class Threads:
+    """One thread for each iteration of ``loops``, neighbours along the last one.
+
+    ``atomic``: buffers into which the iterations reduce, in an order that does not matter.
+    """
+
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+    atomic: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A group of threads for each iteration of ``loops``."""
+
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Blocks of ``row`` times ``lane``, for each iteration of ``loops``."""
+
+    loops: tuple[For, ...]
+    row: For
+    lane: For
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Partial results of ``over``; ``shared``: a group of threads for each iteration, not one thread."""
+
+    loops: tuple[For, ...]
+    body: tuple[Stmt, ...]
+    over: tuple[tuple[str, str], ...]
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Each:
+    """A loop on the host."""
+
+    loop: For
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A condition on the host."""
+
+    node: If
+    pieces: tuple[Piece, ...]
+    orelse: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Statements in order, by one block."""
+
+    body: tuple[Stmt, ...]
+
+
+Piece = Threads | Rows | Tiles | Sums | Each | Branch | Alone
+DEEPEST = 2
+"""Loops on the host around one another; a launch for each iteration of more would be too many."""
+
+
+class Mapper:
+    """Chooses the pieces of one kernel."""
+
+    def __init__(
+        self, kernel: Kernel, plan: Plan, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        self.kernel, self.plan, self.kinds = kernel, plan, kinds
+        self.owning = frozenset(v for loops in owners.values() for v in loops)
+        self.owned = frozenset(owners)
+        self.notes: list[tuple[int, str]] = []
+
+    def pieces(
+        self, body: Sequence[Stmt], known: frozenset[str] = frozenset(), depth: int = 0
+    ) -> tuple[Piece, ...]:
+        """Return the pieces of a body; ``known`` are the variables of loops on the host around it."""
+        found: list[Piece] = []
+        for node in body:
+            piece = self._piece(node, known, depth)
+            last = found[-1] if found else None
+            if isinstance(piece, Alone) and isinstance(last, Alone):
+                found[-1] = Alone((*last.body, *piece.body))
+            else:
+                found.append(piece)
+        return tuple(found)
+
+    def kind(self, loop: For) -> str:
+        """Return the kind of a loop; one that was not looked at keeps its order."""
+        known = self.kinds.get(loop.var)
+        return "sequential" if loop.hint == "serial" or known is None else known.name
+
+    def divisible(self, loop: For) -> bool:
+        """Whether a group of threads can share the iterations of a loop."""
+        if loop.var in self.owning:
+            return False
+        over = self.kinds[loop.var].over if loop.var in self.kinds else ()
+        kind = self.kind(loop)
+        return kind == "parallel" or (
+            kind == "reduction" and not any(n in self.kernel.buffers for n, _ in over)
+        )
+
+    def shares(self, body: Sequence[Stmt]) -> bool:
+        """Whether a body has a loop that a group of threads can share."""
+        return any(isinstance(s, For) and self.divisible(s) for s in statements(tuple(body)))
+
+    def evaluable(self, expr: Expr, known: frozenset[str]) -> bool:
+        """Whether the host can compute an expression."""
+        names = known | self.kernel.attributes.keys()
+        return all(
+            not isinstance(e, Load) and (not isinstance(e, Var) or e.name in names) for e in walk(expr)
+        )
+
+    def _piece(self, node: Stmt, known: frozenset[str], depth: int) -> Piece:
+        if isinstance(node, If) and self.evaluable(node.condition, known):
+            inner = Branch(node, self.pieces(node.body, known, depth), self.pieces(node.orelse, known, depth))
+            return inner if _launches((*inner.pieces, *inner.orelse)) else Alone((node,))
+        if not isinstance(node, For) or not self._bounded(node, known):
+            return Alone((node,))
+        kind = self.kind(node)
+        if kind == "parallel":
+            return self._parallel(node, known)
+        if kind == "reduction":
+            found = self._reduction(node, known)
+            if found is not None:
+                return found
+        if depth < DEEPEST:
+            pieces = self.pieces(node.body, known | {node.var}, depth + 1)
+            if _launches(pieces) and (depth == 0 or any(_deep(p) for p in pieces)):
+                self._note(node, "a launch for each iteration")
+                return Each(node, pieces)
+        self._note(node, "one block, in order")
+        return Alone((node,))
+
+    def _bounded(self, loop: For, known: frozenset[str]) -> bool:
+        return self.evaluable(loop.lo, known) and self.evaluable(loop.hi, known)
+
+    # parallel loops
+
+    def _chain(self, node: For, known: frozenset[str], accept) -> tuple[For, ...]:  # type: ignore[no-untyped-def]
+        """Return the loops that are each the whole body of the one before, as far as they are accepted."""
+        loops: tuple[For, ...] = (node,)
+        while True:
+            last = loops[-1]
+            inner = last.body[0] if len(last.body) == 1 else None
+            names = frozenset(f.var for f in loops)
+            bounded = depends(last.lo, names) or depends(last.hi, names)  # only the last may be triangular
+            if (
+                bounded
+                or not isinstance(inner, For)
+                or not accept(inner)
+                or not self._bounded(inner, known | names)
+            ):
+                return loops
+            loops = (*loops, inner)
+
+    def _parallel(self, node: For, known: frozenset[str]) -> Piece:
+        loops = self._chain(node, known, lambda f: self.kind(f) == "parallel")
+        inside = {s.var for s in statements((node,)) if isinstance(s, For)}
+        if inside & self.owning:
+            last = max((n for n, f in enumerate(loops) if f.var in self.owning), default=0)
+            return self._rows(loops[: last + 1])
+        tile = self._tile(node, loops)
+        if tile is not None:
+            self._note(tile.row, f"tiles of shared memory with loop {tile.lane.var}")
+            return tile
+        body = loops[-1].body
+        lanes = [f.var for f in loops if f.var in self.plan.vector]
+        if not lanes and any(isinstance(s, For) and s.var in self.plan.vector for s in statements(body)):
+            return self._rows(loops)
+        self._note(node, "a thread for each iteration")
+        return Threads(_fastest(loops, lanes), body)
+
+    def _rows(self, loops: tuple[For, ...]) -> Rows:
+        self._note(loops[0], "a group of threads for each iteration")
+        names = frozenset(f.var for f in loops)
+        if len(loops) > 1 and (depends(loops[-1].lo, names) or depends(loops[-1].hi, names)):
+            loops = loops[:-1]  # rows are counted: their ranges do not depend on one another
+        return Rows(loops, loops[-1].body)
+
+    def _tile(self, node: For, loops: tuple[For, ...]) -> Tiles | None:
+        for number in range(1, len(loops)):
+            row, lane = loops[number - 1 : number + 1]
+            tile = self.plan.tiles.get(lane.var)
+            if (
+                tile is not None
+                and tile.row == row.var
+                and stageable(lane, row.var, self.dynamic)
+                and self.fits(lane, row.var)
+            ):
+                return Tiles(loops[: number - 1], row, lane)
+        del node
+        return None
+
+    dynamic: frozenset[str] = frozenset()
+    """Buffers with an access that is checked each time."""
+    fits: Callable[[For, str], bool] = staticmethod(lambda lane, row: True)
+    """Whether a tile's operands fit into shared memory."""
+
+    # reductions
+
+    def _reduction(self, node: For, known: frozenset[str]) -> Piece | None:
+        over = dict(self.kinds[node.var].over)
+        inside = [s for s in statements((node,)) if isinstance(s, For)]
+        owning = any(s.var in self.owning for s in inside)
+        if not owning and all(self._orderless(name, op, node) for name, op in over.items()):
+            loops = self._chain(node, known, lambda f: self._same(f, over))
+            self._note(node, "a thread for each iteration, which add atomically")
+            return Threads(
+                _fastest(loops, [f.var for f in loops if f.var in self.plan.vector]),
+                loops[-1].body,
+                frozenset(over),
+            )
+        scalars = not any(name in self.kernel.buffers for name in over)
+        if not scalars and node.var not in self.plan.private:
+            return None
+        flat = scalars and not owning
+        loops = self._chain(node, known, lambda f: self._same(f, over)) if flat else (node,)
+        names = frozenset(f.var for f in loops)
+        if len(loops) > 1 and (depends(loops[-1].lo, names) or depends(loops[-1].hi, names)):
+            loops = loops[:-1]
+        shared = not flat or any(
+            isinstance(s, For) and s.var in self.plan.vector for s in statements(loops[-1].body)
+        )
+        self._note(node, f"partial results of {', '.join(sorted(over))}, added up in a second launch")
+        return Sums(loops, loops[-1].body, tuple(over.items()), shared)
+
+    def _same(self, loop: For, over: Mapping[str, str]) -> bool:
+        kind = self.kind(loop)
+        return kind == "parallel" or (
+            kind == "reduction" and set(self.kinds[loop.var].over) <= set(over.items())
+        )
+
+    def _orderless(self, name: str, op: str, loop: For) -> bool:
+        """Whether a reduction into a tensor may be done by atomic operations."""
+        buffer = self.kernel.buffers.get(name)
+        if buffer is None or buffer.dtype not in ("int32", "int64", "uint32", "uint64", "float32", "float64"):
+            return False
+        ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
+        if any(not s.op for s in ours) or any(
+            isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s)
+        ):
+            return False
+        return not buffer.dtype.startswith("float") or op in ("max", "min") or loop.hint == "reduce"
+
+    def _note(self, loop: For, text: str) -> None:
+        self.notes.append((loop.line, f"loop {loop.var}: on a GPU {text}"))
+
+
+def _launches(pieces: Sequence[Piece]) -> bool:
+    return any(
+        _launches(p.pieces)
+        if isinstance(p, Each)
+        else _launches((*p.pieces, *p.orelse))
+        if isinstance(p, Branch)
+        else not isinstance(p, Alone)
+        for p in pieces
+    )
+
+
+def _deep(piece: Piece) -> bool:
+    """Whether a launch is worth more than one loop of simple statements."""
+    match piece:
+        case Threads(loops=loops, body=body) | Rows(loops=loops, body=body) | Sums(loops=loops, body=body):
+            return len(loops) > 1 or any(isinstance(s, For) for s in statements(body))
+        case Tiles():
+            return True
+    return False
+
+
+def _fastest(loops: tuple[For, ...], lanes: Sequence[str]) -> tuple[For, ...]:
+    """Return the loops with the one along memory last, where their ranges allow it."""
+    names = frozenset(f.var for f in loops)
+    if not lanes or any(depends(e, names) for f in loops for e in (f.lo, f.hi)):
+        return loops
+    return tuple(sorted(loops, key=lambda f: f.var == lanes[-1]))
+
+
+def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
+    """Whether the sums in a tile read elements that only rows, or only lanes, choose."""
+    own = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
+    found = 0
+    for node in statements(lane.body):
+        if not isinstance(node, For):
+            continue
+        if depends(node.lo, frozenset(own | {lane.var})) or depends(node.hi, frozenset(own | {lane.var})):
+            return False
+        if any(isinstance(s, For) for s in node.body):
+            if any(not isinstance(s, (For, Assign)) for s in node.body):
+                return False
+            continue
+        loads = sums(node, own)
+        if loads is None or any(e.buffer in dynamic for e in loads):
+            return False
+        if any(depends(i, frozenset({row})) for e in loads for i in e.index) and any(
+            depends(i, frozenset({lane.var})) for e in loads for i in e.index
+        ):
+            found += 1
+        if any(_both(e, row, lane.var) for e in loads) or any(_bare(s, {row, lane.var}) for s in node.body):
+            return False
+    return found > 0
+
+
+def sums(loop: For, own: set[str]) -> list[Load] | None:
+    """Return the loads of an innermost loop of sums, or None where it is something else."""
+    if any(not isinstance(s, Assign) for s in loop.body):
+        return None
+    loads = list(dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)))
+    if any(
+        depends(i, frozenset(own)) or isinstance(x, Load) for e in loads for i in e.index for x in walk(i)
+    ):
+        return None
+    return loads
+
+
+def _both(load: Load, row: str, lane: str) -> bool:
+    return all(any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
+
+
+def _bare(node: Stmt | Expr, names: set[str]) -> bool:
+    """Whether a value reads one of the variables otherwise than in an index."""
+    if isinstance(node, Var):
+        return node.name in names
+    return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))

@@ -1,0 +1,123 @@
+"""Many kernels in one C file, so that tests of hundreds of them need one run of the compiler."""
+
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock
+
+from polyop import operator
+from polyop.kernels.library import LibraryKernel
+from polyop.kernels.loops.compile import original, schedule
+from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loops.library import FLAGS
+
+ROOT = Path(__file__).resolve().parents[3]
+COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]
+HEADER = re.compile(r"^(#ifdef __GNUC__\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE)
+ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
+STATIC = re.compile(r"^(?:static\b[^;={(]*?(\w+)(?:\[\])?\s*[({=]|struct (\w+) \{)", re.MULTILINE)
+
+
+def symbol(number):
+    """Return the exported name of a kernel of a batch."""
+    return f"loops_{number}"
+
+
+def text(kernels, isa, *, precise=False, checked=False):
+    """Return the C of typed kernels: each of them under names of its own."""
+    parts = []
+    for number, kernel in enumerate(kernels):
+        made = original(kernel) if checked else schedule(kernel)
+        parts.append(made.source(isa, symbol(number), precise=precise, checked=checked or made.checked))
+    pragmas = re.findall(r"^#pragma GCC target.*$", parts[0], re.MULTILINE)
+    wanted = sorted({line for part in parts for line in re.findall(r"^#define POLYOP_WANT_\w+$", part, re.MULTILINE)})
+    # the widest set of includes first: math.h comes before what uses it
+    includes = dict.fromkeys(
+        line for part in sorted(parts, key=len, reverse=True) for line in re.findall(r"^#include .*$", part, re.MULTILINE)
+    )
+    first = [line for line in includes if "<" in line]
+    ours = sorted((line for line in includes if "<" not in line), key=lambda line: "run.h" in line)
+    made = ["\n".join(pragmas), *wanted, *first, *ours]
+    for number, part in enumerate(parts):
+        body = HEADER.sub("", part)
+        own = {name for pair in STATIC.findall(ATTRIBUTE.sub("", body)) for name in pair if name}
+        made += [f"#define {name} {name}_of_{number}" for name in sorted(own)]
+        made += [body, *(f"#undef {name}" for name in sorted(own))]
+    return "\n".join(made)
+
+
+def build(source, *flags):
+    """Return the library of a C text, compiled once for all workers of a test run."""
+    key = hashlib.sha256("\0".join([source, *COMPILER, *flags]).encode()).hexdigest()[:20]
+    folder = Path(os.environ["POLYOP_CACHE_DIR"]) / "batches"
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder / f"{key}.so"
+    with FileLock(f"{made}.lock"):
+        if not made.exists():
+            file = folder / f"{key}.c"
+            file.write_text(source)
+            partial = folder / f"{key}.part"
+            subprocess.run([*COMPILER, "-O1", *flags, "-shared", "-fPIC", file, "-o", partial, "-lm"], check=True)
+            partial.rename(made)
+    return made
+
+
+@dataclass(eq=False)
+class Prebuilt(LoopKernel):
+    """A loop kernel whose library was built with others."""
+
+    path: Path = Path()
+    exported: str = ""
+    made: list = field(default_factory=list)
+
+    def library(self, kernel):
+        """Return the kernel of the batch."""
+        del kernel
+        if not self.made:
+            self.made.append(LibraryKernel(self.path, self.exported, built=True, label=str(self)))
+        return self.made[0]
+
+
+def bound(function, tensors, attributes, path, number):
+    """Return the operator of kernel ``number`` of a library.
+
+    It returns the outputs, those that are inputs written in place included.
+    """
+    kernel = Prebuilt(function, tuple(attributes), path=path, exported=symbol(number))
+    outline = kernel.outline
+    names = [name for name in outline.parameters if name not in attributes]
+    marks = {name: f"({chr(97 + k)}!)" for k, name in enumerate(n for n in names if n in outline.outputs)}
+    inputs = [f"Tensor{marks.get(name, '')} {name}_" for name in names]
+    kinds = {bool: "bool", int: "int", float: "float"}
+    inputs += [f"{kinds[type(value)]} {name}" for name, value in attributes.items()]
+    fresh = [name for name in outline.outputs if name not in names]
+    result = "Tensor" if len(fresh) == 1 else f"({', '.join(['Tensor'] * len(fresh))})"
+    name = f"loops_{hashlib.sha256(f'{path}{number}'.encode()).hexdigest()[:12]}::f"
+    made = operator(f"{name}({', '.join(inputs)}) -> {result}", kernel)
+    del tensors
+
+    def call(*arrays):
+        found = made(*arrays, *attributes.values())
+        new = iter(found if isinstance(found, (tuple, list)) else [] if found is None else [found])
+        return [arrays[names.index(o)] if o in names else next(new) for o in outline.outputs]
+
+    return call
+
+
+@contextlib.contextmanager
+def threads(count):
+    """Loops have this many threads meanwhile."""
+    from polyop import get_num_threads, set_num_threads
+
+    before = get_num_threads()
+    set_num_threads(count)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
