@@ -192,15 +192,6 @@ def test_debug_mode_on_pytorch(monkeypatch):
         op(torch.tensor(X), torch.tensor([5]))
 
 
-def test_debug_mode_can_be_switched_between_two_calls(monkeypatch):
-    op = Custom(beyond, func_type="hybrid")
-    with pytest.raises(polyop.PolyopError, match="line 40: .*leaves dimension 0"):
-        op(X)
-    monkeypatch.setenv("POLYOP_LOOPS_DEBUG", "1")
-    with pytest.raises(polyop.PolyopError, match="index 3 is outside"):
-        op(np.arange(3, dtype=np.float64).astype(np.float32)[:3])
-
-
 OPTIONS = [
     ({"compile_attrs": 3}, "The input 'compile_attrs' of @kernel must be a dict"),
     ({"compile_attrs": {1: 2}}, "The keys of 'compile_attrs' must be of type str"),

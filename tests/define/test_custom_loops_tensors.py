@@ -36,7 +36,7 @@ def softmax(x):
         most = x[i, 0]
         for j in range(x.shape[1]):
             most = max(most, x[i, j])
-        total = x.dtype(0)
+        total = 0.0
         for j in range(x.shape[1]):
             y[i, j] = exp(x[i, j] - most)
             total = total + y[i, j]

@@ -14,7 +14,6 @@
 #define POLYOP_LOOPS_DEVICE_H
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <type_traits>
@@ -26,6 +25,9 @@
 #define POLYOP_LAUNCH(part, grid, block, stream, self) part<<<(grid), (block), 0, (stream)>>>(self)
 #define POLYOP_UNROLL _Pragma("unroll")
 #endif
+
+#include "run.h"
+#undef polyop_inside
 
 #define POLYOP_FN static inline __host__ __device__
 #define POLYOP_GPU static inline __device__
@@ -40,11 +42,6 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
-
-/* isl's conditions call these. */
-#define floord(n, d) (((n) < 0) ? -((-(n) + (d) - 1) / (d)) : (n) / (d))
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define max(a, b) ((a) > (b) ? (a) : (b))
 
 #include "device_math.h"
 #include "device_group.h"
@@ -77,21 +74,18 @@ struct polyop_taken {
   polyop_taken& operator=(const polyop_taken&) = delete;
 };
 
-/* The first index that was found outside its dimension: the number of its place, or 0. */
-struct polyop_status {
-  int place;
-  long long index, size;
-};
-POLYOP_GPU bool polyop_found_inside(polyop_status* status, int64_t* index, int64_t size, int place) {
+/* polyop_inside for threads of a GPU: the kernel's struct has a pointer to its failure. */
+POLYOP_GPU bool polyop_found_inside(polyop_failure* failure, int64_t* index, int64_t size, int place) {
   const int64_t found = *index;
   if (found < 0) *index += size;
   if ((uint64_t)*index < (uint64_t)size) return true;
-  if (atomicCAS(&status->place, 0, place) == 0) {
-    status->index = found;
-    status->size = size;
+  if (atomicCAS(&failure->place, 0, place) == 0) {
+    failure->index = found;
+    failure->size = size;
   }
   return false;
 }
+#define polyop_inside(k, index, size, place) polyop_found_inside((k)->failure, index, size, place)
 
 /* How many blocks for so many rows or elements: at least one, at most `most`; the kernels stride over the rest. */
 POLYOP_FN unsigned polyop_blocks(int64_t count, int64_t each, int64_t most) {

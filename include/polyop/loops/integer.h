@@ -3,12 +3,16 @@
  *   floordiv_T(a, b) mod_T(a, b)     rounded towards minus infinity; the remainder has the sign of b
  *   floordiv_i32(a, b) ...           the same for scalars
  *
+ *   polyop_ipow_T(a, n)              a to the power n, modulo 2**bits; for n < 0 what truncation leaves: 1,
+ * -1 or 0
+ *
  * A divisor of 0 gives 0 for both; the most negative number by -1 wraps around to itself. Neither traps. */
 #ifndef POLYOP_LOOPS_INTEGER_H
 #define POLYOP_LOOPS_INTEGER_H
 #ifndef POLYOP_LOOPS_VECTOR_H
 #error "include polyop/loops/vector.h"
 #endif
+#include "lanes.h"
 
 /* The hardware never sees 0 or -1: a divided by them is 0 or -a. */
 #define POLYOP_ROW(E, U)                             \
@@ -31,7 +35,9 @@ POLYOP_ROW(i64, u64)
 #define POLYOP_ROW(E)                                               \
   POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; } \
   POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }
-    POLYOP_ROW(u8) POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64)
+POLYOP_ROW(u8)
+POLYOP_ROW(u16)
+POLYOP_ROW(u32) POLYOP_ROW(u64)
 #undef POLYOP_ROW
 
 #define POLYOP_ROW(E, W, S, U)                                            \
@@ -47,7 +53,7 @@ POLYOP_ROW(i64, u64)
     E##v##W d = (one & 1) | (~one & b), r = a - a / d * d;                \
     return r + ((r != 0) & ((r ^ b) < 0) & b);                            \
   }
-        POLYOP_SIGNED(POLYOP_ROW)
+    POLYOP_SIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
 #define POLYOP_ROW(E, W, S, U)                                 \
   POLYOP_FN E##v##W floordiv_##E##v##W(E##v##W a, E##v##W b) { \
@@ -58,7 +64,39 @@ POLYOP_ROW(i64, u64)
     E##v##W d = b | ((E##v##W)(b == 0) & 1);                   \
     return a - a / d * d;                                      \
   }
-            POLYOP_UNSIGNED(POLYOP_ROW)
+        POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
+
+#ifdef POLYOP_WANT_IPOW
+#define POLYOP_ROW(E, U)                                                    \
+  POLYOP_FN E polyop_ipow_##E(E a, E n) {                                   \
+    if (n < 0) return a == 1 || (a == (E) - 1 && n % 2) ? a : a == (E) - 1; \
+    U found = 1, x = (U)a;                                                  \
+    for (U left = (U)n; left; left >>= 1) {                                 \
+      if (left & 1) found = (U)((u64)found * x);                            \
+      x = (U)((u64)x * x);                                                  \
+    }                                                                       \
+    return (E)found;                                                        \
+  }
+            POLYOP_ROW(i8, u8) POLYOP_ROW(i16, u16) POLYOP_ROW(i32, u32) POLYOP_ROW(i64, u64)
+                POLYOP_ROW(u8, u8) POLYOP_ROW(u16, u16) POLYOP_ROW(u32, u32) POLYOP_ROW(u64, u64)
+#undef POLYOP_ROW
+#define POLYOP_ROW(E, W, S, U)                                               \
+  POLYOP_FN E##v##W polyop_ipow_##E##v##W(E##v##W a, E##v##W n) {            \
+    U##v##W found = (U##v##W){0} + 1, x = (U##v##W)a, left = (U##v##W)n;     \
+    U##v##W below = (U##v##W)(n < 0), odd = (U##v##W)((left & 1) != 0);      \
+    left &= ~below;                                                          \
+    while (any_##E##v##W((S##v##W)(left != 0))) {                            \
+      found *= (x & (U##v##W)((left & 1) != 0)) | (U##v##W)((left & 1) ^ 1); \
+      x *= x;                                                                \
+      left >>= 1;                                                            \
+    }                                                                        \
+    U##v##W one = (U##v##W)(a == 1), minus = (U##v##W)(a == (E) - 1);        \
+    U##v##W kept = (one & 1) | (minus & ((odd & (U##v##W)a) | (~odd & 1)));  \
+    return (E##v##W)((below & kept) | (~below & found));                     \
+  }
+                    POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
+#undef POLYOP_ROW
+#endif
 
 #endif

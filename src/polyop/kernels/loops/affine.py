@@ -94,8 +94,24 @@ def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
     """Return the constraints that ``var >= bound`` means; what isl cannot say is left out."""
     if isinstance(bound, Op) and bound.name == "max":
         return [c for arg in bound.args for c in at_least(var, arg, known)]
+    if isinstance(bound, Op) and bound.name == "min":
+        return _either([at_least(var, arg, known) for arg in bound.args])
     found = text(bound, known)
     return [] if found is None else [f"{var} >= {found}"]
+
+
+def is_exact(bound: Expr, known: frozenset[str]) -> bool:
+    """Whether :func:`at_least` and :func:`below` say all of what a bound means."""
+    if isinstance(bound, Op) and bound.name in ("max", "min"):
+        return all(is_exact(arg, known) for arg in bound.args)
+    return text(bound, known) is not None
+
+
+def _either(parts: list[list[str]]) -> list[str]:
+    """Return that one of the parts holds; nothing where one of them cannot be said."""
+    if not all(parts):
+        return []
+    return [f"({' or '.join('(' + ' and '.join(part) + ')' for part in parts)})"]
 
 
 def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
@@ -103,6 +119,8 @@ def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
     match bound:
         case Op(name="min", args=args):
             return [c for arg in args for c in below(var, arg, known)]
+        case Op(name="max", args=args):
+            return _either([below(var, arg, known) for arg in args])
         case Op(name="ceil_div", args=(a, Const(value=int(c)))) if c > 0:
             found = text(a, known)
             return [] if found is None else [f"{c}*{var} < {found}"]

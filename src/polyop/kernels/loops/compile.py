@@ -16,6 +16,7 @@ from .ir import Kernel
 from .plan import Plan, Planner
 from .polyhedra import Model, begin
 from .privatise import privatise
+from .split import has_conditions, split
 from .structure import Report, restructure
 
 _lock = threading.Lock()  # one isl context at a time: it is not thread-safe, and neither is its loading
@@ -34,7 +35,19 @@ class Scheduled:
     checked: bool = False
 
     def source(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> str:
-        """Return the C file for an instruction set."""
+        """Return the C file for an instruction set, or the CUDA file for "cuda"."""
+        if target == "cuda":
+            from .emit.cuda import print_cuda
+
+            return print_cuda(
+                self.kernel,
+                self.plan,
+                self.bounds,
+                self.owners,
+                self.kinds,
+                function=function,
+                checked=checked,
+            )
         return print_program(
             self.kernel,
             self.plan,
@@ -60,6 +73,12 @@ def schedule(kernel: Kernel) -> Scheduled:
         kernel = accumulate(kernel, owners)
         model = Model(kernel, owners)
         kinds = classify(model, conflicts(model))
+        if has_conditions(kernel):
+            kernel, borders = split(kernel, kinds)
+            if borders:
+                report.done += borders
+                model = Model(kernel, owners)
+                kinds = classify(model, conflicts(model))
         bounds = find_bounds(model)
         planner = Planner(kernel, kinds, bounds, owners)
         plan = planner.run()

@@ -84,12 +84,9 @@ class Planner:
         return self.plan
 
     def _kind(self, loop: For) -> str:
-        kind = self.kinds.get(loop.var, Kind("parallel"))
-        over = {name for name, _ in kind.over}
-        inside = [s for s in statements(loop.body) if isinstance(s, Assign) and s.name not in over]
-        # a scalar from outside that one iteration alone sets: no conflict, but it has to get out of the loop
-        kept = any(self._outlives(s.name, loop) for s in inside)
-        return "sequential" if loop.hint == "serial" or kept else kind.name
+        if loop.hint in ("serial", "border") or loop.var not in self.kinds:
+            return "sequential"
+        return self.kinds[loop.var].name
 
     # threads
 

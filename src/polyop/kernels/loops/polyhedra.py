@@ -216,13 +216,7 @@ class Model:
 
 
 def _is_exact(loop: For, known: frozenset[str]) -> bool:
-    wanted = 2 + sum(
-        len(b.args) - 1
-        for b, op in ((loop.lo, "max"), (loop.hi, "min"))
-        if isinstance(b, Op) and b.name == op
-    )
-    said = (*affine.at_least(loop.var, loop.lo, known), *affine.below(loop.var, loop.hi, known))
-    return len(said) == wanted
+    return affine.is_exact(loop.lo, known) and affine.is_exact(loop.hi, known)
 
 
 def _parameters(kernel: Kernel) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ SLOTS = 1024
 """Groups of threads at once, where each has temporaries of its own."""
 PARTIALS = 256
 """Groups of threads at once, where each has its own copy of what a loop reduces to."""
-_WORDS = re.compile(r"[A-Za-z_]\w*")
+_WORDS = re.compile(r"/\*.*?\*/|(?<!\.)\b([A-Za-z_]\w*)")
 
 
 class Parts:
@@ -95,9 +95,16 @@ class Parts:
                 out.line(f"const int64_t {identifier(name)} = {source}at_{name};")
 
     def _function(
-        self, nodes: Sequence[Stmt], printed: Callable[[Writer, frozenset[str]], None], bounds: str = ""
+        self,
+        nodes: Sequence[Stmt],
+        printed: Callable[[Writer, frozenset[str]], None],
+        bounds: str = "",
+        hidden: Sequence[str] = (),
     ) -> str:
-        """Write a kernel; ``printed`` gets the scalars that are declared. Return its name."""
+        """Write a kernel and return its name.
+
+        ``printed`` gets the scalars that are declared, and declares the tensors that are ``hidden``.
+        """
         number = len(self.parts)
         name = f"part{number}"
         self.parts.append("")
@@ -113,7 +120,7 @@ class Parts:
             text = inner.text()
             self._unpack(out, text, "self.", device=True, hidden=hidden)
             for scalar, kind in live.items():
-                if identifier(scalar) not in _WORDS.findall(text):
+                if identifier(scalar) not in set(_WORDS.findall(text)):
                     continue
                 out.line(f"{c_type(kind)} {identifier(scalar)} = self.state->{identifier(scalar)};")
             out.lines += inner.lines
@@ -325,7 +332,7 @@ class Parts:
             start, c = identity(op, computed(self._kind(n))), identifier(n)
             if n in buffers:
                 inner.line(
-                    f"{self._elem(n)}* const {c}_v0 = ({self._elem(n)}*)self.own_{n} + slot_ * {self._length(n)};"
+                    f"{self._elem(n)}* const {c} = ({self._elem(n)}*)self.own_{n} + slot_ * {self._length(n)};"
                 )
                 inner.line(
                     f"for (int64_t e_ = lane_; e_ < {self._length(n)}; e_ += width_) {c}[e_] = {start};"

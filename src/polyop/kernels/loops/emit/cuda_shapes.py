@@ -13,6 +13,7 @@ Alone     the rest: one block, in the author's order
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -100,6 +101,11 @@ class Mapper:
         self.owning = frozenset(v for loops in owners.values() for v in loops)
         self.owned = frozenset(owners)
         self.notes: list[tuple[int, str]] = []
+        self.fits: Callable[[For, str], bool] = lambda lane, row: True
+        """Whether a tile's operands fit into shared memory."""
+        self.dynamic: frozenset[str] = frozenset()
+        """Buffers with an access that is checked each time."""
+        self._seen = _names(kernel.body)
 
     def pieces(
         self, body: Sequence[Stmt], known: frozenset[str] = frozenset(), depth: int = 0
@@ -122,13 +128,23 @@ class Mapper:
 
     def divisible(self, loop: For) -> bool:
         """Whether a group of threads can share the iterations of a loop."""
-        if loop.var in self.owning:
+        if loop.var in self.owning or self.leaks(loop):
             return False
         over = self.kinds[loop.var].over if loop.var in self.kinds else ()
         kind = self.kind(loop)
         return kind == "parallel" or (
             kind == "reduction" and not any(n in self.kernel.buffers for n, _ in over)
         )
+
+    def leaks(self, loop: For) -> bool:
+        """Whether iterations assign a scalar from outside that they do not reduce to.
+
+        Such a loop is parallel where only one of them does so.
+        """
+        over = {name for name, _ in self.kinds[loop.var].over} if loop.var in self.kinds else set()
+        inside = _names((loop,))
+        assigned = {s.name for s in statements((loop,)) if isinstance(s, Assign)} - over
+        return any(self._seen[name] > inside[name] for name in assigned)
 
     def shares(self, body: Sequence[Stmt]) -> bool:
         """Whether a body has a loop that a group of threads can share."""
@@ -148,6 +164,8 @@ class Mapper:
         if not isinstance(node, For) or not self._bounded(node, known):
             return Alone((node,))
         kind = self.kind(node)
+        if self.leaks(node):
+            return Alone((node,))
         if kind == "parallel":
             return self._parallel(node, known)
         if kind == "reduction":
@@ -221,11 +239,6 @@ class Mapper:
                 return Tiles(loops[: number - 1], row, lane)
         del node
         return None
-
-    dynamic: frozenset[str] = frozenset()
-    """Buffers with an access that is checked each time."""
-    fits: Callable[[For, str], bool] = staticmethod(lambda lane, row: True)
-    """Whether a tile's operands fit into shared memory."""
 
     # reductions
 
@@ -352,3 +365,13 @@ def _bare(node: Stmt | Expr, names: set[str]) -> bool:
     if isinstance(node, Var):
         return node.name in names
     return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))
+
+
+def _names(body: Sequence[Stmt]) -> Counter[str]:
+    """Return how often each scalar is assigned or read."""
+    found: Counter[str] = Counter()
+    for node in statements(tuple(body)):
+        found.update(e.name for e in walk(node) if isinstance(e, Var))
+        if isinstance(node, Assign):
+            found[node.name] += 1
+    return found

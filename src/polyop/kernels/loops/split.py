@@ -1,0 +1,250 @@
+"""Borders are separated: where a condition on a loop variable holds for a range, that range is a loop of its own.
+
+``if 0 < j and j < n - 1`` inside ``for j`` becomes three loops: the borders with the condition, and
+the inside without it, whose iterations can be lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from . import affine
+from .affine import Linear
+from .dependence import Kind
+from .ir import (
+    BOOL,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    rewrite,
+    statements,
+    substitute,
+    walk,
+)
+from .strides import UNIT, stride
+
+TRUE = Const(value=True, type=BOOL)
+MOST = 3
+"""Loops that are split in one nest: each makes three of one."""
+
+
+def split(kernel: Kernel, kinds: Mapping[str, Kind]) -> tuple[Kernel, list[tuple[int, str]]]:
+    """Return the kernel with borders separated, and (line, text) for each loop that was split."""
+    splitter = _Splitter(kinds)
+    body = splitter.body(kernel.body, ())
+    return replace(kernel, body=body), splitter.notes
+
+
+def has_conditions(kernel: Kernel) -> bool:
+    """Whether anything in the kernel depends on a comparison."""
+    return any(isinstance(e, Op) and e.name in _SIGNS for s in statements(kernel.body) for e in walk(s))
+
+
+# comparison: the forms that must not be negative for it to hold, as (sign of left, sign of right, constant)
+_SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)}
+
+
+@dataclass(frozen=True)
+class Range:
+    """The part of a loop in which ``atoms`` hold in every iteration inside it."""
+
+    lower: tuple[Expr, ...]
+    upper: tuple[Expr, ...]
+    atoms: frozenset[Expr]
+
+
+class _Splitter:
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self.kinds = kinds
+        self.notes: list[tuple[int, str]] = []
+        self.count = 0
+
+    def body(self, body: Sequence[Stmt], around: tuple[For, ...]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            if isinstance(node, For):
+                inner = replace(node, body=self.body(node.body, (*around, node)))
+                found += self._loop(inner)
+            elif isinstance(node, If):
+                found.append(
+                    replace(node, body=self.body(node.body, around), orelse=self.body(node.orelse, around))
+                )
+            else:
+                found.append(node)
+        return tuple(found)
+
+    def _loop(self, loop: For) -> list[Stmt]:
+        parallel = loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
+        if not parallel or loop.hint == "serial" or self.count >= MOST or not _contiguous(loop):
+            return [loop]
+        inside = _range(loop)
+        if inside is None:
+            return [loop]
+        self.count += 1
+        self.notes.append(
+            (loop.line, f"loop {loop.var} split: its inside runs without the conditions at its borders")
+        )
+        first = Op("min", (_most(loop.lo, inside.lower), loop.hi), INT)
+        last = Op("max", (_least(loop.hi, inside.upper), first), INT)
+        bare = tuple(_simplified(s, inside.atoms) for s in loop.body)
+        return [
+            _copy(replace(loop, hi=first), f"_low{self.count}"),
+            replace(loop, lo=first, hi=last, body=_flat(bare)),
+            _copy(replace(loop, lo=last), f"_high{self.count}"),
+        ]
+
+
+def _contiguous(loop: For) -> bool:
+    """Whether the loop walks along memory: what else depends on it is the same for all lanes."""
+    nodes = list(statements(loop.body))
+    accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
+    accesses += [s for s in nodes if isinstance(s, Store)]
+    return any(stride(a, loop.var) == UNIT for a in accesses)
+
+
+def _range(loop: For) -> Range | None:
+    """Return where the conditions inside a loop hold, from those that are about its variable."""
+    lower: list[Expr] = []
+    upper: list[Expr] = []
+    atoms: set[Expr] = set()
+    inner = {s.var: s for s in statements(loop.body) if isinstance(s, For)}
+    assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    for atom in _atoms(loop.body):
+        bound = _bound(atom, loop, inner, assigned)
+        if bound is None:
+            continue
+        (lower if bound[0] else upper).append(bound[1])
+        atoms.add(atom)
+    return (
+        Range(tuple(dict.fromkeys(lower)), tuple(dict.fromkeys(upper)), frozenset(atoms)) if atoms else None
+    )
+
+
+def _atoms(body: Sequence[Stmt]) -> list[Op]:
+    found = [e for s in statements(tuple(body)) for e in walk(s) if isinstance(e, Op) and e.name in _SIGNS]
+    return list(dict.fromkeys(found))
+
+
+def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) -> tuple[bool, Expr] | None:
+    """Return (whether it bounds the variable from below, the bound) for a comparison, or None.
+
+    The comparison is ``form >= 0``; variables of inner loops are taken where it is the hardest.
+    """
+    left, right = (affine.linear(a) for a in atom.args)
+    if left is None or right is None:
+        return None
+    a, b, constant = _SIGNS[atom.name]
+    form: Linear = {n: a * left.get(n, 0) + b * right.get(n, 0) for n in (*left, *right)}
+    form[""] = form.get("", 0) + constant
+    step = form.pop(loop.var, 0)
+    if step not in (1, -1) or form.keys() & assigned:
+        return None
+    names = {affine.name_of(e): e for arg in atom.args for e in walk(arg) if not isinstance(e, (Const, Op))}
+    rest: Expr = Const(form.pop("", 0), INT)
+    for name, coefficient in form.items():
+        if not coefficient:
+            continue
+        value: Expr = names[name]  # type: ignore[assignment]
+        if name in inner:
+            head = inner[name]
+            bounds = [e.name for x in (head.lo, head.hi) for e in walk(x) if isinstance(e, Var)]
+            if {loop.var, *inner, *assigned} & set(bounds):
+                return None
+            value = head.lo if coefficient > 0 else Op("-", (head.hi, Const(1, INT)), INT)
+        term = Op("*", (Const(coefficient, INT), value), INT)
+        rest = Op("+", (rest, term), INT)
+    # step * v + rest >= 0
+    return (True, Op("neg", (rest,), INT)) if step == 1 else (False, Op("+", (rest, Const(1, INT)), INT))
+
+
+def _most(first: Expr, others: Sequence[Expr]) -> Expr:
+    for other in others:
+        first = Op("max", (first, other), INT)
+    return first
+
+
+def _least(first: Expr, others: Sequence[Expr]) -> Expr:
+    for other in others:
+        first = Op("min", (first, other), INT)
+    return first
+
+
+def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
+    """Return a statement in which these comparisons are known to hold."""
+
+    def change(expr: Expr) -> Expr:
+        if expr in atoms:
+            return TRUE
+        match expr:
+            case Op(name="and", args=args):
+                left = [x for x in args if x != TRUE]
+                return TRUE if not left else left[0] if len(left) == 1 else replace(expr, args=tuple(left))
+            case Op(name="or", args=args) if TRUE in args:
+                return TRUE
+            case Op(name="select", args=(condition, then, _)) if condition == TRUE:
+                return then
+            case Op(name="not", args=(x,)) if x == TRUE:
+                return Const(value=False, type=BOOL)
+        return expr
+
+    found: Stmt = rewrite(node, change)
+    return found
+
+
+def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """Return a body without conditions that are always true."""
+    found: list[Stmt] = []
+    for node in body:
+        if isinstance(node, If) and isinstance(node.condition, Const):
+            found += _flat(node.body if node.condition.value else node.orelse)
+        elif isinstance(node, If):
+            found.append(replace(node, body=_flat(node.body), orelse=_flat(node.orelse)))
+        elif isinstance(node, For):
+            found.append(replace(node, body=_flat(node.body)))
+        else:
+            found.append(node)
+    return tuple(found)
+
+
+def _copy(loop: For, suffix: str) -> For:
+    """Return a loop with names of its own for its variables and for the scalars that live in it."""
+    names: dict[str, Var] = {loop.var: Var(loop.var + suffix, INT)}
+    kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
+    for name in _living(loop.body):
+        names[name] = Var(name + suffix, kinds[name])
+    names |= {s.var: Var(s.var + suffix, INT) for s in statements(loop.body) if isinstance(s, For)}
+
+    def rename(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                var = names[node.var].name
+                return replace(node, var=var, body=tuple(map(rename, node.body)))
+            case If():
+                return replace(
+                    node, body=tuple(map(rename, node.body)), orelse=tuple(map(rename, node.orelse))
+                )
+            case Assign() if node.name in names:
+                return replace(node, name=names[node.name].name)
+        return node
+
+    body = tuple(rename(substitute(s, names)) for s in loop.body)
+    return replace(loop, var=names[loop.var].name, body=body, hint="border")
+
+
+def _living(body: Sequence[Stmt]) -> list[str]:
+    """Return the scalars whose first assignment stands in a body and that are plain there."""
+    first: dict[str, Assign] = {}
+    for node in statements(tuple(body)):
+        if isinstance(node, Assign):
+            first.setdefault(node.name, node)
+    return [name for name, node in first.items() if not node.op]
