@@ -90,7 +90,7 @@ class Custom(BoundOperator):
             self._information and self._information[0].inputs
         )
         _check_kind(func, func_type, self._information, self.subject)
-        kernels = (self._kernel(),)
+        kernels = self._kernels()
         loops = func_type in LOOPS
         known = completed(kernels[0], self._information, _name(func)) if loops else self._information
         self._count = input_count(out_shape, out_dtype, func if callable(func) else None, known)
@@ -242,6 +242,11 @@ class Custom(BoundOperator):
             return ()
         found = Information.from_any(reg_info, subject=self.subject, func_type=self.func_type)
         return registration.register(self.func, found, subject=self.subject)
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        """Return the kernel; of a loop nest also the one for GPUs, which is compiled when one needs it."""
+        kernel: Any = self._kernel()
+        return (kernel, kernel.on("cuda")) if self.func_type in LOOPS else (kernel,)
 
     def _kernel(self) -> Kernel:
         if self.func_type in LOOPS:

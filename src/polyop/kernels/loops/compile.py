@@ -60,6 +60,18 @@ class Scheduled:
         )
 
 
+    def told(self, target: str) -> tuple[tuple[int, str], ...]:
+        """Return what was decided for an instruction set, or for "cuda", and why (line, text)."""
+        if target != "cuda":
+            return self.notes
+        from .emit.cuda import mapped
+
+        mapper = mapped(self.kernel, self.plan, self.bounds, self.owners, self.kinds)
+        mapper.pieces(self.kernel.body)
+        kept = [note for note in self.notes if note not in self.plan.notes]
+        return tuple(sorted([*kept, *mapper.notes]))
+
+
 def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
     with _lock:

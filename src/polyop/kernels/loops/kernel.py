@@ -12,12 +12,12 @@ from typing import Any
 from ...core.dtypes import dtype
 from ...core.errors import InferError
 from ...core.spec import Spec
-from ..base import flatten
+from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from . import isa
 from .compile import Scheduled
 from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
-from .library import Options, arranged, compiled, sources, warnings_of
+from .library import CUDA, Options, arranged, compiled, sources, warnings_of
 from .parse import Outline, outline, parse
 
 Key = tuple[Any, ...]
@@ -29,7 +29,8 @@ class LoopKernel:
 
     ``attributes`` are the names of the parameters that are numbers; all others are tensors.
     ``precise``: libm's functions instead of polyop's own. ``debug``: every index is checked
-    and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1).
+    and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1). ``device`` "cuda": the kernel
+    for GPUs, compiled by nvcc at its first launch.
     """
 
     function: Callable[..., Any]
@@ -49,7 +50,13 @@ class LoopKernel:
 
     def __str__(self) -> str:
         """Return ``loop kernel name``."""
-        return f"loop kernel {self.outline.name}"
+        return f"loop kernel {self.outline.name}{' in CUDA' if self.device == 'cuda' else ''}"
+
+    def on(self, device: str) -> LoopKernel:
+        """Return the kernel of the same function for another device; both know each other's dtypes."""
+        found = LoopKernel(self.function, self.attributes, self.precise, self.debug, device)
+        found._typed, found._lock = self._typed, self._lock
+        return found
 
     @property
     def name(self) -> str:
@@ -110,7 +117,9 @@ class LoopKernel:
             key = (id(kernel), options)
             if key not in self._libraries:
                 path = compiled(kernel, options)
-                self._libraries[key] = LibraryKernel(path, kernel.name, built=True, label=str(self))
+                self._libraries[key] = LibraryKernel(
+                    path, kernel.name, Accepts(self.device), built=True, label=str(self)
+                )
                 for text in warnings_of(path, kernel.name):
                     warnings.warn(UninitialisedWarning(text), stacklevel=2)
             return self._libraries[key]
@@ -119,7 +128,7 @@ class LoopKernel:
     def options(self) -> Options:
         """How it is compiled here and now."""
         debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
-        return Options(isa.chosen(), self.precise, debug)
+        return Options(CUDA if self.device == "cuda" else isa.chosen(), self.precise, debug)
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
         """Return the C that is compiled for these specs (for those used last, without any)."""
@@ -135,9 +144,10 @@ class LoopKernel:
         options = self.options
         found = arranged(kernel, options)
         how = "libm's functions" if options.precise else "polyop's own functions"
+        how = "CUDA's functions" if options.isa == CUDA else how
         lines = [f"compiled for {options.isa}, with {how}; sizes are symbols: one compile serves all"]
         last = None
-        for line, text in found.notes:
+        for line, text in found.told(options.isa):
             if line != last and line in kernel.source:
                 lines.append(f"{line:4}: {kernel.source[line].strip()}")
             lines.append(f"        {text}")

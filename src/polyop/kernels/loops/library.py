@@ -23,6 +23,8 @@ FLAGS = (
     "-Wno-psabi",
 )
 """Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
+CUDA, CUDA_FLAGS = "cuda", ("-fwrapv",)
+"""The name of GPUs among instruction sets; what nvcc's host compiler is told."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,10 @@ def arranged(kernel: Kernel, options: Options) -> Scheduled:
 
 
 def sources(kernel: Kernel, options: Options) -> list[str]:
-    """Return the C files of a kernel: one, or one for each instruction set and one that chooses."""
+    """Return the files of a kernel: one, or one for each instruction set and one that chooses.
+
+    They are in C, and in CUDA for the instruction set "cuda".
+    """
     found = arranged(kernel, options)
 
     def text(name: str, function: str) -> str:
@@ -66,15 +71,18 @@ def sources(kernel: Kernel, options: Options) -> list[str]:
 
 def compiled(kernel: Kernel, options: Options) -> Path:
     """Return the library of a kernel, built when the cache has none. Raises ``BuildError``."""
-    from ..build import compilers
+    from ..build import compilers, cuda
     from ..build.cache import Cache, Made
 
     cache = Cache()
+    language, flags = ("cuda", CUDA_FLAGS) if options.isa == CUDA else ("c", FLAGS)
+    compiler = compilers.find(language)
     request = {
         "loops": hashlib.sha256(repr((kernel, options)).encode()).hexdigest(),
         "passes": _passes(),
-        "compiler": compilers.find("c").identity,
-        "flags": FLAGS,
+        "compiler": compiler.identity,
+        "flags": flags,
+        "architectures": cuda.architecture_flags(compiler, None) if language == "cuda" else [],
     }
 
     def make(work: Path) -> Made:
@@ -84,13 +92,13 @@ def compiled(kernel: Kernel, options: Options) -> Path:
         from ..build.run import failed
         from ..build.sources import gather, keep
 
-        files = [keep(text, "c") for text in sources(kernel, options)]
-        plan = make_plan(gather(files, None, "c", ()), BuildOptions.of(flags=FLAGS), kernel.name)
+        files = [keep(text, language) for text in sources(kernel, options)]
+        plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
         try:
             return make_library(plan, work, kernel.name, cache)
         except Refused as refused:
             raise failed(
-                kernel.name, "is a loop kernel whose C cannot be compiled", refused.finished
+                kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", refused.finished
             ) from None
 
     return cache.get(request, [kernel.file], make).path

@@ -84,9 +84,14 @@ class Planner:
         return self.plan
 
     def _kind(self, loop: For) -> str:
-        if loop.hint in ("serial", "border") or loop.var not in self.kinds:
+        if loop.hint in ("serial", "border"):
             return "sequential"
-        return self.kinds[loop.var].name
+        kind = self.kinds.get(loop.var, Kind("parallel"))
+        over = {name for name, _ in kind.over}
+        inside = [s for s in statements(loop.body) if isinstance(s, Assign) and s.name not in over]
+        # a scalar from outside that one iteration alone sets: no conflict, but it has to get out of the loop
+        kept = any(self._outlives(s.name, loop) for s in inside)
+        return "sequential" if kept else kind.name
 
     # threads
 

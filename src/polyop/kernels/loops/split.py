@@ -1,4 +1,4 @@
-"""Borders are separated: where a condition on a loop variable holds for a range, that range is a loop of its own.
+"""Borders are separated: the range in which a condition on a loop variable holds is a loop of its own.
 
 ``if 0 < j and j < n - 1`` inside ``for j`` becomes three loops: the borders with the condition, and
 the inside without it, whose iterations can be lanes.

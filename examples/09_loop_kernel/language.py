@@ -1,0 +1,127 @@
+"""The language of loop kernels in small pieces, each checked: docs/loop-kernels.md shows them."""
+# ruff: noqa: F821 - the words of the language
+
+import os
+
+import numpy as np
+
+import polyop
+from polyop import Custom, CustomRegOp
+
+
+# [first]
+@polyop.kernel
+def outer(a, b):
+    c = output_tensor((a.shape[0], b.shape[0]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            c[i, j] = a[i] * b[j]
+    return c
+
+
+op = Custom(outer, func_type="hybrid")
+print(op(np.arange(3.0), np.arange(4.0)))
+# [/first]
+np.testing.assert_array_equal(op(np.arange(3.0), np.arange(4.0)), np.outer(np.arange(3), np.arange(4)))
+
+
+# [attributes]
+def scale(x, alpha, n=2):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * alpha + n
+    return y
+
+
+information = (
+    CustomRegOp()
+    .input(0, "x")
+    .output(0, "y")
+    .attr("alpha", "required", "float")
+    .attr("n", "optional", "int", default_value="2")
+    .target("CPU")
+    .get_op_info()
+)
+scaled = Custom(scale, func_type="hybrid", reg_info=information)
+x = np.ones(3, np.float32)
+print(scaled(x, 0.5), scaled(x, 0.5, 1), scaled(x, n=1, alpha=0.5))
+# [/attributes]
+assert scaled(x, 0.5).tolist() == [2.5] * 3
+assert scaled(x, n=1, alpha=0.5).tolist() == [1.5] * 3
+
+
+# [inplace]
+def add_rows(total, rows, where):
+    for i in range(where.shape[0]):
+        for j in range(rows.shape[1]):
+            total[where[i], j] += rows[i, j]
+    return total
+
+
+added = Custom(add_rows, func_type="hybrid")
+print(added)  # <polyop operator custom::add_rows(Tensor(a!) total, Tensor rows, ...) -> Tensor(a!)>
+total = np.zeros((2, 3))
+assert added(total, np.ones((4, 3)), np.array([0, 1, 1, -1])) is total
+print(total)
+# [/inplace]
+assert total.tolist() == [[1, 1, 1], [3, 3, 3]]
+
+
+# [several]
+def smallest(x):
+    value = output_tensor((x.shape[0],), x.dtype)
+    place = output_tensor((x.shape[0],), "int64")
+    for i in parallel(x.shape[0]):
+        best = 0
+        for j in range(1, x.shape[1]):
+            if x[i, j] < x[i, best]:
+                best = j
+        value[i], place[i] = x[i, best], best
+    return value, place
+
+
+value, place = Custom(smallest, func_type="hybrid")(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -4.0]]))
+print(value, place)
+# [/several]
+assert value.tolist() == [1, -4]
+assert place.tolist() == [1, 2]
+
+
+# [temporary]
+def smooth(x, sweeps):
+    y = output_tensor(x.shape, x.dtype)
+    old = allocate(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    for _sweep in range(sweeps):
+        for i in range(x.shape[0]):
+            old[i] = y[i]
+        for i in range(1, x.shape[0] - 1):
+            y[i] = (old[i - 1] + 2 * old[i] + old[i + 1]) / 4
+    return y
+
+
+info = CustomRegOp().attr("sweeps", "required", "int").target("CPU").get_op_info()
+smoothed = Custom(smooth, func_type="hybrid", reg_info=info)
+print(smoothed(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2))
+# [/temporary]
+assert smoothed(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2).tolist() == [0, 0.25, 0.375, 0.25, 0]
+
+
+# [debug]
+def taken(x, which):
+    y = output_tensor(which.shape, x.dtype)
+    for i in range(which.shape[0]):
+        y[i] = x[which[i]]
+    return y
+
+
+os.environ["POLYOP_LOOPS_DEBUG"] = "1"  # or @kernel(compile_attrs={"debug": True}); before the first call
+try:
+    Custom(taken, func_type="hybrid")(np.ones(3), np.array([0, 5]))
+except polyop.PolyopError as problem:
+    print(problem)  # ... index 5 is outside dimension 0 of x, which has size 3 ...
+    message = str(problem)
+# [/debug]
+del os.environ["POLYOP_LOOPS_DEBUG"]
+assert "index 5 is outside dimension 0 of x, which has size 3" in message

@@ -1,0 +1,90 @@
+"""Softmax and its gradient as loop kernels: plain Python loops, compiled, called from two frameworks."""
+# ruff: noqa: F821 - output_tensor, exp and max are words of the language
+
+import warnings
+
+# [softmax]
+import numpy as np
+
+import polyop
+
+
+@polyop.kernel
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        most = x[i, 0]
+        for j in range(1, x.shape[1]):
+            most = max(most, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            y[i, j] = exp(x[i, j] - most)
+            total += y[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] /= total
+    return y
+
+
+@polyop.kernel
+def softmax_gradient(y, dy):
+    dx = output_tensor(y.shape, y.dtype)
+    for i in range(y.shape[0]):
+        dot = 0.0
+        for j in range(y.shape[1]):
+            dot += y[i, j] * dy[i, j]
+        for j in range(y.shape[1]):
+            dx[i, j] = y[i, j] * (dy[i, j] - dot)
+    return dx
+
+
+backward = polyop.Custom(softmax_gradient, func_type="hybrid")
+op = polyop.Custom(softmax, func_type="hybrid", bprop=lambda x, y, dy: (backward(y, dy),))
+# [/softmax]
+
+polyop_samples = {  # what polyop check calls the operators with
+    backward.name: (np.full((3, 4), 0.25), np.arange(12.0).reshape(3, 4)),
+    op.name: (np.arange(12.0).reshape(3, 4) / 4,),
+}
+
+# [numpy]
+x = np.array([[0.0, 1.0, 2.0], [-1.0, 0.0, 100.0]], np.float32)
+print(op)  # <polyop operator custom::softmax(Tensor x) -> Tensor>
+print(op(x))  # compiled at the first call
+print(softmax(x))  # the same function as plain Python: slow, and what the operator means
+
+out, pull = op.vjp(x)
+print(pull(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], np.float32))[0])
+# [/numpy]
+
+# [torch]
+import torch  # noqa: E402
+
+t = torch.tensor(x, requires_grad=True)
+op(t)[0, 0].backward()
+print(t.grad)
+
+double = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+print(torch.autograd.gradcheck(op, double))
+
+step = torch.compile(lambda t: op(t).log().sum(), fullgraph=True, backend="aot_eager")
+print(torch.autograd.grad(step(double), double)[0])
+# [/torch]
+
+# [inside]
+print(op.source().splitlines()[0])  # the C that was compiled last
+# [/inside]
+
+exponentials = np.exp(x - x.max(1, keepdims=True))
+expected = exponentials / exponentials.sum(1, keepdims=True)
+np.testing.assert_allclose(op(x), expected, rtol=1e-6)
+np.testing.assert_allclose(softmax(x), expected, rtol=1e-6)
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    for sample in (torch.randn(1, 1), torch.randn(300, 70), torch.randn(0, 3), torch.randn(8, 5).double()):
+        a, b = sample.clone().requires_grad_(), sample.clone().requires_grad_()
+        weights = torch.randn_like(sample)
+        (op(a) * weights).sum().backward()
+        (torch.softmax(b, 1) * weights).sum().backward()
+        torch.testing.assert_close(a.grad, b.grad)
+
+import language  # noqa: E402, F401 - the kernels that docs/loop-kernels.md shows; they check themselves
