@@ -76,7 +76,8 @@ def smallest(x):
         for j in range(1, x.shape[1]):
             if x[i, j] < x[i, best]:
                 best = j
-        value[i], place[i] = x[i, best], best
+        value[i] = x[i, best]
+        place[i] = best
     return value, place
 
 

@@ -23,6 +23,7 @@ from .ir import (
     Kernel,
     Load,
     Op,
+    Size,
     Stmt,
     Store,
     Var,
@@ -149,12 +150,12 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
     step = form.pop(loop.var, 0)
     if step not in (1, -1) or form.keys() & assigned:
         return None
-    names = {affine.name_of(e): e for arg in atom.args for e in walk(arg) if not isinstance(e, (Const, Op))}
+    names = {affine.name_of(e): e for arg in atom.args for e in walk(arg) if isinstance(e, (Var, Size))}
     rest: Expr = Const(form.pop("", 0), INT)
     for name, coefficient in form.items():
         if not coefficient:
             continue
-        value: Expr = names[name]  # type: ignore[assignment]
+        value: Expr = names[name]
         if name in inner:
             head = inner[name]
             bounds = [e.name for x in (head.lo, head.hi) for e in walk(x) if isinstance(e, Var)]
