@@ -24,7 +24,7 @@ from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel
 from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
-from .custom_loops import completed, fixed_attributes, loop_inputs, loop_kernel, loop_outputs
+from .custom_loops import completed, definition, fixed_attributes, loop_inputs, loop_kernel, loop_outputs
 from .derive import derive_infer, derive_schema, input_count, output_count
 from .operator import check_rule
 
@@ -212,8 +212,16 @@ class Custom(BoundOperator):
             agree(given, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where)
         check_rule("bprop", operator.gradient, schema, operator.origin)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
+        reference = None
+        if self.func_type in LOOPS:
+            reference = definition(operator.kernels[0], schema, operator.attributes)
         return dataclasses.replace(
-            operator, schema=schema, infer=infer, returns_tuple=as_tuple, attribute_names=names
+            operator,
+            schema=schema,
+            infer=infer,
+            returns_tuple=as_tuple,
+            attribute_names=names,
+            reference=reference,
         )
 
     def _declares(self) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import ArgumentValueError, InformationError
 from ..core.information import Information, need
 from ..core.information_parts import AttributeInfo, TensorInfo
 from ..core.operator import Kernel
-from ..core.schema import MISSING
+from ..core.schema import MISSING, Schema
 
 NUMBERS = ("int", "float", "bool", "all")
 """The value types of attributes that a loop kernel can have."""
@@ -81,6 +81,28 @@ def fixed_attributes(kernel: Any, information: Sequence[Information]) -> dict[st
     if information:
         found.update({a.name: a.value for a in information[0].constants})
     return found
+
+
+def definition(kernel: Any, schema: Schema, attributes: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the function run as Python, called as the schema says: what the operator means.
+
+    What it returns is a tuple of the outputs that are new.
+    """
+    from ..kernels.loops.plain import plain
+
+    function = plain(kernel.function)
+    tensors = [n for n in kernel.outline.parameters if n not in kernel.attributes]
+
+    def define(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
+        arrays = [given.pop(schema.arguments[i].name) for i in schema.tensor_positions]
+        defaults = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING}
+        numbers = {**attributes, **defaults, **given}
+        found = function(**dict(zip(tensors, arrays, strict=True)), **numbers)
+        outputs = found if isinstance(found, tuple) else (found,)
+        return tuple(outputs[i] for i in schema.fresh)
+
+    return define
 
 
 def loop_inputs(kernel: Any) -> int:

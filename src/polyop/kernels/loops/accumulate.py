@@ -113,7 +113,8 @@ class _Pass:
         others = [(leaf, a) for leaf, a in places if a.node.index != index]
         if any(not isinstance(s, (Store, Assign)) and _loads(s, buffer) for s in statements((loop,))):
             return False
-        return all(self._apart(own[0], other, len(loops)) for other in others)
+        # of all of its own: what a condition guards is only some of the element's accesses
+        return all(self._apart(mine, other, len(loops)) for mine in own for other in others)
 
     def _apart(self, own: tuple[Leaf, Access], other: tuple[Leaf, Access], level: int) -> bool:
         kind = self.model.isl.dim_type

@@ -260,12 +260,16 @@ class Planner:
         shared = [e for e in loads if not _touches(e, row.var)]
         if not shared or not any(not _touches(e, loop.var) for e in loads):
             return None
+        indices = [i for e in [*loads, *inner] if isinstance(e, (Load, Store)) for i in e.index]
+        addresses = {e for i in indices for e in walk(i) if isinstance(e, Load)}  # not of the lanes' width
         packed = tuple(
             dict.fromkeys(
                 e
                 for e in shared
                 if _touches(e, loop.var)
                 and e.buffer not in written
+                and e.type.dtype != "bool"
+                and e not in addresses
                 and not self.bounds.axes(e)
                 and not _indirect(e)
             )

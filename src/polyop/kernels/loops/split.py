@@ -6,6 +6,7 @@ the inside without it, whose iterations can be lanes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -41,7 +42,7 @@ MOST = 3
 
 def split(kernel: Kernel, kinds: Mapping[str, Kind]) -> tuple[Kernel, list[tuple[int, str]]]:
     """Return the kernel with borders separated, and (line, text) for each loop that was split."""
-    splitter = _Splitter(kinds)
+    splitter = _Splitter(kinds, kernel.body)
     body = splitter.body(kernel.body, ())
     return replace(kernel, body=body), splitter.notes
 
@@ -65,8 +66,9 @@ class Range:
 
 
 class _Splitter:
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], whole: Sequence[Stmt]) -> None:
         self.kinds = kinds
+        self.assigned = _assignments(whole)
         self.notes: list[tuple[int, str]] = []
         self.count = 0
 
@@ -89,8 +91,8 @@ class _Splitter:
         if not parallel or loop.hint == "serial" or self.count >= MOST or not _contiguous(loop):
             return [loop]
         inside = _range(loop)
-        if inside is None:
-            return [loop]
+        if inside is None or any(self.assigned[n] > c for n, c in _assignments(loop.body).items()):
+            return [loop]  # a scalar that lives outside has one name in all parts
         self.count += 1
         self.notes.append(
             (loop.line, f"loop {loop.var} split: its inside runs without the conditions at its borders")
@@ -240,6 +242,10 @@ def _copy(loop: For, suffix: str) -> For:
 
     body = tuple(rename(substitute(s, names)) for s in loop.body)
     return replace(loop, var=names[loop.var].name, body=body, hint="border")
+
+
+def _assignments(body: Sequence[Stmt]) -> Counter[str]:
+    return Counter(s.name for s in statements(tuple(body)) if isinstance(s, Assign))
 
 
 def _living(body: Sequence[Stmt]) -> list[str]:

@@ -44,5 +44,5 @@ def _loads(index: Expr, names: frozenset[str]) -> bool:
     return any(isinstance(e, Load) and depends(e, names) for e in walk(index))
 
 
-COSTS: Mapping[str, float] = {UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, STRIDED: 16.0, UNKNOWN: 24.0}
+COSTS: Mapping[str, float] = {UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, STRIDED: 6.0, UNKNOWN: 24.0}
 """What an access costs in a vector loop, beside a contiguous vector load."""

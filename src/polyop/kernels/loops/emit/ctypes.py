@@ -40,6 +40,11 @@ volatile while asm typeof linux unix begin end thread context kernel k nparam pa
 dtypes stream extra t l on lo hi p e u used parts self text places none found index place size name
 line axis run fail failed failure bytes body cost trips chunk most allowed min max floord free
 memset memcpy strncat strlen posix_memalign snprintf NULL EOF stdin stdout stderr main
+alignas alignof and and_eq bitand bitor bool catch class compl concept const_cast constexpr decltype
+delete dim3 dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public reinterpret_cast requires static_assert
+static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor
+xor_eq threadIdx blockIdx blockDim gridDim warpSize call given partials scalars state wrong
 """
 _KEYWORDS = frozenset(_WORDS.split())
 _OURS = re.compile(

@@ -153,7 +153,7 @@ class CudaEntry(Entry):
             self.memory.append(("failure", "polyop_failure", "(int64_t)sizeof(polyop_failure)", True))
         for number, (field, elem, size, zeroed) in enumerate(self.memory):
             self.out.line(f"const polyop_taken taken{number}_({size}, stream);")
-            self.out.line(f'if (!taken{number}_.data) return polyop_fail(extra, "out of GPU memory");')
+            self.out.line(f"if (taken{number}_.wrong) return polyop_fail(extra, taken{number}_.wrong);")
             self.out.line(f"self.{field} = ({elem}*)taken{number}_.data;")
             if zeroed:
                 self._clear(field, size)

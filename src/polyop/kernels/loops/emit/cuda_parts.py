@@ -254,7 +254,7 @@ class Parts:
             out.line(
                 f"polyop_taken {c}_v1({count} * {self._length(name)} * (int64_t)sizeof({elem}), stream);"
             )
-            out.line(f'if (!{c}_v1.data) return "out of GPU memory";')
+            out.line(f"if ({c}_v1.wrong) return {c}_v1.wrong;")
             out.line(f"self.{c} = ({elem}*){c}_v1.data;")
 
     def _tiles(self, out: Writer, piece: Tiles) -> None:
@@ -308,7 +308,7 @@ class Parts:
                         else f"(int64_t)sizeof({self._elem(n)})"
                     )
                     out.line(f"polyop_taken {identifier(n)}_v2((int64_t)blocks_ * {size}, stream);")
-                    out.line(f'if (!{identifier(n)}_v2.data) return "out of GPU memory";')
+                    out.line(f"if ({identifier(n)}_v2.wrong) return {identifier(n)}_v2.wrong;")
                     out.line(f"self.own_{n} = {identifier(n)}_v2.data;")
                 self._launch(out, name, "blocks_", "width_")
                 longest = " + ".join(["1", *(self._length(n) for n in buffers)])
@@ -335,7 +335,7 @@ class Parts:
                     f"{self._elem(n)}* const {c} = ({self._elem(n)}*)self.own_{n} + slot_ * {self._length(n)};"
                 )
                 inner.line(
-                    f"for (int64_t e_ = lane_; e_ < {self._length(n)}; e_ += width_) {c}[e_] = {start};"
+                    f"for (int64_t el_ = lane_; el_ < {self._length(n)}; el_ += width_) {c}[el_] = {start};"
                 )
             else:
                 inner.line(f"{self._elem(n)} {c}_v2 = {start};")
@@ -372,21 +372,21 @@ class Parts:
             if n in self.kernel.buffers:
                 length = self._length(n)
                 with inner.block(
-                    f"for (int64_t e_ = lane_; e_ < {length}; e_ += (int64_t)gridDim.x * blockDim.x)"
+                    f"for (int64_t el_ = lane_; el_ < {length}; el_ += (int64_t)gridDim.x * blockDim.x)"
                 ):
-                    inner.line(f"{elem} found_ = {c}[e_];")
-                    own = f"(({elem}*)self.own_{n})[p_ * {length} + e_]"
+                    inner.line(f"{elem} sum_ = {c}[el_];")
+                    own = f"(({elem}*)self.own_{n})[piece_ * {length} + el_]"
                     inner.line(
-                        f"for (int64_t p_ = 0; p_ < self.partials; ++p_) found_ = {which}::of(found_, {own});"
+                        f"for (int64_t piece_ = 0; piece_ < self.partials; ++piece_) sum_ = {which}::of(sum_, {own});"
                     )
-                    inner.line(f"{c}[e_] = found_;")
+                    inner.line(f"{c}[el_] = sum_;")
                 continue
             with inner.block("if (blockIdx.x == 0)"):
-                inner.line(f"{elem} found_ = {identity(op, computed(self._kind(n)))};")
-                each = f"found_ = {which}::of(found_, (({elem}*)self.own_{n})[p_]);"
-                inner.line(f"for (int64_t p_ = lane_; p_ < self.partials; p_ += {BLOCK}) {each}")
-                inner.line(f"found_ = polyop_combine<{which}>(found_, {BLOCK});")
-                inner.line(f"if (lane_ == 0) self.state->{c} = {which}::of(self.state->{c}, found_);")
+                inner.line(f"{elem} sum_ = {identity(op, computed(self._kind(n)))};")
+                each = f"sum_ = {which}::of(sum_, (({elem}*)self.own_{n})[piece_]);"
+                inner.line(f"for (int64_t piece_ = lane_; piece_ < self.partials; piece_ += {BLOCK}) {each}")
+                inner.line(f"sum_ = polyop_combine<{which}>(sum_, {BLOCK});")
+                inner.line(f"if (lane_ == 0) self.state->{c} = {which}::of(self.state->{c}, sum_);")
 
     # sizes of launches
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..dependence import Kind
 from ..ir import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, children, statements, walk
@@ -208,7 +208,7 @@ class Mapper:
         if inside & self.owning:
             last = max((n for n, f in enumerate(loops) if f.var in self.owning), default=0)
             return self._rows(loops[: last + 1])
-        tile = self._tile(node, loops)
+        tile = self._tile(loops)
         if tile is not None:
             self._note(tile.row, f"tiles of shared memory with loop {tile.lane.var}")
             return tile
@@ -226,19 +226,14 @@ class Mapper:
             loops = loops[:-1]  # rows are counted: their ranges do not depend on one another
         return Rows(loops, loops[-1].body)
 
-    def _tile(self, node: For, loops: tuple[For, ...]) -> Tiles | None:
-        for number in range(1, len(loops)):
-            row, lane = loops[number - 1 : number + 1]
-            tile = self.plan.tiles.get(lane.var)
-            if (
-                tile is not None
-                and tile.row == row.var
-                and stageable(lane, row.var, self.dynamic)
-                and self.fits(lane, row.var)
-            ):
-                return Tiles(loops[: number - 1], row, lane)
-        del node
-        return None
+    def _tile(self, loops: tuple[For, ...]) -> Tiles | None:
+        if len(loops) < 2:
+            return None
+        row, lane = _fastest(loops[-2:], [f.var for f in loops[-2:] if f.var in self.plan.vector])
+        lane = replace(lane, body=loops[-1].body)
+        if not stageable(lane, row.var, self.dynamic):
+            return None
+        return Tiles(loops[:-2], row, lane) if self.fits(lane, row.var) else None
 
     # reductions
 
@@ -323,14 +318,14 @@ def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
     """Whether the sums in a tile read elements that only rows, or only lanes, choose."""
     own = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
     found = 0
+    if any(isinstance(s, If) and holds_loop(s) and not _uniform(s, own | {row, lane.var}) for s in statements(lane.body)):
+        return False
     for node in statements(lane.body):
         if not isinstance(node, For):
             continue
         if depends(node.lo, frozenset(own | {lane.var})) or depends(node.hi, frozenset(own | {lane.var})):
             return False
         if any(isinstance(s, For) for s in node.body):
-            if any(not isinstance(s, (For, Assign)) for s in node.body):
-                return False
             continue
         loads = sums(node, own)
         if loads is None or any(e.buffer in dynamic for e in loads):
@@ -342,6 +337,17 @@ def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
         if any(_both(e, row, lane.var) for e in loads) or any(_bare(s, {row, lane.var}) for s in node.body):
             return False
     return found > 0
+
+
+def holds_loop(node: If) -> bool:
+    """Whether a condition has a loop under it."""
+    return any(isinstance(s, For) for s in statements((node,)))
+
+
+def _uniform(node: If, names: set[str]) -> bool:
+    """Whether a condition is the same for all elements of a tile."""
+    reads = any(isinstance(e, Load) for e in walk(node.condition))
+    return not reads and not depends(node.condition, frozenset(names))
 
 
 def sums(loop: For, own: set[str]) -> list[Load] | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..ir import Assign, Expr, For, Load, Stmt, Var, rewrite, statements, walk
+from ..ir import Assign, Expr, For, If, Load, Stmt, Var, rewrite, statements, walk
 from ..strides import UNIT, depends, stride
 from .copies import plain
 from .ctypes import SIZES, identifier
 from .cuda_bodies import Body, c_type, split
-from .cuda_shapes import Tiles
+from .cuda_shapes import Tiles, holds_loop
 from .expressions import Expressions, Scope
 from .writer import Writer
 
@@ -63,10 +63,10 @@ class TilePart:
         """Declare how many tiles there are; return their number and where rows and lanes start."""
         scope, out = Scope(), self.out
         lo, hi = (self.expressions.scalar(e, scope) for e in (self.row.lo, self.row.hi))
-        out.line(f"const int64_t first_ = {lo}, end_ = {hi};")
-        low, high = self._range("first_", "(end_ - 1)")
+        out.line(f"const int64_t first_ = {lo}, last_ = {hi};")
+        low, high = self._range("first_", "(last_ - 1)")
         out.line(f"const int64_t left_ = {low[0]}, right_ = {high[1]};")
-        for name, first, last in (("rows_", "first_", "end_"), ("lanes_", "left_", "right_")):
+        for name, first, last in (("rows_", "first_", "last_"), ("lanes_", "left_", "right_")):
             out.line(
                 f"const int64_t {name} = {last} > {first} ? ({last} - {first} + {SIDE - 1}) / {SIDE} : 0;"
             )
@@ -95,14 +95,15 @@ class TilePart:
     def _skip(self) -> None:
         """Leave a tile that no row reaches: all threads of the block do."""
         if self._triangular():
-            last = f"min_i64({self.i}_lo + {SIDE}, end_) - 1"
+            last = f"min_i64({self.i}_lo + {SIDE}, last_) - 1"
             low, high = self._range(f"{self.i}_lo", f"({last})")
             self.out.line(f"if ({low[0]} >= {self.j}_lo + {SIDE} || {high[1]} <= {self.j}_lo) continue;")
 
     def _body(self, body: Sequence[Stmt]) -> None:
         cells: list[Stmt] = []
         for node in (*body, None):
-            if node is not None and not isinstance(node, For):
+            loops = isinstance(node, For) or (isinstance(node, If) and holds_loop(node))
+            if node is not None and not loops:
                 cells.append(node)
                 continue
             if cells:
@@ -110,6 +111,16 @@ class TilePart:
                 cells = []
             if isinstance(node, For):
                 self._loop(node)
+            elif isinstance(node, If):
+                self._branch(node)
+
+    def _branch(self, node: If) -> None:
+        """Print a condition that is the same for the whole tile."""
+        with self.out.block(f"if ({self.expressions.scalar(node.condition, Scope())})"):
+            self._body(node.body)
+        if node.orelse:
+            with self.out.block("else"):
+                self._body(node.orelse)
 
     def _cells(self, body: Sequence[Stmt], *, guarded: bool) -> None:
         """Print statements for each of a thread's 4 x 4 elements."""
@@ -120,7 +131,7 @@ class TilePart:
                     f"const int64_t {self.i} = {self.i}_lo + y_ + 16 * m_, {self.j} = {self.j}_lo + x_ + 16 * n_;"
                 )
                 lo, hi = (self.expressions.scalar(e, Scope()) for e in (self.lane.lo, self.lane.hi))
-                out.line(f"if ({self.i} >= end_ || {self.j} < {lo} || {self.j} >= {hi}) continue;")
+                out.line(f"if ({self.i} >= last_ || {self.j} < {lo} || {self.j} >= {hi}) continue;")
             self.printer.body(body, plain(self.cell))
 
     def _loop(self, node: For) -> None:
@@ -151,9 +162,9 @@ class TilePart:
         """Copy the elements of a step to shared memory, neighbours in memory by neighbouring threads."""
         out, var = self.out, identifier(node.var)
         along = stride(one.load, node.var) == UNIT
-        with out.block(f"for (int e_ = threadIdx.x; e_ < {SIDE * STEP}; e_ += 256)"):
-            step, at = (f"e_ % {STEP}", f"e_ / {STEP}") if along else (f"e_ / {SIDE}", f"e_ % {SIDE}")
-            place, end = (self.i, "end_") if one.by_row else (self.j, "right_")
+        with out.block(f"for (int el_ = threadIdx.x; el_ < {SIDE * STEP}; el_ += 256)"):
+            step, at = (f"el_ % {STEP}", f"el_ / {STEP}") if along else (f"el_ / {SIDE}", f"el_ % {SIDE}")
+            place, end = (self.i, "last_") if one.by_row else (self.j, "right_")
             out.line(f"const int64_t {var} = {var}_lo + {step}, {place} = {place}_lo + {at};")
             value = self.expressions.value(one.load, Scope()).text
             inside = f"{var} < {var}_end && {place} < {end}"

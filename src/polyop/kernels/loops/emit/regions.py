@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from .. import affine
 from ..ir import (
     FLOAT,
     INT,
@@ -15,6 +16,7 @@ from ..ir import (
     Kernel,
     Op,
     Stmt,
+    Store,
     Type,
     Var,
     statements,
@@ -123,6 +125,7 @@ class Functions:
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
             inner = _Body(self, out, live, printer.outer | {node.var}, outside=False)
+            inner.statements.shared = _shared(node) - {*private, *own}
             inner.range(node, "begin", "end")
             for name in scalars:
                 out.line(f"(({_c(self.types[name])}*)k->own_{name})[thread] = {identifier(name)};")
@@ -247,6 +250,18 @@ def _c(kind: Type) -> str:
 
 def _scalar_types(kernel: Kernel) -> dict[str, Type]:
     return {s.name: s.value.type for s in statements(kernel.body) if isinstance(s, Assign)}
+
+
+def _shared(loop: For) -> frozenset[str]:
+    """Return the tensors that a loop of threads writes, but those where each iteration has a row of its own."""
+    rows: dict[str, set[tuple[tuple[int, int], ...]]] = {}
+    for node in statements(loop.body):
+        if isinstance(node, Store):
+            forms = [affine.linear(i) or {} for i in node.index]
+            alone = [(a, f.get("", 0)) for a, f in enumerate(forms) if f.keys() - {""} == {loop.var}]
+            steps = {f[loop.var] for a, f in enumerate(forms) if (a, f.get("", 0)) in alone}
+            rows.setdefault(node.buffer, set()).add(tuple(alone) if steps == {1} else ())
+    return frozenset(name for name, found in rows.items() if len(found) > 1 or () in found)
 
 
 def _uneven(node: For) -> bool:

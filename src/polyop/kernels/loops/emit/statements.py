@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..ir import Assign, For, If, Kernel, Stmt, Store, children
-from ..strides import UNIT, stride
+from ..strides import BACK, STRIDED, UNIT, stride
 from .copies import LANE, ROW, Copies, Copy, dependence
 from .ctypes import HALVES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope, Value
@@ -25,6 +25,8 @@ class Statements:
         """Scalars that are declared where printing has got to."""
         self.reducing: frozenset[str] = frozenset()
         """Scalars outside the vector loop that lanes reduce to: lanes not in use keep out of them."""
+        self.shared: frozenset[str] = frozenset()
+        """Tensors of which another thread may write an element that a condition keeps lanes here from."""
 
     def body(self, body: Sequence[Stmt], copies: Copies) -> None:
         """Print a body, the scalars that live in it declared first."""
@@ -153,8 +155,13 @@ class Statements:
             self._store_element(node, scope, value, dtype)
             return
         value = self.expressions.spread(value, scope)
-        if kind == UNIT and not self.expressions.axes(node) and copy.start is None:
+        blends = scope.mask is not None and node.buffer in self.shared  # it would write what was there back
+        if kind == UNIT and not self.expressions.axes(node) and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
+            return
+        apart = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
+        if apart and not self.expressions.axes(node) and dtype not in (*HALVES, "bool"):
+            self._scatter(node, copy, value, dtype)
             return
         self._store_lanes(node, copy, value, dtype)
 
@@ -213,6 +220,19 @@ class Statements:
             self.out.line(f"store_n_{kind}({address}, {text}, {lanes.count});")
         else:
             self.out.line(f"store_{kind}({address}, {text});")
+
+    def _scatter(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
+        scope, lanes = copy.scope, copy.scope.lanes
+        assert lanes is not None
+        bare = replace(scope, lanes=None)
+        at = self.expressions.address(node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index))
+        kind = self.expressions.vector(memory(dtype), scope)
+        rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
+        address = f"&{identifier(node.buffer)}[{at}]"
+        if lanes.count:
+            self.out.line(f"scatter_n_{kind}({address}, {rest}, {lanes.count});")
+        else:
+            self.out.line(f"scatter_{kind}({address}, {rest});")
 
     def _store_lanes(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
         """Print a store one lane after another: strided, indirect or checked."""
