@@ -33,16 +33,8 @@ def scale(x, alpha, n=2):
     return y
 
 
-information = (
-    CustomRegOp()
-    .input(0, "x")
-    .output(0, "y")
-    .attr("alpha", "required", "float")
-    .attr("n", "optional", "int", default_value="2")
-    .target("CPU")
-    .get_op_info()
-)
-scaled = Custom(scale, func_type="hybrid", reg_info=information)
+information = CustomRegOp().attr("alpha", "required", "float").attr("n", "optional", "int")
+scaled = Custom(scale, func_type="hybrid", reg_info=information.target("CPU").get_op_info())
 x = np.ones(3, np.float32)
 print(scaled(x, 0.5), scaled(x, 0.5, 1), scaled(x, n=1, alpha=0.5))
 # [/attributes]

@@ -233,7 +233,7 @@ def test_e3_e4_construction_errors(func, func_type, error, words):
 
 @pytest.mark.parametrize(
     ("func_type", "words"),
-    [("tbe", "write an 'aot' kernel"), ("akg", "loop kernels"), ("hybrid", "loop kernels")],
+    [("tbe", "write an 'aot' kernel"), ("aicpu", "Ascend")],
 )
 def test_kinds_that_are_recognised_say_what_to_use_instead(func_type, words):
     with pytest.raises(NotImplementedError, match=words):

@@ -181,9 +181,9 @@ def test_precise_uses_the_platforms_own_functions():
     x = np.linspace(-20, 20, 4001).astype(np.float32)
     precise = Custom(polyop.kernel(exponential, compile_attrs={"precise": True}), func_type="hybrid")
     exact = np.exp(x.astype(np.float64))
-    for op, units in ((Custom(exponential, func_type="hybrid"), 4), (precise, 1)):
+    for op in (Custom(exponential, func_type="hybrid"), precise):
         error = np.abs(op(x) - exact) / np.spacing(exact.astype(np.float32))
-        assert error.max() <= units
+        assert error.max() <= 1.01  # what math.h states, and the last place of this estimate
 
 
 CHECKED = [
@@ -209,6 +209,7 @@ def test_check_passes(function, bprop, inputs, reference):
     found = check(op, *inputs, reference=reference)
     status = {result.check: result.status for result in found.results}
     assert status["values, reference"] == status["layouts"] == status["inferred specs"] == "passed"
-    assert check(op, *inputs, reference=polyop.kernel(function)).ok
+    defined = {result.check: result.status for result in check(op, *inputs).results}
+    assert defined["values, reference"] == "passed"  # beside the function itself, run as Python
     if bprop is not None:
         assert status["gradient"] == "passed"

@@ -2,11 +2,12 @@
  * emulation of blocks and threads (POLYOP_DEVICE_EMULATION names its header, included in CUDA's place).
  *
  *   types       i8 .. u64, f32, f64; f16 and bf16 are words, computed with as f32
- *   integers    floordiv_T mod_T as NumPy's (by 0: 0); max_T min_T; wrap_add_T wrap_sub_T wrap_mul_T wrap_neg_T
- *   floats      max_T min_T: a NaN on either side is the result; pl_exp_f32 ...: CUDA's own functions
- *   halves      cvt_f16_f32 cvt_f32_f16 cvt_bf16_f32 cvt_f32_bf16: to nearest, ties to even; NaN stays NaN
- *   groups      polyop_sync polyop_combine polyop_broadcast: the threads that share a row, a warp or a block
- *   memory      polyop_taken: device memory in the order of a stream, given back at the end of its block
+ *   integers    floordiv_T mod_T as NumPy's (by 0: 0); max_T min_T; wrap_add_T wrap_sub_T wrap_mul_T
+ * wrap_neg_T floats      max_T min_T: a NaN on either side is the result; pl_exp_f32 ...: CUDA's own
+ * functions halves      cvt_f16_f32 cvt_f32_f16 cvt_bf16_f32 cvt_f32_bf16: to nearest, ties to even; NaN
+ * stays NaN groups      polyop_sync polyop_combine polyop_broadcast: the threads that share a row, a warp or
+ * a block memory      polyop_taken: device memory in the order of a stream, given back at the end of its
+ * block
  *
  * The largest errors of CUDA's functions stand in its programming guide. They are not math.h's, so a result
  * may differ from the CPU's in the last places. */
@@ -43,12 +44,13 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
-#include "device_math.h"
 #include "device_group.h"
+#include "device_math.h"
 
-/* Device memory for as long as the block of the object; data is null where there is none. */
+/* Device memory for as long as the block of the object; `wrong` says why there is none, or is null. */
 struct polyop_taken {
   void* data = nullptr;
+  const char* wrong = nullptr;
   cudaStream_t stream;
   bool ordered = true;
   polyop_taken(int64_t bytes, cudaStream_t on) : stream(on) {
@@ -56,9 +58,10 @@ struct polyop_taken {
     if (cudaMallocAsync(&data, size, stream) == cudaSuccess) return;
     (void)cudaGetLastError(); /* a device without memory pools */
     ordered = false;
-    if (cudaMalloc(&data, size) != cudaSuccess) {
+    if (const cudaError_t problem = cudaMalloc(&data, size)) {
       (void)cudaGetLastError();
       data = nullptr;
+      wrong = cudaGetErrorString(problem);
     }
   }
   ~polyop_taken() {
@@ -87,7 +90,8 @@ POLYOP_GPU bool polyop_found_inside(polyop_failure* failure, int64_t* index, int
 }
 #define polyop_inside(k, index, size, place) polyop_found_inside((k)->failure, index, size, place)
 
-/* How many blocks for so many rows or elements: at least one, at most `most`; the kernels stride over the rest. */
+/* How many blocks for so many rows or elements: at least one, at most `most`; the kernels stride over the
+ * rest. */
 POLYOP_FN unsigned polyop_blocks(int64_t count, int64_t each, int64_t most) {
   const int64_t wanted = (count + each - 1) / each;
   return (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);

@@ -43,9 +43,9 @@ POLYOP_GPU void polyop_sync(int width) {
 /* CUDA shuffles 4 and 8 bytes: smaller integers travel as int, int64_t as long long. */
 template <class T>
 struct polyop_travel {
-  typedef typename std::conditional<
-      std::is_floating_point<T>::value, T,
-      typename std::conditional<sizeof(T) == 8, long long, int>::type>::type type;
+  typedef
+      typename std::conditional<std::is_floating_point<T>::value, T,
+                                typename std::conditional<sizeof(T) == 8, long long, int>::type>::type type;
 };
 template <class T>
 POLYOP_GPU T polyop_from_lane(T value, int lane) {

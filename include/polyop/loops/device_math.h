@@ -1,38 +1,38 @@
 /* Scalars of loop kernels on a GPU; included by device.h. Compiled, not run on hardware. */
 
 /* Integers: as in integer.h, and wrapping without a word to the optimiser that overflow cannot be. */
-#define POLYOP_SIGNED_ROW(E, U)                                                  \
-  POLYOP_FN E floordiv_##E(E a, E b) {                                           \
-    if (b == 0) return 0;                                                        \
-    if (b == (E) - 1) return (E)((U)0 - (U)a);                                   \
-    E q = (E)(a / b);                                                            \
-    return (E)(q - ((a % b != 0) & ((a ^ b) < 0)));                              \
-  }                                                                              \
-  POLYOP_FN E mod_##E(E a, E b) {                                                \
-    if (b == 0 || b == (E) - 1) return 0;                                        \
-    E r = (E)(a % b);                                                            \
-    return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0));                             \
-  }                                                                              \
-  POLYOP_FN E wrap_neg_##E(E a) { return (E)(U)(0u - (u64)a); }                  \
-  POLYOP_WHOLE_ROW(E)
+#define POLYOP_SIGNED_ROW(E, U)                                 \
+  POLYOP_FN E floordiv_##E(E a, E b) {                          \
+    if (b == 0) return 0;                                       \
+    if (b == (E) - 1) return (E)((U)0 - (U)a);                  \
+    E q = (E)(a / b);                                           \
+    return (E)(q - ((a % b != 0) & ((a ^ b) < 0)));             \
+  }                                                             \
+  POLYOP_FN E mod_##E(E a, E b) {                               \
+    if (b == 0 || b == (E) - 1) return 0;                       \
+    E r = (E)(a % b);                                           \
+    return (E)(r + (r != 0 && (r ^ b) < 0 ? b : 0));            \
+  }                                                             \
+  POLYOP_FN E wrap_neg_##E(E a) { return (E)(U)(0u - (u64)a); } \
+  POLYOP_WHOLE_ROW(E, if (n < 0) return x == 1 || (x == (E) - 1 && n % 2) ? x : x == (E) - 1;)
 #define POLYOP_UNSIGNED_ROW(E)                                      \
   POLYOP_FN E floordiv_##E(E a, E b) { return b ? (E)(a / b) : 0; } \
   POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }      \
   POLYOP_FN E wrap_neg_##E(E a) { return (E)(0u - (u64)a); }        \
-  POLYOP_WHOLE_ROW(E)
-#define POLYOP_WHOLE_ROW(E)                                              \
-  POLYOP_FN E wrap_add_##E(E a, E b) { return (E)((u64)a + (u64)b); }    \
-  POLYOP_FN E wrap_sub_##E(E a, E b) { return (E)((u64)a - (u64)b); }    \
-  POLYOP_FN E wrap_mul_##E(E a, E b) { return (E)((u64)a * (u64)b); }    \
-  POLYOP_FN E max_##E(E a, E b) { return a >= b ? a : b; }               \
-  POLYOP_FN E min_##E(E a, E b) { return a <= b ? a : b; }               \
-  POLYOP_FN E polyop_ipow_##E(E x, E n) {                                \
-    E found = 1;                                                         \
-    for (u64 left = (u64)n; left; left >>= 1) {                          \
-      if (left & 1) found = wrap_mul_##E(found, x);                      \
-      x = wrap_mul_##E(x, x);                                            \
-    }                                                                    \
-    return found;                                                        \
+  POLYOP_WHOLE_ROW(E, )
+#define POLYOP_WHOLE_ROW(E, BELOW)                                    \
+  POLYOP_FN E wrap_add_##E(E a, E b) { return (E)((u64)a + (u64)b); } \
+  POLYOP_FN E wrap_sub_##E(E a, E b) { return (E)((u64)a - (u64)b); } \
+  POLYOP_FN E wrap_mul_##E(E a, E b) { return (E)((u64)a * (u64)b); } \
+  POLYOP_FN E max_##E(E a, E b) { return a >= b ? a : b; }            \
+  POLYOP_FN E min_##E(E a, E b) { return a <= b ? a : b; }            \
+  POLYOP_FN E polyop_ipow_##E(E x, E n) {                             \
+    BELOW E found = 1;                                                \
+    for (u64 left = (u64)n; left; left >>= 1) {                       \
+      if (left & 1) found = wrap_mul_##E(found, x);                   \
+      x = wrap_mul_##E(x, x);                                         \
+    }                                                                 \
+    return found;                                                     \
   }
 POLYOP_SIGNED_ROW(i8, u8)
 POLYOP_SIGNED_ROW(i16, u16)
@@ -46,43 +46,43 @@ POLYOP_UNSIGNED_ROW(u64)
 /* Floats: E the element, F the tail of C's names. Division rounds as NumPy's does. */
 #define POLYOP_ONE(name, function, E, F) \
   POLYOP_FN E pl_##name##_##E(E x) { return function##F(x); }
-#define POLYOP_FLOAT_ROW(E, F)                                                 \
-  POLYOP_FN E max_##E(E a, E b) { return a >= b || a != a ? a : b; }           \
-  POLYOP_FN E min_##E(E a, E b) { return a <= b || a != a ? a : b; }           \
-  POLYOP_FN int pl_isnan_##E(E x) { return x != x; }                           \
-  POLYOP_FN int pl_isinf_##E(E x) { return fabs##F(x) == (E)INFINITY; }        \
-  POLYOP_FN int pl_isfinite_##E(E x) { return fabs##F(x) < (E)INFINITY; }      \
-  POLYOP_FN E pl_sign_##E(E x) { return x > 0 ? 1 : x < 0 ? -1 : x; }          \
-  POLYOP_FN E pl_rsqrt_##E(E x) { return 1 / sqrt##F(x); }                     \
-  POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }                \
-  POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }                    \
-  POLYOP_FN E mod_##E(E a, E b) {                                              \
-    E r = fmod##F(a, b);                                                       \
-    if (b == 0 || r != r) return r;                                            \
-    if (r == 0) return copysign##F((E)0, b);                                   \
-    return (b < 0) != (r < 0) ? r + b : r;                                     \
-  }                                                                            \
-  POLYOP_FN E floordiv_##E(E a, E b) {                                         \
-    if (b == 0) return a / b;                                                  \
-    E r = fmod##F(a, b), q = (a - r) / b;                                      \
-    if (r != 0 && (b < 0) != (r < 0)) q -= 1;                                  \
-    if (q == 0) return copysign##F((E)0, a / b);                               \
-    E whole = floor##F(q);                                                     \
-    return q - whole > (E)0.5 ? whole + 1 : whole;                             \
-  }                                                                            \
-  POLYOP_ONE(abs, fabs, E, F)                                                  \
-  POLYOP_ONE(floor, floor, E, F)                                               \
-  POLYOP_ONE(ceil, ceil, E, F)                                                 \
-  POLYOP_ONE(trunc, trunc, E, F)                                               \
-  POLYOP_ONE(round, rint, E, F)                                                \
-  POLYOP_ONE(exp, exp, E, F)                                                   \
-  POLYOP_ONE(expm1, expm1, E, F)                                               \
-  POLYOP_ONE(log, log, E, F)                                                   \
-  POLYOP_ONE(sqrt, sqrt, E, F)                                                 \
-  POLYOP_ONE(tanh, tanh, E, F)                                                 \
-  POLYOP_ONE(erf, erf, E, F)                                                   \
-  POLYOP_ONE(sin, sin, E, F)                                                   \
-  POLYOP_ONE(cos, cos, E, F)                                                   \
+#define POLYOP_FLOAT_ROW(E, F)                                            \
+  POLYOP_FN E max_##E(E a, E b) { return a >= b || a != a ? a : b; }      \
+  POLYOP_FN E min_##E(E a, E b) { return a <= b || a != a ? a : b; }      \
+  POLYOP_FN int pl_isnan_##E(E x) { return x != x; }                      \
+  POLYOP_FN int pl_isinf_##E(E x) { return fabs##F(x) == (E)INFINITY; }   \
+  POLYOP_FN int pl_isfinite_##E(E x) { return fabs##F(x) < (E)INFINITY; } \
+  POLYOP_FN E pl_sign_##E(E x) { return x > 0 ? 1 : x < 0 ? -1 : x; }     \
+  POLYOP_FN E pl_rsqrt_##E(E x) { return 1 / sqrt##F(x); }                \
+  POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
+  POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \
+  POLYOP_FN E mod_##E(E a, E b) {                                         \
+    E r = fmod##F(a, b);                                                  \
+    if (b == 0 || r != r) return r;                                       \
+    if (r == 0) return copysign##F((E)0, b);                              \
+    return (b < 0) != (r < 0) ? r + b : r;                                \
+  }                                                                       \
+  POLYOP_FN E floordiv_##E(E a, E b) {                                    \
+    if (b == 0) return a / b;                                             \
+    E r = fmod##F(a, b), q = (a - r) / b;                                 \
+    if (r != 0 && (b < 0) != (r < 0)) q -= 1;                             \
+    if (q == 0) return copysign##F((E)0, a / b);                          \
+    E whole = floor##F(q);                                                \
+    return q - whole > (E)0.5 ? whole + 1 : whole;                        \
+  }                                                                       \
+  POLYOP_ONE(abs, fabs, E, F)                                             \
+  POLYOP_ONE(floor, floor, E, F)                                          \
+  POLYOP_ONE(ceil, ceil, E, F)                                            \
+  POLYOP_ONE(trunc, trunc, E, F)                                          \
+  POLYOP_ONE(round, rint, E, F)                                           \
+  POLYOP_ONE(exp, exp, E, F)                                              \
+  POLYOP_ONE(expm1, expm1, E, F)                                          \
+  POLYOP_ONE(log, log, E, F)                                              \
+  POLYOP_ONE(sqrt, sqrt, E, F)                                            \
+  POLYOP_ONE(tanh, tanh, E, F)                                            \
+  POLYOP_ONE(erf, erf, E, F)                                              \
+  POLYOP_ONE(sin, sin, E, F)                                              \
+  POLYOP_ONE(cos, cos, E, F)                                              \
   POLYOP_ONE(atan, atan, E, F)
 POLYOP_FLOAT_ROW(f32, f)
 POLYOP_FLOAT_ROW(f64, )

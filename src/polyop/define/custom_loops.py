@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..core.errors import ArgumentValueError, InformationError
+from ..core.errors import ArgumentValueError, InformationError, SchemaError
 from ..core.information import Information, need
 from ..core.information_parts import AttributeInfo, TensorInfo
 from ..core.operator import Kernel
@@ -72,6 +72,51 @@ def _check_names(
         if attribute.value_type not in NUMBERS:
             rule = f"the attribute {attribute.name} of a loop kernel must be an int, a float or a bool"
             raise InformationError(subject, rule, attribute.value_type, where=where)
+
+
+def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
+    """Return a kernel for an operator with this schema; a function of ``@kernel`` as its loop kernel.
+
+    Kernels of other kinds are returned as they are. Raises ``SchemaError`` where the function has
+    other tensors, attributes or outputs than the schema, or writes what the schema does not.
+    """
+    if callable(kernel) and hasattr(kernel, "compile_attrs"):
+        from ..kernels.loops.kernel import LoopKernel
+        from ..kernels.loops.parse import outline
+
+        options = kernel.compile_attrs
+        found = outline(kernel)
+        schema_names = {argument.name for _, argument in schema.attributes()}
+        names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
+        kernel = LoopKernel(
+            kernel, names, precise=bool(options.get("precise")), debug=bool(options.get("debug"))
+        )
+    if hasattr(kernel, "outline"):
+        _agree(kernel, schema, where)
+    return kernel
+
+
+def _agree(kernel: Any, schema: Schema, where: Any) -> None:
+    outline = kernel.outline
+    tensors = [n for n in outline.parameters if n not in kernel.attributes]
+    given = {argument.name for _, argument in schema.attributes()}
+    free = [n for n in kernel.attributes if n not in outline.defaults]
+    places = {k: schema.tensor_positions.index(p) for k, p in _aliases(schema).items()}
+    rules = (
+        (sorted(given), sorted((given & set(kernel.attributes)) | set(free)), "attributes"),
+        (len(schema.tensor_positions), len(tensors), "tensors"),
+        (len(schema.returns), len(outline.outputs), "outputs"),
+        (places, {k: tensors.index(outline.parameters[p]) for k, p in outline.inplace}, "outputs in place"),
+    )
+    for wanted, found, what in rules:
+        if wanted != found:
+            rule = f"the schema has {what} {wanted}, and the function {outline.name} has {found}"
+            raise SchemaError(schema.qualified_name, rule, where=f"{kernel.where}, operator at {where}")
+
+
+def _aliases(schema: Schema) -> dict[int, int]:
+    """Return which argument each output is that is no new tensor."""
+    return {k: schema.alias_of(k) for k in range(len(schema.returns)) if k not in schema.fresh}
 
 
 def fixed_attributes(kernel: Any, information: Sequence[Information]) -> dict[str, Any]:

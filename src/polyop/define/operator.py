@@ -15,6 +15,7 @@ from ..core.parse import parse
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator
 from ..kernels.python import PythonKernel
+from .custom_loops import for_schema
 
 
 def operator(
@@ -35,7 +36,8 @@ def operator(
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
     ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, a
-                  kernel from :func:`polyop.source` or :func:`polyop.library`, or a list of these.
+                  loop nest with :func:`polyop.kernel`, a kernel from :func:`polyop.source` or
+                  :func:`polyop.library`, or a list of these.
     ``dtypes``    the dtypes that the kernels named by text take; inputs of others are refused.
                   Without it every dtype is passed on, and the kernel must look.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
@@ -59,7 +61,7 @@ def operator(
     origin = caller()
     parsed = _checked(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     given = kernels if isinstance(kernels, (list, tuple)) else [kernels]
-    made = tuple(as_kernel(item, dtypes) for item in given)
+    made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in given)
     return BoundOperator(
         Operator(
             schema=parsed,

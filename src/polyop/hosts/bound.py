@@ -113,7 +113,7 @@ class BoundOperator(_core.Call):
         host: Any = load("torch")
         return host.overload(self)
 
-    def source(self, *inputs: Any) -> str:
+    def source(self, *inputs: Any, **attributes: Any) -> str:
         """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
 
         Raises ``UnsupportedError`` for an operator whose kernel is not compiled from Python.
@@ -123,7 +123,7 @@ class BoundOperator(_core.Call):
             rule = "has no source that polyop wrote: its kernel is not a loop kernel"
             raise UnsupportedError(self.name, rule, where=self.operator.origin)
         specs = [x if isinstance(x, Spec) else Spec(tuple(x.shape), dtype(x.dtype), "cpu") for x in inputs]
-        text: str = kernel.source(specs)
+        text: str = kernel.source(specs, attributes)
         return text
 
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -247,6 +247,13 @@ class BoundOperator(_core.Call):
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
+        own: Any = next(
+            (k for k in self.operator.kernels if str(k) == kernel and hasattr(k, "outline")), None
+        )
+        if text and own is not None:  # a loop kernel: polyop's own words
+            line = text.removeprefix("line ").partition(":")[0]
+            where = f"{own.outline.file}:{line}" if line.isdigit() else own.where
+            raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
         rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
         rule = (
             f"the kernel threw {text}"

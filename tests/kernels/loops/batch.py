@@ -19,7 +19,9 @@ from polyop.kernels.loops.library import FLAGS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]
-HEADER = re.compile(r"^(#ifdef __GNUC__\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE)
+HEADER = re.compile(
+    r"^(#ifdef __GNUC__\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE
+)
 ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
 STATIC = re.compile(r"^(?:static\b[^;={(]*?(\w+)(?:\[\])?\s*[({=]|struct (\w+) \{)", re.MULTILINE)
 
@@ -36,10 +38,14 @@ def text(kernels, isa, *, precise=False, checked=False):
         made = original(kernel) if checked else schedule(kernel)
         parts.append(made.source(isa, symbol(number), precise=precise, checked=checked or made.checked))
     pragmas = re.findall(r"^#pragma GCC target.*$", parts[0], re.MULTILINE)
-    wanted = sorted({line for part in parts for line in re.findall(r"^#define POLYOP_WANT_\w+$", part, re.MULTILINE)})
+    wanted = sorted(
+        {line for part in parts for line in re.findall(r"^#define POLYOP_WANT_\w+$", part, re.MULTILINE)}
+    )
     # the widest set of includes first: math.h comes before what uses it
     includes = dict.fromkeys(
-        line for part in sorted(parts, key=len, reverse=True) for line in re.findall(r"^#include .*$", part, re.MULTILINE)
+        line
+        for part in sorted(parts, key=len, reverse=True)
+        for line in re.findall(r"^#include .*$", part, re.MULTILINE)
     )
     first = [line for line in includes if "<" in line]
     ours = sorted((line for line in includes if "<" not in line), key=lambda line: "run.h" in line)
@@ -63,7 +69,9 @@ def build(source, *flags):
             file = folder / f"{key}.c"
             file.write_text(source)
             partial = folder / f"{key}.part"
-            subprocess.run([*COMPILER, "-O1", *flags, "-shared", "-fPIC", file, "-o", partial, "-lm"], check=True)
+            subprocess.run(
+                [*COMPILER, "-O1", *flags, "-shared", "-fPIC", file, "-o", partial, "-lm"], check=True
+            )
             partial.rename(made)
     return made
 
@@ -84,12 +92,12 @@ class Prebuilt(LoopKernel):
         return self.made[0]
 
 
-def bound(function, tensors, attributes, path, number):
+def bound(function, tensors, attributes, path, number, device="cpu"):
     """Return the operator of kernel ``number`` of a library.
 
     It returns the outputs, those that are inputs written in place included.
     """
-    kernel = Prebuilt(function, tuple(attributes), path=path, exported=symbol(number))
+    kernel = Prebuilt(function, tuple(attributes), device=device, path=path, exported=symbol(number))
     outline = kernel.outline
     names = [name for name in outline.parameters if name not in attributes]
     marks = {name: f"({chr(97 + k)}!)" for k, name in enumerate(n for n in names if n in outline.outputs)}

@@ -17,6 +17,10 @@ def _load(name):
     return sys.modules[known]
 
 
+for part in ("dense", "elements"):  # which the table imports
+    _load(part)
+
+
 def pytest_generate_tests(metafunc):
     """Give ``program`` every row of the table."""
     if "program" in metafunc.fixturenames:
@@ -41,3 +45,9 @@ def generate():
 def programs():
     """The table's module."""
     return _load("programs")
+
+
+@pytest.fixture(scope="session")
+def emulate():
+    """The module that runs CUDA texts without a GPU."""
+    return _load("emulate")

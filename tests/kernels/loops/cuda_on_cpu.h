@@ -1,13 +1,14 @@
-/* CUDA's blocks and threads on a CPU, for the texts that loop kernels emit: polyop/loops/device.h includes this
- * in place of CUDA where POLYOP_DEVICE_EMULATION names it.
+/* CUDA's blocks and threads on a CPU, for the texts that loop kernels emit: polyop/loops/device.h includes
+ * this in place of CUDA where POLYOP_DEVICE_EMULATION names it.
  *
  * Each thread of a block is a coroutine with a stack of its own. One runs until it waits for others, at
- * __syncthreads, __syncwarp or a shuffle; which one is next is drawn from a sequence that POLYOP_EMULATION_ORDER
- * starts, so that a missing barrier gives wrong results under one order or another. Blocks run one after another.
+ * __syncthreads, __syncwarp or a shuffle; which one is next is drawn from a sequence that
+ * POLYOP_EMULATION_ORDER starts, so that a missing barrier gives wrong results under one order or another.
+ * Blocks run one after another.
  *
  * An error ends the process with a text: threads of a block that wait at different barriers, or at none while
- * others wait; more threads, or shared memory where blocks have none. Device memory starts as 0xCB bytes and has
- * a margin on both sides that is looked at when it is given back. */
+ * others wait; more threads, or shared memory where blocks have none. Device memory starts as 0xCB bytes and
+ * has a margin on both sides that is looked at when it is given back. */
 #ifndef CUDA_ON_CPU_H
 #define CUDA_ON_CPU_H
 #include <stdint.h>
@@ -58,29 +59,28 @@ struct machine {
   void* argument = nullptr;
   long long launches = 0, live = 0;
 };
-inline machine& self() {
+static machine& self() { /* of this library alone */
   static machine one;
   return one;
 }
-inline unsigned draw(unsigned below) {
+static inline unsigned draw(unsigned below) {
   uint32_t& r = self().random;
   r ^= r << 13, r ^= r >> 17, r ^= r << 5;
   return r % below;
 }
-inline void wait(int state) {
+static inline void wait(int state) {
   machine& m = self();
-  if (m.block.x == 0 && false) return;
   m.running->state = state;
   swapcontext(&m.running->context, &m.back);
 }
-inline void enter() {
+static inline void enter() {
   machine& m = self();
   m.body(m.argument);
   m.running->state = DONE;
   swapcontext(&m.running->context, &m.back);
 }
 /* Let those go on that have all arrived; whether there were any. */
-inline bool release(int first, int last, int state) {
+static inline bool release(int first, int last, int state) {
   machine& m = self();
   int waiting = 0;
   for (int i = first; i < last; ++i) waiting += m.threads[i].state == state;
@@ -88,7 +88,7 @@ inline bool release(int first, int last, int state) {
   for (int i = first; i < last; ++i) m.threads[i].state = READY;
   return true;
 }
-inline void run_block() {
+static inline void run_block() {
   machine& m = self();
   for (;;) {
     const unsigned start = draw((unsigned)m.count), backward = draw(2);
@@ -128,7 +128,8 @@ void launch(void (*part)(const Kernel), dim3 grid, dim3 block, const Kernel& giv
   m.grid = grid, m.size = block, m.line = line;
   ++m.launches;
   if (m.count < 1 || m.count > 1024) stop("a block must have 1 to 1024 threads", line);
-  if (grid.x < 1 || grid.y < 1 || grid.y > 65535 || grid.x > 0x7fffffffu) stop("a grid is too large, or empty", line);
+  if (grid.x < 1 || grid.y < 1 || grid.y > 65535 || grid.x > 0x7fffffffu)
+    stop("a grid is too large, or empty", line);
   for (unsigned y = 0; y < grid.y; ++y) {
     for (unsigned x = 0; x < grid.x; ++x) {
       m.block = dim3(x, y);
@@ -150,7 +151,7 @@ void launch(void (*part)(const Kernel), dim3 grid, dim3 block, const Kernel& giv
 
 /* memory: a margin, the bytes, a margin */
 enum { MARGIN = 64, OUTSIDE = 0xA7, FRESH = 0xCB };
-inline cudaError_t take(void** data, size_t bytes) {
+static inline cudaError_t take(void** data, size_t bytes) {
   unsigned char* all = (unsigned char*)malloc(bytes + 2 * MARGIN);
   if (!all) return cudaErrorMemoryAllocation;
   memset(all, OUTSIDE, bytes + 2 * MARGIN);
@@ -160,12 +161,13 @@ inline cudaError_t take(void** data, size_t bytes) {
   ++self().live;
   return cudaSuccess;
 }
-inline cudaError_t give(void* data) {
+static inline cudaError_t give(void* data) {
   unsigned char* all = (unsigned char*)data - MARGIN;
   size_t bytes;
   memcpy(&bytes, all, sizeof bytes);
   for (int i = (int)sizeof bytes; i < MARGIN; ++i) {
-    if (all[i] != OUTSIDE || all[MARGIN + bytes + i] != OUTSIDE) stop("written outside device memory", self().line);
+    if (all[i] != OUTSIDE || all[MARGIN + bytes + i] != OUTSIDE)
+      stop("written outside device memory", self().line);
   }
   free(all);
   --self().live;
@@ -193,8 +195,8 @@ T shuffle(T value, int from) {
 #define blockDim (emulation::self().size)
 #define gridDim (emulation::self().grid)
 
-inline void __syncthreads() { emulation::wait(emulation::AT_BLOCK); }
-inline void __syncwarp() { emulation::wait(emulation::AT_WARP); }
+static inline void __syncthreads() { emulation::wait(emulation::AT_BLOCK); }
+static inline void __syncwarp() { emulation::wait(emulation::AT_WARP); }
 template <class T>
 T __shfl_sync(unsigned, T value, int lane) {
   return emulation::shuffle(value, lane);
@@ -211,23 +213,25 @@ T atomicCAS(T* place, U before, U wanted) {
   return seen;
 }
 
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline const char* cudaGetErrorString(cudaError_t) { return "emulated"; }
-inline cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t) { return emulation::take(data, bytes); }
-inline cudaError_t cudaMalloc(void** data, size_t bytes) { return emulation::take(data, bytes); }
-inline cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return emulation::give(data); }
-inline cudaError_t cudaFree(void* data) { return emulation::give(data); }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t) {
+static inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+static inline const char* cudaGetErrorString(cudaError_t) { return "emulated"; }
+static inline cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t) {
+  return emulation::take(data, bytes);
+}
+static inline cudaError_t cudaMalloc(void** data, size_t bytes) { return emulation::take(data, bytes); }
+static inline cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return emulation::give(data); }
+static inline cudaError_t cudaFree(void* data) { return emulation::give(data); }
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+static inline cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t) {
   memset(data, value, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, cudaStream_t) {
+static inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, cudaStream_t) {
   memcpy(to, from, bytes);
   return cudaSuccess;
 }
 
 /* For tests: how many launches there were, and how many pieces of device memory are not given back. */
-extern "C" inline __attribute__((used)) long long emulated_launches() { return emulation::self().launches; }
-extern "C" inline __attribute__((used)) long long emulated_live() { return emulation::self().live; }
+extern "C" long long emulated_launches() { return emulation::self().launches; }
+extern "C" long long emulated_live() { return emulation::self().live; }
 #endif

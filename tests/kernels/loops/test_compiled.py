@@ -1,12 +1,18 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
 """What the compiler emits gives what the interpreter gives, however it is compiled and run."""
 
 import functools
+import inspect
+import re
 
 import numpy as np
 import pytest
 
+import polyop
+from polyop.core.errors import KernelError
 from polyop.kernels.loops import isa
 from polyop.kernels.loops.interpret import interpret
+from polyop.kernels.loops.kernel import LoopKernel
 from polyop.kernels.loops.parse import parse
 
 BEST = isa.available()[0]
@@ -80,3 +86,94 @@ def test_under_pytorch(program, compiled):
         for one, other in zip(wanted, found, strict=True):
             assert isinstance(other, torch.Tensor)
             close(one, other.numpy(), program.rough, str(program.sizes()[index]))
+
+
+def taken(x, at):
+    y = output_tensor((at.shape[0],), x.dtype)
+    for i in range(at.shape[0]):
+        y[i] = x[at[i]]
+    return y
+
+
+def spread(x, at):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(at.shape[0]):
+        y[at[i]] += 1
+    return y
+
+
+def beside(x, at):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] + at[i]
+    return y
+
+
+def after(x, at):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i + 1] if at[i] > 0 else x[i]
+    return y
+
+
+OUTSIDE = [  # kernel, indices, what the error says
+    (taken, [0, 3, 1], "index 3 is outside dimension 0 of x, which has size 3"),
+    (taken, [0, -4, 1], "index -4 is outside dimension 0 of x, which has size 3"),
+    (spread, [0, 0, 5], "index 5 is outside dimension 0 of y, which has size 3"),
+    (beside, [0, 0], "dimension 0 of at"),
+    (after, [0, 0, 1], "index 3 is outside dimension 0 of x, which has size 3"),
+]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(("function", "indices", "words"), OUTSIDE)
+def test_an_index_outside_is_an_error_with_the_line(function, indices, words, debug):
+    kernel = LoopKernel(function, debug=debug)
+    run = polyop.operator(
+        f"loops_outside::{function.__name__}{debug}{len(words)}(Tensor x, Tensor at) -> Tensor", kernel
+    )
+    x, at = np.arange(3, dtype=np.float32), np.array(indices)
+    line = next(n for n, text in enumerate(inspect.getsourcelines(function)[0]) if "[i]" in text)
+    line += function.__code__.co_firstlineno
+    with pytest.raises(KernelError, match=re.escape(words)) as caught:
+        run(x, at)
+    assert f"line {line}" in str(caught.value) or f":{line}" in str(caught.value)
+    np.testing.assert_array_equal(x, np.arange(3))
+
+
+@pytest.mark.parametrize("function", [taken, after])
+def test_an_index_that_a_condition_keeps_inside_is_none(function):
+    run = polyop.Custom(function, func_type="hybrid")
+    x, at = np.arange(3, dtype=np.float32), np.array([0, -1, 0])
+    np.testing.assert_array_equal(
+        run(x, at), interpret(parse(function, [("float32", 1), ("int64", 1)], {}), [x, at])[0]
+    )
+
+
+def double(x):
+    y = output_tensor(x.shape, x.dtype)
+    for index in range(x.shape[0]):
+        y[index] = x[index] * 2
+    return y
+
+
+def remove(free):
+    memset = output_tensor(free.shape, free.dtype)
+    for int32_t in range(free.shape[0]):
+        NULL = free[int32_t]
+        memset[int32_t] = NULL * 2
+    return memset
+
+
+def run(k):
+    self = output_tensor(k.shape, k.dtype)
+    for begin in range(k.shape[0]):
+        restrict = k[begin]
+        self[begin] = restrict + restrict
+    return self
+
+
+@pytest.mark.parametrize("function", [double, remove, run])
+def test_a_name_may_mean_something_in_c(function):
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(polyop.Custom(function, func_type="hybrid")(x), 2 * x)

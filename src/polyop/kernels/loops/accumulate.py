@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from .ir import (
@@ -72,13 +73,15 @@ class _Pass:
                 always.append(Store(buffer, index, Var(name, kind), "", loop.line))
             else:
                 found.append(Assign(name, Load(buffer, index, kind, loop.line), "", loop.line))
-                guard = guard or not _runs(loop)
+                guard = guard or not all(map(_runs, (loop, *_only(loop))))
                 after.append(Store(buffer, index, Var(name, kind), "", loop.line))
         inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
         found += [inner, *after]
         if guard:  # a loop that does not run must not touch the element: it may not exist
             wrapped = tuple(found[start:])
-            found[start:] = [If(Op("<", (loop.lo, loop.hi), BOOL), wrapped, (), loop.line)]
+            tests = [Op("<", (one.lo, one.hi), BOOL) for one in (loop, *_only(loop)) if not _runs(one)]
+            test = functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests)
+            found[start:] = [If(test, wrapped, (), loop.line)]
         found += always
 
     def _new(self, buffer: str) -> str:
@@ -93,7 +96,7 @@ class _Pass:
         changing = {s.name for s in inside if isinstance(s, Assign)}
         changing |= {s.var for s in statements((loop,)) if isinstance(s, For)}
         chosen: dict[str, Index] = {}
-        always = _unconditional(loop.body)  # an element that is never touched may not exist
+        always = _unconditional(loop.body, changing)  # an element that is never touched may not exist
         for store in inside:
             if not isinstance(store, Store) or store.buffer in chosen or store not in always:
                 continue
@@ -124,11 +127,22 @@ class _Pass:
         return bool(pairs.is_empty())
 
 
-def _unconditional(body: tuple[Stmt, ...]) -> list[Stmt]:
-    found: list[Stmt] = []
-    for node in body:
-        found += _unconditional(node.body) if isinstance(node, For) else [node]
+def _only(loop: For) -> list[For]:
+    """Return the loops inside, as far as each is all that the one around it does."""
+    found: list[For] = []
+    while len(loop.body) == 1 and isinstance(loop.body[0], For):
+        loop = loop.body[0]
+        found.append(loop)
     return found
+
+
+def _unconditional(body: tuple[Stmt, ...], changing: set[str]) -> list[Stmt]:
+    """Return what is done whenever this loop, and those that are all it does, run at all."""
+    while len(body) == 1 and isinstance(body[0], For):
+        if any(isinstance(e, Load) or (isinstance(e, Var) and e.name in changing) for e in walk(body[0])):
+            return []  # whether it runs differs from one iteration to the next
+        body = body[0].body
+    return list(body)
 
 
 def _loads(node: Stmt, buffer: str) -> bool:

@@ -17,6 +17,15 @@ def name_of(leaf: Var | Size) -> str:
     return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}_n{leaf.axis}"
 
 
+def word(name: str) -> str:
+    """Return what isl calls a name: neither a word of its own language nor beyond ASCII.
+
+    >>> word("mod")
+    'v_mod'
+    """
+    return "v_" + "".join(c if c.isascii() else f"_{ord(c):x}_" for c in name)
+
+
 def is_integer(kind: Type) -> bool:
     """Whether values of the type are whole numbers."""
     return kind.dtype.startswith(("int", "uint"))
@@ -70,7 +79,11 @@ def text(expr: Expr, known: frozenset[str]) -> str | None:
     if form is not None:
         if not form.keys() - {""} <= known:
             return None
-        return "(" + " + ".join(f"{c}{'*' + n if n else ''}" for n, c in form.items()) + ")" if form else "0"
+        return (
+            "(" + " + ".join(f"{c}{'*' + word(n) if n else ''}" for n, c in form.items()) + ")"
+            if form
+            else "0"
+        )
     match expr:
         case Op(name="neg", args=(a,)):
             inner = text(a, known)
@@ -97,7 +110,7 @@ def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
     if isinstance(bound, Op) and bound.name == "min":
         return _either([at_least(var, arg, known) for arg in bound.args])
     found = text(bound, known)
-    return [] if found is None else [f"{var} >= {found}"]
+    return [] if found is None else [f"{word(var)} >= {found}"]
 
 
 def is_exact(bound: Expr, known: frozenset[str]) -> bool:
@@ -123,9 +136,9 @@ def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
             return _either([below(var, arg, known) for arg in args])
         case Op(name="ceil_div", args=(a, Const(value=int(c)))) if c > 0:
             found = text(a, known)
-            return [] if found is None else [f"{c}*{var} < {found}"]
+            return [] if found is None else [f"{c}*{word(var)} < {found}"]
     found = text(bound, known)
-    return [] if found is None else [f"{var} < {found}"]
+    return [] if found is None else [f"{word(var)} < {found}"]
 
 
 _COMPARISONS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "=", "!=": "!="}

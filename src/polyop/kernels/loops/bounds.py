@@ -18,7 +18,10 @@ PROVED, ONCE, ALWAYS = "proved", "once", "always"
 
 @dataclass(frozen=True)
 class Precondition:
-    """What the sizes must fulfil: ``condition`` in C; else the line's access leaves its dimension."""
+    """What the sizes must fulfil: where ``condition`` holds, the line's access leaves its dimension.
+
+    It is C, with names as :func:`affine.word` gives them to isl.
+    """
 
     condition: str
     line: int

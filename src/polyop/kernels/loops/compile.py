@@ -59,7 +59,6 @@ class Scheduled:
             checked=checked,
         )
 
-
     def told(self, target: str) -> tuple[tuple[int, str], ...]:
         """Return what was decided for an instruction set, or for "cuda", and why (line, text)."""
         if target != "cuda":

@@ -17,7 +17,7 @@ from ..library import LibraryKernel
 from . import isa
 from .compile import Scheduled
 from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
-from .library import CUDA, Options, arranged, compiled, sources, warnings_of
+from .library import CUDA, Options, arranged, compiled, exported, sources, warnings_of
 from .parse import Outline, outline, parse
 
 Key = tuple[Any, ...]
@@ -94,7 +94,8 @@ class LoopKernel:
         kernel = self.typed(inputs, attributes)
         specs = dict(zip(_tensors(kernel), flatten(tuple(inputs)), strict=True))
         del outputs
-        return [[_size(e, kernel, b, specs, attributes) for e in b.shape] for b in _fresh(kernel)]
+        given = self._given(attributes)
+        return [[_size(e, kernel, b, specs, given) for e in b.shape] for b in _fresh(kernel)]
 
     def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
         """Return the dtypes of the new outputs."""
@@ -108,7 +109,7 @@ class LoopKernel:
         """
         kernel = self.typed(inputs, attributes)
         self._check(kernel, inputs, outputs, attributes)
-        return self.library(kernel).launch(inputs, outputs, attributes)
+        return self.library(kernel).launch(inputs, outputs, {**attributes, **self._given(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""
@@ -118,10 +119,11 @@ class LoopKernel:
             if key not in self._libraries:
                 path = compiled(kernel, options)
                 self._libraries[key] = LibraryKernel(
-                    path, kernel.name, Accepts(self.device), built=True, label=str(self)
+                    path, exported(kernel), Accepts(self.device), built=True, label=str(self)
                 )
-                for text in warnings_of(path, kernel.name):
-                    warnings.warn(UninitialisedWarning(text), stacklevel=2)
+                for text in warnings_of(path, exported(kernel)):
+                    file, line = text.split(": ", 1)[0].rsplit(":", 1)
+                    warnings.warn_explicit(text, UninitialisedWarning, file, int(line))
             return self._libraries[key]
 
     @property
@@ -160,7 +162,9 @@ class LoopKernel:
         return next(reversed(self._typed.values()))
 
     def _given(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: attributes[name] for name in self.attributes if name in attributes}
+        """Return the numbers that the function takes, its own defaults among them."""
+        own = {n: v for n, v in self.outline.defaults.items() if n not in self.outline.tensors}
+        return own | {name: attributes[name] for name in self.attributes if name in attributes}
 
     def _check(
         self, kernel: Kernel, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]

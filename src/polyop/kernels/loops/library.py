@@ -62,11 +62,16 @@ def sources(kernel: Kernel, options: Options) -> list[str]:
         return found.source(name, function, precise=options.precise, checked=found.checked)
 
     if options.isa != isa.PORTABLE:
-        return [text(options.isa, kernel.name)]
+        return [text(options.isa, exported(kernel))]
     names = isa.family()
     if len(names) == 1:
-        return [text(names[0], kernel.name)]
-    return [*(text(name, f"{kernel.name}__{name}") for name in names), choosing(kernel.name, names)]
+        return [text(names[0], exported(kernel))]
+    return [*(text(name, f"{exported(kernel)}__{name}") for name in names), choosing(exported(kernel), names)]
+
+
+def exported(kernel: Kernel) -> str:
+    """Return what the library calls the kernel: a name that C and its headers have no other use for."""
+    return f"loop_{kernel.name}"
 
 
 def compiled(kernel: Kernel, options: Options) -> Path:

@@ -127,7 +127,10 @@ class Planner:
     def _divisible(self, loop: For) -> bool:
         """Whether threads can have copies of what the loop reduces to."""
         inner = [s for s in statements((loop,)) if isinstance(s, For)]
-        for name, _ in self.kinds[loop.var].over:
+        over = self.kinds[loop.var].over
+        if len({name for name, _ in over}) < len(over):
+            return False  # elements of one tensor by different operators: a copy starts from one of them
+        for name, _ in over:
             buffer = self.kernel.buffers.get(name)
             if buffer is None:
                 continue

@@ -110,7 +110,7 @@ class Model:
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
         """Return the isl set of elements ``name[dims]`` with these constraints."""
-        return self._set(f"{name}[{', '.join(dims)}]", constraints, ())
+        return self._set(f"{affine.word(name)}[{', '.join(dims)}]", constraints, ())
 
     def parameter_set(self, constraints: Sequence[str]) -> Any:
         """Return the isl set of sizes and attributes with these constraints."""
@@ -118,14 +118,14 @@ class Model:
 
     def _set(self, head: str, constraints: Sequence[str], more: Sequence[str]) -> Any:
         """Return a set; sizes are not negative. What many sets share is read once."""
-        sizes = tuple(f"{p} >= 0" for p in self.parameters if p in self._sizes)
+        sizes = tuple(f"{affine.word(p)} >= 0" for p in self.parameters if p in self._sizes)
         found = self._read("Set", head, (*sizes, *constraints))
         return found.intersect(self._read("Set", head, tuple(more))) if more else found
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
         body = f"{body}0 = 0" if body == " : " else body
-        text = f"[{', '.join(self.parameters)}] -> {{ {body} }}"
+        text = f"[{', '.join(map(affine.word, self.parameters))}] -> {{ {body} }}"
         known = self.session.known
         if text not in known:
             known[text] = getattr(self.isl, kind).read_from_str(self.session.context, text)
@@ -141,12 +141,12 @@ class Model:
         )
 
     def _instance(self, leaf: Leaf) -> str:
-        return f"{leaf.id}[{', '.join(leaf.vars)}]"
+        return f"{leaf.id}[{', '.join(map(affine.word, leaf.vars))}]"
 
     def _element(self, access: Access) -> str:
         owner = self.owners.get(access.target, ())
-        index = [*owner, *(f"_d{k}" if i is None else i for k, i in enumerate(access.index))]
-        return f"{access.target}[{', '.join(index)}]"
+        free = (f"_d{k}" if i is None else i for k, i in enumerate(access.index))
+        return f"{affine.word(access.target)}[{', '.join([*map(affine.word, owner), *free])}]"
 
     def known(self, loops: Sequence[str]) -> frozenset[str]:
         """Return the names that may occur in affine expressions inside these loops."""

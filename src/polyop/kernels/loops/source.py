@@ -7,7 +7,7 @@ import inspect
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
@@ -97,9 +97,37 @@ def read(function: Callable[..., Any]) -> Source:
             where=of_function(original),
             hint="write it in a file or a notebook cell: a loop kernel is compiled from its source text",
         ) from error
-    source = _parse(original, text, first)
+    try:
+        source = _parse(original, text, first)
+        current = is_current(original, source.tree)
+    except SyntaxError:
+        current = False
+    if not current:
+        rule = "the text of its file is not what Python runs: the file has changed since it was imported"
+        raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
     _read[original] = source
     return source
+
+
+def is_current(function: FunctionType, tree: ast.FunctionDef) -> bool:
+    """Whether a function's code is what its text compiles to: names, numbers and instructions."""
+    bare = ast.FunctionDef(**{field: getattr(tree, field) for field in tree._fields})
+    bare.decorator_list, bare.returns = [], None
+    cells = [ast.parse(f"{name} = None").body[0] for name in function.__code__.co_freevars]
+    outer = ast.parse("def outer(): pass").body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    outer.body = [*cells, bare]
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    (around,) = (c for c in compile(module, "text", "exec").co_consts if isinstance(c, CodeType))
+    found = next(
+        c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name
+    )
+    ours = function.__code__
+    same = all(
+        getattr(found, field) == getattr(ours, field) for field in ("co_code", "co_names", "co_varnames")
+    )
+    plain = [[c for c in code.co_consts if not isinstance(c, CodeType)] for code in (found, ours)]
+    return same and repr(plain[0]) == repr(plain[1])
 
 
 def _parse(function: FunctionType, text: list[str], first: int) -> Source:

@@ -16,10 +16,10 @@ from .ctypes import identifier, memory
 from .cuda_bodies import CudaExpressions, c_type
 from .cuda_parts import Parts
 from .cuda_shapes import Mapper
-from .cuda_tile import fits
 from .entry import Entry
 from .program import warnings_text
 from .writer import Writer
+
 
 def print_cuda(
     kernel: Kernel,
@@ -62,7 +62,6 @@ def mapped(
     """Return what chooses a kernel's launches; its ``notes`` tell why, once it has chosen."""
     mapper = Mapper(kernel, plan, kinds, owners)
     mapper.dynamic = frozenset(buffer for buffer, _ in bounds.dynamic)
-    mapper.fits = fits
     return mapper
 
 
@@ -109,7 +108,8 @@ class CudaEntry(Entry):
         places = ", ".join(f'{{{line}, {axis}, "{name}"}}' for line, name, axis in self.expressions.places)
         if places:
             self.out.line(f"static const struct polyop_place places[] = {{{places}}};")
-        with self.out.block("static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra)"):
+        arguments = "int nparam, void** params, int64_t** shapes, void* given, void* extra"
+        with self.out.block(f"static int call({arguments})"):
             count = len(self.inputs) + len(self.outputs)
             self.out.line(f'if (nparam < {count}) return polyop_fail(extra, "too few tensors");')
             self.out.line("(void)shapes;")
@@ -123,10 +123,11 @@ class CudaEntry(Entry):
             self._run()
         self.out.line("}  // namespace")
         self.out.line()
-        arguments = "int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes, void* stream"
-        with self.out.block(f'extern "C" int {self.function}({arguments}, void* extra)'):
+        arguments = "int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes"
+        with self.out.block(f'extern "C" int {self.function}({arguments}, void* stream, void* extra)'):
             self.out.line("(void)ndims, (void)dtypes;")
-            self.out.line(f"return polyop_loops_{self.function}::call(nparam, params, shapes, stream, extra);")
+            call = f"polyop_loops_{self.function}::call"
+            self.out.line(f"return {call}(nparam, params, shapes, stream, extra);")
         return self.out.text()
 
     def arguments(self) -> None:
@@ -166,12 +167,16 @@ class CudaEntry(Entry):
             "cudaMemcpyAsync(&failure, self.failure, sizeof failure, cudaMemcpyDeviceToHost, stream)",
             "cudaStreamSynchronize(stream)",
         ):
-            self.out.line(f"if (const cudaError_t wrong = {call}) return polyop_fail(extra, cudaGetErrorString(wrong));")
+            self._try(call)
         self.out.line("return polyop_report(extra, &failure, places);")
 
     def _clear(self, field: str, size: str) -> None:
-        call = f"cudaMemsetAsync(self.{field}, 0, {size}, stream)"
-        self.out.line(f'if ({size} > 0 && {call} != cudaSuccess) return polyop_fail(extra, "cudaMemsetAsync failed");')
+        with self.out.block(f"if ({size} > 0)"):
+            self._try(f"cudaMemsetAsync(self.{field}, 0, {size}, stream)")
+
+    def _try(self, call: str) -> None:
+        self.out.line(f"if (const cudaError_t wrong = {call})")
+        self.out.line("  return polyop_fail(extra, cudaGetErrorString(wrong));")
 
 
 def _warnings(kernel: Kernel, function: str) -> str:

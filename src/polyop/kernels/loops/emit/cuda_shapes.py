@@ -15,78 +15,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..dependence import Kind
-from ..ir import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, children, statements, walk
+from ..ir import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, statements, walk
 from ..plan import Plan
 from ..strides import depends
+from .cuda_contractions import fits, stageable
+from .cuda_pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
 
-
-@dataclass(frozen=True)
-class Threads:
-    """One thread for each iteration of ``loops``, neighbours along the last one.
-
-    ``atomic``: buffers into which the iterations reduce, in an order that does not matter.
-    """
-
-    loops: tuple[For, ...]
-    body: tuple[Stmt, ...]
-    atomic: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A group of threads for each iteration of ``loops``."""
-
-    loops: tuple[For, ...]
-    body: tuple[Stmt, ...]
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Blocks of ``row`` times ``lane``, for each iteration of ``loops``."""
-
-    loops: tuple[For, ...]
-    row: For
-    lane: For
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Partial results of ``over``; ``shared``: a group of threads for each iteration, not one thread."""
-
-    loops: tuple[For, ...]
-    body: tuple[Stmt, ...]
-    over: tuple[tuple[str, str], ...]
-    shared: bool
-
-
-@dataclass(frozen=True)
-class Each:
-    """A loop on the host."""
-
-    loop: For
-    pieces: tuple[Piece, ...]
-
-
-@dataclass(frozen=True)
-class Branch:
-    """A condition on the host."""
-
-    node: If
-    pieces: tuple[Piece, ...]
-    orelse: tuple[Piece, ...]
-
-
-@dataclass(frozen=True)
-class Alone:
-    """Statements in order, by one block."""
-
-    body: tuple[Stmt, ...]
-
-
-Piece = Threads | Rows | Tiles | Sums | Each | Branch | Alone
 DEEPEST = 2
 """Loops on the host around one another; a launch for each iteration of more would be too many."""
 
@@ -101,8 +38,6 @@ class Mapper:
         self.owning = frozenset(v for loops in owners.values() for v in loops)
         self.owned = frozenset(owners)
         self.notes: list[tuple[int, str]] = []
-        self.fits: Callable[[For, str], bool] = lambda lane, row: True
-        """Whether a tile's operands fit into shared memory."""
         self.dynamic: frozenset[str] = frozenset()
         """Buffers with an access that is checked each time."""
         self._seen = _names(kernel.body)
@@ -185,7 +120,7 @@ class Mapper:
 
     # parallel loops
 
-    def _chain(self, node: For, known: frozenset[str], accept) -> tuple[For, ...]:  # type: ignore[no-untyped-def]
+    def _chain(self, node: For, known: frozenset[str], accept: Callable[[For], bool]) -> tuple[For, ...]:
         """Return the loops that are each the whole body of the one before, as far as they are accepted."""
         loops: tuple[For, ...] = (node,)
         while True:
@@ -233,7 +168,7 @@ class Mapper:
         lane = replace(lane, body=loops[-1].body)
         if not stageable(lane, row.var, self.dynamic):
             return None
-        return Tiles(loops[:-2], row, lane) if self.fits(lane, row.var) else None
+        return Tiles(loops[:-2], row, lane) if fits(lane, row.var) else None
 
     # reductions
 
@@ -312,65 +247,6 @@ def _fastest(loops: tuple[For, ...], lanes: Sequence[str]) -> tuple[For, ...]:
     if not lanes or any(depends(e, names) for f in loops for e in (f.lo, f.hi)):
         return loops
     return tuple(sorted(loops, key=lambda f: f.var == lanes[-1]))
-
-
-def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
-    """Whether the sums in a tile read elements that only rows, or only lanes, choose."""
-    own = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
-    found = 0
-    if any(isinstance(s, If) and holds_loop(s) and not _uniform(s, own | {row, lane.var}) for s in statements(lane.body)):
-        return False
-    for node in statements(lane.body):
-        if not isinstance(node, For):
-            continue
-        if depends(node.lo, frozenset(own | {lane.var})) or depends(node.hi, frozenset(own | {lane.var})):
-            return False
-        if any(isinstance(s, For) for s in node.body):
-            continue
-        loads = sums(node, own)
-        if loads is None or any(e.buffer in dynamic for e in loads):
-            return False
-        if any(depends(i, frozenset({row})) for e in loads for i in e.index) and any(
-            depends(i, frozenset({lane.var})) for e in loads for i in e.index
-        ):
-            found += 1
-        if any(_both(e, row, lane.var) for e in loads) or any(_bare(s, {row, lane.var}) for s in node.body):
-            return False
-    return found > 0
-
-
-def holds_loop(node: If) -> bool:
-    """Whether a condition has a loop under it."""
-    return any(isinstance(s, For) for s in statements((node,)))
-
-
-def _uniform(node: If, names: set[str]) -> bool:
-    """Whether a condition is the same for all elements of a tile."""
-    reads = any(isinstance(e, Load) for e in walk(node.condition))
-    return not reads and not depends(node.condition, frozenset(names))
-
-
-def sums(loop: For, own: set[str]) -> list[Load] | None:
-    """Return the loads of an innermost loop of sums, or None where it is something else."""
-    if any(not isinstance(s, Assign) for s in loop.body):
-        return None
-    loads = list(dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)))
-    if any(
-        depends(i, frozenset(own)) or isinstance(x, Load) for e in loads for i in e.index for x in walk(i)
-    ):
-        return None
-    return loads
-
-
-def _both(load: Load, row: str, lane: str) -> bool:
-    return all(any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
-
-
-def _bare(node: Stmt | Expr, names: set[str]) -> bool:
-    """Whether a value reads one of the variables otherwise than in an index."""
-    if isinstance(node, Var):
-        return node.name in names
-    return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))
 
 
 def _names(body: Sequence[Stmt]) -> Counter[str]:

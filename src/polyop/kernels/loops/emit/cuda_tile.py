@@ -7,30 +7,18 @@ run in steps of 16: elements that only rows choose, and those that only lanes ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ..ir import Assign, Expr, For, If, Load, Stmt, Var, rewrite, statements, walk
+from ..ir import Assign, Expr, For, If, Load, Stmt, Var, rewrite, statements
 from ..strides import UNIT, depends, stride
 from .copies import plain
-from .ctypes import SIZES, identifier
+from .ctypes import identifier
 from .cuda_bodies import Body, c_type, split
-from .cuda_shapes import Tiles, holds_loop
+from .cuda_contractions import EACH, SIDE, STEP, Staged, holds_loop, staged_loads
+from .cuda_pieces import Tiles
 from .expressions import Expressions, Scope
 from .writer import Writer
 
-SIDE, EACH, STEP = 64, 4, 16
-SHARED = 48 << 10
-"""Bytes of shared memory that a block may have on every GPU."""
 EACH_CELL = f"for (int m_ = 0; m_ < {EACH}; ++m_)", f"for (int n_ = 0; n_ < {EACH}; ++n_)"
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A load that is staged: its C name, and whether rows choose it (else lanes)."""
-
-    load: Load
-    name: str
-    by_row: bool
 
 
 class TilePart:
@@ -127,9 +115,8 @@ class TilePart:
         out = self.out
         with out.block(f"POLYOP_UNROLL {EACH_CELL[0]}"), out.block(f"POLYOP_UNROLL {EACH_CELL[1]}"):
             if guarded:
-                out.line(
-                    f"const int64_t {self.i} = {self.i}_lo + y_ + 16 * m_, {self.j} = {self.j}_lo + x_ + 16 * n_;"
-                )
+                out.line(f"const int64_t {self.i} = {self.i}_lo + y_ + 16 * m_;")
+                out.line(f"const int64_t {self.j} = {self.j}_lo + x_ + 16 * n_;")
                 lo, hi = (self.expressions.scalar(e, Scope()) for e in (self.lane.lo, self.lane.hi))
                 out.line(f"if ({self.i} >= last_ || {self.j} < {lo} || {self.j} >= {hi}) continue;")
             self.printer.body(body, plain(self.cell))
@@ -190,24 +177,3 @@ class TilePart:
         cell, self.cell = self.cell, Scope(names)
         self._cells([rewrite(s, change) for s in node.body], guarded=False)
         self.cell = cell
-
-
-def staged_loads(loop: For, row: str, lane: str) -> list[Staged]:
-    """Return the loads of an innermost loop that rows or lanes choose."""
-    found: list[Staged] = []
-    for load in dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)):
-        by_row, by_lane = (any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
-        if by_row or by_lane:
-            found.append(Staged(load, f"part_{len(found)}", by_row))
-    return found
-
-
-def fits(lane: For, row: str) -> bool:
-    """Whether what is staged at once fits a block's shared memory."""
-    total = 0
-    for node in statements(lane.body):
-        if isinstance(node, For) and not any(isinstance(s, For) for s in node.body):
-            for one in staged_loads(node, row, lane.var):
-                elem = c_type(one.load.type)
-                total += STEP * (SIDE + 1) * SIZES.get(elem, 4)
-    return total <= SHARED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .. import affine
 from ..bounds import Bounds
 from ..ir import Buffer, Kernel
 from .ctypes import computed, identifier, memory
@@ -71,15 +72,15 @@ class Entry:
 
     def preconditions(self) -> None:
         """Print what the sizes must fulfil."""
+        names = {affine.word(n): identifier(n) for n in self.kernel.attributes}
+        for name, buffer in self.kernel.buffers.items():
+            sizes = (self.expressions.size(name, axis) for axis in range(len(buffer.shape)))
+            names |= {affine.word(size): size for size in sizes}
         for wrong in self.bounds.preconditions:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.size(wrong.buffer, wrong.axis)
-            condition = re.sub(r"\b[A-Za-z_]\w*", lambda found: self._named(found[0]), wrong.condition)
+            condition = re.sub(r"\bv_\w*", lambda found: names[found[0]], wrong.condition)
             self.out.line(f"if ({condition}) return polyop_misfit(extra, {place}, {size});")
-
-    def _named(self, name: str) -> str:
-        """Return an attribute's C name; sizes, and what isl's own text calls, stay as they are."""
-        return identifier(name) if name in self.kernel.attributes else name
 
     def overlaps(self) -> None:
         """Print checks that a tensor which is written is not given a second time."""

@@ -253,7 +253,7 @@ def _scalar_types(kernel: Kernel) -> dict[str, Type]:
 
 
 def _shared(loop: For) -> frozenset[str]:
-    """Return the tensors that a loop of threads writes, but those where each iteration has a row of its own."""
+    """Return the tensors that a loop of threads writes, less those where iterations have own rows."""
     rows: dict[str, set[tuple[tuple[int, int], ...]]] = {}
     for node in statements(loop.body):
         if isinstance(node, Store):

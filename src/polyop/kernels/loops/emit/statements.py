@@ -225,7 +225,9 @@ class Statements:
         scope, lanes = copy.scope, copy.scope.lanes
         assert lanes is not None
         bare = replace(scope, lanes=None)
-        at = self.expressions.address(node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index))
+        at = self.expressions.address(
+            node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index)
+        )
         kind = self.expressions.vector(memory(dtype), scope)
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
         address = f"&{identifier(node.buffer)}[{at}]"

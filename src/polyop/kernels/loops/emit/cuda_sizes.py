@@ -1,0 +1,51 @@
+"""How long loops are, in C, where the host chooses how many threads a launch has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..ir import INT, Const, Expr, For, If, Op, Stmt, Var, substitute, walk
+
+Ranges = Mapping[str, tuple[Expr, Expr]]
+
+
+def trips(loop: For, around: Ranges) -> Expr:
+    """Return how many iterations a loop has; where that varies, in the middle of the loops around it."""
+    lo, hi = (_middle(e, around) for e in (loop.lo, loop.hi))
+    return Op("max", (Const(0, INT), Op("-", (hi, lo), INT)), INT)
+
+
+def longest(
+    body: Sequence[Stmt], loops: Sequence[For], wanted: Callable[[For], bool], known: Callable[[Expr], bool]
+) -> Expr:
+    """Return the length of the longest loop that is wanted; 512 where the host knows none of them."""
+    found: list[Expr] = []
+
+    def visit(nodes: Sequence[Stmt], around: Ranges) -> None:
+        for node in nodes:
+            if isinstance(node, If):
+                visit((*node.body, *node.orelse), around)
+            if not isinstance(node, For):
+                continue
+            count = trips(node, around)
+            if wanted(node) and known(count) and count not in found:
+                found.append(count)
+            lo, hi = (_middle(e, around) for e in (node.lo, node.hi))
+            visit(node.body, {**around, node.var: (lo, hi)})
+
+    visit(body, {f.var: (f.lo, f.hi) for f in loops})
+    total: Expr = found[0] if found else Const(512, INT)
+    for other in found[1:]:
+        total = Op("max", (total, other), INT)
+    return total
+
+
+def _middle(expr: Expr, ranges: Ranges) -> Expr:
+    """Return an expression with loop variables in the middle of their ranges."""
+    for _ in range(len(ranges)):
+        names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
+        if not names:
+            break
+        half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}
+        expr = substitute(expr, half)
+    return expr

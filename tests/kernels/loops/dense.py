@@ -1,0 +1,307 @@
+# ruff: noqa: F821 - programs in the language, whose words are no names here
+"""Programs: contractions, rows and reductions."""
+
+
+def matmul(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            total = float32(0)
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total
+    return c
+
+
+def matmul_ijk(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def matmul_ikj(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            for j in range(b.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def matmul_jik(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for j in range(b.shape[1]):
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def matmul_jki(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for j in range(b.shape[1]):
+        for k in range(a.shape[1]):
+            for i in range(a.shape[0]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def matmul_kij(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for k in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            for j in range(b.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def matmul_kji(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for k in range(a.shape[1]):
+        for j in range(b.shape[1]):
+            for i in range(a.shape[0]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def gemm_in_place(a, b, c, alpha, beta):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] *= beta
+        for k in range(a.shape[1]):
+            for j in range(b.shape[1]):
+                c[i, j] += alpha * a[i, k] * b[k, j]
+    return c
+
+
+def matmul_transposed(a, b):
+    c = output_tensor((a.shape[1], b.shape[0]), a.dtype)
+    for i, j, k in grid((a.shape[1], b.shape[0], a.shape[0])):
+        c[i, j] += a[k, i] * b[j, k]
+    return c
+
+
+def batched(a, b):
+    c = output_tensor((a.shape[0], a.shape[1], b.shape[2]), a.dtype)
+    for n, i, j, k in grid((a.shape[0], a.shape[1], b.shape[2], a.shape[2])):
+        c[n, i, j] += a[n, i, k] * b[n, k, j]
+    return c
+
+
+def matmul_relu_bias(a, b, bias):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            total = bias[j]
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            c[i, j] = max(total, 0.0)
+    return c
+
+
+def syrk(a, c, alpha, beta):
+    for i in range(a.shape[0]):
+        for j in range(i + 1):
+            c[i, j] *= beta
+            for k in range(a.shape[1]):
+                c[i, j] += alpha * a[i, k] * a[j, k]
+    return c
+
+
+def syr2k(a, b, c):
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            for j in range(i + 1):
+                c[i, j] += a[j, k] * b[i, k] + b[j, k] * a[i, k]
+    return c
+
+
+def trmm(a, b):
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for k in range(i + 1, a.shape[0]):
+                b[i, j] += a[k, i] * b[k, j]
+    return b
+
+
+def conv(x, w):
+    y = output_tensor((x.shape[0] + 1 - w.shape[0], x.shape[1] + 1 - w.shape[1]), x.dtype)
+    for i in range(x.shape[0] - w.shape[0] + 1):
+        for j in range(x.shape[1] - w.shape[1] + 1):
+            for p in range(w.shape[0]):
+                for q in range(w.shape[1]):
+                    y[i, j] += x[i + p, j + q] * w[p, q]
+    return y
+
+
+def atax(a, x):
+    y = output_tensor((a.shape[1],), a.dtype)
+    tmp = allocate((a.shape[0],), a.dtype)
+    for i in range(a.shape[0]):
+        tmp[i] = 0.0
+        for j in range(a.shape[1]):
+            tmp[i] += a[i, j] * x[j]
+        for j in range(a.shape[1]):
+            y[j] += a[i, j] * tmp[i]
+    return y
+
+
+# --- rows and reductions
+
+
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        for j in range(x.shape[1]):
+            top = max(top, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            y[i, j] = exp(x[i, j] - top)
+            total += y[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = y[i, j] / total
+    return y
+
+
+def layernorm(x, gamma, beta):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        mean = 0.0
+        for j in range(x.shape[1]):
+            mean += x[i, j]
+        mean = mean / x.shape[1]
+        spread = 0.0
+        for j in range(x.shape[1]):
+            spread += (x[i, j] - mean) * (x[i, j] - mean)
+        scale = rsqrt(spread / x.shape[1] + 1e-5)
+        for j in range(x.shape[1]):
+            y[i, j] = (x[i, j] - mean) * scale * gamma[j] + beta[j]
+    return y
+
+
+def rms_norm(x):
+    y = output_tensor(x.shape, x.dtype)
+    squares = allocate((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            squares[i] += x[i, j] * x[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / sqrt(squares[i] + 1.0)
+    return y
+
+
+def row_reductions(x):
+    total = output_tensor((x.shape[0],), x.dtype)
+    product = output_tensor((x.shape[0],), x.dtype)
+    top = output_tensor((x.shape[0],), x.dtype)
+    low = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        total[i] = 0
+        product[i] = 1
+        top[i] = x[i, 0]
+        low[i] = x[i, 0]
+        for j in range(x.shape[1]):
+            total[i] += x[i, j]
+            top[i] = max(top[i], x[i, j])
+            low[i] = min(low[i], x[i, j])
+        for j in range(min(x.shape[1], 3)):
+            product[i] *= x[i, j]
+    return total, product, top, low
+
+
+def column_reductions(x):
+    total = output_tensor((x.shape[1],), x.dtype)
+    top = output_tensor((x.shape[1],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            total[j] += x[i, j]
+            top[j] = max(top[j], x[i, j])
+    return total, top
+
+
+def whole_sum(x):
+    y = output_tensor((1,), x.dtype)
+    for i in range(x.shape[0]):
+        y[0] += x[i]
+    return y
+
+
+def one_total(x):
+    """An element that is not there when nothing is added to it."""
+    y = output_tensor((x.shape[2],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[2]):
+                y[0] += x[i, j, k]
+    return y
+
+
+def two_operators(x):
+    """Elements of one tensor that are reduced in different ways."""
+    y = output_tensor((2, x.shape[1], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(x.shape[1]):
+                y[0, j, k] += x[i, j]
+            for k in range(x.shape[1]):
+                y[1, j, k] = max(y[1, j, k], x[i, k])
+    return y
+
+
+def same_element_once(x):
+    """y[i, i] is y[0, i] in one iteration."""
+    y = output_tensor((x.shape[0], x.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            y[0, i] = min(y[0, i], x[i, k])
+            for j in range(x.shape[1]):
+                y[i, i] -= x[i, j] + (y[i, i] if i > 0 else 1)
+    return y
+
+
+def argmax(x):
+    where = output_tensor((x.shape[0],), "int64")
+    for i in range(x.shape[0]):
+        best = x[i, 0]
+        at = 0
+        for j in range(1, x.shape[1]):
+            if x[i, j] > best:
+                best = x[i, j]
+                at = j
+        where[i] = at
+    return where
+
+
+def count_true(mask):
+    y = output_tensor((2,), "int64")
+    for i in range(mask.shape[0]):
+        if mask[i]:
+            y[1] += 1
+        else:
+            y[0] += 1
+    return y
+
+
+def any_all(mask):
+    some = output_tensor((mask.shape[0],), "bool")
+    every = output_tensor((mask.shape[0],), "bool")
+    for i in range(mask.shape[0]):
+        found = bool_(0)
+        kept = bool_(1)
+        for j in range(mask.shape[1]):
+            found = found or mask[i, j]
+            kept = kept and mask[i, j]
+        some[i] = found
+        every[i] = kept
+    return some, every
+
+
+def histogram(x, counts):
+    for i in range(x.shape[0]):
+        counts[x[i]] += 1
+    return counts

@@ -1,0 +1,394 @@
+"""Random loop programs as Python text, and inputs for them.
+
+Sizes are symbols A, B, C that axes of several tensors share. A loop remembers the symbol that it
+runs over and how far an index may be shifted, so that nearly all indices are inside; the few that
+are not have to be refused by everything that runs the program.
+"""
+
+import itertools
+import linecache
+from collections import Counter
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+FLOATS, HALVES = ("float32", "float64"), ("float16", "bfloat16")
+INTEGERS = ("int32", "int64", "int8", "uint8", "int16", "uint32")
+EXACT = {"float16": 2**10, "bfloat16": 2**7, "float32": 2**22, "float64": 2**50}
+"""Up to here whole numbers and their halves are exact: sums in any order are the same."""
+_files = itertools.count()
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A loop variable over ``symbol``: from ``low`` to the size less 1 and less ``high``."""
+
+    name: str
+    symbol: str
+    low: int = 0
+    high: int = 0
+
+
+class Generator:
+    """Makes one program; ``random`` decides (it may be one that hypothesis shrinks)."""
+
+    def __init__(self, random):
+        self.random = random
+        self.lines, self.numbers = [], itertools.count()
+        self.depth = 0
+        self.tidy, self.dense = self.chance(0.65), self.chance(0.25)
+        self.dtype = self.pick(FLOATS * 5 + HALVES + INTEGERS)
+        # a float that no unsigned integer can hold becomes whatever the machine makes of it
+        whole = self.dtype in INTEGERS
+        self.others = INTEGERS if whole else (*FLOATS, *(d for d in INTEGERS if d[0] != "u"))
+        self.symbols = ["A", "B", "C"][: 1 + random.randrange(3)]
+        self.tensors, self.sizes = {}, {}
+        self.declare_inputs()
+        self.declare_outputs()
+        self.left = 6
+        for _ in range(1 + self.chance(0.5)):
+            if self.dense and self.chance(0.7):
+                self.contraction(1)
+            else:
+                self.loop(1, [], [])
+        self.emit(1, f"return {', '.join(self.outputs)}")
+        self.text = "\n".join([f"def f({', '.join(self.inputs)}):", *self.lines]) + "\n"
+
+    # decisions
+
+    def pick(self, choices):
+        return choices[self.random.randrange(len(choices))]
+
+    def chance(self, share):
+        return self.random.random() < share
+
+    def new(self, letter):
+        return f"{letter}{next(self.numbers)}"
+
+    def emit(self, depth, text):
+        self.lines.append("    " * depth + text)
+
+    # tensors
+
+    def axes(self, most=3):
+        return [self.pick(self.symbols) for _ in range(2 if self.dense else 1 + self.random.randrange(most))]
+
+    def declare_inputs(self):
+        for k in range(1 + self.random.randrange(3)):
+            dtype = self.dtype if self.chance(0.8) else self.pick((*self.others, "bool"))
+            self.tensors[f"x{k}"] = (dtype, self.axes())
+        self.indirect = None
+        if self.chance(0.25):
+            self.indirect = (self.pick(self.symbols), self.pick(self.symbols))
+            self.tensors["ix"] = (self.pick(("int32", "int64")), [self.indirect[0]])
+        self.inputs = dict(self.tensors)
+        for name, (_, axes) in self.inputs.items():
+            for axis, symbol in enumerate(axes):
+                self.sizes.setdefault(symbol, []).append(f"{name}.shape[{axis}]")
+        self.symbols = list(self.sizes)
+
+    def declare_outputs(self):
+        self.written, self.outputs = [], []
+        for k in range(1 + self.chance(0.25)):
+            dtype = self.dtype if self.chance(0.85) else self.pick(self.others)
+            self.make(f"y{k}", "output_tensor", dtype, self.axes())
+            self.outputs.append(f"y{k}")
+        if self.chance(0.3):
+            name = self.pick([n for n in self.inputs if n != "ix"])
+            self.written.append(name)
+            self.outputs.append(name)
+        if self.chance(0.3):
+            self.make("t", "allocate", self.dtype, self.axes(2))
+
+    def make(self, name, word, dtype, axes):
+        self.tensors[name] = (dtype, axes)
+        self.written.append(name)
+        shape = "".join(f"{self.pick(self.sizes[s])}, " for s in axes)
+        self.emit(1, f'{name} = {word}(({shape}), "{dtype}")')
+
+    # statements
+
+    def loop(self, depth, variables, scalars):
+        self.depth = max(self.depth, depth)
+        name, symbol = self.new("i"), self.pick(self.symbols)
+        head, low, high = self.range_of(symbol, [v for v in variables if v.symbol == symbol])
+        self.emit(depth, f"for {name} in {head}:")
+        self.block(depth + 1, [*variables, Variable(name, symbol, low, high)], list(scalars))
+
+    def range_of(self, symbol, outer):
+        """Return the head of a loop, and how far its variable stays from both ends."""
+        size, kind = self.pick(self.sizes[symbol]), self.random.random()
+        word = self.pick(("parallel", "vectorize", "reduce", "serial")) if self.chance(0.05) else "range"
+        if kind < 0.2:
+            low, high = self.random.randrange(3), self.random.randrange(3)
+            return f"{word}({low}, {size}{f' - {high}' if high else ''})", low, high
+        if kind < 0.3 and outer:
+            v = self.pick(outer)
+            forms = [
+                (f"range({v.name})", 0, v.high + 1),
+                (f"range({v.name} + 1)", 0, v.high),
+                (f"range({v.name} + 1, {size})", v.low + 1, 0),
+                (f"range({v.name}, {size})", v.low, 0),
+            ]
+            return self.pick(forms)
+        if kind < 0.36:
+            return f"range({size} - 1, -1, -1)", 0, 0
+        if kind < 0.42:
+            return f"range(0, {size}, 2)", 0, 0
+        return f"{word}({size})", 0, 0
+
+    def block(self, depth, variables, scalars):
+        for _ in range(1 + self.chance(0.5) + self.chance(0.2)):
+            self.statement(depth, variables, scalars)
+
+    def statement(self, depth, variables, scalars):
+        kind, self.left = self.random.random(), self.left - 1
+        if kind < 0.35 and depth < 4 and self.left > 0:
+            if self.chance(0.35):
+                self.reduction(depth, variables, scalars)
+            else:
+                self.loop(depth, variables, scalars)
+        elif kind < (0.4 if self.tidy else 0.47) and self.left > 0:
+            self.emit(depth, f"if {self.condition(variables, scalars)}:")
+            self.block(depth + 1, variables, list(scalars))
+            if self.chance(0.4):
+                self.emit(depth, "else:")
+                self.block(depth + 1, variables, list(scalars))
+        elif kind < 0.57:
+            name = self.new("s")
+            self.emit(depth, f"{name} = {self.value(variables, scalars, 2)}")
+            scalars.append(name)
+            self.store(depth, variables, scalars, name)
+        elif kind < 0.63 and scalars:
+            name, value = self.pick(scalars), self.value(variables, scalars, 1)
+            forms = (f"+= {value}", f"-= {value}", f"= {value}", f"*= {value}", f"= max({name}, {value})")
+            self.emit(depth, f"{name} {self.pick(forms)}")
+        else:
+            self.store(depth, variables, scalars)
+
+    def reduction(self, depth, variables, scalars):
+        """A scalar, a loop that reduces to it, and where it is stored."""
+        name, inner = self.new("s"), Variable(self.new("r"), self.pick(self.symbols))
+        self.depth = max(self.depth, depth)
+        self.emit(depth, f"{name} = {self.value(variables, scalars, 0)}")
+        self.emit(depth, f"for {inner.name} in range({self.pick(self.sizes[inner.symbol])}):")
+        deeper, inside = depth + 1, [*variables, inner]
+        value = self.value(inside, scalars, 2)
+        if self.chance(0.25):
+            self.emit(deeper, f"if {self.condition(inside, scalars)}:")
+            deeper += 1
+        op = self.pick(("+=", "+=", "max", "min", "-="))
+        self.emit(deeper, f"{name} = {op}({name}, {value})" if op[0] == "m" else f"{name} {op} {value}")
+        scalars.append(name)
+        self.store(depth, variables, scalars, name)
+
+    def store(self, depth, variables, scalars, value=None):
+        name = self.pick(self.written)
+        if self.tidy:
+            have = Counter(v.symbol for v in variables)
+            fit = [n for n in self.written if not Counter(self.tensors[n][1]) - have]
+            if not fit and depth < 4 and self.chance(0.8):
+                self.loop(depth, variables, scalars)
+                return
+            name = self.pick(fit) if fit else name
+        at = self.element(name, variables, write=True)
+        value = self.value(variables, scalars, 2) if value is None else value
+        value = self.into(self.tensors[name][0], value)
+        forms = [f"{at} {op} {value}" for op in ("=", "=", "=", "=", "+=", "+=", "+=", "-=", "*=")]
+        forms += [f"{at} = {op}({at}, {value})" for op in ("max", "min")]
+        self.emit(depth, forms[0] if self.tensors[name][0] == "bool" else self.pick(forms))
+
+    def contraction(self, depth):
+        """Loops in any order around a sum of products."""
+        name = self.pick(self.written)
+        dtype, axes = self.tensors[name]
+        free = [Variable(self.new("f"), s) for s in axes]
+        nest = [
+            *free,
+            *(Variable(self.new("k"), self.pick(self.symbols)) for _ in range(1 + self.chance(0.2))),
+        ]
+        total = self.new("s") if self.chance(0.4) else ""
+        if not total and self.chance(0.6):
+            self.random.shuffle(nest)
+        at = f"{name}[{', '.join(v.name for v in free)}]"
+        for number, v in enumerate(nest):
+            if total and number == len(free):
+                self.emit(depth + number, f"{total} = {self.into(dtype, '0')}")
+            outer = [w for w in nest[:number] if w.symbol == v.symbol]
+            head = f"range({self.pick(self.sizes[v.symbol])})"
+            if outer and self.chance(0.25):
+                head = self.pick((f"range({outer[-1].name})", f"range({outer[-1].name} + 1)"))
+            self.emit(depth + number, f"for {v.name} in {head}:")
+        self.depth = max(self.depth, depth + len(nest) - 1)
+        product = " * ".join(self.factor(nest) for _ in range(2))
+        target = total or at
+        self.emit(depth + len(nest), f"{target} {self.pick(('+=', '+=', '-='))} {self.into(dtype, product)}")
+        if total:
+            self.emit(depth + len(free), f"{at} = {total}")
+
+    def factor(self, nest):
+        name = self.pick([n for n in self.inputs if n != "ix"])
+        index = []
+        for symbol in self.inputs[name][1]:
+            fitting = [v.name for v in nest if v.symbol == symbol]
+            index.append(self.pick(fitting) if fitting else "0")
+        return self.read(f"{name}[{', '.join(index)}]")
+
+    # expressions
+
+    def into(self, dtype, value):
+        """Return a value of the program's dtype converted."""
+        if dtype == "bool":
+            return f"{value} > {self.dtype}(0)" if not value.isdigit() else f"bool_({value})"
+        return value if dtype == self.dtype and not value.isdigit() else f"{dtype}({value})"
+
+    def read(self, text):
+        return f"{self.dtype}({text})"
+
+    def index(self, symbol, variables, used, *, write=False):
+        fitting = [v for v in variables if v.symbol == symbol]
+        kind, size = self.random.random(), self.sizes[symbol][0]
+        if self.tidy and fitting and kind < 0.93:
+            free = [v for v in fitting if not write or v.name not in used]
+            if free:
+                v = self.pick(free)
+                used.add(v.name)
+                if write or self.chance(0.6):
+                    return v.name
+        if fitting and kind < 0.86:
+            v = fitting[-1] if self.chance(0.5) else self.pick(fitting)
+            return self.shifted(v, size)
+        if self.indirect and self.indirect[1] == symbol and self.chance(0.8):
+            through = [v for v in variables if v.symbol == self.indirect[0]]
+            if through:
+                return f"ix[{self.pick(through).name}]"
+        return self.pick(("0", "0", "0", "-1", f"{size} - 1"))
+
+    def shifted(self, v, size):
+        by = self.random.randint(-v.low, v.high) if self.chance(0.5) and v.high >= -v.low else 0
+        kind = self.random.random()
+        if by == 0 and kind < 0.11:
+            return self.pick((f"{size} - 1 - {v.name}", f"{v.name} // 2", f"{v.name} % 3"))
+        if kind > 0.985:
+            by += self.pick((-1, 1))
+        return v.name if by == 0 else f"{v.name} {'+' if by > 0 else '-'} {abs(by)}"
+
+    def element(self, name, variables, *, write=False):
+        used = set()
+        index = [self.index(s, variables, used, write=write) for s in self.tensors[name][1]]
+        return f"{name}[{', '.join(index)}]"
+
+    def value(self, variables, scalars, depth):
+        kind = self.random.random()
+        if depth == 0 or kind < 0.35:
+            return self.leaf(variables, scalars)
+        one, other = (self.value(variables, scalars, depth - 1) for _ in range(2))
+        if kind < 0.8:
+            return f"({one} {self.pick(('+', '-', '*', '+'))} {other})"
+        if kind < 0.87:
+            return f"{self.pick(('max', 'min'))}({one}, {other})"
+        if kind < 0.9:
+            return f"abs({one})"
+        if kind < 0.97:
+            return f"({one} if {self.condition(variables, scalars)} else {other})"
+        name, test, load = self.guarded(variables)
+        return f"({self.read(load)} if {test} else {one})" if name else one
+
+    def leaf(self, variables, scalars):
+        kind = self.random.random()
+        if scalars and kind < 0.25:
+            return self.pick(scalars)
+        if kind < 0.8:
+            names = [n for n in self.tensors if n != "ix"]
+            if self.tidy and self.chance(0.85):
+                names = [n for n in names if n in self.inputs and n not in self.written] or names
+            name = self.pick(names)
+            return self.read(self.element(name, variables))
+        if variables and kind < 0.88:
+            return f"{self.dtype}({self.pick(variables).name})"
+        floats = self.dtype in FLOATS + HALVES
+        return f"{self.dtype}({self.pick(('1.0', '2.0', '0.5', '3') if floats else ('0', '1', '2', '3'))})"
+
+    def guarded(self, variables):
+        """Return a tensor, a condition, and a read of the tensor that only the condition keeps inside."""
+        name = self.pick([n for n in self.tensors if n != "ix"])
+        axes = self.tensors[name][1]
+        places = [(axis, v) for axis, symbol in enumerate(axes) for v in variables if v.symbol == symbol]
+        if not places:
+            return "", "", ""
+        axis, v = self.pick(places)
+        index = [self.index(s, variables, set()) for s in axes]
+        up = self.chance(0.5)
+        index[axis] = f"{v.name} + 1" if up else f"{v.name} - 1"
+        test = f"{v.name} + 1 < {name}.shape[{axis}]" if up else f"{v.name} > 0"
+        return name, test, f"{name}[{', '.join(index)}]"
+
+    def condition(self, variables, scalars):
+        kind, v, w = self.random.random(), self.pick(variables).name, self.pick(variables).name
+        if kind < 0.35:
+            size = self.sizes[self.pick(self.symbols)][0]
+            forms = (
+                f"{v} < {w}",
+                f"{v} <= {w} + 1",
+                f"{v} == {w}",
+                f"{v} > 0",
+                f"{v} == 0",
+                f"{v} + 1 < {size}",
+            )
+            return self.pick((*forms, f"{v} % 2 == 0", f"{v} + {w} > 3", f"{v} != {w}"))
+        if kind < 0.75:
+            one, other = (self.value(variables, scalars, 0) for _ in range(2))
+            return f"{one} {self.pick(('<', '>', '>=', '==', '!='))} {other}"
+        if kind < 0.82:
+            return f"not ({self.condition(variables, scalars)})"
+        name, test, load = self.guarded(variables) if kind < 0.9 else ("", "", "")
+        if name:
+            return self.pick((f"{test} and {load} > 0", f"not ({test}) or {load} > 0"))
+        one, other = (self.condition(variables, scalars) for _ in range(2))
+        return f"({one} {self.pick(('and', 'or'))} {other})"
+
+    # running it
+
+    def function(self):
+        """Return the program as a function whose text can be read."""
+        file = f"<random program {next(_files)}>"
+        linecache.cache[file] = (len(self.text), None, self.text.splitlines(True), file)
+        names = {}
+        exec(compile(self.text, file, "exec"), names)
+        return names["f"]
+
+    @property
+    def types(self):
+        """Dtype and number of dimensions of each input."""
+        return [(dtype, len(axes)) for dtype, axes in self.inputs.values()]
+
+    def arrays(self, *, ragged=False):
+        """Return inputs: small whole numbers."""
+        random = self.random
+        top = {1: 70, 2: 40, 3: 18}.get(self.depth, 8)
+        least = 3 if self.chance(0.7) else 0
+        size = {s: random.randrange(least, 10) if not ragged else top - random.randrange(5) for s in "ABC"}
+        if self.chance(0.5):
+            size = dict.fromkeys("ABC", size["A"])
+        seed = np.random.default_rng(random.randrange(2**31))
+        found = []
+        for name, (dtype, axes) in self.inputs.items():
+            shape = [size[s] for s in axes]
+            low = 0 if dtype[0] == "u" or dtype == "bool" else -2
+            high = 2 if dtype == "bool" else 3
+            if name == "ix":
+                high = max(1, size[self.indirect[1]])
+                low = -1 if self.chance(0.2) else 0
+            found.append(seed.integers(low, high, shape).astype(np.dtype(getattr(ml_dtypes, dtype, dtype))))
+        return found
+
+
+def exact(arrays, dtype):
+    """Whether results are small enough for sums in any order, computed in ``dtype``, to be the same."""
+    for array in arrays:
+        wide = array.astype(np.float64)
+        limit = EXACT.get(array.dtype.name, min(EXACT[dtype], 2**31) if dtype in EXACT else np.inf)
+        if not (np.isfinite(wide).all() and (np.abs(wide) <= limit).all()):
+            return False
+    return True

@@ -1,0 +1,116 @@
+"""Loop kernels in CUDA: run in an emulation of blocks and threads, and compiled by nvcc.
+
+No GPU is used: what is emitted is compiled, not run on hardware.
+"""
+
+import functools
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from polyop.core.errors import KernelError
+from polyop.kernels.loops.interpret import interpret
+from polyop.kernels.loops.parse import parse
+
+ORDERS = (1, 2, 3)
+EACH = 25
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
+
+
+@functools.cache
+def typed(program):
+    return parse(
+        program.function, [(dtype, len(axes)) for dtype, axes, _ in program.rows], program.attributes
+    )
+
+
+@pytest.fixture(scope="session")
+def table(emulate, programs):
+    """The library of all programs of the table."""
+    return emulate.build(emulate.text(map(typed, programs.PROGRAMS)))
+
+
+@pytest.fixture(scope="session")
+def checked_table(emulate, programs):
+    """The same in the authors' order, with every index checked."""
+    return emulate.build(emulate.text(map(typed, programs.PROGRAMS), checked=True))
+
+
+def close(wanted, seen, rough, where):
+    assert (seen.shape, seen.dtype) == (wanted.shape, wanted.dtype), where
+    if rough:
+        wanted, seen = wanted.astype(np.float64), seen.astype(np.float64)
+        np.testing.assert_allclose(seen, wanted, rough, rough, err_msg=where)
+    else:
+        np.testing.assert_array_equal(seen, wanted, err_msg=where)
+
+
+def test_emulated_is_interpreted(program, table, emulate, batch, programs):
+    number = programs.PROGRAMS.index(program)
+    run = batch.bound(program.function, program.rows, program.attributes, table, number)
+    for sizes in program.sizes():
+        arrays = program.arrays(sizes)
+        wanted = interpret(typed(program), arrays, program.attributes)
+        bits = set()
+        for order in ORDERS:
+            with emulate.order(order):
+                found = run(*(a.copy() for a in arrays))
+            for one, other in zip(wanted, found, strict=True):
+                close(one, other, program.rough, f"{sizes}, order {order}")
+            bits.add(b"".join(a.tobytes() for a in found))
+        assert len(bits) == 1, f"{sizes}: the order of threads changes the result"
+    assert emulate.count(table, "live") == 0
+
+
+def test_checked_is_interpreted(program, checked_table, batch, programs):
+    number = programs.PROGRAMS.index(program)
+    run = batch.bound(program.function, program.rows, program.attributes, checked_table, number)
+    for sizes in program.sizes()[:-3]:
+        arrays = program.arrays(sizes)
+        wanted = interpret(typed(program), arrays, program.attributes)
+        for one, other in zip(wanted, run(*(a.copy() for a in arrays)), strict=True):
+            close(one, other, program.rough, str(sizes))
+
+
+def test_random_programs(generate, emulate, batch):
+    made = [generate.Generator(random.Random(f"cuda {k}")) for k in range(EACH)]
+    functions = [program.function() for program in made]
+    kernels = [parse(f, p.types, {}) for f, p in zip(functions, made, strict=True)]
+    path = emulate.build(emulate.text(kernels))
+    compared = 0
+    for k, (program, kernel) in enumerate(zip(made, kernels, strict=True)):
+        run = batch.bound(functions[k], program.types, {}, path, k)
+        for ragged in (False, False, True):
+            arrays = program.arrays(ragged=ragged)
+            try:
+                wanted = interpret(kernel, arrays)
+            except IndexError:
+                with pytest.raises(KernelError, match="which has size"):
+                    run(*(a.copy() for a in arrays))
+                continue
+            if not generate.exact(wanted, program.dtype):
+                continue
+            for order in ORDERS:
+                with emulate.order(order):
+                    found = run(*(a.copy() for a in arrays))
+                for one, other in zip(wanted, found, strict=True):
+                    np.testing.assert_array_equal(one, other, err_msg=program.text)
+            compared += 1
+    assert compared > EACH
+    assert emulate.count(path, "live") == 0
+
+
+@needs_nvcc
+@pytest.mark.parametrize(("architecture", "every"), [(90, 1), (80, 4)])
+def test_nvcc_compiles_the_table(architecture, every, programs, emulate, tmp_path):
+    source, made = tmp_path / "all.cu", tmp_path / "all.o"
+    source.write_text(emulate.text(map(typed, programs.PROGRAMS[::every])))
+    flags = ["-std=c++17", "-O1", f"-arch=sm_{architecture}", "-Werror=all-warnings", f"-I{emulate.INCLUDE}"]
+    done = subprocess.run(
+        ["nvcc", *flags, "-c", source, "-o", made], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    assert b"loops_0" in made.read_bytes()
