@@ -21,7 +21,6 @@ from loops import npbench
 from loops.compare import Direct
 row = npbench.ROWS[NAME]
 arguments = row.arguments(row.small)
-import islpy, polyop.kernels.build, polyop.kernels.library
 start = time.perf_counter()
 Direct(row, arguments)
 print(time.perf_counter() - start)

@@ -104,16 +104,14 @@ def bound(function, tensors, attributes, path, number, device="cpu"):
     inputs = [f"Tensor{marks.get(name, '')} {name}_" for name in names]
     kinds = {bool: "bool", int: "int", float: "float"}
     inputs += [f"{kinds[type(value)]} {name}" for name, value in attributes.items()]
-    fresh = [name for name in outline.outputs if name not in names]
-    result = "Tensor" if len(fresh) == 1 else f"({', '.join(['Tensor'] * len(fresh))})"
+    results = [f"Tensor{marks.get(name, '')}" for name in outline.outputs]
+    result = results[0] if len(results) == 1 else f"({', '.join(results)})"
     name = f"loops_{hashlib.sha256(f'{path}{number}'.encode()).hexdigest()[:12]}::f"
     made = operator(f"{name}({', '.join(inputs)}) -> {result}", kernel)
-    del tensors
 
     def call(*arrays):
         found = made(*arrays, *attributes.values())
-        new = iter(found if isinstance(found, (tuple, list)) else [] if found is None else [found])
-        return [arrays[names.index(o)] if o in names else next(new) for o in outline.outputs]
+        return list(found) if isinstance(found, (tuple, list)) else [found]
 
     return call
 
