@@ -250,7 +250,7 @@ class Planner:
         row = parents[-1]
         if self._kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
             return None
-        if any(isinstance(s, If) for s in statements(loop.body)):
+        if any(isinstance(s, If) and not asks_whether_it_runs(s) for s in statements(loop.body)):
             return None
         fixed = frozenset({row.var})
         if any(depends(e, fixed) for s in sums for e in (s.lo, s.hi)):
@@ -282,6 +282,18 @@ class Planner:
     def note(self, loop: For, text: str) -> None:
         """Record what was decided for a loop."""
         self.plan.notes.append((loop.line, f"loop {loop.var}: {text}"))
+
+
+def asks_whether_it_runs(node: If) -> bool:
+    """Whether a condition is only that the loops in its body have iterations, as ``accumulate`` writes it."""
+    ranges = {(s.lo, s.hi) for s in statements(node.body) if isinstance(s, For)}
+
+    def known(test: Expr) -> bool:
+        if isinstance(test, Op) and test.name == "and":
+            return all(map(known, test.args))
+        return isinstance(test, Op) and test.name == "<" and test.args in ranges
+
+    return not node.orelse and known(node.condition)
 
 
 def depends_on_data(expr: Expr, names: frozenset[str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import Expr, For, Load, Stmt, Var, rewrite
+from ..ir import Expr, For, If, Load, Stmt, Var, rewrite
 from ..plan import Tile
 from ..strides import depends
 from .copies import LANE, Copies, Copy, differing, lanes_for
@@ -217,6 +217,8 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
 
     def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
         for node in body:
+            if isinstance(node, If):
+                visit(node.body, loops)
             if not isinstance(node, For):
                 continue
             path = (*loops, node)
