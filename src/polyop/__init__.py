@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .core.dtypes import DType, dtype
-from .core.errors import FallbackWarning, PolyopError
+from .core.errors import FallbackWarning, PolyopError, UninitialisedWarning
 from .core.schema import Schema
 from .core.spec import Spec
 from .define.operator import operator
@@ -33,6 +33,7 @@ __all__ = [
     "PolyopError",
     "Schema",
     "Spec",
+    "UninitialisedWarning",
     "aten",
     "custom_info_register",
     "dtype",

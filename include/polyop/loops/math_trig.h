@@ -1,7 +1,8 @@
 /* Sine and cosine from the reduced argument; included by math_f32.h and math_f64.h. */
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
 /* sine (turn 0) or cosine (turn 1) of x = n pi/2 + r, |r| <= pi/4 */
-POLYOP_FN V N(sincos)(V x, int turn) {
+/* A call: four of them in one loop cost a third of its compile time, and no speed. */
+static __attribute__((noinline, unused)) V N(sincos)(V x, int turn) {
   V n, low, r = N(reduce)(x, &n, &low), u = r * r, half = u * (E)0.5, whole = 1 - half;
   U quarter = (U)(n + MAGIC) + (unsigned)turn;
   V s = POLY(u, sin) * u * r, c = POLY(u, cos) * (u * u) + ((1 - whole) - half);

@@ -87,5 +87,9 @@ class UnsupportedError(PolyopError, NotImplementedError):
     """Something that polyop recognises and does not do; the text says what to use instead."""
 
 
+class UninitialisedWarning(UserWarning):
+    """A loop kernel reads an element of an output that it has not written: it starts as zeros."""
+
+
 class FallbackWarning(UserWarning):
     """A slower way was taken than the one asked for; said once, and kept for ``explain``."""

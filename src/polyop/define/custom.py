@@ -249,6 +249,8 @@ class Custom(BoundOperator):
         if reg_info is None:
             return ()
         found = Information.from_any(reg_info, subject=self.subject, func_type=self.func_type)
+        if self.func_type in LOOPS and callable(self.func):
+            loop_kernel(self.func, self.func_type, tuple(found), self.subject)  # what is refused is not kept
         return registration.register(self.func, found, subject=self.subject)
 
     def _kernels(self) -> tuple[Kernel, ...]:

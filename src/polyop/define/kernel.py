@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.errors import ArgumentTypeError
+from ..core.errors import ArgumentTypeError, ArgumentValueError
+
+COMPILE_ATTRS = ("precise", "debug")
 
 
 def kernel(
@@ -39,6 +42,10 @@ def kernel(
     for name in compile_attrs or {}:
         if not isinstance(name, str):
             raise ArgumentTypeError("kernel", "The keys of 'compile_attrs' must be of type str", repr(name))
+        near = difflib.get_close_matches(name, COMPILE_ATTRS, 1, 0.6)
+        if near and name not in COMPILE_ATTRS:
+            rule = "'compile_attrs' has no such option"
+            raise ArgumentValueError("kernel", rule, repr(name), hint=f"did you mean {near[0]!r}?")
     if reg_info is not None and not isinstance(reg_info, (str, Mapping, tuple)):
         rule = "The input 'reg_info' of @kernel must be a str, dict or tuple"
         raise ArgumentTypeError("kernel", rule, type(reg_info).__name__)

@@ -17,7 +17,7 @@ from .. import _core
 from ..core import registry
 from ..core.arguments import bind
 from ..core.dtypes import DTYPES, dtype
-from ..core.errors import ArgumentValueError, KernelError, UnsupportedError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
 from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
@@ -122,6 +122,10 @@ class BoundOperator(_core.Call):
         if kernel is None:
             rule = "has no source that polyop wrote: its kernel is not a loop kernel"
             raise UnsupportedError(self.name, rule, where=self.operator.origin)
+        for x in inputs:
+            if not isinstance(x, Spec) and not hasattr(x, "shape"):
+                rule = "takes tensors, arrays or specs: Spec((2, 3), dtype('float32'), 'cpu')"
+                raise ArgumentTypeError(f"{self.name}.source", rule, repr(x))
         specs = [x if isinstance(x, Spec) else Spec(tuple(x.shape), dtype(x.dtype), "cpu") for x in inputs]
         text: str = kernel.source(specs, attributes)
         return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import numbers
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -79,7 +80,7 @@ class Access(ABC):
             hint = "sizes and grid positions are indexed by a fixed number"
             self.fail("a tuple is indexed by a constant", node, ast.unparse(node.slice), hint)
         if not -len(found) <= position.value < len(found):
-            rule = f"{ast.unparse(node.value)} has {len(found)} elements"
+            rule = f"{ast.unparse(node.value)} has {count(found, 'element')}"
             self.fail(rule, node, f"index {position.value}", kind=ArgumentValueError)
         return found[position.value]
 
@@ -91,32 +92,44 @@ class Access(ABC):
             parts = [*(value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]), *parts]
             value = value.value
         if not isinstance(value, ast.Name) or self.scopes.names.get(value) not in self.buffers:
-            hint = "an attribute is a number" if isinstance(value, ast.Name) else None
+            known = isinstance(value, ast.Name) and self.scopes.names.get(value) in self.attributes
+            hint = "an attribute is a number" if known else None
             self.fail(f"{ast.unparse(value)} is no tensor and has no elements", node, hint=hint)
         buffer = self.buffers[self.scopes.names[value]]
-        index: list[Expr] = []
+        index: list[tuple[Expr, ast.expr]] = []
         for part in parts:
             several = self.several(part)
             if several is not None and len(parts) > 1:
                 self.fail(
                     "a grid variable is the whole index", node, hint=f"write {ast.unparse(part)}[0], ..."
                 )
-            index += [self.expression(part)] if several is None else several
+            found = (self.expression(part),) if several is None else several
+            index += [(one, part) for one in found]
         if len(index) != len(buffer.shape):
-            rule = f"{buffer.name} has {len(buffer.shape)} dimensions and needs as many indices"
+            rule = f"{buffer.name} has {count(buffer.shape, 'dimension')} and needs as many indices"
             hint = "every access is to one element; slices and whole rows are not compiled"
             self.fail(rule, node, f"{len(index)} in {ast.unparse(node)}", hint, ArgumentValueError)
-        return buffer, tuple(self.position(part, k, buffer, node) for k, part in enumerate(index))
+        return buffer, tuple(self.position(found, k, buffer, part) for k, (found, part) in enumerate(index))
 
     def position(self, part: Expr, axis: int, buffer: Buffer, node: ast.expr) -> Expr:
         """Return one index as an int64; a negative constant counts from the end."""
+        part = self.integer(part, f"index {axis} of {buffer.name}", node, node)
         try:
-            part = whole(part, f"index {axis} of {buffer.name}")
             if isinstance(part, Const) and part.value < 0:
                 return operate("+", buffer.shape[axis], part)
         except Refusal as refusal:
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
         return part
+
+    def integer(self, found: Expr, what: str, text: ast.expr, node: ast.AST) -> Expr:
+        """Return an index or a bound as an int64; the error about a float shows how to write it."""
+        try:
+            return whole(found, what)
+        except Refusal as refusal:
+            hint = f"write int({ast.unparse(text)})"
+            if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Div):
+                hint = f"divide with //: {ast.unparse(ast.BinOp(text.left, ast.FloorDiv(), text.right))}"
+            self.fail(refusal.rule, node, refusal.seen, hint)
 
     def several(self, node: ast.expr) -> tuple[Expr, ...] | None:
         """Return the elements of a tuple (a shape, a grid variable, a literal, a sum), or None."""
@@ -150,6 +163,15 @@ class Access(ABC):
         if not all(end is None or (isinstance(end, Const) and isinstance(end.value, int)) for end in ends):
             self.fail("a slice of a shape has constant ends", node, ast.unparse(node))
         return slice(*(end and end.value for end in ends if end is None or isinstance(end, Const)))
+
+
+def count(items: Sequence[object], noun: str) -> str:
+    """Return how many there are, in words.
+
+    >>> count([7], "dimension"), count([], "element")
+    ('1 dimension', '0 elements')
+    """
+    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 
 def number(value: Any) -> Const:

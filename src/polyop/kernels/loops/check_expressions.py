@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from typing import NoReturn
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from .instead import instead_of, instead_of_text
 from .language import WORDS, Word
 from .refused import ELEMENTS, EXPRESSIONS, PLACES, REFUSED
 from .source import Source
@@ -62,7 +62,8 @@ class ExpressionChecker:
         if isinstance(value, complex):
             self.fail(UnsupportedError, "complex numbers are not compiled", node, hint="keep two tensors")
         if not isinstance(value, (bool, int, float)):
-            self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}")
+            hint = instead_of_text(value) if isinstance(value, str) else None
+            self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
         if isinstance(value, int) and abs(value) >= 2**63:
             self.fail(ArgumentValueError, "an integer must fit into 64 bits", node, value)
 
@@ -82,13 +83,14 @@ class ExpressionChecker:
         inputs = node.args
         if node.keywords:
             names = ", ".join(f"{k.arg}=" for k in node.keywords)
-            self.fail(ArgumentTypeError, f"function [{word.name}] takes no keyword arguments", node, names)
+            rule = f"function [{word.name}] takes no keyword arguments"
+            self.fail(ArgumentTypeError, rule, node, names, "give its inputs by position")
         for item in inputs:
             self.refuse(item)
         if len(inputs) < word.least or (word.most is not None and len(inputs) > word.most):
             expected = "two inputs" if word.kind == "buffer" else word.counts()
             rule = f"function [{word.name}] expects {expected}, but get {len(inputs)}"
-            self.fail(ArgumentTypeError, rule, node)
+            self.fail(ArgumentTypeError, rule, node, hint=self.complete(node, word))
         if word.kind == "buffer":
             self.expression(inputs[0])
             return word  # a dtype is no expression
@@ -99,17 +101,36 @@ class ExpressionChecker:
     def word(self, node: ast.Call) -> Word:
         """Return the word that is called."""
         name = called(node)
-        if name is None:
-            last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            hint = f"write {last}(...), without the module" if last in WORDS else None
+        if name is None or name not in WORDS:
             rule = f"function call id [{ast.unparse(node.func)}] not in intrinsics list of the Hybrid DSL"
-            self.fail(ArgumentValueError, rule, node, hint=hint)
-        if name not in WORDS:
-            near = difflib.get_close_matches(name, WORDS, n=3)
-            hint = f"the nearest are {', '.join(near)}" if near else f"the words are {', '.join(WORDS)}"
-            rule = f"function call id [{name}] not in intrinsics list of the Hybrid DSL"
-            self.fail(ArgumentValueError, rule, node, hint=hint)
+            self.fail(ArgumentValueError, rule, node, hint=instead_of(node, self.bound()))
         return WORDS[name]
+
+    def bound(self) -> set[str]:
+        """Return the names that the function binds: what has a method is none of a module's."""
+        names = {n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and stored(n)}
+        return names | set(self.source.parameters)
+
+    def complete(self, node: ast.Call, word: Word) -> str | None:
+        """Return what to write for a call with too few or too many inputs."""
+        if word.kind == "buffer":
+            shape = ast.unparse(node.args[0]) if node.args else f"{self.example()}.shape"
+            return f"write {word.name}({shape}, {self.example(node)}.dtype)"
+        if word.name in ("max", "min") and len(node.args) == 1:
+            return f"over a tensor, write a loop: best = {word.name}(best, x[i])"
+        return None
+
+    def example(self, node: ast.Call | None = None) -> str:
+        """Return the tensor whose shape the call names, else the first parameter."""
+        for item in ast.walk(node) if node else ():
+            if isinstance(item, ast.Attribute) and item.attr == "shape" and isinstance(item.value, ast.Name):
+                return item.value.id
+        return next(iter(self.source.parameters), "x")
+
+
+def stored(node: ast.Name) -> bool:
+    """Whether a name is assigned here."""
+    return isinstance(node.ctx, ast.Store)
 
 
 def called(node: ast.Call) -> str | None:

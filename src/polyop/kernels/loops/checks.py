@@ -13,6 +13,9 @@ from .language import BUFFERS, LOOPS, WORDS
 from .refused import STATEMENTS, refuse_tvm
 from .source import Source
 
+COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
+WHOLE = "whole-tensor maths is not compiled: write loops into an output_tensor, and return its name"
+
 
 def check_syntax(source: Source) -> None:
     """Raise for the first statement or expression that is outside the language."""
@@ -22,7 +25,7 @@ def check_syntax(source: Source) -> None:
         Checker(source).statement(statement)
     returns = [n for n in ast.walk(source.tree) if isinstance(n, ast.Return)]
     if not returns:
-        hint = "end with: return y, where y = output_tensor(shape, dtype)"
+        hint = _return_of(source.tree)
         raise source.error(ArgumentValueError, "No valid return found in the function body", hint=hint)
     for found in returns:
         if found not in body:
@@ -30,6 +33,20 @@ def check_syntax(source: Source) -> None:
             raise source.error(ArgumentValueError, rule, found, hint="return once, in the last line")
         if found is not body[-1]:
             raise source.error(ArgumentValueError, "nothing may follow the return", found)
+
+
+def _return_of(tree: ast.FunctionDef) -> str:
+    """Return the last line that a function with these outputs should have."""
+    names = [
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name) and called(node.value) == "output_tensor"
+    ]
+    if names:
+        return f"end with: return {', '.join(dict.fromkeys(names))}"
+    return "end with: return y, where y = output_tensor(shape, dtype)"
 
 
 class Checker(ExpressionChecker):
@@ -103,7 +120,8 @@ class Checker(ExpressionChecker):
             if word is not None and word not in WORDS:
                 self.call(node.iter)  # type: ignore[arg-type]
             rule = f"a for loop runs over {', '.join(LOOPS)}"
-            self.fail(ArgumentValueError, rule, node, ast.unparse(node.iter), "write for i in range(n)")
+            over = f"{node.iter.id}.shape[0]" if isinstance(node.iter, ast.Name) else "n"
+            self.fail(ArgumentValueError, rule, node, ast.unparse(node.iter), f"write for i in range({over})")
         names = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
         if not all(isinstance(name, ast.Name) for name in names):
             self.fail(
@@ -146,12 +164,18 @@ class Checker(ExpressionChecker):
         if not isinstance(value, (ast.Name, ast.Tuple)):
             seen = "None" if value is None else ast.unparse(value)
             rule = "the return value should be either a single tensor or a tuple"
-            self.fail(ArgumentTypeError, rule, node, seen)
+            hint = (
+                "write a tuple: return y, z" if isinstance(value, ast.List) else _return_of(self.source.tree)
+            )
+            if isinstance(value, COMPUTED):
+                hint = WHOLE
+            self.fail(ArgumentTypeError, rule, node, seen, hint)
         items = value.elts if isinstance(value, ast.Tuple) else [value]
         for item in items:
             if not isinstance(item, ast.Name):
                 rule = "the element in the return value should be the name of a tensor"
-                self.fail(ArgumentTypeError, rule, node, ast.unparse(item))
+                hint = WHOLE if isinstance(item, COMPUTED) else None
+                self.fail(ArgumentTypeError, rule, node, ast.unparse(item), hint)
         names = [item.id for item in items if isinstance(item, ast.Name)]
         for name in names:
             if names.count(name) > 1:

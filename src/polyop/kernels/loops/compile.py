@@ -16,6 +16,7 @@ from .ir import Kernel
 from .plan import Plan, Planner
 from .polyhedra import Model, begin
 from .privatise import privatise
+from .simplify import propagate, unroll
 from .split import has_conditions, split
 from .structure import Report, restructure
 
@@ -75,6 +76,7 @@ def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
     with _lock:
         begin()
+        kernel = unroll(propagate(kernel))
         kernel = starts(kernel)
         report = Report()
         kernel, report.done = inline(kernel)

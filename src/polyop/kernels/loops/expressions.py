@@ -9,7 +9,7 @@ import numbers
 import numpy as np
 
 from ...core.dtypes import dtype
-from .access import Access, number
+from .access import Access, count, number
 from .ir import BOOL, INT, Const, Expr, Load, Op, Type, Var
 from .language import WORDS
 from .operate import choose, operate, power, truth
@@ -113,7 +113,7 @@ class Expressions(Access):
         buffer = self.buffers[unique]
         if buffer.shape:
             hint = f"write for loops, with {node.id}[{', '.join('ijklmn'[: len(buffer.shape)])}]"
-            rule = f"whole-tensor maths is not compiled: {node.id} has {len(buffer.shape)} dimensions"
+            rule = f"whole-tensor maths is not compiled: {node.id} has {count(buffer.shape, 'dimension')}"
             self.fail(rule, node, hint=hint)
         return Load(unique, (), Type(buffer.dtype), node.lineno)
 
@@ -133,7 +133,8 @@ class Expressions(Access):
             if found is not None:
                 return Const(len(found), INT)
             if not isinstance(node.args[0], ast.Name) or not self.shape(node.args[0]):
-                self.fail("len is of a tensor or a shape", node, ast.unparse(node.args[0]))
+                hint = "write x.shape[k]"
+                self.fail("len is of a tensor or a shape", node, ast.unparse(node.args[0]), hint)
             return self.shape(node.args[0])[0]
         inputs = [self.expression(item) for item in node.args]
         if word.kind == "cast":

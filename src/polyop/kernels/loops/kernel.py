@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.dtypes import dtype
-from ...core.errors import InferError
+from ...core.errors import ArgumentValueError, InferError, UninitialisedWarning
 from ...core.spec import Spec
 from ..base import Accepts, flatten
 from ..library import LibraryKernel
@@ -122,8 +122,7 @@ class LoopKernel:
                     path, exported(kernel), Accepts(self.device), built=True, label=str(self)
                 )
                 for text in warnings_of(path, exported(kernel)):
-                    file, line = text.split(": ", 1)[0].rsplit(":", 1)
-                    warnings.warn_explicit(text, UninitialisedWarning, file, int(line))
+                    _say_once(text)
             return self._libraries[key]
 
     @property
@@ -157,7 +156,12 @@ class LoopKernel:
         return lines
 
     def _one(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
-        if inputs or not self._typed:
+        if not inputs and not self._typed:
+            rule = "nothing is compiled yet"
+            raise ArgumentValueError(
+                str(self), rule, where=self.where, hint="call it, or give tensors or specs"
+            )
+        if inputs:
             return self.typed(inputs, attributes or {})
         return next(reversed(self._typed.values()))
 
@@ -179,8 +183,15 @@ class LoopKernel:
                 raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)
 
 
-class UninitialisedWarning(UserWarning):
-    """A loop kernel reads an element of an output that it has not written."""
+_said: set[str] = set()
+
+
+def _say_once(text: str) -> None:
+    """Warn of a read before any write: once for each line, whatever dtypes and operators come."""
+    if text not in _said:
+        _said.add(text)
+        file, line = text.split(": ", 1)[0].rsplit(":", 1)
+        warnings.warn_explicit(text.split(": ", 1)[1], UninitialisedWarning, file, int(line))
 
 
 def _tensors(kernel: Kernel) -> list[str]:

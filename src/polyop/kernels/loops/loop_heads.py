@@ -6,10 +6,10 @@ import ast
 from abc import ABC, abstractmethod
 
 from ...core.errors import ArgumentValueError
+from .access import count
 from .expressions import Expressions
 from .ir import INT, Assign, Const, Expr, For, Load, Stmt, Store, Var, statements, walk
-from .operate import operate, whole
-from .types import Refusal
+from .operate import operate
 
 
 class Loops(ABC):
@@ -58,7 +58,7 @@ class Loops(ABC):
         if sizes is None:
             hint = f"write grid(({ast.unparse(extents)},))"
             self.state.fail("grid takes a tuple of sizes", node, ast.unparse(extents), hint)
-        ends = [self.whole(size, node) for size in sizes]
+        ends = [self.whole(size, size_text(extents, k), node) for k, size in enumerate(sizes)]
         if isinstance(node.target, ast.Name):
             base = self.names[node.target]
             names = [self.new(f"{base}_{k}") for k in range(len(ends))]
@@ -67,8 +67,8 @@ class Loops(ABC):
             assert isinstance(node.target, (ast.Tuple, ast.List))
             names = [self.names[item] for item in node.target.elts if isinstance(item, ast.Name)]
         if len(names) != len(ends):
-            rule = f"this grid has {len(ends)} dimensions"
-            self.state.fail(rule, node, f"{len(names)} loop variables", kind=ArgumentValueError)
+            rule = f"this grid has {count(ends, 'dimension')}"
+            self.state.fail(rule, node, count(names, "loop variable"), kind=ArgumentValueError)
         self.state.variables.update(dict.fromkeys(names, INT))
         zero = Const(0, INT)
         return self.nest(node, [(name, zero, end) for name, end in zip(names, ends, strict=True)], "")
@@ -115,14 +115,16 @@ class Loops(ABC):
 
     def bound(self, item: ast.expr, node: ast.For) -> Expr:
         """Return an argument of range as an int64."""
-        return self.whole(self.state.expression(item), node)
+        return self.whole(self.state.expression(item), item, node)
 
-    def whole(self, found: Expr, node: ast.For) -> Expr:
+    def whole(self, found: Expr, item: ast.expr, node: ast.For) -> Expr:
         """Return a bound as an int64."""
-        try:
-            return whole(found, "a loop's bound")
-        except Refusal as refusal:
-            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+        return self.state.integer(found, "a loop's bound", item, node)
+
+
+def size_text(sizes: ast.expr, position: int) -> ast.expr:
+    """Return what the author wrote for one of several sizes."""
+    return sizes.elts[position] if isinstance(sizes, (ast.Tuple, ast.List)) else sizes
 
 
 def _changes(body: tuple[Stmt, ...], end: Expr) -> bool:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from ...core.errors import ArgumentValueError, PolyopError
+from .instead import ATTRIBUTES
 from .language import WORDS
 from .source import Source
 
@@ -45,7 +46,7 @@ class Names:
         self.found = Scopes()
         self.frames: list[dict[str, str]] = [{name: name for name in source.parameters}]
         self.definite = set(source.parameters)
-        self.ended: dict[str, int] = {}
+        self.ended: dict[str, tuple[int, str]] = {}  # by name: the line of its loop, its kind
         self.branches = 0
         self.taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)} | set(source.parameters)
         self.used: set[str] = set()
@@ -100,7 +101,10 @@ class Names:
             self.found.names[node] = known
         elif name in self.ended:
             rule = "there is a variable used out of the scope it is defined"
-            hint = f"assign {name} before the loop of line {self.ended[name]}"
+            line, kind = self.ended[name]
+            hint = f"assign {name} before the loop of line {line}"
+            if kind == "loop":
+                hint = f"keep it: last = 0 before the loop of line {line}, and last = {name} in it"
             self.fail(f"{rule}: {name}", node, hint)
         elif name in self.bound:
             self.fail(f"there is a undeclared variable: {name}", node, "it is assigned only later")
@@ -116,13 +120,16 @@ class Names:
         except KeyError:
             known = [*self.frames[0], *self.taken, *WORDS]
             near = difflib.get_close_matches(node.id, [n for n in known if n != node.id], n=3)
-            hint = f"the nearest are {', '.join(near)}" if near else None
+            here = list(dict.fromkeys(name for frame in self.frames for name in frame))
+            hint = f"the nearest are {', '.join(near)}" if near else f"known here are {', '.join(here)}"
             self.fail(f"there is a undeclared variable: {node.id}", node, hint)
-        if not isinstance(value, (numbers.Real, ModuleType, tuple)) and not hasattr(value, "dtype"):
-            rule = (
-                f"only numbers can be read from outside the function: {node.id} is a {type(value).__name__}"
-            )
-            self.fail(rule, node, "make it a parameter")
+        dimensions = getattr(value, "ndim", 0)  # a dtype's class has no number there
+        array = isinstance(dimensions, int) and dimensions > 0
+        known_kind = isinstance(value, (numbers.Real, ModuleType, tuple)) or hasattr(value, "dtype")
+        if array or not known_kind:
+            what = f"{node.id} is {_a(type(value).__name__)}"
+            rule = f"only numbers can be read from outside the function: {what}"
+            self.fail(rule, node, f"make {node.id} a parameter")
         return value
 
     def expression(self, node: ast.expr) -> None:
@@ -164,7 +171,8 @@ class Names:
             self.fail(f"{rule}: {ast.unparse(node.value)}", node)
         if node.attr not in ("shape", "dtype"):
             rule = f"a tensor object has no attribute called {node.attr}"
-            self.fail(rule, node, "shape and dtype are all that a loop kernel knows")
+            hint = ATTRIBUTES.get(node.attr, "shape and dtype are all that a loop kernel knows")
+            self.fail(rule, node, hint)
         self.load(root)
         if self.found.kinds[known] == "parameter":
             self.found.tensors.add(root.id)
@@ -178,6 +186,10 @@ class Names:
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             hint = f"{ast.unparse(node)} is no number"
             self.fail(f"{rule}: {root.id}", node, hint)
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def root_of(node: ast.expr) -> ast.Name | None:

@@ -9,6 +9,11 @@ from .language import BUFFERS
 from .names import Names, Scopes, root_of
 from .source import Source
 
+RETURNED = {
+    "allocate": "declare it with output_tensor",
+    "scalar": 'a number is returned in a tensor: y = output_tensor((), "float32"), and y[()] = ...',
+}
+
 
 def resolve(source: Source) -> Scopes:
     """Return the scopes of a function whose syntax has been checked.
@@ -101,8 +106,8 @@ class _Resolver(Names):
             self.declare(target, "loop")
         for statement in node.body:
             self.statement(statement)
-        for name in self.frames.pop():
-            self.ended[name] = node.lineno
+        for name, unique in self.frames.pop().items():
+            self.ended[name] = (node.lineno, self.found.kinds[unique])
         self.definite = before  # the loop may run no time at all
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
@@ -153,7 +158,7 @@ class _Resolver(Names):
                     "the element in the return value should be either an input tensor or a tensor "
                     f"allocated by output_tensor, but get name: {item.id}"
                 )
-                hint = "declare it with output_tensor" if kinds.get(unique) == "allocate" else None
+                hint = RETURNED.get(kinds.get(unique, ""))
                 self.fail(rule, node, hint, ArgumentTypeError)
             self.found.names[item] = unique
             self.found.tensors |= {unique} if kinds[unique] == "parameter" else set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
+import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,7 +101,7 @@ def read(function: Callable[..., Any]) -> Source:
         ) from error
     try:
         source = _parse(original, text, first)
-        current = is_current(original, source.tree)
+        current = is_current(original)
     except SyntaxError:
         current = False
     if not current:
@@ -109,25 +111,35 @@ def read(function: Callable[..., Any]) -> Source:
     return source
 
 
-def is_current(function: FunctionType, tree: ast.FunctionDef) -> bool:
-    """Whether a function's code is what its text compiles to: names, numbers and instructions."""
-    bare = ast.FunctionDef(**{field: getattr(tree, field) for field in tree._fields})
-    bare.decorator_list, bare.returns = [], None
-    cells = [ast.parse(f"{name} = None").body[0] for name in function.__code__.co_freevars]
-    outer = ast.parse("def outer(): pass").body[0]
-    assert isinstance(outer, ast.FunctionDef)
-    outer.body = [*cells, bare]
-    module = ast.fix_missing_locations(ast.Module([outer], []))
-    (around,) = (c for c in compile(module, "text", "exec").co_consts if isinstance(c, CodeType))
-    found = next(
-        c for c in around.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name
-    )
+def is_current(function: FunctionType) -> bool:
+    """Whether a function's code is what its file, as it is now, compiles to; True when that cannot be told."""
     ours = function.__code__
-    same = all(
-        getattr(found, field) == getattr(ours, field) for field in ("co_code", "co_names", "co_varnames")
-    )
-    plain = [[c for c in code.co_consts if not isinstance(c, CodeType)] for code in (found, ours)]
-    return same and repr(plain[0]) == repr(plain[1])
+    codes = _codes("".join(linecache.getlines(ours.co_filename, function.__globals__)), ours.co_filename)
+    if codes is None:
+        return True
+    now = codes.get((ours.co_name, ours.co_firstlineno))
+    return now is not None and now.co_code == ours.co_code and _plain(now) == _plain(ours)
+
+
+@functools.lru_cache(maxsize=16)
+def _codes(text: str, file: str) -> dict[tuple[str, int], CodeType] | None:
+    """Return the functions of a file by name and line; None for one that is more than plain Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what the author's file is warned of is between it and Python
+            left = [compile(text, file, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return None  # a notebook's cell with words of the notebook's own
+    found = {}
+    while left:
+        code = left.pop()
+        found[code.co_name, code.co_firstlineno] = code
+        left += [c for c in code.co_consts if isinstance(c, CodeType)]
+    return found
+
+
+def _plain(code: CodeType) -> tuple[str, ...]:
+    return tuple(repr(c) for c in (*code.co_consts, *code.co_names) if not isinstance(c, CodeType))
 
 
 def _parse(function: FunctionType, text: list[str], first: int) -> Source:

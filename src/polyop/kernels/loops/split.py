@@ -101,9 +101,9 @@ class _Splitter:
         last = Op("max", (_least(loop.hi, inside.upper), first), INT)
         bare = tuple(_simplified(s, inside.atoms) for s in loop.body)
         return [
-            _copy(replace(loop, hi=first), f"_low{self.count}"),
+            renamed_copy(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
             replace(loop, lo=first, hi=last, body=_flat(bare)),
-            _copy(replace(loop, lo=last), f"_high{self.count}"),
+            renamed_copy(replace(loop, lo=last, hint="border"), f"_high{self.count}"),
         ]
 
 
@@ -219,7 +219,7 @@ def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     return tuple(found)
 
 
-def _copy(loop: For, suffix: str) -> For:
+def renamed_copy(loop: For, suffix: str) -> For:
     """Return a loop with names of its own for its variables and for the scalars that live in it."""
     names: dict[str, Var] = {loop.var: Var(loop.var + suffix, INT)}
     kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
@@ -241,7 +241,7 @@ def _copy(loop: For, suffix: str) -> For:
         return node
 
     body = tuple(rename(substitute(s, names)) for s in loop.body)
-    return replace(loop, var=names[loop.var].name, body=body, hint="border")
+    return replace(loop, var=names[loop.var].name, body=body)
 
 
 def _assignments(body: Sequence[Stmt]) -> Counter[str]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from .access import count
 from .expressions import BINARY, Expressions
 from .ir import BOOL, INT, Assign, Buffer, Const, Expr, For, If, Op, Size, Stmt, Store, Type, Var, walk
 from .language import BUFFERS, DTYPES, WORDS
-from .loop_heads import Loops
-from .operate import operate, power, whole
+from .loop_heads import Loops, size_text
+from .operate import operate, power
 from .reductions import reduction
 from .types import Refusal, cast, converted, join
 
@@ -60,14 +61,16 @@ class Statements(Loops):
             return self.store(target, state.expression(value), node)
         if isinstance(target, (ast.Tuple, ast.List)):
             if len(target.elts) != len(several):
-                rule = f"{ast.unparse(value)} has {len(several)} elements"
-                state.fail(rule, node, f"{len(target.elts)} names", kind=ArgumentValueError)
+                rule = f"{ast.unparse(value)} has {count(several, 'element')}"
+                state.fail(rule, node, count(target.elts, "name"), kind=ArgumentValueError)
             pairs = zip(target.elts, several, strict=True)
             return [found for name, size in pairs for found in self.store(name, size, node)]
         if not isinstance(target, ast.Name) or self.names[target] not in state.scopes.once:
             hint = "assign it once, at the top of the function"
             state.fail("a tuple can only be given a name", node, ast.unparse(value), hint)
-        state.tuples[self.names[target]] = tuple(self.symbolic(size, node) for size in several)
+        state.tuples[self.names[target]] = tuple(
+            self.symbolic(size, node, size_text(value, k)) for k, size in enumerate(several)
+        )
         return []
 
     def store(self, target: ast.expr, value: Expr, node: ast.stmt) -> list[Stmt]:
@@ -111,7 +114,7 @@ class Statements(Loops):
         if several is None:
             hint = f"write ({ast.unparse(call.args[0])},)"
             state.fail("a shape is a tuple", node, ast.unparse(call.args[0]), hint)
-        shape = tuple(self.symbolic(size, node) for size in several)
+        shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(several))
         role = "output" if call.func.id == "output_tensor" else "local"
         buffer = Buffer(name, self.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
         state.buffers[name] = buffer
@@ -124,12 +127,9 @@ class Statements(Loops):
             fill = For(loop.name, Const(0, INT), size, (fill,), node.lineno)
         return [fill]
 
-    def symbolic(self, size: Expr, node: ast.stmt) -> Expr:
+    def symbolic(self, size: Expr, node: ast.stmt, text: ast.expr) -> Expr:
         """Return a size; raise when it is not computed from shapes, attributes and constants."""
-        try:
-            size = whole(size, "a size")
-        except Refusal as refusal:
-            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+        size = self.state.integer(size, "a size", text, node)
         if not _is_symbolic(size, self.state):
             rule = "a shape is computed from shapes of parameters, attributes and constants"
             hint = "a scalar in it is assigned once, outside loops; elements of tensors cannot be in it"
