@@ -106,11 +106,12 @@ def test_types_of_attributes(kind, value):
 
 
 UNREGISTERED = r"must be set for hybrid kernels with attributes, but got the attributes \['alpha'\]"
+HINT = r"[\s\S]*alpha is never indexed, so it is taken for a number: index it, drop it, or register it"
 NAMES = r"are registered under the names of its parameters \['x', 'alpha', 'n'\], but got registered are "
 WRONG = [  # information, what is said
-    (None, UNREGISTERED),
+    (None, UNREGISTERED + HINT + r""":\s*reg_info=CustomRegOp\(\).attr\("alpha", "required", "float"\)"""),
     (info(("beta", "float", {})), NAMES + r"\['beta'\]; \['alpha'\] are not"),
-    (info(N), NAMES + r"\['n'\]; \['alpha'\] are not"),
+    (info(N), NAMES + r"\['n'\]; \['alpha'\] are not" + HINT),
     (info(ALPHA, ("gamma", "int", {})), NAMES + r"\['alpha', 'gamma'\]"),
     (info(ALPHA, ("x", "float", {}), tensors=False), "an attribute is a number, and the function uses it as a tensor, but got x"),
     (info(("alpha", "listFloat", {})), "the attribute alpha of a loop kernel must be an int, a float or a bool, but got listFloat"),
@@ -154,5 +155,5 @@ def test_numbers_of_tensors_must_agree():
     ):
         Custom(scale(), func_type="hybrid", reg_info=two.target("CPU").get_op_info())
     two = CustomRegOp().input(0, "x").output(0, "y").output(1, "z").attr("alpha", "required", "float")
-    with pytest.raises(polyop.PolyopError, match="returns 1 tensors, and .* of another number, but got 2"):
+    with pytest.raises(polyop.PolyopError, match="returns 1 tensor, and .* of another number, but got 2"):
         Custom(scale(), func_type="hybrid", reg_info=two.target("CPU").get_op_info())

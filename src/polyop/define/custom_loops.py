@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import ArgumentValueError, InformationError, SchemaError
-from ..core.information import Information, need
+from ..core.information import Information
 from ..core.information_parts import AttributeInfo, TensorInfo
 from ..core.operator import Kernel
 from ..core.schema import MISSING, Schema
 
 NUMBERS = ("int", "float", "bool", "all")
 """The value types of attributes that a loop kernel can have."""
+NEVER_INDEXED = "{} is never indexed, so it is taken for a number: index it, drop it, or register it"
 
 
 def loop_kernel(
@@ -32,8 +33,10 @@ def loop_kernel(
     where = f"{found.file}:{found.line}"
     attributes = information[0].attributes if information else ()
     scalars = [n for n in found.parameters if n not in found.tensors and n not in found.defaults]
-    if not information:
-        need(func_type, (), scalars, subject, where)
+    if scalars and not information:
+        rule = f"the registration information must be set for {func_type} kernels with attributes"
+        seen = f"the attributes {scalars}"
+        raise InformationError(subject, rule, seen, where=where, hint=_unregistered(scalars))
     _check_names(attributes, scalars, found, information, (subject, where))
     numbers = {a.name for a in attributes} | (set(found.defaults) - set(found.tensors))
     options = getattr(func, "compile_attrs", {})
@@ -43,6 +46,11 @@ def loop_kernel(
         precise=bool(options.get("precise")),
         debug=bool(options.get("debug")),
     )
+
+
+def _unregistered(scalars: Sequence[str]) -> str:
+    rows = "".join(f'.attr("{n}", "required", "float")' for n in scalars)
+    return f'{NEVER_INDEXED.format(scalars[0])}:\n  reg_info=CustomRegOp(){rows}.target("CPU").get_op_info()'
 
 
 def _check_names(
@@ -63,7 +71,10 @@ def _check_names(
             f"{list(outline.parameters)}"
         )
         seen = f"registered are {names}" + (f"; {missing} are not" if missing else "")
-        raise InformationError(subject, rule, seen, where=where)
+        hint = None
+        if missing and not foreign:
+            hint = NEVER_INDEXED.format(missing[0])
+        raise InformationError(subject, rule, seen, where=where, hint=hint)
     wrong = [name for name in names if name in outline.tensors]
     if wrong:
         rule = "an attribute is a number, and the function uses it as a tensor"
@@ -176,7 +187,8 @@ def loop_outputs(kernel: Any, declared: int | None) -> tuple[int, tuple[tuple[in
     outputs = len(kernel.outline.outputs)
     if declared is not None and declared != outputs:
         rule = (
-            f"returns {outputs} tensors, and out_shape, out_dtype or the information speak of another number"
+            f"returns {outputs} tensor{'s' * (outputs != 1)}, and out_shape, out_dtype or the information "
+            "speak of another number"
         )
         raise ArgumentValueError(str(kernel), rule, declared, where=kernel.where)
     return outputs, kernel.outline.inplace

@@ -9,15 +9,15 @@ from ..core.errors import GradientError
 from ..core.operator import Operator
 from ..core.origin import of_function
 
+CUSTOM = "custom"
+"""The namespace of what ``Custom`` makes: it takes ``bprop``, and neither ``gradient`` nor ``batch``."""
+
 
 def no_gradient(operator: Operator) -> GradientError:
     """Return the error for a gradient that nobody defined: never a silent zero."""
-    return GradientError(
-        operator.name,
-        "has no gradient rule",
-        where=operator.origin,
-        hint="give gradient= (or bprop=): a function of the inputs, the output and its gradient",
-    )
+    given = "bprop=" if operator.schema.namespace == CUSTOM else "gradient= (or bprop=)"
+    hint = f"give {given}: a function of the inputs, the output and its gradient"
+    return GradientError(operator.name, "has no gradient rule", where=operator.origin, hint=hint)
 
 
 def apply_rule(

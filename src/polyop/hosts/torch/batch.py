@@ -9,6 +9,8 @@ import torch
 
 from ...core.arguments import bind
 from ...core.errors import FallbackWarning, GradientError
+from ...core.operator import Operator
+from ...gradients.rule import CUSTOM
 from ...kernels.prepare import normalise
 from ..base import map_tensors
 from ..bound import BoundOperator
@@ -68,7 +70,7 @@ def _batch_first(flat: Any, dims: Any, size: int) -> list[Any]:
 
 
 def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tuple[Any, Any]:
-    _warn_once(layout.bound.name)
+    _warn_once(layout.bound.operator)
     batched = [isinstance(d, int) and isinstance(x, torch.Tensor) for x, d in zip(flat, dims, strict=True)]
     moved = [x.movedim(d, 0) if b else x for x, d, b in zip(flat, dims, batched, strict=True)]
     samples = []
@@ -87,11 +89,14 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
     return (stacked, (0,) * count) if count else (None, None)
 
 
-def _warn_once(name: str) -> None:
+def _warn_once(operator: Operator) -> None:
+    name = operator.name
     if name not in _warned:
         _warned.add(name)
         shown = name.removesuffix("__saving").removesuffix("__backward")
-        text = f"{shown}: vmap runs one call per sample; give batch= ('elementwise' or a rule) to do better"
+        text = f"{shown}: vmap runs one call per sample"
+        if operator.schema.namespace != CUSTOM:  # Custom has no such parameter
+            text += "; give batch= ('elementwise' or a rule) to do better"
         warnings.warn(text, FallbackWarning, stacklevel=2)
 
 

@@ -121,12 +121,12 @@ class Access(ABC):
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
         return part
 
-    def integer(self, found: Expr, what: str, text: ast.expr, node: ast.AST) -> Expr:
+    def integer(self, found: Expr, what: str, text: ast.expr | None, node: ast.AST) -> Expr:
         """Return an index or a bound as an int64; the error about a float shows how to write it."""
         try:
             return whole(found, what)
         except Refusal as refusal:
-            hint = f"write int({ast.unparse(text)})"
+            hint = f"write int({ast.unparse(text)})" if text else refusal.hint
             if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Div):
                 hint = f"divide with //: {ast.unparse(ast.BinOp(text.left, ast.FloorDiv(), text.right))}"
             self.fail(refusal.rule, node, refusal.seen, hint)

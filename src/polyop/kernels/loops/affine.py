@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from .ir import Const, Expr, Op, Size, Type, Var
 
+WHOLE = "int64"
+"""The dtype of indices and bounds; narrower ones wrap, which no affine form does."""
 Linear = dict[str, int]
 """Coefficients by name; the constant is under ""."""
 
 
 def name_of(leaf: Var | Size) -> str:
-    """Return the name that a variable or size has in linear forms and in isl.
+    """Return the name that a variable or size has in linear forms: that of a size is no identifier.
 
     >>> name_of(Size("x", 1))
-    'x_n1'
+    'x.n1'
     """
-    return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}_n{leaf.axis}"
+    return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}.n{leaf.axis}"
 
 
 def word(name: str) -> str:
@@ -23,7 +25,7 @@ def word(name: str) -> str:
     >>> word("mod")
     'v_mod'
     """
-    return "v_" + "".join(c if c.isascii() else f"_{ord(c):x}_" for c in name)
+    return "v_" + "".join(c if c.isascii() and c != "." else f"_{ord(c):x}_" for c in name)
 
 
 def is_integer(kind: Type) -> bool:
@@ -38,16 +40,18 @@ def linear(expr: Expr) -> Linear | None:
     >>> linear(Op("+", (Op("*", (Const(2, i.type), i), i.type), Const(3, i.type)), i.type))
     {'i': 2, '': 3}
     """
+    if expr.type.dtype != WHOLE and not isinstance(expr, Const):
+        return None
     match expr:
         case Const(value=bool()):
             return None
         case Const(value=int(value)):
             return {"": value}
-        case Var(type=type) | Size(type=type) if is_integer(type):
+        case Var() | Size():
             return {name_of(expr): 1}
         case Op(name="neg", args=(a,)):
             return _scaled(linear(a), -1)
-        case Op(name="cast", args=(a,), type=type) if is_integer(type):
+        case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
             return linear(a)
         case Op(name="+", args=(a, b)):
             return _sum(linear(a), linear(b))
@@ -84,6 +88,8 @@ def text(expr: Expr, known: frozenset[str]) -> str | None:
             if form
             else "0"
         )
+    if expr.type.dtype != WHOLE:
+        return None
     match expr:
         case Op(name="neg", args=(a,)):
             inner = text(a, known)
@@ -98,7 +104,7 @@ def text(expr: Expr, known: frozenset[str]) -> str | None:
             inner = text(a, known)
             forms = {"//": f"floor(({inner})/{c})", "%": f"(({inner}) mod {c})"}
             return inner and forms.get(op, f"floor(({inner}+{c - 1})/{c})")
-        case Op(name="cast", args=(a,), type=type) if is_integer(type):
+        case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
             return text(a, known)
     return None
 
@@ -162,6 +168,6 @@ def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[st
             if left is None or right is None:
                 return None, False
             return f"({left} {_COMPARISONS[name if holds else _OPPOSITE[name]]} {right})", True
-        case Op(name="cast", args=(a,)):
+        case Op(name="cast", args=(a,)) if a.type.dtype == "bool" and expr.type.dtype == "bool":
             return condition(a, known, holds)
     return None, False

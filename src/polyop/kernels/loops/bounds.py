@@ -13,8 +13,6 @@ from . import affine
 from .ir import Kernel, Load, Store
 from .polyhedra import Access, Leaf, Model
 
-PROVED, ONCE, ALWAYS = "proved", "once", "always"
-
 
 @dataclass(frozen=True)
 class Precondition:
@@ -61,32 +59,43 @@ def find_bounds(model: Model) -> Bounds:
             if not isinstance(access.node, (Load, Store)):
                 continue
             for axis in range(len(access.node.index)):
-                same = (key(access.node), axis, leaf.constraints, access.guards)
+                same = (key(access.node), axis, leaf.constraints, access.around, access.guards)
                 if same not in seen:
                     seen.add(same)
                     _settle(model, leaf, access, axis, found)
     return found
 
 
+def proved(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
+    """Whether an access is inside its dimension, whatever the sizes are."""
+    index, size = _texts(model, access, axis)
+    if index is None or size is None:
+        return False
+    outside: bool = model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
+    return outside
+
+
+def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:
+    shape = model.kernel.buffers[access.target].shape
+    return access.index[axis], affine.text(shape[axis], model.known(()))
+
+
 def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
     node = access.node
-    index = access.index[axis]
-    size = affine.text(model.kernel.buffers[node.buffer].shape[axis], model.known(()))
+    index, size = _texts(model, access, axis)
     if index is None or size is None:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    wraps = model.domain(leaf, [*access.guards, f"{index} < 0 and {index} + {size} >= 0"])
-    if not wraps.is_empty():
-        found.dynamic.setdefault(key(node), set()).add(axis)
-        return
-    beyond = model.domain(leaf, [*access.guards, f"({index} >= {size} or {index} < 0)"])
+    outside = f"({index} >= {size} or {index} < 0)"
+    beyond = model.times(leaf, access, [outside])
     if access.guards or leaf.ranges != leaf.constraints:
-        anywhere = model.iterations(leaf, [f"({index} >= {size} or {index} < 0)"])
+        anywhere = model.iterations(leaf, [outside])
         if not anywhere.intersect_params(beyond.params().complement()).is_empty():
             found.guarded.add(key(node))
     if beyond.is_empty():
         return
-    if not access.must or not leaf.definite:
+    definite = leaf.definite if access.around is None else access.sure
+    if not access.must or not definite:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
     bad = beyond.params().coalesce()

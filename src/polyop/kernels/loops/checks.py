@@ -164,18 +164,14 @@ class Checker(ExpressionChecker):
         if not isinstance(value, (ast.Name, ast.Tuple)):
             seen = "None" if value is None else ast.unparse(value)
             rule = "the return value should be either a single tensor or a tuple"
-            hint = (
-                "write a tuple: return y, z" if isinstance(value, ast.List) else _return_of(self.source.tree)
-            )
-            if isinstance(value, COMPUTED):
-                hint = WHOLE
+            hint = WHOLE if isinstance(value, COMPUTED) else _return_of(self.source.tree)
             self.fail(ArgumentTypeError, rule, node, seen, hint)
         items = value.elts if isinstance(value, ast.Tuple) else [value]
         for item in items:
             if not isinstance(item, ast.Name):
                 rule = "the element in the return value should be the name of a tensor"
-                hint = WHOLE if isinstance(item, COMPUTED) else None
-                self.fail(ArgumentTypeError, rule, node, ast.unparse(item), hint)
+                whole = WHOLE if isinstance(item, COMPUTED) else None
+                self.fail(ArgumentTypeError, rule, node, ast.unparse(item), whole)
         names = [item.id for item in items if isinstance(item, ast.Name)]
         for name in names:
             if names.count(name) > 1:

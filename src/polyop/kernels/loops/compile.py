@@ -34,6 +34,8 @@ class Scheduled:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     notes: tuple[tuple[int, str], ...] = ()
     checked: bool = False
+    fallback: str = ""
+    """Why the author's order was kept although another was asked for."""
 
     def source(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> str:
         """Return the C file for an instruction set, or the CUDA file for "cuda"."""
@@ -99,6 +101,6 @@ def schedule(kernel: Kernel) -> Scheduled:
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 
 
-def original(kernel: Kernel, why: str = "") -> Scheduled:
+def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:
     """Return the kernel in the author's order, on one thread: what is done when anything is in doubt."""
-    return Scheduled(kernel, Plan(), Bounds(), notes=((0, why),), checked=True)
+    return Scheduled(kernel, Plan(), Bounds(), notes=((0, why),), checked=True, fallback=fallback)

@@ -6,10 +6,12 @@ the steps of a stencil become one pass over memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from . import affine
+from .bounds import proved
 from .coverage import Coverage
 from .ir import (
     Assign,
@@ -24,9 +26,11 @@ from .ir import (
     Store,
     Type,
     Var,
+    names_of,
     rewrite,
     statements,
     substitute,
+    unused,
     walk,
 )
 from .polyhedra import Model
@@ -57,13 +61,28 @@ def inline(kernel: Kernel) -> tuple[Kernel, list[tuple[int, str]]]:
     notes: list[tuple[int, str]] = []
     for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed]:
         recipe = _recipe(kernel, name)
-        if recipe is None or Coverage(Model(kernel)).uncovered(name) is not None:
+        if recipe is None:
             continue
-        body = _Written(recipe).body(_without(kernel.body, recipe.store))
+        coverage = Coverage(Model(kernel))
+        if coverage.uncovered(name) is not None or not _all_inside(coverage.model, recipe.store):
+            continue
+        body = _Written(recipe, names_of(kernel)).body(_without(kernel.body, recipe.store, kernel))
         buffers = {key: b for key, b in kernel.buffers.items() if key != name}
         kernel = replace(kernel, body=body, buffers=buffers)
         notes.append((recipe.store.line, f"{name} is computed where it is read: it needs no memory"))
     return kernel, notes
+
+
+def _all_inside(model: Model, store: Store) -> bool:
+    """Whether no index of a statement can leave its dimension: an error must not go with the statement."""
+    leaf = next(leaf for leaf in model.leaves if leaf.node is store)
+    beside = [other for other in model.leaves if other.vars == leaf.vars]
+    return all(
+        proved(model, one, access, axis)
+        for one in beside
+        for access in one.accesses
+        for axis in range(len(access.index))
+    )
 
 
 @dataclass(frozen=True)
@@ -147,8 +166,8 @@ def _before(body: Sequence[Stmt], store: Store) -> tuple[Assign, ...] | None:
 class _Written:
     """Puts a recipe before each statement that reads the element."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe, self.count = recipe, 0
+    def __init__(self, recipe: Recipe, taken: set[str]) -> None:
+        self.recipe, self.count, self.taken = recipe, 0, taken
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
@@ -179,12 +198,32 @@ class _Written:
         }
         found = []
         for scalar in recipe.scalars:
-            name = f"{scalar.name}_{recipe.store.buffer}{self.count}"
+            name = unused(f"{scalar.name}_{recipe.store.buffer}{self.count}", self.taken)
             found.append(replace(scalar, name=name, value=substitute(scalar.value, values)))
             values[scalar.name] = Var(name, scalar.value.type)
-        name = f"{recipe.store.buffer}_{self.count}"
-        found.append(Assign(name, substitute(recipe.store.value, values), "", recipe.store.line))
+        name = unused(f"{recipe.store.buffer}_{self.count}", self.taken)
+        found.append(Assign(name, rounded(substitute(recipe.store.value, values)), "", recipe.store.line))
         return found, Var(name, recipe.store.value.type)
+
+
+def _leaves_scalars(loop: For, kernel: Kernel) -> bool:
+    """Whether a scalar that a loop assigns is known outside it."""
+
+    def seen(body: Sequence[Stmt]) -> Counter[str]:
+        nodes = list(statements(tuple(body)))
+        found = Counter(s.name for s in nodes if isinstance(s, Assign))
+        return found + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
+
+    inside, everywhere = seen((loop,)), seen(kernel.body)
+    names = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    return any(everywhere[name] > inside[name] for name in names)
+
+
+def rounded(value: Expr) -> Expr:
+    """Return a value as memory would have kept it: half types are computed in float32 between stores."""
+    if value.type.dtype not in ("float16", "bfloat16"):
+        return value
+    return Op("cast", (Op("cast", (value,), Type("float32")),), Type(value.type.dtype))
 
 
 def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[Expr], Expr]:
@@ -195,13 +234,13 @@ def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[E
     return change
 
 
-def _without(body: Sequence[Stmt], store: Store) -> tuple[Stmt, ...]:
+def _without(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[Stmt, ...]:
     """Return a body without a store, and without the loops and scalars that only served it."""
     found: list[Stmt] = []
     for node in body:
         if isinstance(node, For) and any(s is store for s in statements(node.body)):
-            inner = _without(node.body, store)
-            if any(isinstance(s, Store) for s in statements(inner)):
+            inner = _without(node.body, store, kernel)
+            if any(isinstance(s, Store) for s in statements(inner)) or _leaves_scalars(node, kernel):
                 found.append(replace(node, body=inner))
         elif node is not store:
             found.append(node)

@@ -121,5 +121,6 @@ def instead_of_text(text: str) -> str | None:
     except ValueError:
         return None
     if value.strip("-") in ("inf", "nan"):
-        return f"write {value.replace('inf', 'math.inf').replace('nan', 'math.nan')}, with import math in the file"
+        written = value.replace("inf", "math.inf").replace("nan", "math.nan")
+        return f"write {written}, with import math in the file"
     return f"write {value}"

@@ -278,6 +278,30 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from statements(statement.orelse)
 
 
+def names_of(kernel: Kernel) -> set[str]:
+    """Return all names that a kernel has taken."""
+    found = {*kernel.parameters, *kernel.attributes, *kernel.buffers}
+    for node in statements(kernel.body):
+        if isinstance(node, For):
+            found.add(node.var)
+        elif isinstance(node, Assign):
+            found.add(node.name)
+        found |= {e.name for e in walk(node) if isinstance(e, Var)}
+    return found
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """Return the name, or one like it that is not taken, and take it.
+
+    >>> unused("t", {"t"})
+    't_'
+    """
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def rewrite(node: Any, change: Callable[[Expr], Expr]) -> Any:
     """Return an expression or statement with ``change`` applied to each expression, innermost first."""
     match node:

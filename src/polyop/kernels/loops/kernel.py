@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.dtypes import dtype
-from ...core.errors import ArgumentValueError, InferError, UninitialisedWarning
+from ...core.errors import ArgumentValueError, FallbackWarning, InferError, UninitialisedWarning
 from ...core.spec import Spec
 from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from . import isa
 from .compile import Scheduled
 from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
-from .library import CUDA, Options, arranged, compiled, exported, sources, warnings_of
+from .library import CUDA, Options, arranged, compiled, exported, remarks, sources
 from .parse import Outline, outline, parse
 
 Key = tuple[Any, ...]
@@ -121,8 +121,10 @@ class LoopKernel:
                 self._libraries[key] = LibraryKernel(
                     path, exported(kernel), Accepts(self.device), built=True, label=str(self)
                 )
-                for text in warnings_of(path, exported(kernel)):
+                for text in remarks(path, exported(kernel), "warnings"):
                     _say_once(text)
+                for text in remarks(path, exported(kernel), "fallback"):
+                    warnings.warn(FallbackWarning(text), stacklevel=2)
             return self._libraries[key]
 
     @property

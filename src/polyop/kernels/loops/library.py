@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import warnings
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import FallbackWarning
 from . import isa
 from .compile import Scheduled, original, schedule
 from .emit.choose import choosing
@@ -37,7 +36,7 @@ class Options:
 
 
 def arranged(kernel: Kernel, options: Options) -> Scheduled:
-    """Return the kernel scheduled; where that fails the author's own order, with a warning."""
+    """Return the kernel scheduled; where that fails the author's own order, with ``fallback`` saying so."""
     if options.checked:
         return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
@@ -47,8 +46,7 @@ def arranged(kernel: Kernel, options: Options) -> Scheduled:
             f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
             f"{type(problem).__name__}: {problem}"
         )
-        warnings.warn(FallbackWarning(text), stacklevel=2)
-        return original(kernel, text)
+        return original(kernel, text, fallback=text)
 
 
 def sources(kernel: Kernel, options: Options) -> list[str]:
@@ -59,7 +57,11 @@ def sources(kernel: Kernel, options: Options) -> list[str]:
     found = arranged(kernel, options)
 
     def text(name: str, function: str) -> str:
-        return found.source(name, function, precise=options.precise, checked=found.checked)
+        whole = found.source(name, function, precise=options.precise, checked=found.checked)
+        if not found.fallback:
+            return whole
+        linkage = 'extern "C" ' if name == CUDA else ""
+        return f"{whole}{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
 
     if options.isa != isa.PORTABLE:
         return [text(options.isa, exported(kernel))]
@@ -109,15 +111,18 @@ def compiled(kernel: Kernel, options: Options) -> Path:
     return cache.get(request, [kernel.file], make).path
 
 
-def warnings_of(path: Path, name: str) -> list[str]:
-    """Return what the compiler wrote into a kernel's library for its author."""
+def remarks(path: Path, name: str, kind: str) -> list[str]:
+    """Return what the compiler wrote into a kernel's library for its author.
+
+    ``kind`` is "warnings" (reads before any write) or "fallback" (why the author's order was kept).
+    """
     import ctypes
 
     from ... import _core
     from ..library import open_library
 
     library = open_library(path, built=True)
-    texts = (f"{function}_warnings" for function in (name, f"{name}__{isa.family()[-1]}"))
+    texts = (f"{function}_{kind}" for function in (name, f"{name}__{isa.family()[-1]}"))
     address = next(filter(None, (_core.find_symbol(library, text) for text in texts)), 0)
     return ctypes.string_at(address).decode().splitlines() if address else []
 

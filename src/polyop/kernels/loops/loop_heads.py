@@ -117,14 +117,14 @@ class Loops(ABC):
         """Return an argument of range as an int64."""
         return self.whole(self.state.expression(item), item, node)
 
-    def whole(self, found: Expr, item: ast.expr, node: ast.For) -> Expr:
+    def whole(self, found: Expr, item: ast.expr | None, node: ast.For) -> Expr:
         """Return a bound as an int64."""
         return self.state.integer(found, "a loop's bound", item, node)
 
 
-def size_text(sizes: ast.expr, position: int) -> ast.expr:
-    """Return what the author wrote for one of several sizes."""
-    return sizes.elts[position] if isinstance(sizes, (ast.Tuple, ast.List)) else sizes
+def size_text(sizes: ast.expr, position: int) -> ast.expr | None:
+    """Return what the author wrote for one of several sizes, or None where it is a part of a sum."""
+    return sizes.elts[position] if isinstance(sizes, (ast.Tuple, ast.List)) else None
 
 
 def _changes(body: tuple[Stmt, ...], end: Expr) -> bool:

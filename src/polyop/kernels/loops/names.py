@@ -127,7 +127,7 @@ class Names:
         array = isinstance(dimensions, int) and dimensions > 0
         known_kind = isinstance(value, (numbers.Real, ModuleType, tuple)) or hasattr(value, "dtype")
         if array or not known_kind:
-            what = f"{node.id} is {_a(type(value).__name__)}"
+            what = f"{node.id} is of type {type(value).__name__}"
             rule = f"only numbers can be read from outside the function: {what}"
             self.fail(rule, node, f"make {node.id} a parameter")
         return value
@@ -186,10 +186,6 @@ class Names:
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             hint = f"{ast.unparse(node)} is no number"
             self.fail(f"{rule}: {root.id}", node, hint)
-
-
-def _a(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def root_of(node: ast.expr) -> ast.Name | None:

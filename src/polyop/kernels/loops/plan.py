@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from . import affine
 from .bounds import Bounds, key
 from .dependence import Kind
 from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, children, statements, walk
@@ -221,7 +222,7 @@ class Planner:
             if isinstance(node, If) and depends_on_data(node.condition, names):
                 if any(isinstance(s, For) for s in statements((*node.body, *node.orelse))):
                     return "a condition that differs between its iterations holds a loop"
-                if any(self._unsafe(s) for s in statements((*node.body, *node.orelse))):
+                if any(self._unsafe(s, names) for s in statements((*node.body, *node.orelse))):
                     return "an access under a condition may be outside its tensor without it"
         if any(loop.var in owners for owners in self.owners.values()):
             return "each of its iterations has a tensor of its own"
@@ -235,10 +236,11 @@ class Planner:
 
         return count(self.kernel.body) > count(loop.body)
 
-    def _unsafe(self, node: Stmt) -> bool:
+    def _unsafe(self, node: Stmt, lanes: frozenset[str]) -> bool:
         accesses = [e for e in walk(node) if isinstance(e, Load)]
         found: list[Load | Store] = [*accesses, *([node] if isinstance(node, Store) else [])]
-        return any(key(a) in self.bounds.guarded for a in found)
+        shared = [a for a in accesses if not any(depends(i, lanes) for i in a.index)]
+        return any(key(a) in self.bounds.guarded for a in found) or any(map(self.bounds.axes, shared))
 
     # tiles
 
@@ -257,6 +259,8 @@ class Planner:
             return None
         if any(row.var in owners for owners in self.owners.values()):
             return None
+        if not _rectangular(loop, row):
+            return None
         inner = [s for f in sums for s in f.body if not isinstance(s, For)]
         loads = [e for s in inner for e in walk(s) if isinstance(e, Load)]
         written = {s.buffer for s in statements(loop.body) if isinstance(s, Store)}
@@ -274,6 +278,7 @@ class Planner:
                 and e.type.dtype != "bool"
                 and e not in addresses
                 and not self.bounds.axes(e)
+                and key(e) not in self.bounds.guarded
                 and not _indirect(e)
             )
         )
@@ -299,6 +304,17 @@ def asks_whether_it_runs(node: If) -> bool:
 def depends_on_data(expr: Expr, names: frozenset[str]) -> bool:
     """Whether an expression differs between the iterations that ``names`` are of."""
     return depends(expr, names)
+
+
+def _rectangular(lane: For, row: For) -> bool:
+    """Whether a tile's rows may have one range of lanes for all: each row's own is a linear part of it."""
+    both = frozenset({row.var}), frozenset({lane.var})
+    ends = [e for e in (lane.lo, lane.hi) if depends(e, both[0])]
+    if any(affine.linear(e) is None for e in ends):
+        return False
+    nodes = list(statements(lane.body))
+    accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
+    return not ends or not any(depends(i, both[0]) and depends(i, both[1]) for a in accesses for i in a.index)
 
 
 def _touches(load: Load, var: str) -> bool:

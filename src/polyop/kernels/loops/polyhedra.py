@@ -29,6 +29,9 @@ class Access:
     guards: tuple[str, ...]
     must: bool
     node: Any
+    around: tuple[str, ...] | None = None
+    """The constraints of a condition's or a bound's own read, where the leaf stands deeper."""
+    sure: bool = True
 
     @property
     def exact(self) -> bool:
@@ -51,6 +54,16 @@ class Leaf:
     accesses: tuple[Access, ...]
     line: int
     ranges: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Where a statement stands: its loops, all constraints, those of the loops alone."""
+
+    loops: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+    definite: bool = True
 
 
 @dataclass
@@ -93,7 +106,8 @@ class Model:
         self.owners = {**_scalar_owners(kernel), **(owners or {})}
         self.parameters = _parameters(kernel)
         self.leaves: list[Leaf] = []
-        self._collect(kernel.body, (), (), True, ())
+        self._natural: set[str] = set()
+        self._collect(kernel.body, _Point(), ())
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
@@ -103,6 +117,11 @@ class Model:
     def domain(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
         """Return the isl set of the instances of a leaf."""
         return self._set(self._instance(leaf), leaf.constraints, guards)
+
+    def times(self, leaf: Leaf, access: Access, guards: Sequence[str] = ()) -> Any:
+        """Return the isl set of the leaf's iterations in which an access is made."""
+        around = leaf.constraints if access.around is None else access.around
+        return self._set(self._instance(leaf), around, [*access.guards, *guards])
 
     def iterations(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
         """Return the isl set of the iterations of a leaf's loops, in whichever its conditions hold."""
@@ -152,67 +171,99 @@ class Model:
         """Return the names that may occur in affine expressions inside these loops."""
         return frozenset((*self.parameters, *loops))
 
-    def _collect(
-        self,
-        body: tuple[Stmt, ...],
-        loops: tuple[str, ...],
-        constraints: tuple[tuple[str, bool], ...],
-        definite: bool,
-        reads: tuple[Access, ...],
-    ) -> None:
+    def _collect(self, body: tuple[Stmt, ...], at: _Point, reads: tuple[Access, ...]) -> None:
         for node in body:
-            known = self.known(loops)
             if isinstance(node, For):
-                inner = self.known((*loops, node.var))
-                ends = (*affine.at_least(node.var, node.lo, inner), *affine.below(node.var, node.hi, inner))
-                bounds = tuple((text, True) for text in ends)
-                whole = definite and _is_exact(node, inner)
-                more = tuple(a for e in (node.lo, node.hi) for a in self._reads(e, known, ()))
-                self._collect(node.body, (*loops, node.var), constraints + bounds, whole, reads + more)
+                self._collect(node.body, self._inside(at, node), reads + self._head(at, node.lo, node.hi))
             elif isinstance(node, If):
-                more = tuple(self._reads(node.condition, known, ()))
+                more = reads + self._head(at, node.condition)
                 for part, holds in ((node.body, True), (node.orelse, False)):
-                    said, exact = affine.condition(node.condition, known, holds)
-                    added = ((said, False),) if said else ()
-                    self._collect(part, loops, constraints + added, definite and exact, reads + more)
+                    said, exact = affine.condition(node.condition, self.known(at.loops), holds)
+                    added = (*at.constraints, said) if said else at.constraints
+                    inner = replace(at, constraints=added, definite=at.definite and exact)
+                    self._collect(part, inner, more)
             else:
-                found = (*reads, *self._of(node, known, definite))
-                texts = tuple(text for text, _ in constraints)
-                ranges = tuple(text for text, of_loop in constraints if of_loop)
+                found = (*reads, *self._of(node, at))
                 self.leaves.append(
-                    Leaf(f"S{len(self.leaves)}", node, loops, texts, definite, found, node.line, ranges)
+                    Leaf(
+                        f"S{len(self.leaves)}",
+                        node,
+                        at.loops,
+                        at.constraints,
+                        at.definite,
+                        found,
+                        node.line,
+                        at.ranges,
+                    )
                 )
 
-    def _of(self, node: Store | Assign, known: frozenset[str], definite: bool) -> Iterator[Access]:
+    def _inside(self, at: _Point, loop: For) -> _Point:
+        known = self.known((*at.loops, loop.var))
+        ends = (*affine.at_least(loop.var, loop.lo, known), *affine.below(loop.var, loop.hi, known))
+        if self._counts_up(loop.lo):
+            self._natural.add(loop.var)
+        return _Point(
+            (*at.loops, loop.var),
+            at.constraints + ends,
+            at.ranges + ends,
+            definite=at.definite and _is_exact(loop, known),
+        )
+
+    def _head(self, at: _Point, *exprs: Expr) -> tuple[Access, ...]:
+        """Return the reads of a condition or of a loop's bounds: they happen whatever is inside."""
+        found = (a for e in exprs for a in self._reads(e, at, ()))
+        return tuple(replace(a, around=at.constraints, sure=at.definite) for a in found)
+
+    def _of(self, node: Store | Assign, at: _Point) -> Iterator[Access]:
         for child in children(node):
-            yield from self._reads(child, known, ())
+            yield from self._reads(child, at, ())
         if isinstance(node, Store):
-            index = tuple(affine.text(i, known) for i in node.index)
-            target = node.buffer
+            index, target = self._index(node, at, ()), node.buffer
         else:
             index, target = (), node.name
         if node.op:
-            yield Access(target, index, False, node.op, (), definite, node)
-        yield Access(target, index, True, node.op, (), definite, node)
+            yield Access(target, index, False, node.op, (), at.definite, node)
+        yield Access(target, index, True, node.op, (), at.definite, node)
 
-    def _reads(self, expr: Expr, known: frozenset[str], guards: tuple[str, ...]) -> Iterator[Access]:
+    def _reads(self, expr: Expr, at: _Point, guards: tuple[str, ...]) -> Iterator[Access]:
         if isinstance(expr, Load):
-            index = tuple(affine.text(i, known) for i in expr.index)
-            yield Access(expr.buffer, index, False, "", guards, True, expr)
+            yield Access(expr.buffer, self._index(expr, at, guards), False, "", guards, True, expr)
         elif isinstance(expr, Var) and expr.name in self.owners:
             yield Access(expr.name, (), False, "", guards, True, expr)
         if isinstance(expr, Op) and expr.name in ("select", "and", "or"):
             first, *rest = expr.args
-            yield from self._reads(first, known, guards)
+            yield from self._reads(first, at, guards)
             for place, arg in enumerate(rest):
                 holds = expr.name == "and" or (expr.name == "select" and place == 0)
-                said, exact = affine.condition(first, known, holds)
+                said, exact = affine.condition(first, self.known(at.loops), holds)
                 more = guards if said is None else (*guards, said)
-                for access in self._reads(arg, known, more):
+                for access in self._reads(arg, at, more):
                     yield access if exact else replace(access, must=False)
             return
         for child in children(expr):
-            yield from self._reads(child, known, guards)
+            yield from self._reads(child, at, guards)
+
+    def _index(self, node: Load | Store, at: _Point, guards: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Return the indices that isl can know: affine, and never counting from the end."""
+        known = self.known(at.loops)
+        found: list[str | None] = []
+        for i, extent in zip(node.index, self.kernel.buffers[node.buffer].shape, strict=True):
+            index, size = affine.text(i, known), affine.text(extent, self.known(()))
+            if index is not None and not self._counts_up(i):
+                wraps = f"{index} < 0" + ("" if size is None else f" and {index} + {size} >= 0")
+                head = f"W[{', '.join(map(affine.word, at.loops))}]"
+                if not self._set(head, at.constraints, [*guards, wraps]).is_empty():
+                    index = None
+            found.append(index)
+        return tuple(found)
+
+    def _counts_up(self, expr: Expr) -> bool:
+        """Whether an expression is plainly not negative: made of sizes and loops that start so."""
+        if isinstance(expr, Op) and expr.name == "max":
+            return any(map(self._counts_up, expr.args))
+        form = affine.linear(expr)
+        natural = self._natural | self._sizes | {""}
+        return form is not None and all(c >= 0 and n in natural for n, c in form.items())
 
 
 def _is_exact(loop: For, known: frozenset[str]) -> bool:

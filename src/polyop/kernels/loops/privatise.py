@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .bounds import proved
 from .coverage import Coverage
+from .inline import rounded
 from .ir import Assign, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, rewrite, walk
 from .polyhedra import Model
 
@@ -44,6 +46,11 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     first = places[0][1].node.index
     if any(access.node.index != first for _, access in places):
         return False
+    half = coverage.model.kernel.buffers[name].dtype in ("float16", "bfloat16")
+    if half and any(access.op for _, access in places):
+        return False  # each step of the sum is rounded in memory
+    if not all(proved(coverage.model, *place, axis) for place in places for axis in range(len(first))):
+        return False  # the error of an index outside must not go with the tensor
     scalars = coverage.model.owners
     names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
     loads = any(isinstance(e, Load) for index in first for e in walk(index))
@@ -59,7 +66,8 @@ def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozens
         names = {e.name for e in walk(first) if isinstance(e, Var)}
         loads = any(isinstance(e, Load) for e in walk(first))
         same = all(access.node.index[axis] == first for _, access in places)
-        if same and not loads and names and names <= outer:
+        inside = all(proved(coverage.model, *place, axis) for place in places)
+        if same and inside and not loads and names and names <= outer:
             found.add(axis)
     return frozenset(found)
 
@@ -106,7 +114,7 @@ def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
             case If():
                 return replace(node, body=stores(node.body), orelse=stores(node.orelse))
             case Store(buffer=buffer) if buffer == name:
-                return Assign(name, node.value, node.op, node.line)
+                return Assign(name, rounded(node.value), node.op, node.line)
         return node
 
     body = stores(tuple(rewrite(s, change) for s in kernel.body))

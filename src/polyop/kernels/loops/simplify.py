@@ -10,7 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .affine import is_integer
-from .ir import Assign, Const, Expr, For, If, Kernel, Op, Size, Stmt, Var, statements, substitute, walk
+from .ir import (
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Op,
+    Size,
+    Stmt,
+    Var,
+    names_of,
+    statements,
+    substitute,
+    walk,
+)
 from .split import renamed_copy
 
 TRIPS, SIZE = 4, 64
@@ -57,25 +72,27 @@ def _written(body: Sequence[Stmt], known: Mapping[str, Expr]) -> tuple[Stmt, ...
 
 def unroll(kernel: Kernel) -> Kernel:
     """Return the kernel with short inner loops written out."""
-    return replace(kernel, body=_unrolled(kernel.body, 0))
+    return replace(kernel, body=_unrolled(kernel.body, 0, names_of(kernel)))
 
 
-def _unrolled(body: Sequence[Stmt], depth: int) -> tuple[Stmt, ...]:
+def _unrolled(body: Sequence[Stmt], depth: int, taken: set[str]) -> tuple[Stmt, ...]:
     found: list[Stmt] = []
     for node in body:
         if isinstance(node, For):
-            inner = replace(node, body=_unrolled(node.body, depth + 1))
-            found += _iterations(inner) if depth else [inner]
+            inner = replace(node, body=_unrolled(node.body, depth + 1, taken))
+            found += _iterations(inner, taken) if depth else [inner]
         elif isinstance(node, If):
             found.append(
-                replace(node, body=_unrolled(node.body, depth), orelse=_unrolled(node.orelse, depth))
+                replace(
+                    node, body=_unrolled(node.body, depth, taken), orelse=_unrolled(node.orelse, depth, taken)
+                )
             )
         else:
             found.append(node)
     return tuple(found)
 
 
-def _iterations(loop: For) -> list[Stmt]:
+def _iterations(loop: For, taken: set[str]) -> list[Stmt]:
     match loop.lo, loop.hi:
         case Const(value=int(lo)), Const(value=int(hi)) if 0 < hi - lo <= TRIPS:
             pass
@@ -86,6 +103,6 @@ def _iterations(loop: For) -> list[Stmt]:
         return [loop]
     found: list[Stmt] = []
     for number in range(lo, hi):
-        copy = renamed_copy(loop, f"_{number}") if number > lo else loop
+        copy = renamed_copy(loop, f"_{number}", taken) if number > lo else loop
         found += (substitute(s, {copy.var: Const(number, loop.lo.type)}) for s in copy.body)
     return found

@@ -28,21 +28,23 @@ from .ir import (
     Stmt,
     Store,
     Var,
+    names_of,
     rewrite,
     statements,
     substitute,
+    unused,
     walk,
 )
 from .strides import UNIT, stride
 
 TRUE = Const(value=True, type=BOOL)
 MOST = 3
-"""Loops that are split in one nest: each makes three of one."""
+"""Loops of a kernel that are split: each makes three of one."""
 
 
 def split(kernel: Kernel, kinds: Mapping[str, Kind]) -> tuple[Kernel, list[tuple[int, str]]]:
     """Return the kernel with borders separated, and (line, text) for each loop that was split."""
-    splitter = _Splitter(kinds, kernel.body)
+    splitter = _Splitter(kinds, kernel.body, names_of(kernel))
     body = splitter.body(kernel.body, ())
     return replace(kernel, body=body), splitter.notes
 
@@ -66,11 +68,12 @@ class Range:
 
 
 class _Splitter:
-    def __init__(self, kinds: Mapping[str, Kind], whole: Sequence[Stmt]) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], whole: Sequence[Stmt], taken: set[str]) -> None:
         self.kinds = kinds
         self.assigned = _assignments(whole)
         self.notes: list[tuple[int, str]] = []
         self.count = 0
+        self.taken = taken
 
     def body(self, body: Sequence[Stmt], around: tuple[For, ...]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
@@ -101,9 +104,9 @@ class _Splitter:
         last = Op("max", (_least(loop.hi, inside.upper), first), INT)
         bare = tuple(_simplified(s, inside.atoms) for s in loop.body)
         return [
-            renamed_copy(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
+            renamed_copy(replace(loop, hi=first, hint="border"), f"_low{self.count}", self.taken),
             replace(loop, lo=first, hi=last, body=_flat(bare)),
-            renamed_copy(replace(loop, lo=last, hint="border"), f"_high{self.count}"),
+            renamed_copy(replace(loop, lo=last, hint="border"), f"_high{self.count}", self.taken),
         ]
 
 
@@ -192,8 +195,8 @@ def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
             case Op(name="and", args=args):
                 left = [x for x in args if x != TRUE]
                 return TRUE if not left else left[0] if len(left) == 1 else replace(expr, args=tuple(left))
-            case Op(name="or", args=args) if TRUE in args:
-                return TRUE
+            case Op(name="or", args=(first, *_)) if first == TRUE:
+                return TRUE  # a later one may stand behind a read that has to be checked
             case Op(name="select", args=(condition, then, _)) if condition == TRUE:
                 return then
             case Op(name="not", args=(x,)) if x == TRUE:
@@ -219,13 +222,12 @@ def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     return tuple(found)
 
 
-def renamed_copy(loop: For, suffix: str) -> For:
-    """Return a loop with names of its own for its variables and for the scalars that live in it."""
-    names: dict[str, Var] = {loop.var: Var(loop.var + suffix, INT)}
+def renamed_copy(loop: For, suffix: str, taken: set[str]) -> For:
+    """Return a loop with names of its own, not ``taken``, for its variables and the scalars in it."""
     kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
-    for name in _living(loop.body):
-        names[name] = Var(name + suffix, kinds[name])
-    names |= {s.var: Var(s.var + suffix, INT) for s in statements(loop.body) if isinstance(s, For)}
+    inner = [loop.var, *(s.var for s in statements(loop.body) if isinstance(s, For))]
+    names = {var: Var(unused(var + suffix, taken), INT) for var in inner}
+    names |= {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body)}
 
     def rename(node: Stmt) -> Stmt:
         match node:

@@ -127,7 +127,7 @@ class Statements(Loops):
             fill = For(loop.name, Const(0, INT), size, (fill,), node.lineno)
         return [fill]
 
-    def symbolic(self, size: Expr, node: ast.stmt, text: ast.expr) -> Expr:
+    def symbolic(self, size: Expr, node: ast.stmt, text: ast.expr | None) -> Expr:
         """Return a size; raise when it is not computed from shapes, attributes and constants."""
         size = self.state.integer(size, "a size", text, node)
         if not _is_symbolic(size, self.state):

@@ -35,6 +35,8 @@ def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) 
     steps = [None if form is None else form.get(var, 0) for form in forms]
     if any(step is None and depends(i, frozenset({var})) for step, i in zip(steps, index, strict=True)):
         return UNKNOWN
+    if not any(steps):
+        return UNKNOWN  # as in i - i
     if any(steps[:-1]):
         return STRIDED
     return {1: UNIT, -1: BACK}.get(steps[-1] or 0, STRIDED)

@@ -234,6 +234,8 @@ def _inside(node: Node, change: Callable[[tuple[Node, ...]], tuple[Node, ...]]) 
 
 
 def _same_range(a: For, b: For) -> bool:
+    if "serial" in (a.hint, b.hint) and a.hint != b.hint:
+        return False
     return _same(a.lo, b.lo) and _same(a.hi, b.hi)
 
 

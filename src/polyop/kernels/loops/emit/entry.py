@@ -6,7 +6,7 @@ import re
 
 from .. import affine
 from ..bounds import Bounds
-from ..ir import Buffer, Kernel
+from ..ir import Buffer, Kernel, Size
 from .ctypes import computed, identifier, memory
 from .expressions import Expressions, Scope
 from .writer import Writer
@@ -74,8 +74,8 @@ class Entry:
         """Print what the sizes must fulfil."""
         names = {affine.word(n): identifier(n) for n in self.kernel.attributes}
         for name, buffer in self.kernel.buffers.items():
-            sizes = (self.expressions.size(name, axis) for axis in range(len(buffer.shape)))
-            names |= {affine.word(size): size for size in sizes}
+            for axis in range(len(buffer.shape)):
+                names[affine.word(affine.name_of(Size(name, axis)))] = self.expressions.size(name, axis)
         for wrong in self.bounds.preconditions:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.size(wrong.buffer, wrong.axis)

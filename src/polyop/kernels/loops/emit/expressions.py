@@ -113,7 +113,7 @@ class Expressions:
 
     def size(self, buffer: str, axis: int) -> str:
         """Return the C name of a size."""
-        return affine.name_of(Size(buffer, axis))  # the name that isl's conditions have, too
+        return f"{buffer}_n{axis}"
 
     def vector(self, elem: str, scope: Scope) -> str:
         """Return the vector type of an element, in the loop's width."""

@@ -46,14 +46,23 @@ class TilePrinter:
         self.loops, self.shape, self.row, self.lane = loops, shape, row, lane
         self.out, self.expressions = loops.out, loops.expressions
         self.panels = _panels(lane, tile, row.var)
-        names = {p.load: Var(p.name, p.load.type) for p in self.panels}
-        change = _replacing(names)
-        self.body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in lane.body)
+        self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
         given = {p.name: frozenset({LANE}) for p in self.panels}
         self.differs = differing(self.body, row.var, lane.var, given)
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
         self.lanes = f"POLYOP_LANES({self.width})"
+
+    def _from_panels(self, node: Stmt) -> Stmt:
+        """Return a statement that reads panels, each in the loop in whose order it was packed."""
+        if isinstance(node, If):
+            return replace(node, body=tuple(map(self._from_panels, node.body)))
+        if not isinstance(node, For):
+            return node
+        ours = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
+        if ours:
+            return replace(node, body=tuple(rewrite(s, _replacing(ours)) for s in node.body))
+        return replace(node, body=tuple(map(self._from_panels, node.body)))
 
     def print(self, scope: Scope, lo: str, hi: str) -> None:
         """Print both loops, the rows from ``lo`` to ``hi``."""
