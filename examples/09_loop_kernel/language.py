@@ -3,13 +3,13 @@
 
 import os
 
+# [first]
 import numpy as np
 
 import polyop
 from polyop import Custom, CustomRegOp
 
 
-# [first]
 @polyop.kernel
 def outer(a, b):
     c = output_tensor((a.shape[0], b.shape[0]), a.dtype)

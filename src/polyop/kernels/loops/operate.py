@@ -61,6 +61,8 @@ def operate(name: str, *arguments: Expr) -> Expr:
         for argument in arguments:
             if isinstance(argument, Const) and argument.type == INT and not fits(int(argument.value), met):
                 return _decided(name, arguments)
+        if any(a.type == INT and not isinstance(a, Const) for a in arguments):
+            met = INT if met.dtype != "uint64" else met  # NumPy compares a Python int as it is, not narrowed
     args = tuple(converted(a, met) for a in arguments)
     return _folded(Op(name, args, BOOL if row.result == "bool" else met))
 
