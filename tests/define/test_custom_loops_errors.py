@@ -131,6 +131,21 @@ def test_a_gradient_that_nobody_gave():
         op.vjp(X)
 
 
+def test_the_words_name_parameters_that_the_front_end_has():
+    """Custom takes no gradient= and no batch=, operator() takes both."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    twice = polyop.operator("loops_errors::twice(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+    for op, gradient, batch in (
+        (Custom(copied, func_type="hybrid"), "give bprop=: a function", False),
+        (twice, r"give gradient= \(or bprop=\): a function", True),
+    ):
+        with pytest.raises(polyop.PolyopError, match=gradient):
+            op.vjp(X)
+        with pytest.warns(polyop.FallbackWarning, match="vmap runs one call per sample") as caught:
+            torch.vmap(op)(torch.ones(2, 3))
+        assert ("batch=" in str(caught[0].message)) == batch
+
+
 def test_reading_before_writing_is_a_warning_and_starts_as_zeros():
     """MindSpore's own example does it."""
     op = Custom(squared_in_the_output, lambda x: x, lambda x: x, "akg")

@@ -1,3 +1,4 @@
+# ruff: noqa: F821, SIM102 - kernels, whose words are no names here
 """Kernels that were compiled wrongly once: each equals its own plain run, or raises as it does."""
 
 import numpy as np
@@ -267,9 +268,6 @@ def named_as_a_size(x, x_n0):
     for i in range(x_n0):
         y[i] = x[i] + x_n0
     return y
-
-
-REG = polyop.CustomRegOp().input(0, "x").output(0, "y")
 
 
 @pytest.mark.parametrize(

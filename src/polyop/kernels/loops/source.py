@@ -113,7 +113,7 @@ def read(function: Callable[..., Any]) -> Source:
 
 
 def is_current(function: FunctionType) -> bool:
-    """Whether a function's code is what its file, as it is now, compiles to; True when that cannot be told."""
+    """Whether a function's code is what its file compiles to now; True where that cannot be told."""
     ours = function.__code__
     codes = _codes("".join(linecache.getlines(ours.co_filename, function.__globals__)), ours.co_filename)
     if codes is None:
