@@ -37,7 +37,8 @@ POLYOP_ROW(i64, u64)
   POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }
 POLYOP_ROW(u8)
 POLYOP_ROW(u16)
-POLYOP_ROW(u32) POLYOP_ROW(u64)
+POLYOP_ROW(u32)
+POLYOP_ROW(u64)
 #undef POLYOP_ROW
 
 #define POLYOP_ROW(E, W, S, U)                                            \
@@ -53,7 +54,7 @@ POLYOP_ROW(u32) POLYOP_ROW(u64)
     E##v##W d = (one & 1) | (~one & b), r = a - a / d * d;                \
     return r + ((r != 0) & ((r ^ b) < 0) & b);                            \
   }
-    POLYOP_SIGNED(POLYOP_ROW)
+POLYOP_SIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
 #define POLYOP_ROW(E, W, S, U)                                 \
   POLYOP_FN E##v##W floordiv_##E##v##W(E##v##W a, E##v##W b) { \
@@ -64,7 +65,7 @@ POLYOP_ROW(u32) POLYOP_ROW(u64)
     E##v##W d = b | ((E##v##W)(b == 0) & 1);                   \
     return a - a / d * d;                                      \
   }
-        POLYOP_UNSIGNED(POLYOP_ROW)
+POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
 
 #ifdef POLYOP_WANT_IPOW
@@ -78,8 +79,9 @@ POLYOP_ROW(u32) POLYOP_ROW(u64)
     }                                                                       \
     return (E)found;                                                        \
   }
-            POLYOP_ROW(i8, u8) POLYOP_ROW(i16, u16) POLYOP_ROW(i32, u32) POLYOP_ROW(i64, u64)
-                POLYOP_ROW(u8, u8) POLYOP_ROW(u16, u16) POLYOP_ROW(u32, u32) POLYOP_ROW(u64, u64)
+POLYOP_ROW(i8, u8)
+POLYOP_ROW(i16, u16) POLYOP_ROW(i32, u32) POLYOP_ROW(i64, u64) POLYOP_ROW(u8, u8) POLYOP_ROW(u16, u16)
+    POLYOP_ROW(u32, u32) POLYOP_ROW(u64, u64)
 #undef POLYOP_ROW
 #define POLYOP_ROW(E, W, S, U)                                               \
   POLYOP_FN E##v##W polyop_ipow_##E##v##W(E##v##W a, E##v##W n) {            \
@@ -95,7 +97,7 @@ POLYOP_ROW(u32) POLYOP_ROW(u64)
     U##v##W kept = (one & 1) | (minus & ((odd & (U##v##W)a) | (~odd & 1)));  \
     return (E##v##W)((below & kept) | (~below & found));                     \
   }
-                    POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
+        POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
 #endif
 

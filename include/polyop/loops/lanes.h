@@ -98,7 +98,9 @@ POLYOP_FLOATS(POLYOP_ROW)
 POLYOP_ROW(i8)
 POLYOP_ROW(i16)
 POLYOP_ROW(i32)
-POLYOP_ROW(i64) POLYOP_ROW(u8) POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64) POLYOP_ROW(f32) POLYOP_ROW(f64)
+POLYOP_ROW(i64)
+POLYOP_ROW(u8)
+POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64) POLYOP_ROW(f32) POLYOP_ROW(f64)
 #undef POLYOP_ROW
 
 /* Step by step, lane i meets lane i + half; clang has no shuffle by a vector, so there the halves go by
