@@ -80,8 +80,13 @@ POLYOP_UNSIGNED(POLYOP_ROW)
     return (E)found;                                                        \
   }
 POLYOP_ROW(i8, u8)
-POLYOP_ROW(i16, u16) POLYOP_ROW(i32, u32) POLYOP_ROW(i64, u64) POLYOP_ROW(u8, u8) POLYOP_ROW(u16, u16)
-    POLYOP_ROW(u32, u32) POLYOP_ROW(u64, u64)
+POLYOP_ROW(i16, u16)
+POLYOP_ROW(i32, u32)
+POLYOP_ROW(i64, u64)
+POLYOP_ROW(u8, u8)
+POLYOP_ROW(u16, u16)
+POLYOP_ROW(u32, u32)
+POLYOP_ROW(u64, u64)
 #undef POLYOP_ROW
 #define POLYOP_ROW(E, W, S, U)                                               \
   POLYOP_FN E##v##W polyop_ipow_##E##v##W(E##v##W a, E##v##W n) {            \
@@ -97,7 +102,7 @@ POLYOP_ROW(i16, u16) POLYOP_ROW(i32, u32) POLYOP_ROW(i64, u64) POLYOP_ROW(u8, u8
     U##v##W kept = (one & 1) | (minus & ((odd & (U##v##W)a) | (~odd & 1)));  \
     return (E##v##W)((below & kept) | (~below & found));                     \
   }
-        POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
+POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW
 #endif
 

@@ -100,7 +100,11 @@ POLYOP_ROW(i16)
 POLYOP_ROW(i32)
 POLYOP_ROW(i64)
 POLYOP_ROW(u8)
-POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64) POLYOP_ROW(f32) POLYOP_ROW(f64)
+POLYOP_ROW(u16)
+POLYOP_ROW(u32)
+POLYOP_ROW(u64)
+POLYOP_ROW(f32)
+POLYOP_ROW(f64)
 #undef POLYOP_ROW
 
 /* Step by step, lane i meets lane i + half; clang has no shuffle by a vector, so there the halves go by
@@ -130,7 +134,7 @@ POLYOP_ROW(u16) POLYOP_ROW(u32) POLYOP_ROW(u64) POLYOP_ROW(f32) POLYOP_ROW(f64)
   POLYOP_REDUCE(E, W, S, reduce_mul, (E##v##W)(a * b))    \
   POLYOP_REDUCE(E, W, S, reduce_max, max_##E##v##W(a, b)) \
   POLYOP_REDUCE(E, W, S, reduce_min, min_##E##v##W(a, b))
-    POLYOP_TYPES(POLYOP_ROW)
+POLYOP_TYPES(POLYOP_ROW)
 #undef POLYOP_ROW
 
 #endif
