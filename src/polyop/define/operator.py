@@ -62,9 +62,7 @@ def operator(
     parsed = _checked(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     given = kernels if isinstance(kernels, (list, tuple)) else [kernels]
     made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in given)
-    made += tuple(
-        k.on("cuda") for k in made if k.device == "cpu" and hasattr(k, "on")
-    )  # compiled when called
+    made += tuple(k.on("cuda") for k in made if k.device == "cpu" and hasattr(k, "on"))  # built when called
     return BoundOperator(
         Operator(
             schema=parsed,
