@@ -5,12 +5,12 @@ A NumPy index may be negative and then counts from the end; so does one here, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import affine
-from .ir import Kernel, Load, Store
+from .ir import Expr, Kernel, Load, Store
 from .polyhedra import Access, Leaf, Model
 
 
@@ -25,6 +25,7 @@ class Precondition:
     line: int
     buffer: str
     axis: int
+    size: Expr
 
 
 @dataclass
@@ -66,13 +67,22 @@ def find_bounds(model: Model) -> Bounds:
     return found
 
 
-def proved(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
-    """Whether an access is inside its dimension, whatever the sizes are."""
+def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
+    """Whether an access is inside its dimension once the sizes fulfil their preconditions."""
     index, size = _texts(model, access, axis)
     if index is None or size is None:
         return False
-    outside: bool = model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
-    return outside
+    definite = leaf.definite if access.around is None else access.sure
+    if access.must and definite:
+        return True
+    inside: bool = model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
+    return inside
+
+
+def both(early: Sequence[Precondition], late: Bounds) -> None:
+    """Add what the kernel demands as its author wrote it: passes may drop a statement, never its error."""
+    known = {(p.condition, p.buffer, p.axis) for p in late.preconditions}
+    late.preconditions += [p for p in early if (p.condition, p.buffer, p.axis) not in known]
 
 
 def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:
@@ -101,7 +111,8 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     bad = beyond.params().coalesce()
     build = model.isl.AstBuild.from_context(model.parameter_set([]))
     condition = build.expr_from_set(bad).to_C_str()
-    row = Precondition(condition, node.line, node.buffer, axis)
+    extent = model.kernel.buffers[node.buffer].shape[axis]
+    row = Precondition(condition, node.line, node.buffer, axis, extent)
     if all((p.condition, p.buffer, p.axis) != (condition, row.buffer, axis) for p in found.preconditions):
         found.preconditions.append(row)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .accumulate import accumulate
-from .bounds import Bounds, describe, find_bounds
+from .bounds import Bounds, both, describe, find_bounds
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .emit.program import TARGETS, print_program
@@ -81,6 +81,7 @@ def schedule(kernel: Kernel) -> Scheduled:
         kernel = unroll(propagate(kernel))
         kernel = starts(kernel)
         report = Report()
+        early = find_bounds(Model(kernel)).preconditions
         kernel, report.done = inline(kernel)
         kernel, owners = privatise(kernel)
         kernel = restructure(kernel, owners, report)
@@ -95,6 +96,7 @@ def schedule(kernel: Kernel) -> Scheduled:
                 model = Model(kernel, owners)
                 kinds = classify(model, conflicts(model))
         bounds = find_bounds(model)
+        both(early, bounds)
         planner = Planner(kernel, kinds, bounds, owners)
         plan = planner.run()
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from . import affine
-from .bounds import proved
+from .bounds import settled
 from .coverage import Coverage
 from .ir import (
     Assign,
@@ -78,7 +78,7 @@ def _all_inside(model: Model, store: Store) -> bool:
     leaf = next(leaf for leaf in model.leaves if leaf.node is store)
     beside = [other for other in model.leaves if other.vars == leaf.vars]
     return all(
-        proved(model, one, access, axis)
+        settled(model, one, access, axis)
         for one in beside
         for access in one.accesses
         for axis in range(len(access.index))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .bounds import proved
+from .bounds import settled
 from .coverage import Coverage
 from .inline import rounded
 from .ir import Assign, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, rewrite, walk
@@ -49,7 +49,7 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     half = coverage.model.kernel.buffers[name].dtype in ("float16", "bfloat16")
     if half and any(access.op for _, access in places):
         return False  # each step of the sum is rounded in memory
-    if not all(proved(coverage.model, *place, axis) for place in places for axis in range(len(first))):
+    if not all(settled(coverage.model, *place, axis) for place in places for axis in range(len(first))):
         return False  # the error of an index outside must not go with the tensor
     scalars = coverage.model.owners
     names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
@@ -66,7 +66,7 @@ def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozens
         names = {e.name for e in walk(first) if isinstance(e, Var)}
         loads = any(isinstance(e, Load) for e in walk(first))
         same = all(access.node.index[axis] == first for _, access in places)
-        inside = all(proved(coverage.model, *place, axis) for place in places)
+        inside = all(settled(coverage.model, *place, axis) for place in places)
         if same and inside and not loads and names and names <= outer:
             found.add(axis)
     return frozenset(found)

@@ -34,7 +34,7 @@ HALVES = {"float16": "f16", "bfloat16": "bf16"}
 DTYPES = tuple(_ROWS)
 
 _WORDS = """
-auto break case char const continue default do double else enum extern float for goto if inline int
+r auto break case char const continue default do double else enum extern float for goto if inline int
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm typeof linux unix begin end thread context kernel k nparam params ndims shapes
 dtypes stream extra t l on lo hi p e u used parts self text places none found index place size name

@@ -78,7 +78,7 @@ class Entry:
                 names[affine.word(affine.name_of(Size(name, axis)))] = self.expressions.size(name, axis)
         for wrong in self.bounds.preconditions:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
-            size = self.expressions.size(wrong.buffer, wrong.axis)
+            size = self.expressions.scalar(wrong.size, Scope())
             condition = re.sub(r"\bv_\w*", lambda found: names[found[0]], wrong.condition)
             self.out.line(f"if ({condition}) return polyop_misfit(extra, {place}, {size});")
 

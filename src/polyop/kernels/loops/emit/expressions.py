@@ -275,7 +275,8 @@ class Expressions:
         active = [] if scope.mask is None else [f"({scope.mask.text})[l]"]
         inside = "".join(f"if ({a}) " for a in active)
         limit = lanes.count or lanes.number
-        body = f"for (int l = 0; l < {lanes.number} && l < {limit}; ++l) {inside}t[l] = {text};"
+        once = '_Pragma("GCC unroll 1") ' if isinstance(expr, Load) and self.axes(expr) else ""
+        body = f"{once}for (int l = 0; l < {lanes.number} && l < {limit}; ++l) {inside}t[l] = {text};"
         vector = self.vector(elem, scope)
         return Value(
             f"({{ {elem} t[{lanes.number}] = {{0}}; {body} load_{vector}(t); }})", elem, True, one.truth

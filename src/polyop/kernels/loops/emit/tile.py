@@ -158,7 +158,12 @@ class TilePrinter:
         with self.out.block("else"):
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
-                self._copies(scope, rows, range(1), f"u * {self.lanes}")
+                if self.edges and rows > 1:  # along a triangle's edge rows differ: one after another
+                    i = identifier(self.row.var)
+                    with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
+                        self._copies(scope, 1, range(1), f"u * {self.lanes}", "r")
+                else:
+                    self._copies(scope, rows, range(1), f"u * {self.lanes}")
 
     def _extremes(self, scope: Scope, rows: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return (least, greatest) of the lower and of the upper bound among a tile's rows."""
@@ -172,9 +177,9 @@ class TilePrinter:
 
         return (both("min", low), both("max", low)), (both("min", high), both("max", high))
 
-    def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
+    def _copies(self, scope: Scope, rows: int, units: range, offset: str, first: str = "") -> None:
         """Print the copies of a tile; with an ``offset`` it is one vector at the edge."""
-        i, j = identifier(self.row.var), identifier(self.lane.var)
+        i, j = first or identifier(self.row.var), identifier(self.lane.var)
         made = []
         for row in range(rows):
             for unit in units:
