@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from . import affine
 from .bounds import settled
+from .cost import HEAVY
 from .coverage import Coverage
 from .ir import (
     Assign,
@@ -37,22 +38,6 @@ from .polyhedra import Model
 
 MOST = 240
 """Operators and loads that all copies may have together; more is not worth what memory costs."""
-HEAVY = (
-    "exp",
-    "expm1",
-    "log",
-    "tanh",
-    "erf",
-    "sin",
-    "cos",
-    "atan",
-    "atan2",
-    "pow",
-    "sqrt",
-    "rsqrt",
-    "//",
-    "%",
-)
 INDEX = Type("int64", weak=True)
 
 
@@ -148,7 +133,7 @@ def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:
         for expr in walk(node):
             if isinstance(expr, Load) and expr.buffer in written:
                 return False
-            if isinstance(expr, Op) and expr.name in HEAVY:
+            if isinstance(expr, Op) and expr.name in HEAVY and expr.name != "/":
                 return False
     return True
 

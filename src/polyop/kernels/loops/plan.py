@@ -16,33 +16,13 @@ from dataclasses import dataclass, field
 
 from . import affine
 from .bounds import Bounds, key
+from .cost import arithmetic, work
 from .dependence import Kind
-from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, children, statements, walk
+from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
 from .strides import COSTS, depends, stride
 
 LANES = 8
 """How many lanes a vector has, for estimates."""
-HEAVY = dict.fromkeys(
-    (
-        "exp",
-        "expm1",
-        "log",
-        "tanh",
-        "erf",
-        "sin",
-        "cos",
-        "atan",
-        "atan2",
-        "pow",
-        "/",
-        "sqrt",
-        "rsqrt",
-        "//",
-        "%",
-    ),
-    8.0,
-)
-"""What functions cost, in additions of half a unit."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +137,21 @@ class Planner:
                 self.plan.tiles[loop.var] = tile
                 packed = ", operands packed" if tile.packed else ""
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
-            self.note(
-                loop,
-                "vector lanes" + (" (sums are kept per lane)" if self._kind(loop) == "reduction" else ""),
-            )
+            sums = " (sums are kept per lane)" if self._kind(loop) == "reduction" else ""
+            self.note(loop, f"vector lanes{sums}")
+        self._plain((node,), {loop.var for loop, _ in chosen})
+
+    def _plain(self, body: Sequence[Stmt], chosen: set[str]) -> None:
+        """Note the innermost loops that are not vectors, and why."""
+        for node in body:
+            if isinstance(node, If):
+                self._plain((*node.body, *node.orelse), chosen)
+            if not isinstance(node, For) or node.var in chosen or node.hint == "border":
+                continue
+            if any(isinstance(s, For) for s in statements(node.body)):
+                self._plain(node.body, chosen)
+            else:
+                self.note(node, f"no vector: {self.blocked(node) or 'its steps through memory cost more'}")
 
     def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
         """Return the cost per iteration of the cheapest choice in a loop, and its vector loops."""
@@ -185,7 +176,7 @@ class Planner:
                 other, rest = self._inner(node.orelse, parents)
                 cost, chosen = one + other, [*chosen, *more, *rest]
             else:
-                cost = _scalar_cost(node)
+                cost = work(node)
             total += cost
         return total, chosen
 
@@ -202,7 +193,7 @@ class Planner:
                 accesses = [e for e in walk(node) if isinstance(e, Load)]
                 accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
                 total += weight * sum(0.5 if a in packed else COSTS[stride(a, loop.var)] for a in accesses)
-                total += weight * _work(node)
+                total += weight * arithmetic(node)
         return total
 
     def blocked(self, loop: For) -> str | None:
@@ -219,7 +210,7 @@ class Planner:
         if any(isinstance(s, For) and (depends(s.lo, names) or depends(s.hi, names)) for s in inside):
             return "an inner loop's bounds differ between its iterations"
         for node in inside:
-            if isinstance(node, If) and depends_on_data(node.condition, names):
+            if isinstance(node, If) and depends(node.condition, names):
                 if any(isinstance(s, For) for s in statements((*node.body, *node.orelse))):
                     return "a condition that differs between its iterations holds a loop"
                 if any(self._unsafe(s, names) for s in statements((*node.body, *node.orelse))):
@@ -301,11 +292,6 @@ def asks_whether_it_runs(node: If) -> bool:
     return not node.orelse and known(node.condition)
 
 
-def depends_on_data(expr: Expr, names: frozenset[str]) -> bool:
-    """Whether an expression differs between the iterations that ``names`` are of."""
-    return depends(expr, names)
-
-
 def _rectangular(lane: For, row: For) -> bool:
     """Whether a tile's rows may have one range of lanes for all: each row's own is a linear part of it."""
     both = frozenset({row.var}), frozenset({lane.var})
@@ -323,26 +309,3 @@ def _touches(load: Load, var: str) -> bool:
 
 def _indirect(load: Load) -> bool:
     return any(isinstance(e, Load) for i in load.index for e in walk(i))
-
-
-def _work(node: Stmt) -> float:
-    """Return what the arithmetic of a statement costs, addresses not included."""
-
-    def count(expr: Expr) -> float:
-        if isinstance(expr, Load):
-            return 0.0
-        own = HEAVY.get(expr.name, 0.5) if isinstance(expr, Op) else 0.0
-        return own + sum(count(c) for c in children(expr))
-
-    values = [node.value] if isinstance(node, (Store, Assign)) else list(children(node))
-    return sum(map(count, values))
-
-
-def _scalar_cost(node: Stmt) -> float:
-    loads = sum(isinstance(e, Load) for e in walk(node))
-    return loads + isinstance(node, Store) + _work(node)
-
-
-def work(node: Stmt) -> float:
-    """Return an estimate of what one execution of a Store or Assign costs."""
-    return _scalar_cost(node)

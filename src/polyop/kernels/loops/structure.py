@@ -21,7 +21,7 @@ from .tree import Branch, Loop, Node, Place, fell, grow, paths_of, places, renam
 
 @dataclass
 class Report:
-    """What was changed, and what was not and why: (line, text)."""
+    """What was changed: (line, text)."""
 
     done: list[tuple[int, str]] = field(default_factory=list)
 

@@ -207,7 +207,7 @@ class Expressions:
         kind = stride(node, lanes.var, lanes.varying) if lanes else UNIFORM
         base = identifier(node.buffer)
         if kind == UNIFORM:
-            return self._loaded(self._element(node, scope), dtype, scope)
+            return self._loaded(self._element(node, scope), dtype)
         assert lanes is not None
         shared = all(not depends(node.index[axis], lanes.names) for axis in self.axes(node))
         if not shared or kind not in (UNIT, STRIDED, BACK):
@@ -242,8 +242,7 @@ class Expressions:
         half, vector = HALVES[dtype], self.vector("f32", scope) if value.vec else "f32"
         return replace(value, text=f"cvt_{half}_{vector}(cvt_f32_{half}{vector[3:]}({value.text}))")
 
-    def _loaded(self, text: str, dtype: str, scope: Scope) -> Value:
-        del scope
+    def _loaded(self, text: str, dtype: str) -> Value:
         if dtype in HALVES:
             return Value(f"cvt_{HALVES[dtype]}_f32({text})", "f32")
         return Value(text, "bool", truth=True) if dtype == "bool" else Value(text, memory(dtype))

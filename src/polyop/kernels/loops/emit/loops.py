@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ..cost import HEAVY
 from ..ir import Assign, For, Kernel, Op, Stmt, statements, walk
-from ..plan import HEAVY, Plan
+from ..plan import Plan
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope

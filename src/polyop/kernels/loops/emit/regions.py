@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from .. import affine
+from ..cost import work
 from ..ir import (
     FLOAT,
     INT,
@@ -23,7 +24,7 @@ from ..ir import (
     substitute,
     walk,
 )
-from ..plan import Plan, work
+from ..plan import Plan
 from ..strides import depends
 from .copies import Copies, plain
 from .ctypes import computed, identifier, identity, memory

@@ -21,6 +21,7 @@ class Statements:
     def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer) -> None:
         self.kernel, self.expressions, self.out = kernel, expressions, out
         self.loop: LoopPrinter = lambda node, copies: None
+        self.count = 0
         self.live: frozenset[str] = frozenset()
         """Scalars that are declared where printing has got to."""
         self.reducing: frozenset[str] = frozenset()
@@ -89,7 +90,7 @@ class Statements:
 
     def _masked(self, node: If, copies: Copies) -> None:
         """Print both branches, each for the lanes that take it."""
-        self.count = getattr(self, "count", 0) + 1
+        self.count += 1
         then: list[Copy] = []
         other: list[Copy] = []
         with self.out.block(""):
