@@ -1,5 +1,5 @@
 # ruff: noqa: F821, SIM102 - kernels, whose words are no names here
-"""Kernels that were compiled wrongly once: each equals its own plain run, or raises as it does."""
+"""Kernels that were compiled wrongly, or slowly, once: each equals its plain run, or raises as it does."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,7 @@ MOST = 3
 def split(kernel: Kernel, kinds: Mapping[str, Kind]) -> tuple[Kernel, list[tuple[int, str]]]:
     """Return the kernel with borders separated, and (line, text) for each loop that was split."""
     splitter = _Splitter(kinds, kernel.body, names_of(kernel))
-    body = splitter.body(kernel.body, ())
+    body = splitter.body(kernel.body)
     return replace(kernel, body=body), splitter.notes
 
 
@@ -75,16 +75,14 @@ class _Splitter:
         self.count = 0
         self.taken = taken
 
-    def body(self, body: Sequence[Stmt], around: tuple[For, ...]) -> tuple[Stmt, ...]:
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
         for node in body:
             if isinstance(node, For):
-                inner = replace(node, body=self.body(node.body, (*around, node)))
+                inner = replace(node, body=self.body(node.body))
                 found += self._loop(inner)
             elif isinstance(node, If):
-                found.append(
-                    replace(node, body=self.body(node.body, around), orelse=self.body(node.orelse, around))
-                )
+                found.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
             else:
                 found.append(node)
         return tuple(found)

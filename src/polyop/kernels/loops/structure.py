@@ -67,7 +67,7 @@ class _Rules:
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
         free = [x for x in loops if x not in sums]
         loads = [e for e in walk(store.value) if isinstance(e, Load)]
-        every = inside | {v for i in store.index for e in walk(i) if isinstance(e, Var) for v in (e.name,)}
+        every = inside | {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
         reused = bool(sums) and bool(free) and all(_misses(load, every) for load in loads) and len(loads) > 1
 
         def cost(loop: Loop) -> float:
@@ -120,7 +120,7 @@ class _Rules:
         where = paths_of(whole)
         if self.legality.broken(where) is not None or self._serialises(first, second, whole, loop):
             return None
-        if _is_contraction(first) != _is_contraction(second) or _is_contraction(first):
+        if _is_contraction(first) or _is_contraction(second):
             deeper = self._into_one(loop, whole)
             if deeper is None:
                 return None
