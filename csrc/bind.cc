@@ -9,10 +9,13 @@
 
 #include "call.h"
 #include "hosts/host.h"
+#include "hosts/mindspore.h"
+#include "hosts/xla.h"
 #include "library.h"
 #include "module/function.h"
 #include "module/loose.h"
 #include "module/run.h"
+#include "target.h"
 #include "thread_count.h"
 
 namespace nb = nanobind;
@@ -193,6 +196,19 @@ NB_MODULE(_core, m) {
       nb::arg("samples"), nb::arg("unusual"),
       "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
   m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
+  m.def(
+      "set_resolver", [](const nb::object& function) { Target::set_resolver(function.ptr(), unwrap); },
+      nb::arg("resolver"), "Set what settles the text of a call; see csrc/target.h.");
+  m.def(
+      "xla_handler",
+      [](const std::string& platform) {
+        PyObject* capsule = xla_handler(platform.c_str());
+        if (capsule == nullptr) throw nb::python_error();
+        return nb::steal(capsule);
+      },
+      nb::arg("platform"), "Return a capsule with the handler of XLA's custom calls.");
+  m.def("pretend_xla_version", &pretend_xla_version, nb::arg("major"), nb::arg("minor"),
+        "Declare another version of XLA's interface to the runtime than ours.");
   m.def("thread_count", &thread_count, "Return how many threads a loop may use.");
   m.def("set_thread_count", &set_thread_count, nb::arg("count"), "Set it; the count must be right.");
   m.def("unusable_variable", &unusable_variable,
@@ -200,6 +216,7 @@ NB_MODULE(_core, m) {
   m.attr("MOST_THREADS") = kMostThreads;
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
+  if (PyModule_AddFunctions(m.ptr(), mindspore_methods) < 0) throw nb::python_error();
   nb::object pull = m.attr("pull");
   m.attr("pull_method") =
       nb::steal(PyInstanceMethod_New(pull.ptr()));  // is bound to its ctx, as functions are

@@ -28,9 +28,8 @@ void Parameters::add_absent() {
   dtypes.push("");
 }
 
-Outcome run(const Launch& launch, Parameters& parameters, void* stream) {
+Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream) {
   Outcome outcome{0, false, ""};
-  PyThreadState* state = PyEval_SaveThread();
   forget_error();  // one that a kernel gave and did not fail with
   try {
     outcome.code = launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(),
@@ -42,6 +41,12 @@ Outcome run(const Launch& launch, Parameters& parameters, void* stream) {
     outcome = {-1, true, "a C++ exception that is no std::exception"};
   }
   if (outcome.code != 0 && !outcome.threw) outcome.error = take_error();
+  return outcome;
+}
+
+Outcome run(const Launch& launch, Parameters& parameters, void* stream) {
+  PyThreadState* state = PyEval_SaveThread();
+  Outcome outcome = run_unlocked(launch, parameters, stream);
   PyEval_RestoreThread(state);
   return outcome;
 }

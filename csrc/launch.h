@@ -74,7 +74,8 @@ struct Outcome {
   std::string error;  // its own words, or the exception's
 };
 
-// Calls the kernel without Python's lock.
+// Calls the kernel without Python's lock: releases it, or (unlocked) does not hold it.
 Outcome run(const Launch& launch, Parameters& parameters, void* stream);
+Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream);
 
 }  // namespace polyop

@@ -33,9 +33,12 @@ class InferRule(Protocol):
         """Return one spec per output; raises ``InferError``."""
 
 
+_SYMBOLIC = ("SymInt", "_DimExpr")  # PyTorch's and JAX's
+
+
 def dimension(value: Any, subject: str, where: Any) -> Any:
     """Return a dimension as an int (symbolic integers pass); raises ``InferError``."""
-    if type(value).__name__ == "SymInt":
+    if type(value).__name__ in _SYMBOLIC:
         return value
     try:
         size = operator.index(value)

@@ -34,7 +34,10 @@ class Host(Protocol):
         """Return the outputs, and the function from output gradients to input gradients."""
 
 
-FRAMEWORKS = {"numpy": "numpy", "torch": "torch"}  # framework module to the file in this folder
+FRAMEWORKS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "mindspore": "mindspore"}
+"""Framework module to the file in this folder."""
+
+_ROOTS = {name: name for name in FRAMEWORKS} | {"jaxlib": "jax"}  # where a tensor's class is defined
 
 _loaded: dict[str, Host] = {}
 
@@ -53,6 +56,8 @@ def load(framework: str) -> Host | None:
         module = sys.modules.get(framework)
         if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
             return None
+        if module.__name__ != framework:
+            return None  # polyop.mindspore under the name of the framework that it stands in for
         _loaded[framework] = importlib.import_module(f"{__package__}.{FRAMEWORKS[framework]}").HOST
     return _loaded[framework]
 
@@ -60,8 +65,8 @@ def load(framework: str) -> Host | None:
 def host_of(value: Any) -> Host | None:
     """Return the host that owns a value, or None."""
     for kind in type(value).__mro__:
-        framework = kind.__module__.split(".", 1)[0]
-        if framework in FRAMEWORKS:
+        framework = _ROOTS.get(kind.__module__.split(".", 1)[0])
+        if framework is not None:
             host = load(framework)
             if host is not None and host.owns(value):
                 return host

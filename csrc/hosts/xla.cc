@@ -1,0 +1,191 @@
+#include "xla.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "../target.h"
+#include "xla_ffi.h"
+
+namespace polyop {
+
+namespace {
+
+using namespace xla;
+
+int version_major = kMajor, version_minor = kMinor;
+
+struct Kind {
+  int xla;
+  const char* name;  // of a row of dtypes()
+};
+constexpr Kind kKinds[] = {
+    {1, "bool"},
+    {2, "int8"},
+    {3, "int16"},
+    {4, "int32"},
+    {5, "int64"},
+    {6, "uint8"},
+    {7, "uint16"},
+    {8, "uint32"},
+    {9, "uint64"},
+    {10, "float16"},
+    {11, "float32"},
+    {12, "float64"},
+    {15, "complex64"},
+    {16, "bfloat16"},
+    {18, "complex128"},
+    {19, "float8_e5m2"},
+    {20, "float8_e4m3fn"},
+    {24, "float8_e5m2fnuz"},
+    {25, "float8_e4m3fnuz"},
+    {33, "float8_e8m0fnu"},
+};
+constexpr size_t kMostKinds = 64;
+
+// Rows of dtypes() by XLA's number, -1 where there is none.
+const int32_t* rows() {
+  static const auto* table = [] {
+    auto* made = new int32_t[kMostKinds];
+    for (size_t i = 0; i < kMostKinds; ++i) made[i] = -1;
+    for (const Kind& kind : kKinds) {
+      for (size_t row = 0; row < dtypes().size(); ++row) {
+        if (dtypes()[row].name == kind.name) made[kind.xla] = static_cast<int32_t>(row);
+      }
+    }
+    return made;
+  }();
+  return table;
+}
+
+Error* error(const Frame& frame, const std::string& text) {
+  CreateError args{{sizeof(CreateError), nullptr}, text.c_str(), kInternal};
+  return frame.api->create_error(&args);
+}
+
+// Workspaces on the host: ordinary memory.
+struct HostScratch : Scratch {
+  Small<void*, 4> blocks;
+  void* allocate(size_t bytes) override {
+    blocks.push(std::malloc(bytes == 0 ? 1 : bytes));
+    return blocks[blocks.size() - 1];
+  }
+  ~HostScratch() override {
+    for (void* block : blocks) std::free(block);
+  }
+};
+
+// Workspaces on the device: XLA's allocator, which orders them with the stream.
+struct DeviceScratch : Scratch {
+  const Frame& frame;
+  struct Block {
+    void* data;
+    size_t bytes;
+  };
+  Small<Block, 4> blocks;
+  explicit DeviceScratch(const Frame& owner) : frame(owner) {}
+  void* allocate(size_t bytes) override {
+    Allocate args{{sizeof(Allocate), nullptr}, frame.context, bytes, 256, nullptr};
+    if (frame.api->allocate(&args) != nullptr) return nullptr;
+    blocks.push({args.data, bytes});
+    return args.data;
+  }
+  ~DeviceScratch() override {
+    for (const auto& [data, bytes] : blocks) {
+      Free args{{sizeof(Free), nullptr}, frame.context, bytes, data};
+      frame.api->free(&args);
+    }
+  }
+};
+
+bool add(const Buffers& buffers, int32_t device, int32_t number, Views* views) {
+  for (int64_t i = 0; i < buffers.count; ++i) {
+    const Buffer& buffer = *buffers.items[i];
+    const auto kind = static_cast<size_t>(buffer.dtype);
+    const int32_t row = kind < kMostKinds ? rows()[kind] : -1;
+    if (row < 0) return false;
+    View view{};
+    view.data = buffer.data;
+    view.shape = buffer.shape;
+    view.ndim = static_cast<int32_t>(buffer.rank);
+    view.dtype = row;
+    view.device = device;
+    view.device_id = number;
+    views->push(view);
+  }
+  return true;
+}
+
+constexpr int32_t kCuda = 2;  // DLPack's device type
+
+Error* call(const Frame& frame, int32_t device) {
+  const Span* text = nullptr;
+  for (int64_t i = 0; i < frame.attributes.count; ++i) {
+    const Span& name = *frame.attributes.names[i];
+    if (name.size == 4 && std::memcmp(name.data, "call", 4) == 0 && frame.attributes.kinds[i] == kText) {
+      text = static_cast<const Span*>(frame.attributes.values[i]);
+    }
+  }
+  if (text == nullptr) return error(frame, "polyop: the custom call has no attribute 'call'");
+  GetStream stream{{sizeof(GetStream), nullptr}, frame.context, nullptr};
+  GetOrdinal ordinal{{sizeof(GetOrdinal), nullptr}, frame.context, 0};
+  if (device == kCuda) {
+    if (Error* problem = frame.api->get_stream(&stream)) return problem;
+    if (Error* problem = frame.api->get_ordinal(&ordinal)) return problem;
+  }
+  Views tensors;
+  if (!add(frame.arguments, device, ordinal.ordinal, &tensors) ||
+      !add(frame.results, device, ordinal.ordinal, &tensors)) {
+    return error(frame, "polyop: a tensor has a dtype that polyop does not know");
+  }
+  Target& target = Target::of({text->data, text->size});
+  const auto inputs = static_cast<size_t>(frame.arguments.count);
+  std::string problem;
+  if (device == kCuda) {
+    DeviceScratch scratch(frame);
+    problem = target.run(tensors, inputs, stream.stream, scratch);
+  } else {
+    HostScratch scratch;
+    problem = target.run(tensors, inputs, nullptr, scratch);
+  }
+  return problem.empty() ? nullptr : error(frame, problem);
+}
+
+Error* handle(Frame* frame, int32_t device) {
+  auto* extension = static_cast<Extension*>(frame->header.extensions);
+  if (extension != nullptr && extension->kind == kMetadata) {  // it asks which version we speak
+    Metadata& metadata = *reinterpret_cast<MetadataExtension*>(extension)->metadata;
+    metadata.version.major = version_major;
+    metadata.version.minor = version_minor;
+    return nullptr;
+  }
+  try {
+    return call(*frame, device);
+  } catch (const std::bad_alloc&) {
+    return error(*frame, "polyop: there is no memory for the call");
+  } catch (const std::exception& problem) {
+    return error(*frame, std::string("polyop: ") + problem.what());
+  }
+}
+
+Error* handle_cpu(Frame* frame) { return handle(frame, kCpu); }
+Error* handle_cuda(Frame* frame) { return handle(frame, kCuda); }
+
+}  // namespace
+
+PyObject* xla_handler(const char* platform) {
+  const bool cpu = std::strcmp(platform, "cpu") == 0;
+  if (!cpu && std::strcmp(platform, "CUDA") != 0) {
+    PyErr_SetString(PyExc_ValueError, "the platform must be 'cpu' or 'CUDA'");
+    return nullptr;
+  }
+  return PyCapsule_New(reinterpret_cast<void*>(cpu ? handle_cpu : handle_cuda), nullptr, nullptr);
+}
+
+void pretend_xla_version(int major, int minor) {
+  version_major = major;
+  version_minor = minor;
+}
+
+}  // namespace polyop

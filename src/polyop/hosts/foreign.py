@@ -1,0 +1,185 @@
+"""Calls that a runtime makes without Python: the operator and its attributes are a text.
+
+XLA's custom calls and MindSpore's aot launches carry the text; the native core (csrc/target.h) asks
+:func:`resolve` once for each set of shapes what it means. The text has no address in it, so a
+program that was exported or cached runs in any process that has defined the operator.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .. import _core
+from ..core import registry
+from ..core.dtypes import DTYPES
+from ..core.errors import ArgumentTypeError, HostError
+from ..core.operator import Operator
+from ..core.schema import Schema
+from ..core.spec import Spec
+from ..kernels.content import digest
+from ..kernels.prepare import normalise, prepare
+from .base import load
+
+_DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
+_digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
+_bound: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+
+def call_text(bound: Any, arguments: Sequence[Any]) -> str:
+    """Return the text of a call with bound arguments; tensors count as there or absent.
+
+    Raises ``ArgumentTypeError`` for an attribute that has no text.
+    """
+    operator: Operator = bound.operator
+    if operator not in _digests:
+        _digests[operator] = digest(operator)
+    content = _digests[operator]
+    _bound[f"{operator.name} {content}"] = bound
+    given = [
+        _presence(value) if argument.type.is_tensor else value
+        for argument, value in zip(operator.schema.arguments, arguments, strict=True)
+    ]
+    try:
+        return json.dumps([operator.name, content, given], separators=(",", ":"))
+    except TypeError as problem:
+        raise ArgumentTypeError(operator.name, f"an attribute has no text: {problem}") from None
+
+
+def _presence(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [int(item is not None) for item in value]
+    return int(value is not None)
+
+
+def flatten(schema: Schema, arguments: Sequence[Any]) -> Iterator[Any]:
+    """Yield the tensors that are present, in schema order, lists opened: a call's inputs."""
+    for position in schema.tensor_positions:
+        value = arguments[position]
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if item is not None:
+                yield item
+
+
+def unflatten(schema: Schema, given: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return arguments with tensors in the places that ``given`` (of a text) says are filled."""
+    left = iter(tensors)
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(next(left) if there else None for there in value)
+        return next(left) if value else None
+
+    rows = zip(schema.arguments, given, strict=True)
+    return tuple(fill(value) if argument.type.is_tensor else _frozen(value) for argument, value in rows)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def written(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
+    """Return the tensors that the schema writes; a call's outputs are the new ones, then these."""
+    found: list[Any] = []
+    for argument, value in zip(schema.arguments, arguments, strict=True):
+        if argument.type.writes and value is not None:
+            found += [v for v in (value if isinstance(value, (list, tuple)) else (value,)) if v is not None]
+    return found
+
+
+def find(text: str) -> tuple[Any, list[Any]]:
+    """Return the operator and the arguments of a text.
+
+    Raises ``HostError`` where this process does not have the operator, or has another of its name.
+    """
+    name, content, given = json.loads(text)
+    bound = _bound.get(f"{name} {content}") or registry.known(name)
+    if bound is None:
+        hint = "import the module that defines it before the program runs"
+        raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)
+    own = digest(bound.operator)
+    if own != content:
+        rule = "the program was made with another definition of the operator"
+        hint = "make the program again, or use the library, attributes and schema that it was made with"
+        raise HostError(name, f"{rule} ({content})", own, where=bound.operator.origin, hint=hint)
+    return bound, given
+
+
+def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs: int) -> tuple[Any, ...]:
+    """Return what csrc/target.h asks for: kernel, order of tensors, pairs that are one tensor.
+
+    Raises what ``prepare`` does, and ``HostError`` where the runtime's outputs are not the operator's.
+    """
+    bound, given = find(text)
+    operator: Operator = bound.operator
+    specs = [Spec(shape, DTYPES[row], _DEVICES.get(device, "other")) for shape, row, device in rows]
+    arguments = normalise(operator, unflatten(operator.schema, given, specs[:inputs]))
+    numbers = unflatten(operator.schema, given, range(inputs))
+    prepared = prepare(operator, arguments, infer=True)
+    expected = [*prepared.outputs, *written(operator.schema, arguments)]
+    _check(operator, expected, specs[inputs:])
+    first = inputs + len(prepared.outputs)
+    pairs = {
+        number: first + k for k, number in enumerate(written(operator.schema, numbers))
+    }  # input to the output in its place
+    kernel: Any = prepared.kernel
+    if kernel.native and not getattr(kernel, "allocates", False):
+        order = [pairs.get(i, i) for i in _parameters(operator.schema, numbers)]
+        order += range(inputs, first)
+        launch = prepared.launch()
+        return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, bound._failed  # noqa: SLF001
+    if specs and specs[0].device != "cpu":
+        raise HostError(bound.name, f"{kernel} runs on the CPU", f"tensors on {specs[0].device}")
+    run = functools.partial(_run, bound, given, inputs, len(prepared.outputs), pairs)
+    return run, (), tuple(pairs.items()), prepared.repeatable, bound._failed  # noqa: SLF001
+
+
+def _parameters(schema: Schema, numbers: Sequence[Any]) -> Iterator[int]:
+    for position in schema.tensor_positions:
+        value = numbers[position]
+        for item in value if isinstance(value, tuple) else (value,):
+            yield -1 if item is None else item
+
+
+def _check(operator: Operator, expected: Sequence[Spec], seen: Sequence[Spec]) -> None:
+    wanted = [(tuple(spec.shape), spec.dtype) for spec in expected]
+    if wanted != [(spec.shape, spec.dtype) for spec in seen]:
+        rule = f"the program must have outputs {', '.join(map(str, expected)) or 'none'}"
+        shown = ", ".join(map(str, seen)) or "none"
+        raise HostError(operator.name, rule, shown, where=operator.origin)
+
+
+def _run(
+    bound: Any, given: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
+) -> None:
+    """Run a kernel that is no C function on arrays over the runtime's memory."""
+    for i in range(inputs):
+        arrays[i].flags.writeable = False
+    tensors = [arrays[pairs.get(i, i)] for i in range(inputs)]
+    arguments = normalise(bound.operator, unflatten(bound.schema, given, tensors))
+    host: Any = load("numpy")
+    outputs = host.call(bound, arguments)
+    if not bound.schema.returns_list:
+        outputs = [outputs[i] for i in bound.schema.fresh]
+    for array, value in zip(arrays[inputs : inputs + fresh], outputs, strict=True):
+        array[...] = value
+
+
+def run_arrays(text: str, arrays: list[Any], inputs: int) -> None:
+    """Run a call on arrays over a runtime's memory: the inputs, then all outputs, which are written.
+
+    An output that takes the place of an input holds that input's values already.
+    """
+    bound, given = find(text)
+    schema = bound.schema
+    numbers = unflatten(schema, given, range(inputs))
+    places = written(schema, numbers)
+    first = len(arrays) - len(places)
+    pairs = {number: first + k for k, number in enumerate(places)}
+    _run(bound, given, inputs, first - inputs, pairs, arrays)
+
+
+_core.set_resolver(resolve)

@@ -1,0 +1,104 @@
+"""The JAX host: what the files beside it do, under the names that every host has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...core.errors import HostError
+from ...core.spec import Spec
+from ...gradients.rule import no_gradient
+from . import tensors
+from .site import Site
+from .way import call
+
+
+class JaxHost:
+    """JAX arrays and tracers; calls become one XLA custom call each."""
+
+    name = "jax"
+
+    def __init__(self) -> None:
+        """Raise ``HostError`` for a JAX without the foreign function interface."""
+        if not hasattr(jax, "ffi") or not hasattr(jax, "typeof"):
+            raise HostError("JAX", "must be 0.6 or later (it has no jax.ffi)", jax.__version__)
+
+    def owns(self, value: Any) -> bool:
+        """Whether ``value`` is an array, or a tracer of one."""
+        return isinstance(value, jax.Array)
+
+    def spec(self, tensor: Any) -> Spec:
+        """Return shape (symbolic while exporting), dtype and device type."""
+        return tensors.spec(tensor)
+
+    def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator at once, or put it into the program that is being traced.
+
+        The outputs are the schema's; arguments that it writes come as new arrays, those that it
+        does not return after the others.
+        """
+        site = Site(bound, arguments)
+        return site.returned(call(site, site.flatten(arguments)))
+
+    def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the outputs, and the function from output gradients to input gradients."""
+        if bound.operator.gradient is None:
+            raise no_gradient(bound.operator)
+        site = Site(bound, arguments)
+        flat = site.flatten(arguments)
+        smooth = [i for i, value in enumerate(flat) if tensors.is_smooth(value)]
+
+        def run(*moving: Any) -> tuple[Any, ...]:
+            every = list(flat)
+            for i, value in zip(smooth, moving, strict=True):
+                every[i] = value
+            return call(site, every)
+
+        outputs, pull = jax.vjp(run, *(flat[i] for i in smooth))
+
+        def pullback(grads: Sequence[Any]) -> tuple[Any, ...]:
+            given = [
+                _cotangent(grad, output)
+                for grad, output in zip(tensors.conjugated(grads), outputs, strict=True)
+            ]
+            found: list[Any] = [None] * len(flat)
+            for i, grad in zip(smooth, tensors.conjugated(pull(tuple(given))), strict=True):
+                found[i] = grad
+            return site.places(found)
+
+        return site.returned(outputs), pullback
+
+    def zeros(self, wanted: Spec, like: Any) -> Any:
+        """Return an array of zeros."""
+        del like
+        return jnp.zeros(wanted.shape, wanted.dtype.numpy)
+
+    def copy(self, tensor: Any) -> Any:
+        """Return the array itself, which nobody can change."""
+        return tensor
+
+    def namespace(self) -> Any:
+        """Return JAX's functions under the array API's names."""
+        return jnp
+
+    def pull_back(self, function: Any, inputs: Any, grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of ``function`` at the inputs; they can be differentiated again."""
+        _, pull = jax.vjp(function, *inputs)
+        return tuple(pull(tuple(grads)))
+
+    def alive(self, values: Any) -> list[Any]:
+        """Return the values: JAX has no transforms that end early."""
+        return list(values)
+
+
+def _cotangent(grad: Any, output: Any) -> Any:
+    if not tensors.is_smooth(output):
+        return np.zeros(output.shape, jax.dtypes.float0)
+    return jnp.zeros(output.shape, output.dtype) if grad is None else jnp.asarray(grad, output.dtype)
+
+
+HOST = JaxHost()

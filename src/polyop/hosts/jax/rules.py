@@ -1,0 +1,193 @@
+"""Gradients, tangents and batches of an operator on flat arrays, whatever carries them in JAX."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...core.errors import FallbackWarning, GradientError
+from ...core.operator import Operator
+from ...core.origin import of_function
+from ...gradients.recorded import Recorded
+from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient
+from . import tensors
+from .site import Site
+
+Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
+
+
+def differentiable(site: Site, flat: Sequence[Any]) -> Site:
+    """Return the call of which a gradient is taken: a module's also gives what its Forward saves."""
+    rule = site.operator.gradient
+    if not isinstance(rule, Recorded):
+        return site
+    wanted = tuple(map(tensors.is_smooth, flat))
+    return Site(rule.saving, (*site.arguments(flat), wanted))
+
+
+def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+    """Return one gradient or None per flat input, checked; raises ``GradientError``.
+
+    ``site`` is a :func:`differentiable` one and ``outputs`` all of its outputs; ``grads`` can be fewer.
+    """
+    operator = site.operator
+    if operator.schema.mutates:
+        rule = "writes an argument in place, and such an operator has no gradient"
+        raise GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
+    if operator.gradient is None:
+        raise no_gradient(operator)
+    given = [*tensors.conjugated(grads), *(None,) * (len(outputs) - len(grads))]
+    with _numpy_refused(operator):
+        found = apply_rule(operator, site.arguments(flat), outputs, given)
+    names = site.places(range(len(flat)))
+    made: list[Any] = [None] * len(flat)
+    for argument, place, grad in zip(operator.schema.arguments, names, found, strict=True):
+        if isinstance(place, tuple):
+            for number, one in zip(place, _listed(operator, argument.name, place, grad), strict=True):
+                if number is not None:
+                    made[number] = _gradient(operator, f"{argument.name}[{number}]", flat[number], one)
+        elif place is not None:
+            made[place] = _gradient(operator, argument.name, flat[place], grad)
+    return tensors.conjugated(made)
+
+
+def _listed(operator: Operator, name: str, place: tuple[Any, ...], grads: Any) -> Sequence[Any]:
+    if grads is None:
+        return (None,) * len(place)
+    if not isinstance(grads, (list, tuple)) or len(grads) != len(place):
+        seen = f"{len(grads)}" if isinstance(grads, (list, tuple)) else type(grads).__name__
+        rule = f"must be a list of {len(place)} gradients, one per item"
+        raise GradientError(f"{operator.name}: gradient of {name}", rule, seen)
+    return grads
+
+
+def _gradient(operator: Operator, name: str, value: Any, grad: Any) -> Any:
+    if grad is None or not tensors.is_smooth(value):
+        return None
+    check_gradient(operator, name, grad, value.shape)
+    made = jnp.asarray(grad)
+    if jnp.iscomplexobj(made) and not jnp.iscomplexobj(value):
+        made = jnp.real(made)
+    return made.astype(value.dtype)
+
+
+@contextlib.contextmanager
+def _numpy_refused(operator: Operator) -> Iterator[None]:
+    """Say in words what JAX means when NumPy's functions meet a tracer."""
+    try:
+        yield
+    except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as problem:
+        rule = "the gradient rule needs the values of a JAX array that is being traced"
+        hint = (
+            "write it with operators, methods of the tensors or array_namespace(x): no NumPy function, no if"
+        )
+        where = of_function(operator.gradient)
+        seen = str(problem).strip().splitlines()[0]
+        raise GradientError(operator.name, rule, seen, where=where, hint=hint) from None
+
+
+def zeros(like: Any) -> Any:
+    """Return zeros of an output, for a gradient that nobody asked for."""
+    return jnp.zeros(like.shape, like.dtype)
+
+
+def tangents(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    """Return one tangent or None per output; ``given`` has None for an input that does not move.
+
+    From ``jvp=``, or by transposing the gradient rule. Raises ``GradientError``.
+    """
+    operator = site.operator
+    if operator.jvp is not None:
+        packed = tuple(outputs) if operator.several else outputs[0]
+        with _numpy_refused(operator):
+            found = operator.jvp(*site.arguments(flat), packed, site.places(given))
+        made = list(found) if operator.several else [found]
+        return [
+            None if t is None else jnp.asarray(t).astype(o.dtype) for t, o in zip(made, outputs, strict=True)
+        ]
+    if operator.gradient is None or operator.schema.mutates:
+        raise no_gradient(operator)
+    return _transposed(site, flat, outputs, given)
+
+
+def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    # The rule is linear in the output gradient u. With g(u) = J^T u, the gradient of <g(u), t> with
+    # respect to u is J t: forward mode from reverse mode, exactly.
+    smooth = [i for i, output in enumerate(outputs) if tensors.is_smooth(output)]
+    moving: list[int] = []
+
+    def pull(*grads: Any) -> tuple[Any, ...]:
+        every = [zeros(output) for output in outputs]
+        for i, grad in zip(smooth, grads, strict=True):
+            every[i] = grad
+        found = gradients(site, flat, outputs, every)
+        moving[:] = [i for i, t in enumerate(given) if t is not None and found[i] is not None]
+        return tuple(found[i] for i in moving)
+
+    try:
+        _, push = jax.vjp(pull, *(zeros(outputs[i]) for i in smooth))
+        pushed = push(tuple(given[i] for i in moving))
+    except GradientError as problem:
+        rule = "forward mode needs jvp=, as the gradient rule is not differentiable itself"
+        where = site.operator.origin
+        raise GradientError(site.operator.name, rule, where=where, hint=str(problem)) from None
+    by_output = dict(zip(smooth, pushed, strict=True))
+    return [by_output.get(i) for i in range(len(outputs))]
+
+
+def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
+    """Return (outputs, their batch dimensions) of a batched call: by the batch rule, or sample by sample."""
+    rule = site.operator.batch
+    if all(dim is None for dim in dims):
+        outputs = call(site, flat)
+        return outputs, (None,) * len(outputs)
+    if callable(rule):
+        return _by_rule(site, rule, flat, dims)
+    if rule == "elementwise":
+        outputs = call(site, _batch_first(flat, dims, size))
+        return outputs, (0,) * len(outputs)
+    _warn_once(site.operator)
+    first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]
+
+    def one(samples: Sequence[Any]) -> tuple[Any, ...]:
+        left = iter(samples)
+        return call(site, [x if d is None else next(left) for x, d in zip(first, dims, strict=True)])
+
+    outputs = jax.lax.map(one, [x for x, d in zip(first, dims, strict=True) if d is not None])
+    return outputs, (0,) * len(outputs)
+
+
+def _by_rule(site: Site, rule: Any, flat: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
+    found, where = rule(site.places(dims), site.arguments(flat))
+    if isinstance(found, (tuple, list)):
+        return tuple(found), tuple(where)
+    return (found,), (where[0] if isinstance(where, (tuple, list)) else where,)
+
+
+def _batch_first(flat: Sequence[Any], dims: Sequence[Any], size: int) -> list[Any]:
+    """Return the arrays with the batch first, and as many dimensions each: samples broadcast as before."""
+    made = [
+        jnp.broadcast_to(x, (size, *x.shape)) if d is None else jnp.moveaxis(x, d, 0)
+        for x, d in zip(flat, dims, strict=True)
+    ]
+    rank = max(x.ndim for x in made)
+    return [x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) for x in made]
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(operator: Operator) -> None:
+    if operator.name in _warned:
+        return
+    _warned.add(operator.name)
+    shown = operator.name.removesuffix("__saving").removesuffix("__backward")
+    text = f"{shown}: vmap runs one call per sample"
+    if operator.schema.namespace != CUSTOM:  # Custom has no such parameter
+        text += "; give batch= ('elementwise' or a rule) to do better"
+    warnings.warn(text, FallbackWarning, stacklevel=2)

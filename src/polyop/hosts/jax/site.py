@@ -1,0 +1,89 @@
+"""One way of calling an operator: its attributes, and which tensors there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.operator import Operator
+from ...core.spec import Spec
+from ...kernels.prepare import normalise
+from .. import foreign
+from . import tensors
+
+
+class Site:
+    """An operator with attributes, called on flat arrays.
+
+    Inputs are the tensors that are present, in schema order, lists opened; outputs are the new
+    tensors, then the new values of the arguments that the schema writes. Two sites are equal
+    when they are of one operator and have equal texts.
+    """
+
+    def __init__(self, bound: Any, arguments: Sequence[Any]) -> None:
+        """Take bound and normalised arguments; only their tensors' presence is kept."""
+        self.bound = bound
+        self.operator: Operator = bound.operator
+        self.text = foreign.call_text(bound, arguments)
+        self._given = json.loads(self.text)[2]
+        self._key = (id(self.operator), self.text)
+
+    def __hash__(self) -> int:
+        """Return a hash of the operator's identity and the text."""
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are calls of one operator with equal attributes."""
+        return isinstance(other, Site) and self._key == other._key
+
+    def __repr__(self) -> str:
+        """Return the operator's name."""
+        return self.operator.name
+
+    def flatten(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the tensors among arguments."""
+        return tuple(foreign.flatten(self.operator.schema, arguments))
+
+    def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
+        """Return arguments in schema order with these in the places of the tensors."""
+        found = foreign.unflatten(self.operator.schema, self._given, flat)
+        return normalise(self.operator, found)
+
+    def places(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return one value per argument, those of tensors (lists opened into tuples) from ``values``."""
+        found = foreign.unflatten(self.operator.schema, self._given, values)
+        rows = zip(self.operator.schema.arguments, found, strict=True)
+        return tuple(value if argument.type.is_tensor else None for argument, value in rows)
+
+    def outputs(self, flat: Sequence[Any]) -> list[Spec]:
+        """Return the specs of all outputs; raises what the infer rule does."""
+        arguments = self.arguments([tensors.spec(value) for value in flat])
+        return [*self.operator.infer(arguments), *foreign.written(self.operator.schema, arguments)]
+
+    def aliases(self, flat: Sequence[Any]) -> dict[int, int]:
+        """Return which output takes the place of which input."""
+        written = foreign.written(self.operator.schema, self.places(range(len(flat))))
+        first = len(self.outputs(flat)) - len(written)
+        return {number: first + k for k, number in enumerate(written)}
+
+    def returned(self, outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return flat outputs as a call gives them: by the schema, then what else was written.
+
+        JAX's arrays never change, so that an argument written in place comes back as a new one.
+        """
+        schema = self.operator.schema
+        fresh = len(schema.fresh)
+        if schema.returns_list and not schema.returns[0].type.alias:
+            return tuple(outputs)
+        new, left = iter(outputs[:fresh]), iter(outputs[fresh:])
+        by_argument = {
+            i: tuple(next(left) for _ in given) if isinstance(given, list) else next(left)
+            for i, (argument, given) in enumerate(zip(schema.arguments, self._given, strict=True))
+            if argument.type.writes and given
+        }
+        made = [
+            by_argument.pop(schema.alias_of(i), None) if result.type.alias else next(new)
+            for i, result in enumerate(schema.returns)
+        ]
+        return (*made, *by_argument.values())

@@ -1,0 +1,60 @@
+"""JAX arrays and tracers to specs and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentTypeError
+from ...core.operator import Operator
+from ...core.spec import Spec
+
+_DEVICES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
+
+
+def spec(array: Any) -> Spec:
+    """Return an array's spec; a tracer's device is the one that programs run on by default.
+
+    Raises ``ArgumentTypeError`` for dtypes that kernels do not know, as random keys have.
+    """
+    platform = jax.default_backend()
+    if not is_traced(array):
+        platform = next(iter(array.devices())).platform
+    return Spec(tuple(array.shape), dtype(array.dtype), _DEVICES.get(platform, platform))
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value stands for others, in a program that is being made."""
+    return isinstance(value, jax.core.Tracer)
+
+
+def is_smooth(value: Any) -> bool:
+    """Whether a value has gradients: of floating or complex dtype."""
+    return bool(jnp.issubdtype(value.dtype, jnp.inexact))
+
+
+def structs(operator: Operator, specs: Sequence[Spec]) -> list[Any]:
+    """Return JAX's own form of output specs.
+
+    Raises ``ArgumentTypeError`` for 64 bits where JAX has them switched off: it would take half
+    of the memory that the kernel writes.
+    """
+    for number, one in enumerate(specs):
+        if jax.dtypes.canonicalize_dtype(one.dtype.numpy) != one.dtype.numpy:
+            subject = f"{operator.name}: output {number}"
+            rule = f"is {one.dtype}, and JAX has 64-bit types switched off"
+            hint = 'jax.config.update("jax_enable_x64", True), or give the operator a 32-bit output'
+            raise ArgumentTypeError(subject, rule, where=operator.origin, hint=hint)
+    return [jax.ShapeDtypeStruct(one.shape, one.dtype.numpy) for one in specs]
+
+
+def conjugated(values: Sequence[Any]) -> list[Any]:
+    """Return the values with complex ones conjugated, None as it is.
+
+    Rules give gradients as PyTorch has them; JAX's are their conjugates.
+    """
+    return [None if v is None else jnp.conj(v) if jnp.iscomplexobj(v) else v for v in values]
