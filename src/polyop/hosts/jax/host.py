@@ -14,7 +14,7 @@ from ...core.spec import Spec
 from ...gradients.rule import no_gradient
 from . import tensors
 from .site import Site
-from .way import call
+from .primitive import call
 
 
 class JaxHost:

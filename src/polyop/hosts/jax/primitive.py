@@ -1,6 +1,10 @@
-"""An operator as a JAX primitive that carries all its rules: jvp, vjp and batching together.
+"""An operator as a JAX primitive, and its tangent as another: all of JAX's transforms follow.
 
-Source: hijax's ``VJPHiPrimitive`` (JAX's FFI tutorial), there since JAX 0.10.
+``operator_p`` is the call. Its derivative at given inputs is ``tangent_p``, which is linear in
+the tangents: evaluated it is forward mode, transposed it is the gradient rule. So one operator
+has jvp, vjp and batching together, at the speed of JAX's own primitives.
+
+Source: "How JAX primitives work" in JAX's documentation.
 """
 
 from __future__ import annotations
@@ -9,90 +13,146 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jax.experimental import hijax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 from . import rules, tensors
+from .emit import emit
+from .kept import Kept, keep
 from .partition import lower
 from .site import Site
 
-
-class OperatorCall(hijax.VJPHiPrimitive):  # type: ignore[misc]  # JAX has no types here
-    """One call of an operator on arrays of given types."""
-
-    site: Site
-
-    def __init__(self, site: Site, flat: Sequence[Any]) -> None:
-        """Infer the outputs; raises what the infer rule does."""
-        self.in_avals = tuple(jax.typeof(value) for value in flat)
-        self.out_aval = _types(site, flat, self.in_avals)
-        self.params = {"site": site}
-        super().__init__()
-
-    def expand(self, *flat: Any) -> tuple[Any, ...]:
-        """Return the outputs in terms of XLA's operations."""
-        return lower(self.site, flat)
-
-    def vjp_fwd(self, moving: Any, *flat: Any) -> Any:
-        """Return the outputs and what the gradient needs."""
-        del moving
-        made = call(rules.differentiable(self.site, flat), flat)
-        return made[: len(self.out_aval)], (flat, made)
-
-    def vjp_bwd(self, kept: Any, grads: Any, /, *sums: Any) -> None:
-        """Add the gradients to those of the inputs; outputs that nobody read have none."""
-        flat, made = kept
-        if all(isinstance(grad, hijax.Zero) for grad in grads):
-            return
-        given = [_filled(grad, output) for grad, output in zip(grads, made, strict=False)]
-        found = rules.gradients(rules.differentiable(self.site, flat), flat, made, given)
-        for total, grad, value in zip(sums, found, flat, strict=True):
-            if grad is not None and tensors.is_smooth(value) and hasattr(total, "accum"):
-                total.accum(grad)
-
-    def jvp(self, primals: Any, given: Any) -> Any:
-        """Return the outputs and their tangents."""
-        site = rules.differentiable(self.site, primals)
-        made = call(site, primals)
-        moving = [
-            None if isinstance(t, hijax.Zero) or not tensors.is_smooth(x) else t
-            for x, t in zip(primals, given, strict=True)
-        ]
-        count = len(self.out_aval)
-        found = rules.tangents(site, primals, made, moving)[:count]
-        pairs = zip(found, self.out_aval, strict=True)
-        return made[:count], tuple(hijax.Zero(a.to_tangent_aval()) if t is None else t for t, a in pairs)
-
-    def batch(self, axis: Any, flat: Any, dims: Any) -> Any:
-        """Return the outputs of all samples and where their batch dimension is."""
-        return rules.batched(call, self.site, axis.size, flat, dims)
-
-
-def _filled(grad: Any, output: Any) -> Any:
-    """Return a gradient as an array of the output's dtype."""
-    absent = isinstance(grad, hijax.Zero) or grad.dtype == jax.dtypes.float0
-    return rules.zeros(output) if absent else grad
-
-
-def _types(site: Site, flat: Sequence[Any], given: Sequence[Any]) -> tuple[Any, ...]:
-    made = [hijax.ShapedArray(s.shape, s.dtype) for s in tensors.structs(site.operator, site.outputs(flat))]
-    varying = frozenset().union(*(getattr(aval, "vma", ()) for aval in given))
-    return tuple(aval.update(vma=varying) if varying else aval for aval in made)
-
-
-def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the outputs of a call on flat arrays or tracers, with all of JAX's transforms."""
-    if any(map(tensors.is_traced, flat)):
-        return tuple(OperatorCall(site, flat)(*flat))
-    return tuple(_jitted(site)(*flat))
-
+operator_p = Primitive("polyop")
+operator_p.multiple_results = True
+tangent_p = Primitive("polyop_tangent")
+tangent_p.multiple_results = True
 
 _programs: dict[Site, Any] = {}
 
 
-def _jitted(site: Site) -> Any:
+def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the outputs of a call on flat arrays or tracers, with all of JAX's transforms."""
+    if not any(map(tensors.is_traced, flat)):
+        return tuple(_run(*flat, site=site))
+    if not site.outputs(flat):
+        return emit(site, *flat)  # a primitive without outputs would be left out of the program
+    return tuple(operator_p.bind(*flat, site=site))
+
+
+@operator_p.def_impl
+def _run(*flat: Any, site: Site) -> Any:
+    """Run at once: a program of one call, kept for the next."""
     found = _programs.get(site)
     if found is None:
         if len(_programs) >= 1024:  # attributes that keep changing must not grow memory
             _programs.clear()
-        found = _programs[site] = jax.jit(lambda *flat: OperatorCall(site, flat)(*flat))
-    return found
+        found = _programs[site] = jax.jit(lambda *given: call(site, given))
+    return found(*flat)
+
+
+@operator_p.def_abstract_eval
+def _types(*flat: Any, site: Site) -> list[Any]:
+    made = [
+        jax.core.ShapedArray(s.shape, s.dtype) for s in tensors.structs(site.operator, site.outputs(flat))
+    ]
+    varying: frozenset[Any] = frozenset().union(*(getattr(aval, "vma", ()) for aval in flat))
+    return [aval.update(vma=varying) if varying else aval for aval in made]
+
+
+mlir.register_lowering(
+    operator_p, mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+)
+
+
+def _batch(flat: Sequence[Any], dims: Sequence[Any], *, site: Site) -> Any:
+    size = next((x.shape[d] for x, d in zip(flat, dims, strict=True) if d is not None), 0)
+    outputs, where = rules.batched(call, site, size, flat, dims)
+    return list(outputs), list(where)
+
+
+batching.primitive_batchers[operator_p] = _batch
+
+
+def _jvp(primals: Sequence[Any], given: Sequence[Any], *, site: Site) -> Any:
+    count = len(site.outputs(primals))
+    saving = rules.differentiable(site, primals)
+    made = call(saving, primals)
+    moving = tuple(
+        i
+        for i, (x, t) in enumerate(zip(primals, given, strict=True))
+        if not isinstance(t, ad.Zero) and tensors.is_smooth(x)
+    )
+    smooth = tuple(i for i in range(count) if tensors.is_smooth(made[i]))
+    pushed: list[Any] = [ad.Zero(jax.typeof(output).to_tangent_aval()) for output in made[:count]]
+    if moving and smooth:
+        kept, values = keep(saving, primals, made, count, moving)
+        found = tangent_p.bind(*values, *(given[i] for i in moving), kept=kept)
+        for i, tangent in zip(smooth, found, strict=True):
+            pushed[i] = tangent
+    return list(made[:count]), pushed
+
+
+ad.primitive_jvps[operator_p] = _jvp
+
+
+def _push(*values: Any, kept: Kept) -> list[Any]:
+    """Return the tangents of the smooth outputs: forward mode."""
+    flat, made = kept.restored(values)
+    given: list[Any] = [None] * len(flat)
+    for i, tangent in zip(kept.moving, values[kept.size :], strict=True):
+        given[i] = tangent
+    found = rules.tangents(kept.site, flat, made, given)
+    return [jnp.zeros(made[i].shape, made[i].dtype) if found[i] is None else found[i] for i in kept.smooth]
+
+
+tangent_p.def_impl(_push)
+
+
+@tangent_p.def_abstract_eval
+def _tangent_types(*values: Any, kept: Kept) -> list[Any]:
+    varying: frozenset[Any] = frozenset().union(*(getattr(aval, "vma", ()) for aval in values))
+    made = [jax.core.ShapedArray(o.shape, o.dtype) for o in (kept.outputs[i] for i in kept.smooth)]
+    return [aval.update(vma=varying) if varying else aval for aval in made]
+
+
+mlir.register_lowering(tangent_p, mlir.lower_fun(_push, multiple_results=True))
+
+
+def _pull(grads: Sequence[Any], *values: Any, kept: Kept) -> list[Any]:
+    """Return the gradients of the tangents, by the gradient rule; nothing for what is kept."""
+    flat, made = kept.restored(values)
+    every = [rules.zeros(output) for output in kept.outputs[: kept.count]]
+    for i, grad in zip(kept.smooth, grads, strict=True):
+        if not isinstance(grad, ad.Zero):
+            every[i] = grad
+    found = rules.gradients(kept.site, flat, made, every)
+    pulled = [
+        ad.Zero(value.aval) if found[i] is None else found[i]
+        for i, value in zip(kept.moving, values[kept.size :], strict=True)
+    ]
+    return [*(None,) * kept.size, *pulled]
+
+
+ad.primitive_transposes[tangent_p] = _pull
+
+
+def _second(values: Sequence[Any], given: Sequence[Any], *, kept: Kept) -> Any:
+    """Return the derivative of a tangent; it is linear in the tangents themselves."""
+    made = tangent_p.bind(*values, kept=kept)
+    if all(isinstance(t, ad.Zero) for t in given[: kept.size]):
+        moved = [ad.instantiate_zeros(t) for t in given[kept.size :]]
+        return made, tangent_p.bind(*values[: kept.size], *moved, kept=kept)
+    full = tuple(ad.instantiate_zeros(t) for t in given)
+    return jax.jvp(lambda *all_values: _push(*all_values, kept=kept), tuple(values), full)
+
+
+ad.primitive_jvps[tangent_p] = _second
+
+
+def _batch_tangent(values: Sequence[Any], dims: Sequence[Any], *, kept: Kept) -> Any:
+    outputs = jax.vmap(lambda *given: _push(*given, kept=kept), in_axes=tuple(dims))(*values)
+    return outputs, [0] * len(outputs)
+
+
+batching.primitive_batchers[tangent_p] = _batch_tangent

@@ -17,13 +17,12 @@ _DEVICES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
 
 
 def spec(array: Any) -> Spec:
-    """Return an array's spec; a tracer's device is the one that programs run on by default.
+    """Return an array's spec; without a device of its own, that which programs run on by default.
 
     Raises ``ArgumentTypeError`` for dtypes that kernels do not know, as random keys have.
     """
-    platform = jax.default_backend()
-    if not is_traced(array):
-        platform = next(iter(array.devices())).platform
+    concrete = isinstance(array, jax.Array) and not is_traced(array)
+    platform = next(iter(array.devices())).platform if concrete else jax.default_backend()
     return Spec(tuple(array.shape), dtype(array.dtype), _DEVICES.get(platform, platform))
 
 

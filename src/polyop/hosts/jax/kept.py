@@ -1,0 +1,95 @@
+"""What is kept of a call until its gradient is taken: the arrays that the rules read, no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.dtypes import dtype
+from ...core.spec import Spec
+from ...gradients.uses import Uses, used_by_rule
+from .site import Site
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Stands for an array that the rules do not read."""
+
+    shape: tuple[Any, ...]
+    dtype: Any
+
+    @property
+    def spec(self) -> Spec:
+        """The array's spec."""
+        return Spec(tuple(self.shape), dtype(self.dtype))
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A call that can be differentiated: which arrays are at hand, which inputs move.
+
+    ``inputs`` and ``outputs`` say what each array is like, ``read`` which of them (inputs, then
+    outputs) are kept; ``count`` of the outputs are the operator's own.
+    """
+
+    site: Site
+    inputs: tuple[Unread, ...]
+    outputs: tuple[Unread, ...]
+    read: tuple[bool, ...]
+    count: int
+    moving: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many arrays are kept."""
+        return sum(self.read)
+
+    @property
+    def smooth(self) -> tuple[int, ...]:
+        """Which of the operator's own outputs have gradients."""
+        return tuple(i for i in range(self.count) if dtype(self.outputs[i].dtype).is_floating)
+
+    def restored(self, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return (inputs, outputs), with an ``Unread`` in the place of each that was not kept."""
+        left = iter(values)
+        rows = zip((*self.inputs, *self.outputs), self.read, strict=True)
+        every = [next(left) if read else like for like, read in rows]
+        return every[: len(self.inputs)], every[len(self.inputs) :]
+
+
+def keep(
+    site: Site, flat: Sequence[Any], made: Sequence[Any], count: int, moving: tuple[int, ...]
+) -> tuple[Kept, list[Any]]:
+    """Return what is kept, and the arrays of it."""
+    inputs, outputs = _reads(site, flat, made)
+    read = (*inputs, *outputs)
+    kept = Kept(site, _likes(flat), _likes(made), read, count, moving)
+    return kept, [value for value, flag in zip((*flat, *made), read, strict=True) if flag]
+
+
+def _likes(values: Sequence[Any]) -> tuple[Unread, ...]:
+    return tuple(Unread(tuple(value.shape), value.dtype) for value in values)
+
+
+def _reads(site: Site, flat: Sequence[Any], made: Sequence[Any]) -> tuple[list[bool], list[bool]]:
+    operator = site.operator
+    places = site.places(range(len(flat)))
+    if any(isinstance(place, tuple) for place in places) or (operator.jvp is not None):
+        return [True] * len(flat), [True] * len(made)
+    by_call = getattr(operator.gradient, "reads", None)
+    if by_call is not None:
+        uses: Uses = by_call(site.arguments(_likes(flat)), len(made))
+    else:
+        uses = used_by_rule(operator.gradient, len(operator.schema.arguments))
+    inputs = [False] * len(flat)
+    for place, read in zip(places, uses.inputs, strict=True):
+        if place is not None:
+            inputs[place] = read
+    outputs = uses.outputs if isinstance(uses.outputs, tuple) else (uses.outputs,) * len(made)
+    return inputs, list(outputs)
