@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.errors import HostError
 from ..hosts.base import host_of
-from . import compiled, crash, determinism, dtypes, gradient, infer, memory, samples, values
+from . import compiled, crash, determinism, dtypes, frameworks, gradient, infer, memory, samples, values
 from .case import BrokenRuleError, Case, Check, NotRunError
 from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
-HOSTS = ("numpy", "torch")
+HOSTS = tuple(frameworks.FRAMEWORKS)
 
 # memory early: a kernel that writes outside its outputs must not run in ordinary memory
 CHECKS: tuple[Check, ...] = (
@@ -43,7 +42,8 @@ def check(
     ``args``       sample inputs, in schema order: arrays, framework tensors, or specs from
                    which values are drawn. Without any, float32 tensors of shape (3, 4).
     ``reference``  a NumPy function of the same arguments; the operator's own without it.
-    ``hosts``      ``"numpy"`` and ``"torch"``, or one of them; all that are installed.
+    ``hosts``      names among ``"numpy"``, ``"torch"``, ``"jax"``, ``"mindspore"``; all that are
+                   installed.
     ``rtol, atol`` how far values may be apart; without them, by dtype.
     ``attributes`` further arguments of the schema, by name.
 
@@ -61,7 +61,7 @@ def check(
     for host in chosen:
         if host not in HOSTS:
             raise HostError("hosts", f"must be among {', '.join(HOSTS)}", repr(host))
-    absent = _import_torch() if "torch" in chosen else None
+    absent = {host: frameworks.absent(host) for host in chosen}
     case = Case(
         bound=op,
         arguments=samples.arguments(op.operator, args, attributes, seed),
@@ -97,30 +97,15 @@ def _run(row: Check, case: Case) -> Result:
     return Result(row.name, row.host, PASSED, remark or "")
 
 
-def _skip(row: Check, case: Case, absent: str | None) -> str | None:
+def _skip(row: Check, case: Case, absent: dict[str, str | None]) -> str | None:
     needed = "numpy" if row.host == "native" else row.host
     if needed not in case.hosts:
         return f"hosts= leaves out {needed}"
-    if row.host == "torch":
-        return absent
+    if absent[needed] is not None or needed == "torch":
+        return absent[needed]
     devices = {kernel.device for kernel in case.operator.kernels}
     if devices and not devices & {"cpu", "any"}:
         return f"the kernels run on {', '.join(sorted(devices))} only"
-    return None
-
-
-def _import_torch() -> str | None:
-    """Import PyTorch, so that its host is present; return why it cannot be used, or None."""
-    if importlib.util.find_spec("torch") is None:
-        return "PyTorch is not installed"
-    try:
-        import torch  # noqa: F401 - importing it is what makes the host present
-
-        from ..hosts.base import load
-
-        load("torch")
-    except (ImportError, HostError) as problem:
-        return f"PyTorch cannot be used: {problem}"
     return None
 
 

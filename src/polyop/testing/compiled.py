@@ -1,46 +1,60 @@
-"""Compiled programs against eager calls, and PyTorch's own operator checks."""
+"""Compiled and batched programs against plain calls, and PyTorch's own operator checks."""
 
 from __future__ import annotations
 
-import types
-from itertools import count
-from typing import Any
+import functools
 
-from .case import BrokenRuleError, Case, Check
-from .compare import close
+from . import frameworks
+from .case import BrokenRuleError, Case, Check, NotRunError
+from .compare import close, near
 
 
-def compiled_against_eager(case: Case) -> None:
-    """Compile one call as a full graph, with dynamic sizes, and compare it with an eager call."""
-    import torch
+def compiled(case: Case, host: str) -> None:
+    """Compare a call inside a compiled program with an eager one."""
+    framework = frameworks.load(host)
+    close(case, "the compiled call", framework.compiled(case), framework.run(case), "the eager call")
 
-    from . import frameworks
 
-    bound = case.bound
+def compiled_gradient(case: Case, host: str) -> None:
+    """Compare the gradients that a compiled program takes with eager ones."""
+    if not case.has_gradient or case.operator.schema.mutates:
+        raise NotRunError("no gradient rule")
+    framework = frameworks.load(host)
+    rng = case.rng("compiled gradient")
+    cotangents = [rng.standard_normal(x.shape).astype(x.dtype) for x in case.run()]
+    expected = framework.gradients(case, cotangents)
+    for number, (name, grad) in enumerate(framework.compiled_gradients(case, cotangents).items()):
+        other = expected[name]
+        if (grad is None) != (other is None):
+            raise BrokenRuleError(f"gradient of {name}: must exist in both", "one of them")
+        if grad is not None and other is not None:
+            what = f"the compiled gradient of {name}"
+            tolerance = case.tolerance(grad.dtype)
+            near(what, number, grad, other, tolerance=tolerance, other="the eager call")
 
-    def program(*args: Any, **keywords: Any) -> Any:
-        return bound(*args, **keywords)
 
-    # PyTorch counts the compilations of one code object, and a limit stops it: each call has its own
-    code = program.__code__.replace(co_name=f"program_{next(_numbers)}")
-    own = types.FunctionType(code, program.__globals__, code.co_name, None, program.__closure__)
-    step = torch.compile(own, fullgraph=True, backend="aot_eager", dynamic=True)
-    args, keywords = case.positional(arguments := frameworks.arguments(case))
-    result = step(*args, **keywords)
-    outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
-    written = case.written(arguments)
-    schema = case.operator.schema
-    fresh = outputs if schema.returns_list else [outputs[i] for i in schema.fresh]
-    close(
-        case, "torch.compile", frameworks.to_arrays(fresh + written), frameworks.run(case), "the eager call"
-    )
+def batched(case: Case, host: str) -> str | None:
+    """Compare a batched call of three samples with one call each."""
+    import numpy as np
+
+    if not list(case.tensors()):
+        raise NotRunError("the sample has no tensor")
+
+    def rolled(k: int) -> Case:
+        return case.mapped(lambda _, x: np.roll(x, k) if x.ndim else x)
+
+    samples = [rolled(k) for k in range(3)]
+    each = [sample.run() for sample in samples]
+    expected = [np.stack(column) for column in zip(*each, strict=True)]
+    close(case, "the batched call", frameworks.load(host).batched(samples), expected, "one call per sample")
+    return None if case.operator.batch is not None else "by one call per sample"
 
 
 def opcheck(case: Case) -> None:
     """Run ``torch.library.opcheck`` on the registered operator."""
     import torch
 
-    from . import frameworks
+    from .frameworks import torch as frameworks
 
     gradients = case.has_gradient and not case.operator.schema.mutates
     args, keywords = case.positional(frameworks.arguments(case, gradients=gradients))
@@ -51,9 +65,13 @@ def opcheck(case: Case) -> None:
             raise BrokenRuleError(f"torch.library.opcheck, {name}, must succeed", text)
 
 
-_numbers = count(1)
-
+_COMPILERS = ("torch", "jax", "mindspore")
 CHECKS = (
-    Check("compiled", "torch", compiled_against_eager),
+    *(Check("compiled", host, functools.partial(compiled, host=host)) for host in _COMPILERS),
+    *(
+        Check("compiled, gradient", host, functools.partial(compiled_gradient, host=host))
+        for host in _COMPILERS
+    ),
+    *(Check("batched", host, functools.partial(batched, host=host)) for host in ("torch", "jax")),
     Check("opcheck", "torch", opcheck),
 )

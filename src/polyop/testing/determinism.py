@@ -24,7 +24,7 @@ def repeated_numpy(case: Case) -> None:
 
 def repeated_torch(case: Case) -> None:
     """Repeat the call on tensors."""
-    from . import frameworks
+    from .frameworks import torch as frameworks
 
     _repeat(case, frameworks.run)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import GradientError
-from . import difference
+from . import difference, frameworks
 from .case import BrokenRuleError, Case, Check, NotRunError, first_line
 from .compare import near
 from .difference import Precision, inner, wide
+from .frameworks import numpy as numpy_arrays
 from .layouts import expanded, repeated, torch_every_second, torch_transposed, transposed
 
 Pull = Callable[[Case, "list[Any]"], "dict[str, Any]"]
@@ -62,35 +64,8 @@ def _quotient(case: Case, name: str, function: Callable[[Case], float], along: A
     return difference.quotient(moved, dict(case.tensors())[name], along, step)
 
 
-def numpy_gradients(case: Case, cotangents: list[Any]) -> dict[str, Any]:
-    """Return the input gradients of ``op.vjp``, by the tensor's name."""
-    args, keywords = case.positional(case.copy())
-    _, pull = case.bound.vjp(*args, **keywords)
-    single = len(cotangents) == 1 and not case.operator.returns_tuple
-    found = pull(cotangents[0] if single else tuple(cotangents))
-    return named(case, found)
-
-
-def named(case: Case, found: Any) -> dict[str, Any]:
-    """Return gradients, one per argument, by the tensor's name."""
-    gradients: dict[str, Any] = {}
-    for argument, value, grad in zip(case.operator.schema.arguments, case.arguments, found, strict=True):
-        if isinstance(value, (list, tuple)) and argument.type.is_list:
-            items = grad if grad is not None else [None] * len(value)
-            gradients.update({f"{argument.name}[{i}]": item for i, item in enumerate(items)})
-        else:
-            gradients[argument.name] = grad
-    return {name: None if grad is None else np.asarray(grad) for name, grad in gradients.items()}
-
-
-def torch_gradients(case: Case, cotangents: list[Any]) -> dict[str, Any]:
-    """Return the input gradients of PyTorch's autograd, by the tensor's name."""
-    from . import torch_gradient
-
-    return torch_gradient.gradients(case, cotangents)
-
-
-def _first_order(case: Case, pull: Pull, host: str) -> str | None:
+def _first_order(case: Case, host: str) -> str | None:
+    pull: Pull = frameworks.load(host).gradients
     _needs_rule(case)
     case, precision = difference.precise(case)
     problems: list[BrokenRuleError] = []
@@ -133,21 +108,16 @@ def _compare(case: Case, pull: Pull, precision: Precision, purpose: str) -> list
     return missing
 
 
-def first_order_numpy(case: Case) -> str | None:
-    """Compare ``op.vjp`` with finite differences."""
-    return _first_order(case, numpy_gradients, "numpy")
-
-
-def first_order_torch(case: Case) -> str | None:
-    """Compare PyTorch's autograd with finite differences."""
-    return _first_order(case, torch_gradients, "torch")
+def first_order(host: str) -> Callable[[Case], str | None]:
+    """Return the check that compares a framework's gradients with finite differences."""
+    return functools.partial(_first_order, host=host)
 
 
 def second_order(case: Case) -> str | None:
     """Compare the gradient of the gradient with finite differences of the gradient."""
     _needs_rule(case)
     case, precision = difference.precise(case)
-    from . import torch_gradient
+    from .frameworks import torch_gradient
 
     cotangents = _cotangents(case, "second order")
     rng = case.rng("second order weights")
@@ -172,23 +142,28 @@ def layouts_numpy(case: Case) -> None:
     """Compare gradients for strided inputs and output gradients with those for dense ones."""
     _needs_rule(case)
     cotangents = _cotangents(case, "layouts")
-    dense = numpy_gradients(case, cotangents)
+    dense = numpy_arrays.gradients(case, cotangents)
     laid_out = case.mapped(lambda _, value: transposed(value) if value.ndim else value)
     args, keywords = case.positional(laid_out.arguments)
     _, pull = case.bound.vjp(*args, **keywords)
     single = len(cotangents) == 1 and not case.operator.returns_tuple
     strided = [transposed(v) if v.ndim else v for v in cotangents]
-    _same(case, named(case, pull(strided[0] if single else tuple(strided))), dense, "transposed arrays")
+    _same(
+        case,
+        numpy_arrays.named(case, pull(strided[0] if single else tuple(strided))),
+        dense,
+        "transposed arrays",
+    )
     constant = [repeated(v) if v.ndim else v for v in cotangents]
     broadcast = [expanded(v) if v.ndim else v for v in cotangents]
-    found = named(case, pull(broadcast[0] if single else tuple(broadcast)))
-    _same(case, found, numpy_gradients(case, constant), "output gradients with stride 0")
+    found = numpy_arrays.named(case, pull(broadcast[0] if single else tuple(broadcast)))
+    _same(case, found, numpy_arrays.gradients(case, constant), "output gradients with stride 0")
 
 
 def layouts_torch(case: Case) -> None:
     """Do the same in PyTorch, and compare ``out.sum().backward()`` with dense ones."""
     _needs_rule(case)
-    from . import torch_gradient
+    from .frameworks import torch_gradient
 
     cotangents = _cotangents(case, "layouts")
     dense = torch_gradient.gradients(case, cotangents)
@@ -224,21 +199,24 @@ def _same(case: Case, found: dict[str, Any], expected: dict[str, Any], what: str
             raise BrokenRuleError(str(problem).replace("output 0", f"gradient of {name}", 1)) from None
 
 
-def forward_mode(case: Case) -> str | None:
-    """Compare PyTorch's forward mode with finite differences, where it exists."""
+def forward_mode(host: str) -> Callable[[Case], str | None]:
+    """Return the check that compares a framework's forward mode with finite differences."""
+    return functools.partial(_forward_mode, host=host)
+
+
+def _forward_mode(case: Case, host: str) -> str | None:
     if case.operator.jvp is None and not case.has_gradient:
         raise NotRunError("no jvp rule and no gradient rule")
     if case.operator.schema.mutates:
         raise NotRunError("an operator that writes in place has no gradient")
     case, precision = difference.precise(case)
-    from . import torch_gradient
-
+    push = frameworks.load(host).forward
     cotangents = _cotangents(case, "forward mode")
     rng = case.rng("forward mode direction")
     for name, value in _floating(case):
         along = difference.direction(value, rng)
         try:
-            tangents = torch_gradient.forward(case, name, along)
+            tangents = push(case, name, along)
         except GradientError as problem:
             raise NotRunError(first_line(problem)) from None
         derivative = sum(inner(v, t) for v, t in zip(cotangents, tangents, strict=True))
@@ -248,10 +226,9 @@ def forward_mode(case: Case) -> str | None:
 
 
 CHECKS = (
-    Check("gradient", "numpy", first_order_numpy),
-    Check("gradient", "torch", first_order_torch),
+    *(Check("gradient", host, first_order(host)) for host in frameworks.FRAMEWORKS),
     Check("second order", "torch", second_order),
-    Check("forward mode", "torch", forward_mode),
+    *(Check("forward mode", host, forward_mode(host)) for host in ("torch", "jax")),
     Check("gradient, layouts", "numpy", layouts_numpy),
     Check("gradient, layouts", "torch", layouts_torch),
 )

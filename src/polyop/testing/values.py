@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from . import frameworks
 from .case import Case, Check, NotRunError, first_line
 from .compare import close, same_bits, same_specs
 from .crash import must_refuse_politely
@@ -33,13 +35,11 @@ def against_reference(case: Case) -> str | None:
     return remark
 
 
-def across_hosts(case: Case) -> None:
-    """Compare PyTorch's results with NumPy's."""
-    from . import frameworks
-
+def across_hosts(case: Case, host: str) -> None:
+    """Compare a framework's results with NumPy's."""
     if "numpy" not in case.hosts:
         raise NotRunError("hosts= leaves out numpy")
-    close(case, "PyTorch", frameworks.run(case), case.run(), "NumPy")
+    close(case, frameworks.FRAMEWORKS[host], frameworks.load(host).run(case), case.run(), "NumPy")
 
 
 def _each_tensor(case: Case) -> Iterator[str]:
@@ -61,19 +61,19 @@ def numpy_layouts(case: Case) -> None:
 
 def torch_layouts(case: Case) -> None:
     """Compare each layout of each tensor with a dense copy of the same values."""
-    from . import frameworks
+    from .frameworks import torch as tensors
 
     def run(variant: Case, name: str, layout: Callable[[Any], Any]) -> list[Any]:
         if case.writes(name) and layout.__name__ == "torch_expanded":
-            return frameworks.run(variant)
+            return tensors.run(variant)
 
         def tensor(n: str, value: Any) -> Any:
-            made = frameworks.to_torch(value, case.torch_device)
+            made = tensors.to_torch(value, case.torch_device)
             return layout(made) if n == name else made
 
-        return frameworks.to_arrays(variant.call(variant.map(tensor)))
+        return tensors.to_arrays(variant.call(variant.map(tensor)))
 
-    _layouts(case, TORCH_LAYOUTS, run, frameworks.run)
+    _layouts(case, TORCH_LAYOUTS, run, tensors.run)
 
 
 def _layouts(case: Case, layouts: Any, run: Any, dense: Any) -> None:
@@ -134,7 +134,11 @@ def _accepted(variants: list[Case], what: str) -> str | None:
 
 CHECKS = (
     Check("values, reference", "numpy", against_reference),
-    Check("values, across hosts", "torch", across_hosts),
+    *(
+        Check("values, across hosts", host, functools.partial(across_hosts, host=host))
+        for host in frameworks.FRAMEWORKS
+        if host != "numpy"
+    ),
     Check("layouts", "numpy", numpy_layouts),
     Check("layouts", "torch", torch_layouts),
     Check("zero-size", "numpy", zero_size),

@@ -12,9 +12,10 @@ import numpy as np
 from ...core.errors import HostError
 from ...core.spec import Spec
 from ...gradients.rule import no_gradient
+from ..base import specs
 from . import tensors
-from .site import Site
 from .primitive import call
+from .site import Site, site_of
 
 
 class JaxHost:
@@ -41,14 +42,19 @@ class JaxHost:
         The outputs are the schema's; arguments that it writes come as new arrays, those that it
         does not return after the others.
         """
-        site = Site(bound, arguments)
+        site = self._site(bound, arguments)
         return site.returned(call(site, site.flatten(arguments)))
+
+    def _site(self, bound: Any, arguments: tuple[Any, ...]) -> Site:
+        if bound.is_module:  # which arguments a C++ function writes is learned from the specs
+            bound.settle(specs(self, bound.operator, arguments))
+        return site_of(bound, arguments)
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
         if bound.operator.gradient is None:
             raise no_gradient(bound.operator)
-        site = Site(bound, arguments)
+        site = self._site(bound, arguments)
         flat = site.flatten(arguments)
         smooth = [i for i, value in enumerate(flat) if tensors.is_smooth(value)]
 

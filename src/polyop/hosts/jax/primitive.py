@@ -21,14 +21,14 @@ from . import rules, tensors
 from .emit import emit
 from .kept import Kept, keep
 from .partition import lower
-from .site import Site
+from .site import MOST, Site
 
 operator_p = Primitive("polyop")
 operator_p.multiple_results = True
 tangent_p = Primitive("polyop_tangent")
 tangent_p.multiple_results = True
 
-_programs: dict[Site, Any] = {}
+_programs: dict[Any, Any] = {}
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -43,11 +43,12 @@ def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
 @operator_p.def_impl
 def _run(*flat: Any, site: Site) -> Any:
     """Run at once: a program of one call, kept for the next."""
-    found = _programs.get(site)
+    key: Any = site if site.operator.infer.repeatable else (site, *site.outputs(flat))
+    found = _programs.get(key)
     if found is None:
-        if len(_programs) >= 1024:  # attributes that keep changing must not grow memory
+        if len(_programs) >= MOST:
             _programs.clear()
-        found = _programs[site] = jax.jit(lambda *given: call(site, given))
+        found = _programs[key] = jax.jit(lambda *given: call(site, given))
     return found(*flat)
 
 
@@ -60,9 +61,13 @@ def _types(*flat: Any, site: Site) -> list[Any]:
     return [aval.update(vma=varying) if varying else aval for aval in made]
 
 
-mlir.register_lowering(
-    operator_p, mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
-)
+def _lower(context: Any, *values: Any, site: Site) -> Any:
+    context.module_context.add_keepalive(site.bound)  # a program may outlive the author's own reference
+    rule = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+    return rule(context, *values, site=site)
+
+
+mlir.register_lowering(operator_p, _lower)
 
 
 def _batch(flat: Sequence[Any], dims: Sequence[Any], *, site: Site) -> Any:

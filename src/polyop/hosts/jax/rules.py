@@ -16,7 +16,7 @@ from ...core.origin import of_function
 from ...gradients.recorded import Recorded
 from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient
 from . import tensors
-from .site import Site
+from .site import Site, site_of
 
 Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 
@@ -26,8 +26,11 @@ def differentiable(site: Site, flat: Sequence[Any]) -> Site:
     rule = site.operator.gradient
     if not isinstance(rule, Recorded):
         return site
-    wanted = tuple(map(tensors.is_smooth, flat))
-    return Site(rule.saving, (*site.arguments(flat), wanted))
+    arguments = site.arguments(flat)
+    every = [arguments[i] for i in site.operator.schema.tensor_positions]
+    opened = [x for value in every for x in (value if isinstance(value, (list, tuple)) else (value,))]
+    wanted = tuple(x is not None and tensors.is_smooth(x) for x in opened)
+    return site_of(rule.saving, (*arguments, wanted))
 
 
 def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:

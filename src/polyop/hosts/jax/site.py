@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,31 @@ from ...core.spec import Spec
 from ...kernels.prepare import normalise
 from .. import foreign
 from . import tensors
+
+
+MOST = 1024
+"""How many are kept: attributes that keep changing must not grow memory."""
+
+_sites: dict[tuple[int, str], Site] = {}
+_lock = threading.Lock()
+
+
+def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
+    """Return the site of a call with bound and normalised arguments; equal calls share one.
+
+    Raises ``ArgumentTypeError`` for an attribute that has no text.
+    """
+    operator: Operator = bound.operator
+    # the text of the values tells 1 from 1.0 and True, and 0.0 from -0.0, as equality does not
+    key = (id(operator), repr(foreign.described(operator.schema, arguments)))
+    found = _sites.get(key)
+    if found is None:
+        found = Site(bound, arguments)
+        with _lock:
+            if len(_sites) >= MOST:
+                del _sites[next(iter(_sites))]
+            _sites[key] = found  # it keeps the operator alive, and so the key its own
+    return found
 
 
 class Site:

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from ..core.errors import GradientError
-from ..hosts.base import tensors_of
-from . import frameworks
-from .case import Case, NotRunError
+from ...core.errors import GradientError
+from ...hosts.base import tensors_of
+from ..case import Case, NotRunError
+from . import torch as frameworks
 
 
 def _identity(tensor: Any) -> Any:
@@ -57,6 +57,13 @@ def gradients(case: Case, cotangents: list[Any], layout: Callable[[Any], Any] = 
     outputs = _outputs(case, case.map(laid))
     grads = [layout(v) if v.ndim else v for v in _weights(case, cotangents)]
     return _named(case, leaves, _grad(outputs, list(leaves.values()), grads))
+
+
+def of_outputs(case: Case, arguments: tuple[Any, ...], outputs: list[Any], cotangents: list[Any]) -> Any:
+    """Return the input gradients by name, of outputs that a call with these arguments gave."""
+    leaves = _tensors(case, arguments)
+    smooth = [x for x in outputs if x.is_floating_point() or x.is_complex()]
+    return _named(case, leaves, _grad(smooth, list(leaves.values()), _weights(case, cotangents)))
 
 
 def of_sum(case: Case) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""NumPy arrays: the plain call that everything else is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..case import Array, Case, NotRunError
+
+
+def run(case: Case) -> list[Array]:
+    """Call the operator on copies of the arrays."""
+    return case.run()
+
+
+def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
+    """Return the input gradients of ``op.vjp``."""
+    args, keywords = case.positional(case.copy())
+    _, pull = case.bound.vjp(*args, **keywords)
+    operator = case.operator
+    listed = operator.schema.returns_list and not operator.unpacks
+    single = len(cotangents) == 1 and not operator.returns_tuple and not listed
+    return named(case, pull(cotangents[0] if single else tuple(cotangents)))
+
+
+def named(case: Case, found: Any) -> dict[str, Array | None]:
+    """Return gradients, one per argument, by the tensor's name."""
+    grads: dict[str, Any] = {}
+    for argument, value, grad in zip(case.operator.schema.arguments, case.arguments, found, strict=True):
+        if not argument.type.is_tensor or value is None:
+            continue
+        if isinstance(value, (list, tuple)) and argument.type.is_list:
+            items = grad if grad is not None else [None] * len(value)
+            grads.update({f"{argument.name}[{i}]": item for i, item in enumerate(items)})
+        else:
+            grads[argument.name] = grad
+    return {name: None if grad is None else np.asarray(grad) for name, grad in grads.items()}
+
+
+def compiled(case: Case) -> list[Array]:
+    """Raise ``NotRunError``."""
+    del case
+    raise NotRunError("NumPy has no compiler")
+
+
+def compiled_gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
+    """Raise ``NotRunError``."""
+    del case, cotangents
+    raise NotRunError("NumPy has no compiler")
+
+
+def batched(samples: Sequence[Case]) -> list[Array]:
+    """Raise ``NotRunError``."""
+    del samples
+    raise NotRunError("NumPy has no vmap")

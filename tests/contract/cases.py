@@ -1,0 +1,126 @@
+"""The cases: each member in each mode of each host, and what each must give."""
+
+import functools
+
+import numpy as np
+from catalogue import members
+
+from polyop.testing import frameworks
+from polyop.testing.case import NotRunError
+from polyop.testing.difference import is_floating
+
+SAMPLES = 3  # of a batch
+
+
+def eager(framework, case):
+    """Return the results of a plain call."""
+    return numbered("output", framework.run(case))
+
+
+def compiled(framework, case):
+    """Return those of a compiled one."""
+    return numbered("output", framework.compiled(case))
+
+
+def differentiated(framework, case):
+    """Return the input gradients."""
+    return gradients(framework.gradients(case, cotangents(case)))
+
+
+def compiled_differentiated(framework, case):
+    """Return those that a compiled program takes."""
+    return gradients(framework.compiled_gradients(case, cotangents(case)))
+
+
+def batched(framework, case):
+    """Return the results of a batched call."""
+    return numbered("output", framework.batched(batch(case)))
+
+
+MODES = {  # mode: the call, the NumPy mode that tells what it must give
+    "eager": (eager, "eager"),
+    "compiled": (compiled, "eager"),
+    "differentiated": (differentiated, "differentiated"),
+    "compiled-differentiated": (compiled_differentiated, "differentiated"),
+    "batched": (batched, "batched"),
+}
+ABSENT_MODES = {"numpy": {"compiled", "compiled-differentiated", "batched"}, "mindspore": {"batched"}}
+"""What a framework does not have: docs tell."""
+
+
+def numbered(what, arrays):
+    """Return arrays by name."""
+    return {f"{what} {k}": np.asarray(array) for k, array in enumerate(arrays)}
+
+
+def gradients(found):
+    """Return gradients by name; those that are None are zeros of no size."""
+    return {f"gradient of {name}": grad for name, grad in found.items() if grad is not None}
+
+
+def cotangents(case):
+    """Return an output gradient for each result, the same in every process."""
+    rng = case.rng("cotangents")
+    results = case.run()
+    return [np.asarray(rng.standard_normal(x.shape) * is_floating(x)).astype(x.dtype) for x in results]
+
+
+def batch(case):
+    """Return cases of the same specs with other values."""
+
+    def other(k):
+        return case.mapped(lambda _, x: np.roll(x, k).reshape(x.shape))
+
+    return [other(k) for k in range(SAMPLES)]
+
+
+def applies(mode, case):
+    """Whether an operator can be called in a mode at all."""
+    if "differentiated" in mode:
+        floating = any(is_floating(value) for _, value in case.tensors())
+        return case.has_gradient and floating and not case.operator.schema.mutates
+    return True
+
+
+@functools.cache
+def all_members():
+    """Return the members by name."""
+    return {member.name: member for member in members()}
+
+
+def of_host(host):
+    """Return (mode, member's name) of every case of a host."""
+    return [
+        (mode, name)
+        for name, member in all_members().items()
+        for mode in MODES
+        if mode not in ABSENT_MODES.get(host, ()) and applies(mode, member.case)
+    ]
+
+
+@functools.cache
+def expected(name, mode):
+    """Return what NumPy gives: the reference's values where the operator has one."""
+    case = all_members()[name].case
+    numpy = frameworks.load("numpy")
+    if mode == "differentiated":
+        return differentiated(numpy, case)
+    if mode == "batched":
+        each = [reference(sample) for sample in batch(case)]
+        return numbered("output", [np.stack(column) for column in zip(*each, strict=True)])
+    return numbered("output", reference(case))
+
+
+def reference(case):
+    """Return the results that the reference tells, or else the NumPy host."""
+    found = case.expected()
+    run = case.run()
+    return run if found is None else [a.astype(b.dtype) for a, b in zip(found, run, strict=True)]
+
+
+def found(host, mode, name):
+    """Return what a host gives; raises ``NotRunError`` with the reason."""
+    return MODES[mode][0](frameworks.load(host), all_members()[name].case)
+
+
+__all__ = ["MODES", "NotRunError", "all_members", "expected", "found", "of_host"]

@@ -1,0 +1,63 @@
+"""The members of the suite: every operator that a file of ``operators/`` defines, with sample inputs."""
+
+import importlib.util
+import pathlib
+import sys
+from dataclasses import dataclass
+
+from polyop.core import registry
+from polyop.hosts.bound import BoundOperator
+from polyop.testing import samples
+from polyop.testing.case import Case
+
+FOLDER = pathlib.Path(__file__).parent / "operators"
+PACKAGE = "polyop_contract_operators"
+
+
+@dataclass(frozen=True)
+class Member:
+    """An operator, what kind of kernel it has, and a case with sample inputs."""
+
+    name: str
+    kind: str
+    case: Case
+
+
+def load(name):
+    """Import a file of the folder; files of it may import each other."""
+    if PACKAGE not in sys.modules:
+        spec = importlib.util.spec_from_loader(PACKAGE, None, is_package=True)
+        sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+        sys.modules[PACKAGE].__path__ = [str(FOLDER)]
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def modules():
+    """Return every file of the folder, imported."""
+    return [load(path.stem) for path in sorted(FOLDER.glob("*.py"))]
+
+
+def members():
+    """Return one member per operator: those registered from the folder, and others that its files hold."""
+    found, given = {}, {}
+    for module in modules():
+        given.update(getattr(module, "polyop_samples", {}))
+        for value in vars(module).values():
+            for bound in value if isinstance(value, list) else [value]:
+                if isinstance(bound, BoundOperator):
+                    found[bound.name] = bound
+    for bound in registry.operators():
+        if str(bound.operator.origin).startswith(str(FOLDER)):
+            found[bound.name] = bound
+    return [_member(found[name], given.get(name, ())) for name in sorted(found)]
+
+
+def _member(bound, args):
+    arguments = samples.arguments(bound.operator, args, {}, seed=0)
+    if bound._by_signature:  # its schema is that of a call
+        bound = bound._for(arguments)
+    kind = type(bound.operator.kernels[0]).__name__
+    if kind == "LibraryKernel" and bound.operator.kernels[0].built:
+        kind = "source"
+    case = Case(bound, arguments, bound.operator.reference, (), seed=0)
+    return Member(bound.name, kind, case)

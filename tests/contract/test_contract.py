@@ -1,0 +1,105 @@
+"""Every operator, in every framework, in every mode, gives what NumPy gives."""
+
+import inspect
+import os
+import pathlib
+import pkgutil
+
+import cases
+import numpy as np
+import pytest
+import xfails
+
+import polyop.kernels
+import polyop.providers
+from polyop.testing import frameworks
+
+
+def compare(name, what, array, other):
+    """Assert that two arrays have one dtype and shape, and values within the dtype's tolerance."""
+    case = cases.all_members()[name].case
+    rtol, atol = case.tolerance(other.dtype)
+    assert array.dtype == other.dtype, f"{what}: {array.dtype}, not {other.dtype}"
+    assert array.shape == other.shape, f"{what}: shape {array.shape}, not {other.shape}"
+    wide = np.complex128 if array.dtype.kind == "c" else np.float64
+    kept = array.dtype if array.dtype.kind in "biu" else wide
+    np.testing.assert_allclose(
+        array.astype(kept), other.astype(kept), rtol=max(rtol, 1e-12), atol=max(atol, rtol), err_msg=what
+    )
+
+
+def test_case(host, mode, name, record):
+    found = cases.found(host, mode, name)
+    expected = cases.expected(name, cases.MODES[mode][1])
+    for what, array in found.items():
+        if what in expected:
+            compare(name, what, array, expected[what])
+        else:
+            assert not array.any(), f"{what}: NumPy has no gradient"
+    assert set(expected) <= set(found), f"missing: {set(expected) - set(found)}"
+    record(host, mode, name, found)
+
+
+def test_every_kind_of_kernel_has_a_member():
+    kinds = set()
+    for package in (polyop.kernels, polyop.providers):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if ".aten" in info.name and frameworks.absent("torch"):
+                continue
+            module = __import__(info.name, fromlist=["_"])
+            kinds |= {
+                kind
+                for kind in vars(module).values()
+                if inspect.isclass(kind)
+                and hasattr(kind, "refuse")
+                and hasattr(kind, "native")
+                and not getattr(kind, "_is_protocol", False)
+            }
+    operators = [member.case.operator for member in cases.all_members().values()]
+    for rule in [operator.gradient for operator in operators]:
+        parts = [getattr(rule, part, None) for part in ("saving", "backward")]  # of a module's gradient
+        operators += [part.operator for part in parts if part is not None]
+    covered = {type(kernel) for operator in operators for kernel in operator.kernels}
+    assert len(kinds) >= 5
+    missing = {kind.__name__ for kind in kinds if not any(issubclass(c, kind) for c in covered)}
+    assert not missing
+
+
+@pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
+def test_known_failures_are_cases(host):
+    unknown = set(xfails.read(host)) - set(cases.of_host(host))
+    assert not unknown, f"xfail/{host}.txt has lines that match no case: {sorted(unknown)}"
+
+
+def test_a_known_failure_needs_a_reason(tmp_path):
+    (tmp_path / "jax.txt").write_text("# a comment\neager contract::cube: because\neager contract::add\n")
+    with pytest.raises(ValueError, match=r"jax.txt:3: needs 'mode member: reason'"):
+        xfails.read("jax", tmp_path)
+
+
+def test_other_environments_give_the_same():
+    folder = os.environ.get("POLYOP_CONTRACT_PEER")
+    if not folder:
+        pytest.skip("not run: POLYOP_CONTRACT_PEER names no results of another environment")
+    peer = {}
+    for path in pathlib.Path(folder).glob("*.npz"):
+        with np.load(path) as file:
+            peer.update({key: file[key] for key in file.files})
+    compared = 0
+    for host in frameworks.FRAMEWORKS:
+        if frameworks.absent(host):
+            continue
+        for mode, name in cases.of_host(host):
+            if (mode, name) in xfails.read(host):
+                continue
+            found = cases.found(host, mode, name)
+            for key, other in peer.items():
+                _, its_mode, its_name, what = key.split("|")
+                if its_name == name and what in found and cases.MODES[its_mode][1] == cases.MODES[mode][1]:
+                    array = found[what]
+                    compare(
+                        name, key, array if array.dtype == other.dtype else array.astype(other.dtype), other
+                    )
+                    compared += 1
+    assert compared > 100
+    print(f"{compared} results compared with {folder}")
