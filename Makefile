@@ -2,17 +2,33 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# MindSpore needs NumPy 1, so it has an environment of its own; MINDSPORE=no leaves it out.
+MINDSPORE ?= yes
+MS_VENV := .venv-mindspore
+RESULTS := build/contract
 JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test lint bench sanitize format golden clean
+.PHONY: demo test test-main test-mindspore lint bench sanitize format golden clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
 
-test: $(VENV)/ready
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+test: test-main test-mindspore
+
+test-main: $(VENV)/ready
+	rm -rf $(RESULTS)
+	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+ifeq ($(MINDSPORE),yes)
+test-mindspore: $(MS_VENV)/ready
+	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python -m pytest -n $(JOBS) --dist loadgroup \
+	  tests/contract tests/hosts/mindspore
+else
+test-mindspore:
+	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
+endif
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -20,9 +36,9 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
-bench: $(VENV)/ready
+bench: $(VENV)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
-	$(BIN)/python bench/run.py
+	POLYOP_BENCH_MINDSPORE=$(abspath $(MS_VENV))/bin/python $(BIN)/python bench/run.py
 
 sanitize: $(VENV)/ready
 	PYTHON=$(BIN)/python bash tests/native/run_sanitized.sh
@@ -44,5 +60,13 @@ $(VENV)/ready: $(SOURCES) tests/requirements.txt
 	$(BIN)/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
 	touch $@
 
+$(MS_VENV)/ready: $(SOURCES) tests/requirements-mindspore.txt
+	@echo "setting up $(MS_VENV): MindSpore with NumPy 1, beside PyTorch; a minute or two"
+	test -x $(MS_VENV)/bin/python || $(PYTHON) -m venv $(MS_VENV)
+	$(MS_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(MS_VENV)/bin/python -m pip install --quiet -r tests/requirements-mindspore.txt
+	$(MS_VENV)/bin/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
+	touch $@
+
 clean:
-	rm -rf $(VENV) build bench/build
+	rm -rf $(VENV) $(MS_VENV) build bench/build

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import shutil
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,15 +21,22 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _build_cache(tmp_path_factory):
-    """A build cache of the session's own, unless one is given: the user's is left alone."""
+def pytest_configure(config):
+    """Give the session a build cache of its own, unless one is given: the user's is left alone.
+
+    Before anything is collected, and by a variable, so that all workers share it: PyTorch's headers
+    are precompiled once.
+    """
     if "POLYOP_CACHE_DIR" not in os.environ:
-        base = tmp_path_factory.getbasetemp()
-        # one for all workers: PyTorch's headers are precompiled once
-        os.environ["POLYOP_CACHE_DIR"] = str(
-            (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
-        )
+        config.polyop_cache = os.environ["POLYOP_CACHE_DIR"] = tempfile.mkdtemp(prefix="polyop-tests-")
+
+
+def pytest_unconfigure(config):
+    """Remove it again."""
+    made = getattr(config, "polyop_cache", None)
+    if made is not None:
+        del os.environ["POLYOP_CACHE_DIR"]
+        shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture

@@ -57,12 +57,7 @@ def pytest_sessionfinish(session):
         path = pathlib.Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         number = zlib.crc32(str(sys.prefix).encode())
-        np.savez(path / f"{worker}-{number}.npz", **{k: _plain(v) for k, v in RESULTS.items()})
-
-
-def _plain(array):
-    """Return an array that a file can hold: dtypes of ml_dtypes as float32."""
-    return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
+        np.savez(path / f"{worker}-{number}.npz", **{k: cases.plain(v) for k, v in RESULTS.items()})
 
 
 def pytest_terminal_summary(terminalreporter):

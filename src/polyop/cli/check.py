@@ -30,7 +30,9 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "targets", nargs="+", metavar="MODULE_OR_FILE[:OPERATOR]", help="what defines the operators"
     )
-    parser.add_argument("--host", action="append", help="numpy, torch, jax or mindspore; all that are installed without it")
+    parser.add_argument(
+        "--host", action="append", help="numpy, torch, jax or mindspore; all that are installed without it"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the seed of drawn values")
     parser.set_defaults(run=run)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from ..define.operator import operator
 from ..hosts.bound import BoundOperator
 from ..kernels.source import source
+from ..testing.frameworks import absent
 
 CODE = """
 #include "polyop/abi.h"
@@ -61,10 +61,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rows(leaky: BoundOperator, x: Any) -> Iterator[Row]:
+    for name, rows in _FRAMEWORKS.items():
+        reason = absent(name)
+        if reason:
+            print(f"{reason}: not shown")
+            continue
+        yield from rows(leaky, x)
+
+
+def _numpy(leaky: BoundOperator, x: Any) -> Iterator[Row]:
     yield "NumPy", leaky(x), leaky.vjp(x)[1](np.ones_like(x))[0], lambda: leaky(x)
-    if importlib.util.find_spec("torch") is None:
-        print("PyTorch is not installed: not shown (pip install torch)")
-        return
+
+
+def _torch(leaky: BoundOperator, x: Any) -> Iterator[Row]:
     import torch
 
     def gradient(function: Callable[[Any], Any]) -> Any:
@@ -77,6 +86,41 @@ def _rows(leaky: BoundOperator, x: Any) -> Iterator[Row]:
     yield "torch.ops", leaky.torch(tensor), gradient(leaky.torch), lambda: leaky.torch(tensor)
     compiled = torch.compile(leaky, fullgraph=True, backend="aot_eager")
     yield "torch.compile", compiled(tensor), gradient(compiled), lambda: compiled(tensor)
+
+
+def _jax(leaky: BoundOperator, x: Any) -> Iterator[Row]:
+    import jax
+
+    def loss(x: Any) -> Any:
+        return leaky(x).sum()
+
+    array = jax.numpy.asarray(x)
+    jitted = jax.jit(leaky)
+    yield "JAX", leaky(array), jax.grad(loss)(array), lambda: leaky(array)
+    yield "jax.jit", jitted(array), jax.jit(jax.grad(loss))(array), lambda: jitted(array)
+
+
+def _mindspore(leaky: BoundOperator, x: Any) -> Iterator[Row]:
+    import mindspore
+
+    def loss(x: Any) -> Any:
+        return leaky(x).sum()
+
+    @mindspore.jit
+    def compiled(x: Any) -> Any:
+        return leaky(x)
+
+    tensor = mindspore.Tensor(x)
+    yield "MindSpore", leaky(tensor), mindspore.grad(loss)(tensor), lambda: leaky(tensor)
+    yield (
+        "mindspore.jit",
+        compiled(tensor),
+        mindspore.jit(mindspore.grad(loss))(tensor),
+        lambda: compiled(tensor),
+    )
+
+
+_FRAMEWORKS = {"numpy": _numpy, "torch": _torch, "jax": _jax, "mindspore": _mindspore}
 
 
 def _flat(value: Any) -> str:

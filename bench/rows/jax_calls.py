@@ -1,0 +1,40 @@
+"""JAX calls beside jitted ``x + 1``."""
+
+from typing import Any
+
+import numpy as np
+from kernels import leaky, scaled
+from measure import Missing, Row, Timed, beside
+
+
+def rows() -> list[Row]:
+    try:
+        import jax
+    except ImportError as problem:
+        raise Missing("JAX is not installed") from problem
+    x = jax.numpy.ones(4, jax.numpy.float32)
+    ours = leaky()
+
+    def call(f: Any, statement: str = "f(x)") -> Timed:
+        return Timed(statement, {"f": f, "x": x})
+
+    def loss(x: Any) -> Any:
+        return ours(x).sum()
+
+    def python(x: Any) -> Any:
+        return jax.pure_callback(lambda v: np.maximum(v, 0), x, x)
+
+    plus = call(jax.jit(lambda x: x + 1))
+    own = call(jax.jit(jax.grad(lambda x: jax.numpy.where(x > 0, x, 0.01 * x).sum())))
+    return [
+        Row("JAX jitted call, 4 elements", "jitted x + 1", 1.3, beside(call(jax.jit(ours)), plus)),
+        Row("JAX jitted gradient", "the same in jnp", None, beside(call(jax.jit(jax.grad(loss))), own)),
+        Row("JAX eager call, 4 elements", "jitted x + 1", None, beside(call(ours), plus)),
+        Row("JAX eager call, one attribute", "jitted x + 1", None, beside(call(scaled(), "f(x, 0.5)"), plus)),
+        Row(
+            "JAX jitted call",
+            "jitted pure_callback",
+            None,
+            beside(call(jax.jit(ours)), call(jax.jit(python))),
+        ),
+    ]

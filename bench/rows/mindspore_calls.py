@@ -1,0 +1,42 @@
+"""MindSpore calls beside MindSpore's own ``ops.Custom``, in MindSpore's environment.
+
+POLYOP_BENCH_MINDSPORE is the Python of that environment; ``make bench`` sets it.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from measure import Measured, Missing, Row, Settings, summary
+
+PEER = Path(__file__).resolve().parents[1] / "peers" / "mindspore_calls.py"
+ROWS_OF_PEER = (  # the name in the peer, the row's name, beside what, the bar
+    ("pynative", "MindSpore PyNative call, 4 elements", "MindSpore's ops.Custom, aot", 0.1),
+    ("gradient", "MindSpore PyNative value and gradient", "the same by ops.Custom", None),
+    ("graph", "MindSpore graph call", "the same by ops.Custom", None),
+)
+
+
+def rows() -> list[Row]:
+    python = os.environ.get("POLYOP_BENCH_MINDSPORE", "")
+    if not Path(python).is_file():
+        raise Missing("POLYOP_BENCH_MINDSPORE names no Python with MindSpore")
+    return [Row(name, beside, bar, _measure(python, work)) for work, name, beside, bar in ROWS_OF_PEER]
+
+
+def _measure(python: str, work: str) -> Callable[[Settings], Measured]:
+    def measure(settings: Settings) -> Measured:
+        done = subprocess.run(
+            [python, str(PEER), work, str(settings.rounds), str(settings.slice_s)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        ours, peer = json.loads(done.stdout.splitlines()[-1])
+        return summary(ours, peer)
+
+    return measure
