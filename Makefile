@@ -25,6 +25,7 @@ ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
 	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python -m pytest -n $(JOBS) --dist loadgroup \
 	  tests/contract tests/hosts/mindspore
+	$(MS_VENV)/bin/python examples/10_digits/main.py
 else
 test-mindspore:
 	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
