@@ -58,6 +58,7 @@ def test_no_host_imports_another():
         "base",
         "bound",
         "explain",
+        "foreign",
         "__pycache__",
     }
     wrong = []

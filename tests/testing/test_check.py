@@ -172,10 +172,12 @@ def test_dtypes_of_the_information_are_run():
 
 
 def test_an_operator_without_gradient_says_why_those_checks_did_not_run():
-    report = check(define(lambda x: x + 1))
+    report = check(define(lambda x: x + 1), hosts=["numpy", "torch", "jax"])
     gradients = [r for r in report.results if r.check.startswith(("gradient", "second"))]
     assert gradients
-    assert {(r.status, r.detail) for r in gradients} == {("not run", "no gradient rule")}
+    assert {(r.status, r.detail) for r in gradients if r.host != "mindspore"} == {
+        ("not run", "no gradient rule")
+    }
 
 
 # ---- the four bugs that opcheck misses
@@ -441,7 +443,7 @@ def test_a_required_attribute_must_be_given():
 def test_unknown_host_and_sample_are_refused():
     op = define(lambda x: x + 0)
     assert isinstance(op.operator, Operator)
-    with pytest.raises(HostError, match="must be among numpy, torch, but got 'tensorflow'"):
+    with pytest.raises(HostError, match="must be among numpy, torch, jax, mindspore, but got 'tensorflow'"):
         check(op, hosts=["tensorflow"])
     with pytest.raises(ArgumentTypeError, match="must be a tensor, an array or a Spec, but got str"):
         check(op, "sample")

@@ -68,7 +68,9 @@ def settle(case: Case) -> None:
 def _signal(attempt: Callable[[], object]) -> str | None:
     """Return the name of the signal that ends a forked child which runs ``attempt``, or None."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads: the child touches no lock of theirs
+        # Python and JAX warn of threads: the child touches no lock of theirs
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
         child = os.fork()
     if child == 0:
         code = 0

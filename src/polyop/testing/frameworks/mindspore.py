@@ -101,7 +101,8 @@ def _gradients(case: Case, cotangents: Sequence[Array], wrap: Any) -> dict[str, 
     weights = {f"w{k}": v for k, v in enumerate(cotangents) if is_floating(v)}
     several = len(cotangents) > 1 or case.operator.returns_tuple
     terms = [f"(out{f'[{w[1:]}]' if several else ''} * {w}).sum()" for w in weights]
-    text = f"def weighted{{n}}({', '.join([*names, *weights])}):\n    out = {call}\n    return {' + '.join(terms)}"
+    head = f"def weighted{{n}}({', '.join([*names, *weights])}):"
+    text = f"{head}\n    out = {call}\n    return {' + '.join(terms)}"
     smooth = [i for i, (_, value) in enumerate(case.tensors()) if is_floating(value)]
     pull = wrap(mindspore.grad(function("weighted", text, bound=case.bound), grad_position=tuple(smooth)))
     found = pull(
