@@ -207,7 +207,7 @@ CHECKED = [
 def test_check_passes(function, bprop, inputs, reference):
     op = Custom(function, func_type="hybrid", bprop=bprop)
     found = check(op, *inputs, reference=reference)
-    status = {result.check: result.status for result in found.results}
+    status = {result.check: result.status for result in found.results if result.host != "mindspore"}
     assert status["values, reference"] == status["layouts"] == status["inferred specs"] == "passed"
     defined = {result.check: result.status for result in check(op, *inputs).results}
     assert defined["values, reference"] == "passed"  # beside the function itself, run as Python

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from polyop.core.errors import BuildError, CacheError
 from polyop.kernels.build import build
+from polyop.kernels.build.depfile import parse_depfile
 from polyop.kernels.build.entries import clear, entries
-from polyop.kernels.build.inputs import parse_depfile
 from polyop.kernels.build.manifest import Manifest
 
 PROGRAM = "import sys; from polyop.kernels.build import build; print(build(sys.argv[1:]))"

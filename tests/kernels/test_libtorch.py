@@ -13,6 +13,7 @@ from polyop.core.dtypes import DTYPES
 from polyop.core.errors import BuildError
 from polyop.kernels.build import build, compilers, libtorch
 from polyop.kernels.build.entries import entries
+from polyop.kernels.build.sources import Source
 
 # one worker, where tests run on several: the headers are precompiled once
 pytestmark = pytest.mark.xdist_group("libtorch")
@@ -188,7 +189,7 @@ def test_compile_error_is_the_authors(leaky_relu, tmp_path):
     ],
 )
 def test_which_sources_want_pytorch(text, wanted):
-    assert libtorch.is_wanted(text) is wanted
+    assert Source("/k.cc", "c++", text).uses_pytorch is wanted
 
 
 @pytest.mark.parametrize(

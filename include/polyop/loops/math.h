@@ -76,6 +76,10 @@ typedef u64 u64s __attribute__((vector_size(16)));
   N(poly)(x, POLYOP_JOIN(POLYOP_JOIN(POLYOP_JOIN(polyop_, name), _), E), \
           (int)(sizeof(POLYOP_JOIN(POLYOP_JOIN(POLYOP_JOIN(polyop_, name), _), E)) / sizeof(E)))
 
+#define POLY2(x, name)                                                          \
+  N(poly_halves)(x, POLYOP_JOIN(POLYOP_JOIN(POLYOP_JOIN(polyop_, name), _), E), \
+                 (int)(sizeof(POLYOP_JOIN(POLYOP_JOIN(POLYOP_JOIN(polyop_, name), _), E)) / sizeof(E)))
+
 #define E f32
 #define S i32
 #define UNSIGNED u32
@@ -128,6 +132,7 @@ typedef u64 u64s __attribute__((vector_size(16)));
 #undef I
 #undef U
 #undef POLY
+#undef POLY2
 #include "math_names.h"
 
 #endif

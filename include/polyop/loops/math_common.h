@@ -34,6 +34,14 @@ POLYOP_FN V N(poly)(V x, const E* c, int terms) {
   return p;
 }
 
+/* the same in half the steps, even and odd powers apart: where others wait for the result */
+POLYOP_FN V N(poly_halves)(V x, const E* c, int terms) {
+  V u = x * x, even = N(splat)(c[(terms - 1) & ~1]), odd = N(splat)(c[(terms - 2) | 1]);
+  POLYOP_UNROLL for (int i = ((terms - 1) & ~1) - 2; i >= 0; i -= 2) even = even * u + c[i];
+  POLYOP_UNROLL for (int i = ((terms - 2) | 1) - 2; i >= 0; i -= 2) odd = odd * u + c[i];
+  return odd * x + even;
+}
+
 POLYOP_FN V N(sqrt)(V x) {
   V r;
   polyop_sqrt(&r, &x, sizeof x, sizeof(E));
@@ -119,41 +127,42 @@ POLYOP_FN V N(erf)(V x) {
 }
 #endif
 #if defined(POLYOP_WANT_ATAN) || defined(POLYOP_WANT_ATAN2)
-/* atan(small / large), 0 <= small <= large: up to tan(pi/8) itself, beyond it pi/4 + atan((s - l) / (s + l)).
- * *base is pi/4 or 0; what is returned is to be added. */
+/* atan(small / large), 0 <= small <= large, 0 < large, and their sum finite: up to tan(pi/8) itself, beyond
+ * it pi/4 + atan((s - l) / (s + l)). *base is pi/4 or 0; what is returned is to be added. */
 POLYOP_FN V N(atan_parts)(V small, V large, V* base) {
   I middle = small > large * TAN_EIGHTH;
-  V f = N(pick)(large > 1, N(splat)((E)0.5), N(splat)(1)); /* so that the sum is finite */
-  V q = N(pick)(middle, small * f - large * f, small) / N(pick)(middle, small * f + large * f, large);
-  V u = q * q;
+  V one = (V)(middle & (I)N(splat)(1)), q = (small - one * large) / (large + one * small), u = q * q;
   *base = (V)(middle & (I)N(splat)(HALF_PI / 2));
-  return POLY(u, atan) * u * q + (V)(middle & (I)N(splat)(HALF_PI_LOW / 2)) + q;
+  return POLY2(u, atan) * u * q + (V)(middle & (I)N(splat)(HALF_PI_LOW / 2)) + q;
 }
 #endif
 #if defined(POLYOP_WANT_ATAN)
 POLYOP_FN V N(atan)(V x) {
-  V a = N(abs)(x), one = N(splat)(1), base;
+  V a = N(clamp)(N(abs)(x), 0, (E)0x1p60), one = N(splat)(1), base; /* beyond 2^60 it is pi/2 */
   I swap = a > 1;
-  V inverse = N(pick)(a == (E)__builtin_inf(), (V){0}, one),
-    r = N(atan_parts)(N(pick)(swap, inverse, a), N(pick)(swap, a, one), &base);
+  V r = N(atan_parts)(N(pick)(swap, one, a), N(pick)(swap, a, one), &base);
   r = N(pick)(swap, (HALF_PI - base) - (r - HALF_PI_LOW), base + r);
   return N(flip)(r, x);
 }
 #endif
 #if defined(POLYOP_WANT_ATAN2)
 POLYOP_FN V N(atan2)(V y, V x) {
-  V ax = N(abs)(x), ay = N(abs)(y), inf = N(splat)((E)__builtin_inf()), one = N(splat)(1), base;
+  V ax = N(abs)(x), ay = N(abs)(y), base;
   I swap = ay > ax, left = (I)x < 0;
   V small = N(pick)(swap, ax, ay), large = N(pick)(swap, ay, ax);
-  small = N(pick)(large == inf, (V)((I)one & (small == inf)), small); /* infinities: 1 / 1 or 0 / 1 */
-  large = N(pick)((large == inf) | (large == 0), one, large);
+  if (__builtin_expect(N(any)(~((large > 0) & (large < 1 / SMALLEST))), 0)) {
+    V inf = N(splat)((E)__builtin_inf()), one = N(splat)(1);
+    V scale = N(pick)(large < 1 / SMALLEST, one, one / 4);
+    large = N(pick)(small == small, large, small); /* a NaN wins over an infinity */
+    small = N(pick)(large == inf, (V)((I)one & (small == inf)), small * scale); /* 1 / 1 or 0 / 1 */
+    large = N(pick)((large == inf) | (large == 0), one, large * scale);
+  }
   V r = N(atan_parts)(small, large, &base);
-  V base2 = N(pick)(swap ^ left, -base, base);
+  U minus = (U)(swap ^ left) & ~(~(U){0} >> 1);
   V from = N(pick)(swap, N(splat)(HALF_PI), (V)(left & (I)N(splat)(2 * HALF_PI)));
   V low = N(pick)(swap, N(splat)(HALF_PI_LOW), (V)(left & (I)N(splat)(2 * HALF_PI_LOW)));
-  r = (from + base2) + (N(pick)(swap ^ left, -r, r) + low);
-  r = N(flip)(r, y);
-  return N(pick)((x != x) | (y != y), x + y, r);
+  r = (from + (V)((U)base ^ minus)) + ((V)((U)r ^ minus) + low);
+  return N(flip)(r, y);
 }
 #endif
 /* asin of |x|: below 1/2 itself, above pi/2 - 2 asin(sqrt((1 - |x|) / 2)); out of [-1, 1] the root is NaN. */

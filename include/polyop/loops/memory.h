@@ -5,6 +5,7 @@
  *   gather_T(p, stride) scatter_T(p, stride, v)          elements p[0], p[stride], ...
  *   gather_n_T(p, stride, n) scatter_n_T(p, stride, v, n)
  *   gatherx_T(p, idx) gatherx_n_T(p, idx, n)             p[idx[0]], p[idx[1]], ...; idx an array of int64
+ *   polyop_fetch(p, bytes)                               ask for the line there, if there is one
  *
  * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first
  * n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses
@@ -99,6 +100,10 @@ POLYOP_FN void polyop_store_n(void* p, const void* from, long n, int lanes, int 
     polyop_copy_n(p, from, n, lanes, size);
 }
 #endif
+
+POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
+  __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)offset));
+}
 
 #define POLYOP_ROW(E, W, S, U)                                                      \
   POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; } \

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Variable, and what separates the folders in it; upstream's holds one.
 _VARIABLES: tuple[tuple[str, str | None], ...] = (
@@ -34,6 +37,8 @@ def allowed_folders() -> tuple[Path, ...] | None:
 
 
 def _folders(variable: str, texts: Sequence[str]) -> list[Path]:
+    from pathlib import Path
+
     kept = [text for text in texts if text.strip()]
     illegal = next((text for text in kept if not Path(text).exists()), None)
     if illegal is not None or not kept:
@@ -43,7 +48,7 @@ def _folders(variable: str, texts: Sequence[str]) -> list[Path]:
     return [Path(os.path.realpath(text)) for text in kept]
 
 
-def check_allowed(path: str | Path, also: Sequence[Path] = ()) -> Path:
+def check_allowed(path: str | Path, also: Sequence[Path] = ()) -> str:
     """Return the resolved path of a library that may be opened.
 
     Whole resolved paths are compared: a folder allows what lies in it, links followed, and
@@ -51,13 +56,17 @@ def check_allowed(path: str | Path, also: Sequence[Path] = ()) -> Path:
     Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` for a list
     that names a folder which does not exist.
     """
-    resolved = Path(os.path.realpath(path))
-    if any(resolved.is_relative_to(os.path.realpath(folder)) for folder in also):
+    resolved = os.path.realpath(path)
+    if any(_lies_in(resolved, os.path.realpath(folder)) for folder in also):
         return resolved
     folders = allowed_folders()
-    if folders is None or any(resolved.is_relative_to(folder) for folder in folders):
+    if folders is None or any(_lies_in(resolved, str(folder)) for folder in folders):
         return resolved
     names = " or ".join(variable for variable, _ in _VARIABLES if os.environ.get(variable))
     rule = f"the legal path for the file is {', '.join(map(str, folders))}, but the file is {resolved}"
     hint = f"the allow-list is {names}: add the folder to it, or move the library"
     raise ArgumentTypeError(f"library {path}", rule, hint=hint)
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import mmap
+import os
 import struct
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..core.dtypes import DTYPES, dtype_of_type_id
@@ -17,6 +15,9 @@ from ..core.spec import Spec
 from .allowed import check_allowed
 from .base import Accepts, flatten
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _ROWS = {row.name: number for number, row in enumerate(DTYPES)}
 _open: dict[tuple[str, tuple[int, ...]], int] = {}
 _lock = threading.Lock()
@@ -24,65 +25,65 @@ _lock = threading.Lock()
 Specs = list[tuple[list[int], str]]
 
 
-def open_library(path: Path, *, built: bool = False) -> int:
+def open_library(path: str | Path, *, built: bool = False) -> int:
     """Return the handle of the library at ``path``, opened once per process.
 
     Raises ``LibraryError`` that says what is wrong with the file, or ``ArgumentTypeError``
     when it lies outside the folders that POLYOP_LIBRARY_PATHS allows. ``built``: it is our
     own build, always allowed.
     """
-    resolved = Path(path).resolve()
+    resolved = os.path.realpath(path)
     if not built:
         check_allowed(resolved)
     with _lock:
-        identity = (str(resolved), _stamp(resolved))
+        identity = (resolved, _stamp(resolved))
         if identity not in _open:
             if not is_whole(resolved):  # the loader would map what is not there, and crash
                 raise _diagnosed(path, "the file is shorter than its own headers say")
-            again = any(opened == str(resolved) for opened, _ in _open)
+            again = any(opened == resolved for opened, _ in _open)
             try:
-                _open[identity] = _open_copy(resolved) if again else _core.open_library(str(resolved))
+                _open[identity] = _open_copy(resolved) if again else _core.open_library(resolved)
             except RuntimeError as problem:
                 raise _diagnosed(path, str(problem)) from None
         return _open[identity]
 
 
-def _diagnosed(path: Path, problem: str) -> LibraryError:
+def _diagnosed(path: str | Path, problem: str) -> LibraryError:
     from . import library_file  # it reads ELF files: only when one cannot be opened
 
     return library_file.diagnose(str(path), problem)
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
+def _stamp(path: str) -> tuple[int, ...]:
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return ()
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _open_copy(path: Path) -> int:
+def _open_copy(path: str) -> int:
     # the loader knows libraries by their path: a file that was built again needs another one
     import shutil
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="polyop-") as folder:
-        copy = Path(folder) / path.name
+        copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
-        return _core.open_library(str(copy))
+        return _core.open_library(copy)
 
 
-def is_whole(path: Path) -> bool:
+def is_whole(path: str) -> bool:
     """Whether an ELF file holds all bytes that its program headers tell the loader to map."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             data = file.read(4096)
         (table,) = struct.unpack_from("<Q", data, 32)
         size, count = struct.unpack_from("<HH", data, 54)
         segments = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
     except (OSError, struct.error):
         return True  # whatever it is, the loader says so
-    length = path.stat().st_size
+    length = os.stat(path).st_size
     return data[:4] != b"\x7fELF" or all(
         kind != 1 or at + span <= length for kind, _, at, _, _, span in segments
     )
@@ -92,42 +93,55 @@ def _rows(specs: Sequence[Spec | None]) -> Specs:
     return [([], "") if s is None else (list(s.shape), s.dtype.name) for s in specs]
 
 
-@dataclass(eq=False)
 class LibraryKernel:
     """The function ``name`` of the library at ``path``.
 
     Finding it checks the library: its functions, and the companions' contract.
     """
 
-    path: Path
-    name: str
-    accepts: Accepts = field(default_factory=Accepts)
-    built: bool = False
-    label: str = ""
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        name: str,
+        accepts: Accepts | None = None,
+        built: bool = False,
+        label: str = "",
+    ) -> None:
+        self.file, self.name, self.accepts = str(path), name, accepts or Accepts()
+        self.built, self.label = built, label
         if self.accepts.device not in ("cpu", "cuda"):
             raise ArgumentValueError(
                 str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device)
             )
-        handle = open_library(self.path, built=self.built)
+        handle = open_library(self.file, built=self.built)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
             from . import library_file
 
-            raise library_file.missing_symbol(library_file.read(self.path), self.name)
+            raise library_file.missing_symbol(library_file.read(self.file), self.name)
         self._init = _core.find_symbol(handle, f"{self.name}Init")
         self._infer_shape = _core.find_symbol(handle, f"{self.name}InferShape")
         self._infer_type = _core.find_symbol(handle, f"{self.name}InferType")
         if self._init or self._infer_shape or self._infer_type:
             from . import library_file
 
-            library_file.check_companions(library_file.read(self.path), self.name)
+            library_file.check_companions(library_file.read(self.file), self.name)
         self._launches: dict[Any, Any] = {}
 
     def __str__(self) -> str:
         """Return ``file:function``."""
-        return self.label or f"{self.path.name}:{self.name}"
+        return self.label or f"{os.path.basename(self.file)}:{self.name}"
+
+    def __repr__(self) -> str:
+        """Return the file and the function."""
+        return f"LibraryKernel({self.file!r}, {self.name!r})"
+
+    @property
+    def path(self) -> Path:
+        """The library's file."""
+        from pathlib import Path
+
+        return Path(self.file)
 
     @property
     def native(self) -> bool:
@@ -198,15 +212,15 @@ class LibraryKernel:
         subject = f"{self}: {self.name}InferShape"
         if not self._infer_shape:
             rule = "is missing, and no out_shape was given (the operator does not support dynamic shape yet)"
-            raise InferError(subject, rule, where=self.path, hint="give out_shape, or export that function")
+            raise InferError(subject, rule, where=self.file, hint="give out_shape, or export that function")
         rows = [([], "") if s is None else ([int(n) for n in s.shape], s.dtype.name) for s in flatten(inputs)]
         try:
             shapes = _core.call_infer_shape(self._infer_shape, rows, self._extra(attributes), outputs != 1)
         except Exception as problem:
-            raise InferError(subject, f"failed: {problem}", where=self.path) from None
+            raise InferError(subject, f"failed: {problem}", where=self.file) from None
         if any(size < 0 for shape in shapes for size in shape):
             raise InferError(
-                subject, "gave an unknown size for inputs whose sizes are known", shapes, where=self.path
+                subject, "gave an unknown size for inputs whose sizes are known", shapes, where=self.file
             )
         return [list(shape) for shape in shapes]
 
@@ -215,16 +229,16 @@ class LibraryKernel:
         subject = f"{self}: {self.name}InferType"
         if not self._infer_type:
             rule = "is missing, and no out_dtype was given. Please add infer type function"
-            raise InferError(subject, rule, where=self.path, hint="give out_dtype, or export that function")
+            raise InferError(subject, rule, where=self.file, hint="give out_dtype, or export that function")
         types = [0 if s is None else s.dtype.type_id for s in flatten(inputs)]
         try:
             numbers = _core.call_infer_type(self._infer_type, types, self._extra(attributes), outputs != 1)
         except Exception as problem:
-            raise InferError(subject, f"failed: {problem}", where=self.path) from None
+            raise InferError(subject, f"failed: {problem}", where=self.file) from None
         found = [dtype_of_type_id(number) for number in numbers]
         if None in found:
             raise InferError(
-                subject, "returned a TypeId that is no dtype of a tensor", numbers, where=self.path
+                subject, "returned a TypeId that is no dtype of a tensor", numbers, where=self.file
             )
         return found
 
@@ -232,9 +246,11 @@ class LibraryKernel:
 _CUDA_MARKS = (b".nv_fatbin", b"libcudart.so", b"libc10_cuda.so")
 
 
-def device_of_library(path: Path) -> str:
+def device_of_library(path: str | Path) -> str:
     """Return ``"cuda"`` for a library that holds CUDA code or needs CUDA's runtime, else ``"cpu"``."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    import mmap
+
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return "cuda" if any(data.find(mark) >= 0 for mark in _CUDA_MARKS) else "cpu"
 
 
@@ -251,5 +267,5 @@ def library(
     if not str(path):
         raise LibraryError("library", "the path is empty")
     kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
-    open_library(Path(path))  # first, as its errors say what is wrong with the file
-    return LibraryKernel(Path(path), function, Accepts(device or device_of_library(Path(path)), kept))
+    open_library(path)  # first, as its errors say what is wrong with the file
+    return LibraryKernel(path, function, Accepts(device or device_of_library(path), kept))

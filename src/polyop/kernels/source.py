@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import dtype
 from .allowed import check_allowed
 from .base import Accepts
 from .library import LibraryKernel
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 SUFFIXES = {".c": "cpu", ".cc": "cpu", ".cpp": "cpu", ".cxx": "cpu", ".cu": "cuda"}
 
 
 def is_source(path: str | Path) -> bool:
     """Whether the file name is that of a C, C++ or CUDA source."""
-    return Path(path).suffix.lower() in SUFFIXES
+    return _suffix(path).lower() in SUFFIXES
+
+
+def _suffix(path: str | Path) -> str:
+    return os.path.splitext(path)[1]
 
 
 def source(
@@ -42,21 +49,20 @@ def source(
     >>> kernel.name
     'ok'
     """
-    from .build import build
+    from .build.compile import built
+    from .build.options import BuildOptions
 
     for path in paths:
-        check_allowed(Path(path).resolve())
-    built = build(
-        list(paths),
-        code=code,
-        language=language,
+        check_allowed(path)
+    options = BuildOptions.of(
         flags=flags,
         link_flags=link_flags,
         include_paths=include_paths,
         debug=debug,
         cuda_architectures=cuda_architectures,
     )
-    cuda = language == "cuda" if code else any(Path(path).suffix == ".cu" for path in paths)
+    library = built(paths, code, language, options)
+    cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
     kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
-    label = f"{Path(paths[0]).name if paths else 'code'}:{function}"
-    return LibraryKernel(built, function, Accepts(device or ("cuda" if cuda else "cpu"), kept), True, label)
+    label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"
+    return LibraryKernel(library, function, Accepts(device or ("cuda" if cuda else "cpu"), kept), True, label)

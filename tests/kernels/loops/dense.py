@@ -137,6 +137,20 @@ def conv(x, w):
     return y
 
 
+def channels(x, w):
+    y = output_tensor((x.shape[0] - w.shape[0] + 1, x.shape[1] - w.shape[1] + 1, w.shape[3]), x.dtype)
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for o in range(w.shape[3]):
+                s = 0.0
+                for p in range(w.shape[0]):
+                    for q in range(w.shape[1]):
+                        for c in range(w.shape[2]):
+                            s += x[i + p, j + q, c] * w[p, q, c, o]
+                y[i, j, o] = s
+    return y
+
+
 def atax(a, x):
     y = output_tensor((a.shape[1],), a.dtype)
     tmp = allocate((a.shape[0],), a.dtype)

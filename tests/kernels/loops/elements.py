@@ -290,6 +290,46 @@ def row_temporary(x):
     return y
 
 
+def up_and_down(x):
+    y = output_tensor(x.shape, x.dtype)
+    up = allocate(x.shape, x.dtype)
+    n = x.shape[1]
+    for i in range(x.shape[0]):
+        up[i, 0] = x[i, 0]
+        for k in range(1, n):
+            up[i, k] = up[i, k - 1] * 3 + x[i, k]
+        last = up[i, n - 1]
+        y[i, n - 1] = last
+        for k in range(n - 2, -1, -1):
+            last = up[i, k] - last
+            if last > 0:
+                y[i, k] = last
+            else:
+                y[i, k] = up[i, k] + last if up[i, k] > 2 else x[i, k]
+    return y
+
+
+def wander(x):
+    y = output_tensor(x.shape, x.dtype)
+    n = x.shape[1]
+    at = allocate(x.shape, int64)
+    for i in range(x.shape[0]):
+        at[i, 0] = 0
+        for k in range(1, n):
+            at[i, k] = (at[i, k - 1] * 3 + int64(x[i, k])) % n
+        for k in range(n):
+            y[i, k] = x[i, at[i, n - 1 - k]] if k > at[i, k] else x[i, k] + at[i, k]
+    return y
+
+
+def one_after_another(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        up = sqrt(1 + sin(x[i]) ** 2)
+        y[i] = atan2(up, log(x[i] + 2)) / 2 + cos(up)
+    return y
+
+
 def tile_temporary(x):
     y = output_tensor(x.shape, x.dtype)
     tile = allocate((2, 2), x.dtype)

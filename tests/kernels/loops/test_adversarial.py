@@ -329,3 +329,44 @@ def test_a_refused_registration_is_not_kept():
         Custom(add, func_type="hybrid", reg_info=registered("epsilon"))
     op = Custom(add, func_type="hybrid", reg_info=registered("eps"))
     assert op(np.zeros(1), 2.0) == 2.0
+
+
+def picked(x, which):
+    y = output_tensor((which.shape[0], x.shape[1]), x.dtype)
+    for i in range(which.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[which[i], j]
+    return y
+
+
+@pytest.mark.parametrize("columns", [1, 16, 37])
+def test_rows_that_an_index_picks(columns):
+    op, x = Custom(kernel(picked), func_type="hybrid"), R.standard_normal((6, columns)).astype(np.float32)
+    which = np.array([5, -1, 0, 3, 3, -6, 2], np.int32)
+    np.testing.assert_array_equal(op(x, which), x[which])
+    for wrong in (6, -7, 2**31 - 1):
+        with pytest.raises(KernelError, match=f"index {wrong} is outside dimension 0 of x, which has size 6"):
+            op(x, np.append(which, np.int32(wrong)))
+
+
+def test_a_row_without_elements_may_not_exist():
+    op = Custom(kernel(picked), func_type="hybrid")
+    assert op(np.zeros((2, 0), np.float32), np.array([9], np.int32)).shape == (1, 0)
+
+
+def last_in_column(x, z):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i, 1] + z[i, x.shape[1] - 2] + x[i, x.shape[1] - 1]
+    return y
+
+
+def test_what_a_number_as_an_index_demands_spares_checks():
+    op = Custom(kernel(last_in_column), func_type="hybrid")
+    x, z = R.standard_normal((3, 4)), R.standard_normal((3, 3))
+    np.testing.assert_array_equal(op(x, z), x[:, 1] + z[:, 2] + x[:, 3])
+    assert "polyop_inside" not in op.source(x, z)
+    with pytest.raises(KernelError, match="leaves dimension 1 of x, which has size 1"):
+        op(x[:, :1].copy(), z)
+    with pytest.raises(KernelError, match="leaves dimension 1 of z, which has size 2"):
+        op(x, z[:, :2].copy())

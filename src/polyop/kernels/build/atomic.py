@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-from pathlib import Path
+from collections.abc import Iterator
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-
-
-def write_text(path: Path, text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write ``text`` to ``path``: readers see the old file or the new one. Raises ``OSError``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = _beside(path)
-    try:
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
-        raise
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with _replacing(path) as fresh, open(fresh, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
-def copy(source: Path, target: Path) -> None:
+def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
     """Copy a file to ``target`` in one step; a process that has the old one open keeps it."""
-    fresh = _beside(target)
-    try:
+    import shutil
+
+    with _replacing(target) as fresh:
         shutil.copy(source, fresh)
-        fresh.replace(target)
+
+
+@contextlib.contextmanager
+def _replacing(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a name beside ``path`` that becomes ``path`` when the block has succeeded."""
+    folder, name = os.path.split(path)
+    fresh = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        yield fresh
+        os.replace(fresh, path)
     except OSError:
         with contextlib.suppress(OSError):
-            fresh.unlink()
+            os.unlink(fresh)
         raise

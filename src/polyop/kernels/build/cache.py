@@ -10,44 +10,34 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.errors import BuildError, CacheError
-from .inputs import Input, digest, would_shadow
+from .depfile import would_shadow
+from .hashes import digest, text_digest
+from .inputs import Input
+from .lookup import ALWAYS_HASHED, Found, identity_of, look_up, manifest_path
 from .manifest import Manifest, Variant
 from .paths import cache_dir
 from .run import progress
 
-_ALWAYS_HASHED = 8 << 20
-"""Bytes: a larger result is hashed only when its time has changed; it is flushed to disk for that."""
 _FORGOTTEN = 86400.0
 """Seconds after which a working folder that nobody claims is swept."""
 _ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """What a build gives: the file, the files it has read, and the folders searched for headers."""
 
     file: Path
     inputs: Sequence[str]
     search: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A result in the cache, and the inputs it stands for."""
-
-    path: Path
-    variant: Variant
 
 
 class Cache:
@@ -65,8 +55,8 @@ class Cache:
         ``watch`` are inputs known before the build; one that changes meanwhile starts it again.
         Raises what ``make`` raises (nothing is remembered then), and ``CacheError``.
         """
-        identity = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:40]
-        found = self._look_up(identity)
+        identity = identity_of(request)
+        found = look_up(str(self.folder), identity)
         if found is not None:
             return found
         from filelock import FileLock
@@ -77,7 +67,8 @@ class Cache:
             with progress("waiting for another process that builds the same"):
                 lock.acquire()
         try:
-            return self._look_up(identity, record=True) or self._make(identity, sources, make, watch)
+            found = look_up(str(self.folder), identity, self._log)
+            return found or self._make(identity, sources, make, watch)
         finally:
             lock.release()
 
@@ -92,40 +83,6 @@ class Cache:
                 problem.strerror or problem,
                 hint="set POLYOP_CACHE_DIR to another folder",
             ) from None
-
-    def _manifest(self, identity: str) -> Path:
-        return self.folder / "requests" / f"{identity}.json"
-
-    def _read(self, identity: str, *, record: bool = False) -> Manifest:
-        try:
-            return Manifest.read(self._manifest(identity))
-        except ValueError as problem:
-            if record:
-                self._log(f"manifest {identity}: {problem}")
-        except OSError:
-            pass
-        return Manifest()
-
-    def _look_up(self, identity: str, *, record: bool = False) -> Found | None:
-        """Return what is there, if anything; ``record`` damage, as the one who will repair it."""
-        manifest = self._read(identity, record=record)
-        for position, old in enumerate(manifest.variants):
-            variant = old.current()
-            if variant is None:
-                continue
-            path = self.folder / "entries" / variant.key / variant.file
-            if not _is_whole(path, variant):
-                if record:
-                    self._log(f"entry {variant.key}: {variant.file} is missing or damaged")
-                return None
-            if variant is not old:
-                manifest.variants[position] = variant
-            with contextlib.suppress(OSError):  # a cache that can only be read is good enough here
-                if variant is not old:
-                    manifest.write(self._manifest(identity))
-                os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
-            return Found(path, variant)
-        return None
 
     def _log(self, text: str) -> None:
         with contextlib.suppress(OSError), (self.folder / "repairs.log").open("a", encoding="utf-8") as file:
@@ -162,24 +119,28 @@ class Cache:
 
     def _publish(self, identity: str, sources: Sequence[str], made: Made, inputs: tuple[Input, ...]) -> Found:
         contents = [(item.path, item.sha256) for item in inputs]
-        key = hashlib.sha256(json.dumps([identity, contents]).encode()).hexdigest()[:40]
+        key = text_digest(json.dumps([identity, contents]))[:40]
         seen = made.file.stat()
-        if seen.st_size > _ALWAYS_HASHED:
+        if seen.st_size > ALWAYS_HASHED:
             with made.file.open("rb") as file:
                 os.fsync(file.fileno())
         absent = tuple(would_shadow((item.path for item in inputs), made.search))
         size, modified, name = seen.st_size, seen.st_mtime_ns, made.file.name
         variant = Variant(key, name, size, modified, digest(made.file), time.time(), inputs, absent)
         entry = self.folder / "entries" / key
-        manifest = self._read(identity)
+        record = manifest_path(str(self.folder), identity)
         with self._writable():
             entry.mkdir(parents=True, exist_ok=True)
             made.file.replace(entry / name)
+            try:
+                manifest = Manifest.read(record)
+            except (FileNotFoundError, ValueError):  # the first result, or a damaged record
+                manifest = Manifest()
             manifest.sources = list(sources)
             for dropped in manifest.add(variant):
                 shutil.rmtree(self.folder / "entries" / dropped.key, ignore_errors=True)
-            manifest.write(self._manifest(identity))
-        return Found(entry / name, variant)
+            manifest.write(record)
+        return Found(str(entry / name), variant)
 
     def _sweep(self, identity: str) -> None:
         """Remove what killed builds left: of this request, whose lock we hold, and all that is old."""
@@ -187,15 +148,6 @@ class Cache:
             with contextlib.suppress(OSError):
                 if left.name.startswith(f"{identity}-") or time.time() - left.stat().st_mtime > _FORGOTTEN:
                     shutil.rmtree(left, ignore_errors=True)
-
-
-def _is_whole(path: Path, variant: Variant) -> bool:
-    try:
-        seen = path.stat()
-        trusted = seen.st_size > _ALWAYS_HASHED and seen.st_mtime_ns == variant.modified
-        return seen.st_size == variant.size and (trusted or digest(path) == variant.sha256)
-    except OSError:
-        return False
 
 
 def _changed_since(before: Sequence[Input], after: Sequence[Input], started: int) -> bool:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import os
 import re
-import shlex
-import shutil
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from ...core.errors import BuildError
-from . import atomic
-from .paths import cache_dir
-from .run import run
+from . import facts
 
 # language: (variables that name the compiler, programs tried, what to install)
 _CANDIDATES = {
@@ -28,8 +21,7 @@ _SMALL = 64 << 10
 """Bytes: a program this small is a script or a launcher, and another program's version stands behind it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiler:
+class Compiler(NamedTuple):
     """A compiler: how to start it, its family (gcc, clang, nvcc) and the text of its version."""
 
     command: tuple[str, ...]
@@ -64,10 +56,10 @@ def find(language: str) -> Compiler:
     if named:
         return _named(variable, named, remedy)
     folders = _toolkit_folders() if language == "cuda" else []
-    found = filter(None, (shutil.which(p, path=f) for f in [*folders, None] for p in programs))
+    found = filter(None, (which(p, path=f) for f in [*folders, None] for p in programs))
     path = next(found, None)
     if path is None and language == "cuda":
-        path = shutil.which("nvcc", path="/usr/local/cuda/bin")
+        path = which("nvcc", path="/usr/local/cuda/bin")
     if path is None:
         kind = {"c": "C", "c++": "C++", "cuda": "CUDA"}[language]
         rule = f"no {kind} compiler was found (tried {', '.join(programs)})"
@@ -75,8 +67,26 @@ def find(language: str) -> Compiler:
     return _identify(path, ())
 
 
+def which(program: str, path: str | None = None) -> str | None:
+    """Return what ``shutil.which`` does, without importing that.
+
+    >>> which("/bin/sh"), which("no-such-program")
+    ('/bin/sh', None)
+    """
+    if path is None:
+        path = os.environ.get("PATH", os.defpath)
+    places = [""] if "/" in program else path.split(os.pathsep) if path else []
+    for place in places:
+        found = os.path.join(place, program)
+        if os.access(found, os.X_OK) and not os.path.isdir(found):
+            return found
+    return None
+
+
 def _named(variable: str, named: str, remedy: str) -> Compiler:
     """Return the compiler that a variable names: a program, with arguments or behind launchers."""
+    import shlex
+
     subject = f"{variable}={named}"
     try:
         command = shlex.split(named)
@@ -85,8 +95,8 @@ def _named(variable: str, named: str, remedy: str) -> Compiler:
     for place, word in enumerate(command):
         if place and ("=" in word or word.startswith("-")):
             continue  # for the launcher, as in env NAME=VALUE g++
-        launcher = Path(word).name in _WRAPPERS
-        if shutil.which(word) is None:
+        launcher = os.path.basename(word) in _WRAPPERS
+        if which(word) is None:
             seen = repr(word) if launcher or place else None
             raise BuildError(subject, "must name a program that exists", seen, hint=remedy)
         if not launcher:
@@ -94,40 +104,40 @@ def _named(variable: str, named: str, remedy: str) -> Compiler:
     else:
         rule = f"must name a compiler behind {command[-1] if command else 'the quotes'}"
         raise BuildError(subject, rule, hint=f'as in {variable}="ccache g++"; {remedy}')
-    path = shutil.which(command[0])
+    path = which(command[0])
     assert path is not None
     return _identify(path, tuple(command[1:]))
 
 
 def _toolkit_folders() -> list[str]:
     homes = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH"))
-    return [str(Path(home) / "bin") for home in homes if home]
+    return [os.path.join(home, "bin") for home in homes if home]
 
 
 def _identify(path: str, arguments: tuple[str, ...]) -> Compiler:
-    program = Path(path).resolve()
-    seen = program.stat()
-    launcher = program.stem in _WRAPPERS or seen.st_size < _SMALL
-    version = _version((path, *arguments), f"{program}:{seen.st_size}:{seen.st_mtime_ns}", not launcher)
+    program = os.path.realpath(path)
+    seen = os.stat(program)
+    stem = os.path.splitext(os.path.basename(program))[0]
+    launcher = stem in _WRAPPERS or seen.st_size < _SMALL
+    version = _version((path, *arguments), program, (seen.st_size, seen.st_mtime_ns), not launcher)
     lower = version.lower()
     family = "nvcc" if "cuda compiler" in lower else "clang" if "clang" in lower else "gcc"
     return Compiler((path, *arguments), family, version)
 
 
 @functools.cache
-def _version(command: tuple[str, ...], stamp: str, lasting: bool) -> str:
+def _version(command: tuple[str, ...], program: str, stamp: tuple[int, int], lasting: bool) -> str:
     """Return what ``--version`` prints; kept on disk for a program whose file tells when it changes."""
-    file = cache_dir() / "compilers.json"
-    name = json.dumps([*command, stamp])
-    known: dict[str, str] = {}
-    with contextlib.suppress(OSError, ValueError):
-        known = dict(json.loads(file.read_bytes()))
-        if lasting and name in known:
-            return str(known[name])
+    del stamp  # of the program: within a process, too, a new one is asked anew
+    return facts.of_files(repr(command), [program], lambda: _ask(command)) if lasting else _ask(command)
+
+
+def _ask(command: tuple[str, ...]) -> str:
+    import shlex
+
+    from .run import run
+
     done = run([*command, "--version"])
     if done.code:
         raise BuildError(shlex.join(command), "must answer --version", f"code {done.code}", hint=done.output)
-    if lasting:
-        with contextlib.suppress(OSError):  # an unwritable cache is reported where it matters
-            atomic.write_text(file, json.dumps({**known, name: done.output}))
     return done.output

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import CacheError
+from . import facts
 from .manifest import Manifest
 from .paths import cache_dir
 
@@ -93,5 +94,5 @@ def _remove_leftovers(folder: Path) -> None:
         if path not in whole:
             path.unlink(missing_ok=True)
     shutil.rmtree(folder / "code", ignore_errors=True)
-    for name in ("repairs.log", "compilers.json"):
+    for name in ("repairs.log", facts.FILE):
         (folder / name).unlink(missing_ok=True)

@@ -18,7 +18,6 @@ from ...core.errors import BuildError
 from .compilers import Compiler
 from .paths import include_dir
 
-_INCLUDED = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h)'
 _PYTHON_WORDS = (
     r"\bpy::|pybind11|PYBIND11_|\bPy(?:_|Object\b|[A-Z][A-Za-z]+_)|\bTHP|torch::python|torch/csrc/\w*python"
 )
@@ -99,15 +98,6 @@ class LibTorch:
             seen = f"nvcc {toolkit} and PyTorch {self.version} for CUDA {self.cuda}"
         hint = f"install a PyTorch for CUDA {nvcc.number[0]}, or name another nvcc in CUDACXX"
         raise BuildError(subject, rule, seen, where=self.root, hint=hint)
-
-
-def is_wanted(text: str) -> bool:
-    """Return whether a source includes PyTorch's headers or ``ms_ext.h``.
-
-    >>> is_wanted("#include <torch/extension.h>")
-    True
-    """
-    return re.search(_INCLUDED, text) is not None
 
 
 def tier_of(texts: Sequence[str]) -> Tier:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import atomic
 from .inputs import Input
@@ -16,8 +14,7 @@ _KEPT = 8
 """Results per request: an edit that is taken back finds its library again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(NamedTuple):
     """One result: ``file`` in the entry ``key``, valid while inputs are equal and absent paths absent."""
 
     key: str
@@ -41,21 +38,24 @@ class Variant:
             found.append(same)
         if all(new is old for new, old in zip(found, self.inputs, strict=True)):
             return self
-        return replace(self, inputs=tuple(found))
+        return self._replace(inputs=tuple(found))
 
 
-@dataclass(slots=True)
 class Manifest:
-    """The results for one request, newest first."""
+    """The results for one request, newest first, and the names of its sources."""
 
-    sources: list[str] = field(default_factory=list)
-    variants: list[Variant] = field(default_factory=list)
+    __slots__ = ("sources", "variants")
+
+    def __init__(self, sources: list[str] | None = None, variants: list[Variant] | None = None) -> None:
+        self.sources = sources or []
+        self.variants = variants or []
 
     @classmethod
-    def read(cls, path: Path) -> Manifest:
+    def read(cls, path: str | os.PathLike[str]) -> Manifest:
         """Return the manifest in a file. Raises ``OSError``, or ``ValueError`` when it is damaged."""
         try:
-            data: Any = json.loads(path.read_bytes())
+            with open(path, "rb") as file:
+                data: Any = json.loads(file.read())
             if data["format"] != FORMAT:
                 return cls()
             variants = [
@@ -81,20 +81,11 @@ class Manifest:
         self.variants = kept[:_KEPT]
         return kept[_KEPT:]
 
-    def write(self, path: Path) -> None:
+    def write(self, path: str | os.PathLike[str]) -> None:
         """Write the manifest in one step. Raises ``OSError``."""
-        rows = [
-            {
-                "key": v.key,
-                "file": v.file,
-                "size": v.size,
-                "modified": v.modified,
-                "sha256": v.sha256,
-                "created": v.created,
-                "inputs": [[i.path, i.size, i.modified, i.changed, i.sha256] for i in v.inputs],
-                "absent": v.absent,
-            }
-            for v in self.variants
-        ]
-        data = {"format": FORMAT, "sources": self.sources, "variants": rows}
+        data = {
+            "format": FORMAT,
+            "sources": self.sources,
+            "variants": [v._asdict() for v in self.variants],  # its inputs become lists of their fields
+        }
         atomic.write_text(path, json.dumps(data, separators=(",", ":")))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from ...core.errors import ArgumentTypeError
+from .paths import absolute
 
 
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
+class BuildOptions(NamedTuple):
     """The options of :func:`build`; every one is part of the cache's key.
 
     ``flags`` go to the compilers (and, for ``-fopenmp`` and its like, to the linker), after
@@ -31,7 +31,7 @@ class BuildOptions:
         *,
         flags: Sequence[str] = (),
         link_flags: Sequence[str] = (),
-        include_paths: Sequence[str | Path] = (),
+        include_paths: Sequence[str | os.PathLike[str]] = (),
         debug: bool = False,
         cuda_architectures: Sequence[str] | None = None,
         torch: bool | None = None,
@@ -50,14 +50,14 @@ class BuildOptions:
             "cuda_architectures": cuda_architectures or (),
         }
         for name, value in given.items():
-            if isinstance(value, (str, Path)):
+            if isinstance(value, (str, os.PathLike)):
                 raise ArgumentTypeError(
                     name, "must be a list of strings", repr(value), hint=f"write [{str(value)!r}]"
                 )
         return cls(
             tuple(flags),
             tuple(link_flags),
-            tuple(str(Path(path).absolute()) for path in include_paths),
+            tuple(map(absolute, include_paths)),
             debug,
             tuple(cuda_architectures) if cuda_architectures else None,
             torch,

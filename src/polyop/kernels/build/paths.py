@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import sys
+from typing import TYPE_CHECKING
 
 from ...core.errors import CacheError
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+
+def include_folder() -> str:
+    """Return :func:`include_dir` as text."""
+    installed = f"{_PACKAGE}/include"
+    if os.path.isfile(f"{installed}/polyop/abi.h"):
+        return installed
+    return f"{os.path.dirname(os.path.dirname(_PACKAGE))}/include"  # a source checkout
 
 
 def include_dir() -> Path:
@@ -16,20 +28,49 @@ def include_dir() -> Path:
     >>> (include_dir() / "polyop" / "abi.h").is_file()
     True
     """
-    installed = _PACKAGE / "include"
-    if (installed / "polyop" / "abi.h").is_file():
-        return installed
-    return _PACKAGE.parents[1] / "include"  # a source checkout
+    from pathlib import Path
+
+    return Path(include_folder())
+
+
+def cache_folder() -> str:
+    """Return :func:`cache_dir` as text."""
+    given = os.environ.get("POLYOP_CACHE_DIR")
+    if given:
+        folder = absolute(given)
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            raise CacheError("POLYOP_CACHE_DIR", "must name a folder", folder)
+        return folder
+    parent = _plain_parent() if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ else ""
+    if parent:
+        return f"{parent.rstrip('/')}/polyop"
+    import platformdirs
+
+    return platformdirs.user_cache_dir("polyop")
 
 
 def cache_dir() -> Path:
     """Return the cache's folder: ``$POLYOP_CACHE_DIR``, else the user's own; it may not exist yet."""
-    given = os.environ.get("POLYOP_CACHE_DIR")
-    if given:
-        folder = Path(given).absolute()
-        if folder.exists() and not folder.is_dir():
-            raise CacheError("POLYOP_CACHE_DIR", "must name a folder", str(folder))
-        return folder
-    import platformdirs
+    from pathlib import Path
 
-    return Path(platformdirs.user_cache_dir("polyop"))
+    return Path(cache_folder())
+
+
+def _plain_parent() -> str:
+    """Return where platformdirs puts caches when nothing is odd about the environment, else ""."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    home = os.environ.get("HOME", "")
+    if named:
+        return named if named.startswith("/") else ""
+    return f"{home.rstrip('/')}/.cache" if home.startswith("/") else ""
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Return a path from the root as ``Path.absolute`` does: without "." and "//", and ".." left in place.
+
+    >>> absolute("/a/./b//../c/")
+    '/a/b/../c'
+    """
+    text = os.fspath(path)
+    parts = (text if text.startswith("/") else f"{os.getcwd()}/{text}").split("/")
+    return "/" + "/".join(part for part in parts if part not in ("", "."))

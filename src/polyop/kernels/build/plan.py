@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..abi import ABI_VERSION
-from . import compilers, cuda, libtorch
+from . import compilers
 from .compilers import Compiler
 from .options import BuildOptions
-from .paths import include_dir
+from .paths import include_folder
 from .sources import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .libtorch import LibTorch, Tier
 
 RECIPE = 1
 """Goes up when this package builds differently from the same inputs."""
@@ -26,8 +29,7 @@ _ENVIRONMENT = (
 _STANDARD = r"-std=(c\+\+|gnu\+\+)?"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """One source with its compiler; ``flags`` say how to compile, ``headers`` where headers are.
 
     ``search`` are those of the folders that hold the author's and polyop's headers.
@@ -41,19 +43,18 @@ class Unit:
 
     def command(self, output: Path, depfile: Path, first: Sequence[str] = ()) -> list[str]:
         """Return the command that compiles it; ``first`` stands before all other flags."""
-        names = ["-MD", "-MF", str(depfile), "-MT", "object", "-c", str(self.source.path), "-o", str(output)]
+        names = ["-MD", "-MF", str(depfile), "-MT", "object", "-c", self.source.path, "-o", str(output)]
         return [*self.compiler.command, *first, *self.headers, *self.flags, *names]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A whole build. ``torch`` and ``tier`` are None for one that does not use PyTorch."""
 
     units: tuple[Unit, ...]
     linker: Compiler
     link_flags: tuple[str, ...]
-    torch: libtorch.LibTorch | None
-    tier: libtorch.Tier | None
+    torch: LibTorch | None
+    tier: Tier | None
     folder: str
     """The working directory where it matters (relative paths in flags, debug information), else ""."""
 
@@ -63,7 +64,7 @@ class Plan:
         return {
             "recipe": RECIPE,
             "abi": ABI_VERSION,
-            "units": [[str(u.source.path), u.compiler.identity, u.flags, u.headers] for u in self.units],
+            "units": [[u.source.path, u.compiler.identity, u.flags, u.headers] for u in self.units],
             "link": [self.linker.identity, self.link_flags],
             "torch": [self.torch.version, self.torch.commit] if self.torch else None,
             "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
@@ -75,23 +76,23 @@ class Plan:
         return [*self.linker.command, "-o", str(output), *map(str, objects), *self.link_flags]
 
 
-def make_plan(
-    sources: Sequence[Source], options: BuildOptions, name: str, tier: libtorch.Tier | None = None
-) -> Plan:
+def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier: Tier | None = None) -> Plan:
     """Return the plan; ``name`` is the result's, for MS_EXTENSION_NAME and TORCH_EXTENSION_NAME.
 
     ``tier`` as given or as needed.
 
     Raises ``BuildError`` when a compiler or PyTorch is missing or they do not fit.
     """
-    texts = [source.text for source in sources]
-    users = [s for s in sources if libtorch.is_wanted(s.text)] if options.torch is None else list(sources)
-    torch = libtorch.find(users[0].subject) if users and options.torch is not False else None
-    if torch is not None:
-        tier = tier or libtorch.tier_of(texts)
+    users = [s for s in sources if s.uses_pytorch] if options.torch is None else list(sources)
+    torch = None
+    if users and options.torch is not False:
+        from . import libtorch
+
+        torch = libtorch.find(users[0].path)
+        tier = tier or libtorch.tier_of([source.text for source in sources])
         for source in users:
             if source.language == "cuda":
-                torch.check_cuda(source.subject, compilers.find("cuda"))
+                torch.check_cuda(source.path, compilers.find("cuda"))
     units = tuple(_unit(source, options, torch, tier, name) for source in sources)
     languages = {source.language for source in sources}
     main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
@@ -100,23 +101,25 @@ def make_plan(
     if torch is not None and tier is not None:
         flags += torch.link_flags(tier, cuda=main == "cuda")
     if main == "cuda":
+        from . import cuda
+
         flags = [*cuda.host_compiler(), "-shared", *(new for old in flags for new in cuda.link_flag(old))]
     else:
         flags = ["-shared", "-fPIC", *flags]
-    folder = str(Path.cwd()) if options.flags or options.link_flags or options.debug else ""
+    folder = os.getcwd() if options.flags or options.link_flags or options.debug else ""
     return Plan(units, linker, tuple(flags), torch, tier if torch else None, folder)
 
 
 def _unit(
     source: Source,
     options: BuildOptions,
-    torch: libtorch.LibTorch | None,
-    tier: libtorch.Tier | None,
+    torch: LibTorch | None,
+    tier: Tier | None,
     name: str,
 ) -> Unit:
     compiler = compilers.find(source.language)
-    headers = include_dir()
-    search = [*options.include_paths, str(source.path.parent), str(headers), str(headers / "polyop")]
+    headers = include_folder()
+    search = [*options.include_paths, os.path.dirname(source.path), headers, f"{headers}/polyop"]
     uses_torch = torch is not None and tier is not None and source.language != "c"
     standard = "c11" if source.language == "c" else torch.standard if torch and uses_torch else "c++17"
     flags = [
@@ -134,6 +137,8 @@ def _unit(
         if "TORCH_EXTENSION_NAME" in source.text:
             found.append(f"-DTORCH_EXTENSION_NAME={name}")
     if source.language == "cuda":
+        from . import cuda
+
         flags = [new for old in flags for new in cuda.compile_flag(old)]
         flags += [*cuda.architecture_flags(compiler, options.cuda_architectures), *cuda.host_compiler()]
         flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]

@@ -10,7 +10,7 @@ from pathlib import Path
 from ...core.errors import BuildError
 from . import atomic
 from .cache import Cache, Made
-from .inputs import parse_depfile
+from .depfile import parse_depfile
 from .libtorch import TENSORS, LibTorch
 from .plan import Unit
 from .run import failed, progress, run
@@ -67,11 +67,12 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         found = cache.get(request, [subject], make)
     except BuildError:
         return None  # the compile itself will say what is wrong with these headers
-    plain = found.path.with_suffix("")
+    made = Path(found.path)
+    plain = made.with_suffix("")
     with contextlib.suppress(OSError):
         if not plain.exists():  # what gcc falls back to when it cannot use the other file
             atomic.write_text(plain, text)
-    use = ("-include", str(plain)) if suffix == "gch" else ("-include-pch", str(found.path))
+    use = ("-include", str(plain)) if suffix == "gch" else ("-include-pch", str(made))
     return Precompiled(use, tuple(item.path for item in found.variant.inputs))
 
 

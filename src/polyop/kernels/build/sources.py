@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from ...core.errors import ArgumentValueError, BuildError, CacheError
 from . import atomic
-from .paths import cache_dir
+from .hashes import text_digest
+from .paths import absolute, cache_folder
 
 LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cu": "cuda"}
 _SUFFIX = {"c": ".c", "c++": ".cc", "cuda": ".cu"}
-_QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_QUOTED = r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"'
+_PYTORCH = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h)'
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A source file: its absolute path, its language, and its text with that of its own headers."""
 
-    path: Path
+    path: str
     language: str
     text: str
 
     @property
-    def subject(self) -> str:
-        """How an error names it."""
-        return str(self.path)
+    def name(self) -> str:
+        """The file's name."""
+        return os.path.basename(self.path)
+
+    @property
+    def uses_pytorch(self) -> bool:
+        """Whether it includes PyTorch's headers or ``ms_ext.h``.
+
+        >>> Source("/a.cc", "c++", "#include <torch/extension.h>").uses_pytorch
+        True
+        """
+        return re.search(_PYTORCH, self.text) is not None
 
 
 def gather(
-    paths: Sequence[str | Path], code: str | None, language: str, include: Sequence[str]
+    paths: Sequence[str | os.PathLike[str]], code: str | None, language: str, include: Sequence[str]
 ) -> list[Source]:
     """Return the sources of a build, an inline one last; that is kept as a file of the cache.
 
     Raises ``BuildError`` for a file that is missing or of no known language, and
     ``ArgumentValueError`` when there is nothing to build.
     """
-    if isinstance(paths, (str, Path)):
+    if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    files = [Path(path).absolute() for path in paths]
+    files = [absolute(path) for path in paths]
     if code is not None:
         files.append(keep(code, language))
     if not files:
@@ -49,19 +58,18 @@ def gather(
     return [_read(path, include) for path in files]
 
 
-def keep(code: str, language: str) -> Path:
+def keep(code: str, language: str) -> str:
     """Return the file of the cache that holds this text. Raises ``CacheError``."""
     if language not in _SUFFIX:
         known = ", ".join(map(repr, _SUFFIX))
         raise ArgumentValueError("build: language", f"must be one of {known}", repr(language))
-    name = hashlib.sha256(code.encode()).hexdigest()[:16]
-    path = cache_dir() / "code" / name / f"code{_SUFFIX[language]}"
+    path = f"{cache_folder()}/code/{text_digest(code)[:16]}/code{_SUFFIX[language]}"
     try:
-        if not path.is_file() or path.read_text(encoding="utf-8") != code:
+        if not os.path.isfile(path) or _text(path) != code:
             atomic.write_text(path, code)
     except OSError as problem:
         raise CacheError(
-            f"build cache {cache_dir()}",
+            f"build cache {cache_folder()}",
             "must be a folder that can be written",
             problem.strerror or problem,
             hint="set POLYOP_CACHE_DIR to another folder",
@@ -69,30 +77,36 @@ def keep(code: str, language: str) -> Path:
     return path
 
 
-def _read(path: Path, include: Sequence[str]) -> Source:
-    language = LANGUAGES.get(path.suffix)
+def _read(path: str, include: Sequence[str]) -> Source:
+    suffix = os.path.splitext(path)[1]
+    language = LANGUAGES.get(suffix)
     if language is None:
         known = " ".join(LANGUAGES)
-        raise BuildError(path, f"must be a source with one of the suffixes {known}", repr(path.suffix))
+        raise BuildError(path, f"must be a source with one of the suffixes {known}", repr(suffix))
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = _text(path)
     except OSError as problem:
         raise BuildError(path, "must be a source file that can be read", problem.strerror) from None
     return Source(path, language, _with_own_headers(path, text, include))
 
 
-def _with_own_headers(path: Path, text: str, include: Sequence[str]) -> str:
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _with_own_headers(path: str, text: str, include: Sequence[str]) -> str:
     """Return the text followed by that of the headers it includes with quotes, theirs too."""
     texts, seen, left = [text], {path}, [(path, text)]
     while left:
         current, body = left.pop()
-        for name in _QUOTED.findall(body):
-            for folder in (current.parent, *map(Path, include)):
-                header = folder / name
-                if header in seen or not header.is_file():
+        for name in re.findall(_QUOTED, body):
+            for folder in (os.path.dirname(current), *include):
+                header = os.path.join(folder, name)
+                if header in seen or not os.path.isfile(header):
                     continue
                 seen.add(header)
-                body_of = header.read_text(encoding="utf-8", errors="replace")
+                body_of = _text(header)
                 texts.append(body_of)
                 left.append((header, body_of))
                 break

@@ -13,6 +13,9 @@ from . import affine
 from .ir import Expr, Kernel, Load, Store
 from .polyhedra import Access, Leaf, Model
 
+SIMPLE = 4
+"""Pieces of a set of sizes that may still be supposed: its complement has many times as many."""
+
 
 @dataclass(frozen=True)
 class Precondition:
@@ -40,6 +43,8 @@ class Bounds:
     preconditions: list[Precondition] = field(default_factory=list)
     dynamic: dict[tuple[str, Any], set[int]] = field(default_factory=dict)
     guarded: set[tuple[str, Any]] = field(default_factory=set)
+    sizes: list[Any] = field(default_factory=list)
+    """Sets of sizes that calls are held to, where an index is a number: nothing else is cheap to suppose."""
 
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
@@ -81,8 +86,9 @@ def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
 
 def both(early: Sequence[Precondition], late: Bounds) -> None:
     """Add what the kernel demands as its author wrote it: passes may drop a statement, never its error."""
-    known = {(p.condition, p.buffer, p.axis) for p in late.preconditions}
-    late.preconditions += [p for p in early if (p.condition, p.buffer, p.axis) not in known]
+    known = {(p.condition, p.buffer, p.axis) for p in early}
+    late.preconditions = [p for p in late.preconditions if (p.condition, p.buffer, p.axis) not in known]
+    late.preconditions = [*early, *late.preconditions]
 
 
 def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:
@@ -109,6 +115,11 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
     bad = beyond.params().coalesce()
+    number = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
+    if number and not model.session.sizes and bad.n_basic_set() <= SIMPLE:
+        fine = bad.gist(model.parameter_set([])).complement()
+        if not any(fine.is_equal(known) for known in found.sizes):
+            found.sizes.append(fine)
     build = model.isl.AstBuild.from_context(model.parameter_set([]))
     condition = build.expr_from_set(bad).to_C_str()
     extent = model.kernel.buffers[node.buffer].shape[axis]

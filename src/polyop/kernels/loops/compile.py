@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .accumulate import accumulate
-from .bounds import Bounds, both, describe, find_bounds
+from .bounds import Bounds, Precondition, both, describe, find_bounds
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .emit.program import TARGETS, print_program
 from .inline import inline
 from .ir import Kernel
 from .plan import Plan, Planner
-from .polyhedra import Model, begin
+from .polyhedra import Model, begin, suppose
 from .privatise import privatise
 from .simplify import propagate, unroll
 from .split import has_conditions, split
@@ -79,9 +79,9 @@ def schedule(kernel: Kernel) -> Scheduled:
     with _lock:
         begin()
         kernel = unroll(propagate(kernel))
+        early = _demanded(kernel)
         kernel = starts(kernel)
         report = Report()
-        early = find_bounds(Model(kernel)).preconditions
         kernel, report.done = inline(kernel)
         kernel, owners = privatise(kernel)
         kernel = restructure(kernel, owners, report)
@@ -101,6 +101,17 @@ def schedule(kernel: Kernel) -> Scheduled:
         plan = planner.run()
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
+
+
+def _demanded(kernel: Kernel) -> list[Precondition]:
+    """Return what the author's text demands of the sizes; from here on it is taken for granted."""
+    found = find_bounds(Model(kernel))
+    early = found.preconditions
+    suppose(found.sizes)
+    if found.sizes and found.dynamic:
+        found = find_bounds(Model(kernel))
+        both(early, found)
+    return found.preconditions
 
 
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .ir import Assign, Expr, Load, Op, Stmt, Store, children, walk
+from collections.abc import Sequence
+
+from .ir import Assign, Const, Expr, Load, Op, Stmt, Store, Var, children, walk
 
 HEAVY = dict.fromkeys(
     (
@@ -44,3 +46,24 @@ def work(node: Stmt) -> float:
     """Return what one execution of a statement costs, its loads and its store included."""
     loads = sum(isinstance(e, Load) for e in walk(node))
     return loads + isinstance(node, Store) + arithmetic(node)
+
+
+def slow_steps(body: Sequence[Stmt]) -> int:
+    """Return how many slow operators wait for one another in a body; 0 where it has loops or conditions."""
+    depths: dict[str, int] = {}
+
+    def depth(expr: Expr) -> int:
+        before = depths.get(expr.name, 0) if isinstance(expr, Var) else 0
+        product = isinstance(expr, Op) and expr.name == "/" and isinstance(expr.args[1], Const)
+        own = isinstance(expr, Op) and expr.name in HEAVY and not product
+        return own + max(map(depth, children(expr)), default=before)
+
+    deepest = 0
+    for node in body:
+        if not isinstance(node, (Store, Assign)):
+            return 0
+        found = depth(node.value)
+        if isinstance(node, Assign):
+            depths[node.name] = max(found, depths.get(node.name, 0))
+        deepest = max(deepest, found)
+    return deepest

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from pathlib import Path
 
 from ...core.errors import ArgumentValueError
 
@@ -60,8 +59,8 @@ def chosen() -> str:
 @functools.cache
 def _flags() -> frozenset[str]:
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as rows:  # noqa: PTH123 - quick to import
+            line = next((row for row in rows if row.startswith("flags")), "")
     except OSError:
         return frozenset()
-    line = next((row for row in text.splitlines() if row.startswith("flags")), "")
     return frozenset(line.partition(":")[2].split())

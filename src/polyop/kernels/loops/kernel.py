@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError, FallbackWarning, InferError, UninitialisedWarning
@@ -15,10 +15,12 @@ from ...core.spec import Spec
 from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from . import isa
-from .compile import Scheduled
 from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
-from .library import CUDA, Options, arranged, compiled, exported, remarks, sources
+from .library import CUDA, Options, compiled, exported, remarks
 from .parse import Outline, outline, parse
+
+if TYPE_CHECKING:
+    from .compile import Scheduled
 
 Key = tuple[Any, ...]
 
@@ -135,14 +137,20 @@ class LoopKernel:
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
         """Return the C that is compiled for these specs (for those used last, without any)."""
+        from .make import sources
+
         return "\n".join(sources(self._one(inputs, attributes), self.options))
 
     def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Scheduled:
         """Return what the compiler decided for these specs (for those used last, without any)."""
+        from .make import arranged
+
         return arranged(self._one(inputs, attributes), self.options)
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return what became of each loop, what was proved and what stood in the way, with the lines."""
+        from .make import arranged
+
         kernel = self.typed(inputs, attributes)
         options = self.options
         found = arranged(kernel, options)

@@ -1,16 +1,15 @@
-"""From a typed kernel to a library in the build cache."""
+"""The library of a typed kernel: found in the build cache, or made and kept there.
+
+A process that finds its kernels built imports neither the passes nor isl: see ``make``.
+"""
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
-from dataclasses import dataclass
-from pathlib import Path
+import os
+from typing import NamedTuple
 
 from . import isa
-from .compile import Scheduled, original, schedule
-from .emit.choose import choosing
 from .ir import Kernel
 
 FLAGS = (
@@ -26,8 +25,7 @@ CUDA, CUDA_FLAGS = "cuda", ("-fwrapv",)
 """The name of GPUs among instruction sets; what nvcc's host compiler is told."""
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """How a kernel is compiled: for which instruction set, with libm's functions, with indices checked."""
 
     isa: str
@@ -35,40 +33,9 @@ class Options:
     checked: bool = False
 
 
-def arranged(kernel: Kernel, options: Options) -> Scheduled:
-    """Return the kernel scheduled; where that fails the author's own order, with ``fallback`` saying so."""
-    if options.checked:
-        return original(kernel, "debug: loops stay in the author's order, and every index is checked")
-    try:
-        return schedule(kernel)
-    except Exception as problem:  # noqa: BLE001 - whatever a pass stumbles over, the plain order is right
-        text = (
-            f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
-            f"{type(problem).__name__}: {problem}"
-        )
-        return original(kernel, text, fallback=text)
-
-
-def sources(kernel: Kernel, options: Options) -> list[str]:
-    """Return the files of a kernel: one, or one for each instruction set and one that chooses.
-
-    They are in C, and in CUDA for the instruction set "cuda".
-    """
-    found = arranged(kernel, options)
-
-    def text(name: str, function: str) -> str:
-        whole = found.source(name, function, precise=options.precise, checked=found.checked)
-        if not found.fallback:
-            return whole
-        linkage = 'extern "C" ' if name == CUDA else ""
-        return f"{whole}{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
-
-    if options.isa != isa.PORTABLE:
-        return [text(options.isa, exported(kernel))]
-    names = isa.family()
-    if len(names) == 1:
-        return [text(names[0], exported(kernel))]
-    return [*(text(name, f"{exported(kernel)}__{name}") for name in names), choosing(exported(kernel), names)]
+def language_of(options: Options) -> tuple[str, tuple[str, ...]]:
+    """Return the language that a kernel is printed in, and the compiler's flags."""
+    return ("cuda", CUDA_FLAGS) if options.isa == CUDA else ("c", FLAGS)
 
 
 def exported(kernel: Kernel) -> str:
@@ -76,59 +43,56 @@ def exported(kernel: Kernel) -> str:
     return f"loop_{kernel.name}"
 
 
-def compiled(kernel: Kernel, options: Options) -> Path:
+def compiled(kernel: Kernel, options: Options) -> str:
     """Return the library of a kernel, built when the cache has none. Raises ``BuildError``."""
-    from ..build import compilers, cuda
-    from ..build.cache import Cache, Made
+    from ..build import compilers, hashes, lookup
 
-    cache = Cache()
-    language, flags = ("cuda", CUDA_FLAGS) if options.isa == CUDA else ("c", FLAGS)
+    language, flags = language_of(options)
     compiler = compilers.find(language)
+    architectures: list[str] = []
+    if language == "cuda":
+        from ..build.cuda import architecture_flags
+
+        architectures = architecture_flags(compiler, None)
     request = {
-        "loops": hashlib.sha256(repr((kernel, options)).encode()).hexdigest(),
+        "loops": hashes.text_digest(repr((kernel, options))),
         "passes": _passes(),
         "compiler": compiler.identity,
         "flags": flags,
-        "architectures": cuda.architecture_flags(compiler, None) if language == "cuda" else [],
+        "architectures": architectures,
     }
+    found = lookup.ready(request)
+    if found is not None:
+        return found
+    from .make import make
 
-    def make(work: Path) -> Made:
-        from ..build.compile import Refused, make_library
-        from ..build.options import BuildOptions
-        from ..build.plan import make_plan
-        from ..build.run import failed
-        from ..build.sources import gather, keep
-
-        files = [keep(text, language) for text in sources(kernel, options)]
-        plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
-        try:
-            return make_library(plan, work, kernel.name, cache)
-        except Refused as refused:
-            raise failed(
-                kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", refused.finished
-            ) from None
-
-    return cache.get(request, [kernel.file], make).path
+    return make(kernel, options, request)
 
 
-def remarks(path: Path, name: str, kind: str) -> list[str]:
+def remarks(path: str, name: str, kind: str) -> list[str]:
     """Return what the compiler wrote into a kernel's library for its author.
 
     ``kind`` is "warnings" (reads before any write) or "fallback" (why the author's order was kept).
     """
-    import ctypes
-
     from ... import _core
     from ..library import open_library
 
     library = open_library(path, built=True)
     texts = (f"{function}_{kind}" for function in (name, f"{name}__{isa.family()[-1]}"))
     address = next(filter(None, (_core.find_symbol(library, text) for text in texts)), 0)
-    return ctypes.string_at(address).decode().splitlines() if address else []
+    if not address:
+        return []
+    import ctypes
+
+    return ctypes.string_at(address).decode().splitlines()
 
 
 @functools.cache
 def _passes() -> str:
     """Return what changes when the compiler's own text does."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    from ..build import facts, hashes
+
+    here = os.path.dirname(__file__)  # noqa: PTH120 - pathlib is slow to import
+    found = (f"{folder}/{name}" for folder, _, names in os.walk(here) for name in names)
+    files = sorted(path for path in found if path.endswith(".py"))
+    return facts.of_files("loop passes", files, lambda: hashes.digest_of(files))

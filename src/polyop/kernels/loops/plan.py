@@ -19,7 +19,7 @@ from .bounds import Bounds, key
 from .cost import arithmetic, work
 from .dependence import Kind
 from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
-from .strides import COSTS, depends, stride
+from .strides import COSTS, UNIT, depends, stride
 
 LANES = 8
 """How many lanes a vector has, for estimates."""
@@ -192,9 +192,14 @@ class Planner:
             else:
                 accesses = [e for e in walk(node) if isinstance(e, Load)]
                 accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
-                total += weight * sum(0.5 if a in packed else COSTS[stride(a, loop.var)] for a in accesses)
+                steps = (0.5 if a in packed else COSTS[self._stride(a, loop)] for a in accesses)
+                total += weight * sum(steps)
                 total += weight * arithmetic(node)
         return total
+
+    def _stride(self, access: Load | Store, loop: For) -> str:
+        """Return how an access moves; each lane's own elements lie beside one another."""
+        return UNIT if loop.var in self.owners.get(access.buffer, ()) else stride(access, loop.var)
 
     def blocked(self, loop: For) -> str | None:
         """Return why the loop's iterations cannot be lanes, or None."""
@@ -206,7 +211,8 @@ class Planner:
             return "it reduces into a tensor"
         inside = list(statements(loop.body))
         own = {loop.var} | {s.name for s in inside if isinstance(s, Assign)}
-        names = frozenset(own)
+        mine = {n for n, owners in self.owners.items() if loop.var in owners}
+        names = frozenset(own | mine)
         if any(isinstance(s, For) and (depends(s.lo, names) or depends(s.hi, names)) for s in inside):
             return "an inner loop's bounds differ between its iterations"
         for node in inside:
@@ -215,8 +221,10 @@ class Planner:
                     return "a condition that differs between its iterations holds a loop"
                 if any(self._unsafe(s, names) for s in statements((*node.body, *node.orelse))):
                     return "an access under a condition may be outside its tensor without it"
-        if any(loop.var in owners for owners in self.owners.values()):
-            return "each of its iterations has a tensor of its own"
+        accesses: list[Load | Store] = [s for s in inside if isinstance(s, Store)]
+        accesses += [e for s in inside for e in walk(s) if isinstance(e, Load)]
+        if any(a.buffer in mine and any(depends(i, names) for i in a.index) for a in accesses):
+            return "its iterations use different elements of tensors of their own"
         return None
 
     def _outlives(self, name: str, loop: For) -> bool:
@@ -248,7 +256,7 @@ class Planner:
         fixed = frozenset({row.var})
         if any(depends(e, fixed) for s in sums for e in (s.lo, s.hi)):
             return None
-        if any(row.var in owners for owners in self.owners.values()):
+        if any({row.var, loop.var} & {*owners} for owners in self.owners.values()):
             return None
         if not _rectangular(loop, row):
             return None

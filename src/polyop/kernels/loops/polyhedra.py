@@ -68,10 +68,14 @@ class _Point:
 
 @dataclass
 class Session:
-    """An isl context, which is for one thread, and the texts that it has read."""
+    """An isl context, which is for one thread, and the texts that it has read.
+
+    ``sizes`` are sets of sizes that calls are held to: what else there may be is an error before any loop.
+    """
 
     context: Any
     known: dict[str, Any]
+    sizes: tuple[Any, ...] = ()
 
 
 _sessions: list[Session] = []
@@ -80,6 +84,13 @@ _sessions: list[Session] = []
 def begin() -> None:
     """Start anew: a context of its own, with its own quota, for all models of one kernel."""
     _sessions.clear()
+
+
+def suppose(sizes: Sequence[Any]) -> None:
+    """Let all further models of this kernel take these sets of sizes for granted."""
+    for session in _sessions:
+        session.sizes = tuple(sizes)
+        session.known.clear()
 
 
 def _session(isl: Any) -> Session:
@@ -139,7 +150,19 @@ class Model:
         """Return a set; sizes are not negative. What many sets share is read once."""
         sizes = tuple(f"{affine.word(p)} >= 0" for p in self.parameters if p in self._sizes)
         found = self._read("Set", head, (*sizes, *constraints))
+        if head and self.session.sizes:
+            found = self._supposed(found, (head, *constraints))
         return found.intersect(self._read("Set", head, tuple(more))) if more else found
+
+    def _supposed(self, found: Any, key: Any) -> Any:
+        """Return the part of a set that sizes allow, as far as it does not fall to pieces."""
+        known = self.session.known
+        if key not in known:
+            for sizes in self.session.sizes:
+                part = found.intersect_params(sizes).coalesce()
+                found = part if part.n_basic_set() <= found.n_basic_set() else found
+            known[key] = found
+        return known[key]
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head

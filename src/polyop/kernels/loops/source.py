@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import linecache
@@ -92,8 +93,8 @@ def read(function: Callable[..., Any]) -> Source:
         seen = "a lambda" if isinstance(original, FunctionType) else type(function).__name__
         raise ArgumentTypeError(subject, "must be a function made by def", seen, where=of_function(original))
     try:
-        text, first = inspect.getsourcelines(original)
-    except (OSError, TypeError, SyntaxError, IndexError) as error:
+        lines, first = inspect.findsource(original)
+    except (OSError, TypeError, IndexError) as error:
         raise ArgumentValueError(
             subject,
             f"its source cannot be read ({error})",
@@ -101,11 +102,10 @@ def read(function: Callable[..., Any]) -> Source:
             hint="write it in a file or a notebook cell: a loop kernel is compiled from its source text",
         ) from error
     try:
-        source = _parse(original, text, first)
-        current = is_current(original)
+        source = _parse(original, lines, first) if is_current(original) else None
     except SyntaxError:
-        current = False
-    if not current:
+        source = None
+    if source is None:
         rule = "the text of its file is not what Python runs: the file has changed since it was imported"
         raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
     _read[original] = source
@@ -143,20 +143,39 @@ def _plain(code: CodeType) -> tuple[str, ...]:
     return tuple(repr(c) for c in (*code.co_consts, *code.co_names) if not isinstance(c, CodeType))
 
 
-def _parse(function: FunctionType, text: list[str], first: int) -> Source:
+def _block(lines: list[str], first: int) -> tuple[ast.Module, int]:
+    """Return the definition that begins at a line, parsed, and the line after it; raise ``SyntaxError``.
+
+    It ends where it is whole and what follows is indented no deeper: quicker than by its tokens.
+    """
+
+    def depth(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    def goes_on(line: str) -> bool:
+        return depth(line) > depth(lines[first]) or not line.strip() or line.lstrip().startswith("#")
+
     # a first line that is indented gets an "if" above it: no need to touch the text of strings
-    indented = text[0][:1].isspace()
-    module = ast.parse(("if True:\n" if indented else "") + "".join(text))
-    ast.increment_lineno(module, first - 1 - indented)
+    above = "if True:\n" if depth(lines[first]) else ""
+    for end in range(first + 1, len(lines)):
+        if not goes_on(lines[end]):
+            with contextlib.suppress(SyntaxError):  # a decorator alone, or lines of a string
+                return ast.parse(above + "".join(lines[first:end])), end
+    return ast.parse(above + "".join(lines[first:])), len(lines)
+
+
+def _parse(function: FunctionType, lines: list[str], first: int) -> Source:
+    module, end = _block(lines, first)
     top: ast.AST = module.body[0]
     tree = top.body[0] if isinstance(top, ast.If) else top
+    ast.increment_lineno(module, first - isinstance(top, ast.If))
     file = function.__code__.co_filename
-    lines = {first + k: line.rstrip() for k, line in enumerate(text)}
+    kept = {k + 1: lines[k].rstrip() for k in range(first, end)}
     if not isinstance(tree, ast.FunctionDef):
         raise UnsupportedError(
             f"the loop kernel {function.__name__}", "must be an ordinary def", where=of_function(function)
         )
-    source = Source(weakref.ref(function), tree, file, lines)
+    source = Source(weakref.ref(function), tree, file, kept)
     arguments = tree.args
     for wrong in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
         if wrong is not None:

@@ -11,20 +11,24 @@ UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "u
 
 
 def depends(expr: Expr, names: frozenset[str]) -> bool:
-    """Whether an expression reads one of the variables.
+    """Whether an expression reads one of the variables, or of the tensors that are named.
 
     >>> from .ir import INT
     >>> depends(Var("i", INT), frozenset({"i"}))
     True
     """
-    return any(isinstance(e, Var) and e.name in names for e in walk(expr))
+    return any(
+        (isinstance(e, Var) and e.name in names) or (isinstance(e, Load) and e.buffer in names)
+        for e in walk(expr)
+    )
 
 
 def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) -> str:
     """Return how the address changes with the loop variable.
 
     "uniform": not at all; "unit" and "back": by one element upwards or downwards; "strided": by the
-    same number of elements each time; "unknown". ``varying`` are scalars that change with it too.
+    same number of elements each time; "unknown". ``varying`` are scalars that change with it too, and
+    tensors that have other elements for each of its iterations.
     """
     index = node.index
     if not any(depends(i, varying | {var}) for i in index):

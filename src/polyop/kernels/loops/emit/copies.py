@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import Assign, Expr, For, If, Stmt, Store, Var, children, statements
+from ..ir import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements
 from .ctypes import identifier
 from .expressions import Lanes, Scope
 
@@ -65,11 +65,13 @@ class Copies:
 
 
 def dependence(expr: Expr, differs: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
-    """Return on what a value depends."""
+    """Return on what a value depends; ``differs`` has scalars, and tensors of which lanes have their own."""
     found: frozenset[str] = frozenset()
     if isinstance(expr, Var):
         found = differs.get(expr.name, frozenset())
         found |= ({ROW} if expr.name == row else set()) | ({LANE} if expr.name == lane else set())
+    if isinstance(expr, Load):
+        found = differs.get(expr.buffer, frozenset())  # a tensor that each lane has its own of
     for child in children(expr):
         found |= dependence(child, differs, row, lane)
     return found

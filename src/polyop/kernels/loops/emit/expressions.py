@@ -28,7 +28,7 @@ class Lanes:
     """The loop whose iterations are lanes.
 
     ``width``: bytes per lane, ``count``: the lanes in use (C text) or None for all, ``varying``:
-    scalars with a value for each lane.
+    scalars with a value for each lane, and tensors that have an element of each for each lane.
     """
 
     var: str
@@ -80,6 +80,8 @@ class Expressions:
         self.kernel, self.bounds = kernel, bounds
         self.precise, self.checked = precise, checked
         self.used: set[str] = set()
+        self.found: dict[Load, tuple[str, Mapping[int, str]]] = {}
+        """Loads that were checked before the loop that is being printed: C of the answer, indices by axis."""
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; its number is what the check reports."""
 
@@ -178,12 +180,23 @@ class Expressions:
             text = f"({text}) * {self.size(buffer, axis)} + {i}"
         return text
 
+    def place(self, buffer: str, index: tuple[str, ...], scope: Scope) -> str:
+        """Return the offset of an access, in C: of all lanes' elements where each lane has its own."""
+        text = self.address(buffer, index)
+        if scope.lanes is not None and buffer in scope.lanes.varying:
+            return f"({text}) * {scope.lanes.number}"
+        own = scope.names.get(f"lane of {buffer}")
+        return f"({text}) * {own}" if own else text
+
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
         return frozenset(range(len(node.index))) if self.checked else self.bounds.axes(node)
 
     def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
         """Return declarations, the condition that all checked indices are inside, and the indices."""
+        known = self.found.get(node) if isinstance(node, Load) else None
+        if known is not None:
+            return "", known[0], tuple(known[1].get(axis, i) for axis, i in enumerate(index))
         declared, tests, names = "", [], list(index)
         for axis in sorted(self.axes(node)):
             self.places.append((node.line, node.buffer, axis))
@@ -206,6 +219,8 @@ class Expressions:
         lanes, dtype = scope.lanes, self.kernel.buffers[node.buffer].dtype
         kind = stride(node, lanes.var, lanes.varying) if lanes else UNIFORM
         base = identifier(node.buffer)
+        if lanes is not None and node.buffer in lanes.varying:
+            kind = UNIT
         if kind == UNIFORM:
             return self._loaded(self._element(node, scope), dtype)
         assert lanes is not None
@@ -215,7 +230,7 @@ class Expressions:
         lane0 = replace(scope, lanes=None)
         index = [self.scalar(i, lane0) for i in node.index]
         declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
-        at = self.address(node.buffer, names)
+        at = self.place(node.buffer, names, scope)
         vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
         count = f", {lanes.count}" if lanes.count else ""
         suffix = "_n" if lanes.count else ""
@@ -251,9 +266,9 @@ class Expressions:
         index = [self.scalar(i, scope) for i in node.index]
         base = identifier(node.buffer)
         if not self.axes(node):
-            return f"{base}[{self.address(node.buffer, tuple(index))}]"
+            return f"{base}[{self.place(node.buffer, tuple(index), scope)}]"
         declared, tests, names = self.checks(node, index)
-        return f"({{ {declared}{tests} ? {base}[{self.address(node.buffer, names)}] : 0; }})"
+        return f"({{ {declared}{tests} ? {base}[{self.place(node.buffer, names, scope)}] : 0; }})"
 
     def lane_scope(self, scope: Scope, lane: str = "l") -> Scope:
         """Return the scope of one lane: the loop variable moved on, vectors indexed."""
@@ -262,6 +277,9 @@ class Expressions:
         base = scope.names.get(lanes.var, identifier(lanes.var))
         names = {lanes.var: f"({base} + {lane})"}
         names |= {v: f"{scope.names.get(v, identifier(v))}[{lane}]" for v in lanes.varying}
+        names |= {
+            f"lane of {v}": f"{lanes.number} + {lane}" for v in lanes.varying & self.kernel.buffers.keys()
+        }
         return Scope({**scope.names, **names})
 
     def _lane_by_lane(self, expr: Expr, scope: Scope) -> Value:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..cost import HEAVY
-from ..ir import Assign, For, Kernel, Op, Stmt, statements, walk
+from ..cost import HEAVY, slow_steps
+from ..ir import Assign, For, Kernel, Load, Op, Stmt, statements, walk
 from ..plan import Plan
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
+from .joined import joinable
+from .rows import Around, Later, check_once, later, rows
 from .statements import Statements, combined
 
 UNITS = 4
 """Vectors at once, where one after another would wait for its result."""
+CHAIN = 3
+"""Slow operators that wait for one another: from here on two vectors at once are faster."""
 LIGHT = 12
 """Operators in a body that is repeated for several vectors at once."""
 
@@ -22,10 +27,18 @@ LIGHT = 12
 class Loops:
     """Prints the loops of one function; ``enter`` is asked first whether it takes a loop."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, statements: Statements, expressions: Expressions) -> None:
-        self.kernel, self.plan = kernel, plan
+    def __init__(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        statements: Statements,
+        expressions: Expressions,
+        owners: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.kernel, self.plan, self.owners = kernel, plan, owners
         self.statements, self.expressions, self.out = statements, expressions, statements.out
         self.enter: Callable[[For, Copies], bool] = lambda node, copies: False
+        self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
         statements.loop = self.loop
@@ -40,35 +53,66 @@ class Loops:
         if node.var in self.plan.vector and not inside:
             self.vector(node, first, lo, hi)
             return
+        few = len(copies.all) > 1 and len({c.unit for c in copies.all}) == 1  # many vectors hide the overhead
+        joined = joinable(node, self.expressions, first) if few else None
+        if joined is None:
+            self._plain(node, copies, lo, hi)
+            return
+        with self.out.block(f"if ({joined})"):
+            inner = node.body[0]
+            assert isinstance(inner, For)
+            once = (replace(c, scope=c.scope.with_names({node.var: "0"})) for c in copies.all)
+            end = f"({hi}) * ({self.expressions.scalar(inner.hi, first)})"
+            self._plain(inner, replace(copies, all=tuple(once)), "0", end)
+        if joined != "1":
+            with self.out.block("else"):
+                self._plain(node, copies, lo, hi)
+
+    def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+            before, self.around = self.around, Around(node, f"{var}_end")
             self.statements.body(node.body, copies)
+            self.around = before
             for line in self.after.get(node.var, ()):
                 self.out.line(line)
 
     def vector(self, node: For, scope: Scope, lo: str, hi: str) -> None:
         """Print a loop whose iterations are lanes: whole vectors, then what is left."""
         sums = self.sums(node)
-        given = {s.name: frozenset({LANE}) for s in sums}
+        own = {name for name, loops in self.owners.items() if node.var in loops}
+        given = {name: frozenset({LANE}) for name in (*(s.name for s in sums), *own)}
         differs = differing(node.body, "", node.var, given)
         width = self.width(node.body, node.var, differs)
         var = identifier(node.var)
-        units = self.units(node, bool(sums))
+        units = 1 if own else self.units(node, bool(sums))
         lanes = f"POLYOP_LANES({width})"
         with self.out.block(""):
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {hi};")
             kept = self.statements.reducing
-            self.statements.reducing = kept | given.keys()
+            self.statements.reducing = kept | {s.name for s in sums}
             self._start_sums(sums, units, width)
+            picked = rows(node, self.expressions.bounds)
+            check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
+            ahead = self._later(picked, node, scope)
             for number in dict.fromkeys((units, 1)):
                 step = f"{number} * {lanes}" if number > 1 else lanes
                 with self.out.block(f"for (; {var} + {step} <= {var}_end; {var} += {step})"):
+                    for unit, row in itertools.product(range(number), ahead):
+                        at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
+                        self.out.line(row.line(self.expressions, at))
                     self._copies(node, scope, differs, width, number, None)
             with self.out.block(f"if ({var} < {var}_end)"):
                 self._copies(node, scope, differs, width, 1, f"({var}_end - {var})")
+            self.expressions.found.clear()
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = kept
+
+    def _later(self, picked: Sequence[Load], node: For, scope: Scope) -> list[Later]:
+        if self.around is None:
+            return []
+        return later(self.out, self.expressions, picked, node, self.around, scope)
 
     def width(self, body: Sequence[Stmt], var: str, differs: Mapping[str, frozenset[str]]) -> int:
         """Return the bytes of a lane."""
@@ -93,6 +137,8 @@ class Loops:
             for s in statements(node.body)
             for e in walk(s)
         )
+        if slow_steps(node.body) >= CHAIN:
+            return 2
         if not (reduces or inner) or heavy:
             return 1
         return UNITS if size <= LIGHT else 1

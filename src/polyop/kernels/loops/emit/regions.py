@@ -30,6 +30,7 @@ from .copies import Copies, plain
 from .ctypes import computed, identifier, identity, memory
 from .expressions import Expressions, Scope
 from .loops import Loops
+from .rows import Around
 from .statements import Statements, combined
 from .tile import Shape, TilePrinter
 from .writer import Writer
@@ -113,9 +114,8 @@ class Functions:
                 out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {start};")
             for name in own:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
-                out.line(
-                    f"{elem}* const restrict {c} = polyop_scratch({self._length(name)} * sizeof({elem}));"
-                )
+                size = f"{self._length(name)} * {self._owned(name)}"
+                out.line(f"{elem}* const restrict {c} = polyop_scratch({size});")
             if own:
                 missing = " || ".join(f"!{identifier(n)}" for n in own)
                 freed = " ".join(f"free({identifier(n)});" for n in own)
@@ -176,6 +176,11 @@ class Functions:
                 out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {each};")
         out.line(f"free(k->own_{name});")
 
+    def _owned(self, name: str) -> str:
+        """Return the bytes of an element that iterations have their own of: in lanes, of each lane's."""
+        lanes = self.plan.vector & {*self.owners[name]}
+        return "POLYOP_VB" if lanes else f"sizeof({memory(self.kernel.buffers[name].dtype)})"
+
     def _length(self, name: str) -> str:
         axes = range(len(self.kernel.buffers[name].shape))
         return "(" + (" * ".join(self.expressions.size(name, a) for a in axes) or "1") + ")"
@@ -190,7 +195,9 @@ class _Body:
         self.functions, self.out, self.outer, self.outside = functions, out, outer, outside
         self.statements = Statements(functions.kernel, functions.expressions, out)
         self.statements.live = live
-        self.loops = Loops(functions.kernel, functions.plan, self.statements, functions.expressions)
+        self.loops = Loops(
+            functions.kernel, functions.plan, self.statements, functions.expressions, functions.owners
+        )
         self.loops.enter = self.enter
 
     def enter(self, node: For, copies: Copies) -> bool:
@@ -227,6 +234,7 @@ class _Body:
             self.loops.vector(node, scope, lo, hi)
         else:
             var = identifier(node.var)
+            self.loops.around = Around(node, hi)
             with self.out.block(f"for (int64_t {var} = {lo}; {var} < {hi}; ++{var})"):
                 self.statements.body(node.body, plain(scope))
 

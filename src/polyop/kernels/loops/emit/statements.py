@@ -151,6 +151,8 @@ class Statements:
         dtype = self.kernel.buffers[node.buffer].dtype
         value = self.expressions.value(node.value, scope)
         kind = stride(node, lanes.var, lanes.varying) if lanes else ""
+        if lanes is not None and node.buffer in lanes.varying:
+            kind = UNIT
         alone = kind == "uniform" and not value.vec and scope.mask is None
         if lanes is None or alone:
             self._store_element(node, scope, value, dtype)
@@ -174,12 +176,12 @@ class Statements:
         base = identifier(node.buffer)
         if self.expressions.axes(node):
             declared, tests, names = self.expressions.checks(node, index)
-            target = f"{base}[{self.expressions.address(node.buffer, names)}]"
+            target = f"{base}[{self.expressions.place(node.buffer, names, scope)}]"
             with self.out.block(""):
                 self.out.line(declared.strip())
                 self.out.line(f"if ({tests}) {target} = {self._merged(node, target, text, dtype)};")
             return
-        target = f"{base}[{self.expressions.address(node.buffer, tuple(index))}]"
+        target = f"{base}[{self.expressions.place(node.buffer, tuple(index), scope)}]"
         self.out.line(f"{target} = {self._merged(node, target, text, dtype)};")
 
     def _merged(self, node: Store, target: str, text: str, dtype: str) -> str:
@@ -195,8 +197,8 @@ class Statements:
         scope, lanes = copy.scope, copy.scope.lanes
         assert lanes is not None
         bare = replace(scope, lanes=None)
-        at = self.expressions.address(
-            node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index)
+        at = self.expressions.place(
+            node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index), scope
         )
         elem = "u16" if dtype in HALVES else memory(dtype)
         kind = self.expressions.vector(elem, scope)

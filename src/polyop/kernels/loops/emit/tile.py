@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import Expr, For, If, Load, Stmt, Var, rewrite
+from ..ir import Expr, For, If, Load, Stmt, Var, rewrite, statements
 from ..plan import Tile
 from ..strides import depends
 from .copies import LANE, Copies, Copy, differing, lanes_for
@@ -24,6 +24,11 @@ class Shape:
 
     rows: int
     units: int
+
+    @property
+    def narrow(self) -> Shape:
+        """The shape where one vector covers all lanes: as many sums at once, so that none is waited for."""
+        return Shape(2 * self.rows, 1)
 
 
 SHAPES = {"avx512": Shape(6, 4), "avx2": Shape(4, 3), "baseline": Shape(4, 2), "neon": Shape(6, 4)}
@@ -43,7 +48,7 @@ class TilePrinter:
     """Prints the loops ``row`` and ``lane`` (the only statement in its body) as tiles."""
 
     def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
-        self.loops, self.shape, self.row, self.lane = loops, shape, row, lane
+        self.loops, self.shape, self.row, self.lane, self.tile = loops, shape, row, lane, tile
         self.out, self.expressions = loops.out, loops.expressions
         self.panels = _panels(lane, tile, row.var)
         self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
@@ -72,16 +77,33 @@ class TilePrinter:
             with out.block(f"if ({i}_lo < {i}_end)"):
                 low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
                 out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
-                self._allocate(scope)
-                step = f"{self.shape.units} * {self.lanes}"
-                with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
-                    self._pack(scope)
-                    out.line(f"int64_t {i} = {i}_lo;")
-                    for rows in dict.fromkeys((self.shape.rows, 1)):
-                        with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"):
-                            self._tile(scope, rows)
-                for panel in self.panels:
-                    out.line(f"free({panel.name}_panel);")
+                if self.edges or not self._deep():
+                    self._strips(scope)
+                    return
+                narrow = TilePrinter(self.loops, self.shape.narrow, self.row, self.lane, self.tile)
+                with out.block(f"if ({j}_end - {j}_lo <= {self.lanes})"):
+                    narrow._strips(scope)
+                with out.block("else"):
+                    self._strips(scope)
+
+    def _deep(self) -> bool:
+        """Whether a sum has several loops, as a convolution's: its channels may be few."""
+        sums = [s for s in statements(self.lane.body) if isinstance(s, For)]
+        return any(isinstance(s, For) for f in sums for s in f.body)
+
+    def _strips(self, scope: Scope) -> None:
+        """Print the tiles, one strip of lanes after another."""
+        out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
+        self._allocate(scope)
+        step = f"{self.shape.units} * {self.lanes}"
+        with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
+            self._pack(scope)
+            out.line(f"int64_t {i} = {i}_lo;")
+            for rows in dict.fromkeys((self.shape.rows, 1)):
+                with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"):
+                    self._tile(scope, rows)
+        for panel in self.panels:
+            out.line(f"free({panel.name}_panel);")
 
     def _scalar(self, expr: Expr, scope: Scope) -> str:
         return self.expressions.scalar(expr, scope)
@@ -146,6 +168,9 @@ class TilePrinter:
     def _tile(self, scope: Scope, rows: int) -> None:
         j = identifier(self.lane.var)
         units = self.shape.units
+        if units == 1:
+            self._copies(scope, rows, range(1), "0")
+            return
         whole = f"{j} + {units} * {self.lanes}"
         if self.edges:
             low, high = self._extremes(scope, rows)

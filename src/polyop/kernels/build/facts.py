@@ -1,0 +1,44 @@
+"""What takes long to find out about files, kept in the cache until one of them changes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from . import atomic
+from .hashes import text_digest
+from .inputs import SETTLED
+from .paths import cache_folder
+
+FILE = "facts.json"
+
+
+def of_files(name: str, files: Sequence[str], find: Callable[[], str]) -> str:
+    """Return what ``find`` says about files: asked again when one has another size or time.
+
+    The answer is kept under ``name``. Raises ``OSError`` for a file that is not there.
+    """
+    seen = [os.stat(path) for path in files]
+    stamp = [(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in zip(files, seen, strict=True)]
+    newest = max((max(modified, changed) for _, _, modified, changed in stamp), default=0)
+    if time.time_ns() - newest <= SETTLED:  # it could change again within the same time stamp
+        return find()
+    wanted = text_digest(repr(stamp))
+    path = f"{cache_folder()}/{FILE}"
+    known: dict[str, tuple[str, str]] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        with open(path, "rb") as file:
+            known = {
+                str(key): (str(when), str(what))
+                for key, (when, what) in dict(json.loads(file.read())).items()
+            }
+        when, what = known.get(name, ("", ""))
+        if when == wanted:
+            return what
+    what = find()
+    with contextlib.suppress(OSError):  # a cache that cannot be written is reported where it matters
+        atomic.write_text(path, json.dumps({**known, name: (wanted, what)}))
+    return what

@@ -1,0 +1,80 @@
+"""What is done for a kernel that the build cache does not have: arranged, printed, compiled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import isa
+from .compile import Scheduled, original, schedule
+from .emit.choose import choosing
+from .library import CUDA, exported, language_of
+
+if TYPE_CHECKING:
+    from ..build.cache import Made
+    from .ir import Kernel
+    from .library import Options
+
+
+def arranged(kernel: Kernel, options: Options) -> Scheduled:
+    """Return the kernel scheduled; where that fails the author's own order, with ``fallback`` saying so."""
+    if options.checked:
+        return original(kernel, "debug: loops stay in the author's order, and every index is checked")
+    try:
+        return schedule(kernel)
+    except Exception as problem:  # noqa: BLE001 - whatever a pass stumbles over, the plain order is right
+        text = (
+            f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
+            f"{type(problem).__name__}: {problem}"
+        )
+        return original(kernel, text, fallback=text)
+
+
+def sources(kernel: Kernel, options: Options) -> list[str]:
+    """Return the files of a kernel: one, or one for each instruction set and one that chooses.
+
+    They are in C, and in CUDA for the instruction set "cuda".
+    """
+    found = arranged(kernel, options)
+
+    def text(name: str, function: str) -> str:
+        whole = found.source(name, function, precise=options.precise, checked=found.checked)
+        if not found.fallback:
+            return whole
+        linkage = 'extern "C" ' if name == CUDA else ""
+        return f"{whole}{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
+
+    if options.isa != isa.PORTABLE:
+        return [text(options.isa, exported(kernel))]
+    names = isa.family()
+    if len(names) == 1:
+        return [text(names[0], exported(kernel))]
+    return [*(text(name, f"{exported(kernel)}__{name}") for name in names), choosing(exported(kernel), names)]
+
+
+def make(kernel: Kernel, options: Options, request: Any) -> str:
+    """Return the library of a kernel, made for ``request``. Raises ``BuildError``."""
+    from ..build.cache import Cache
+    from ..build.make import Refused, make_library
+    from ..build.options import BuildOptions
+    from ..build.plan import make_plan
+    from ..build.run import failed
+    from ..build.sources import gather, keep
+
+    language, flags = language_of(options)
+    cache = Cache()
+
+    def made(work: Path) -> Made:
+        files = [keep(text, language) for text in sources(kernel, options)]
+        plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
+        try:
+            library = make_library(plan, work, kernel.name, cache)
+        except Refused as refused:
+            raise failed(
+                kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", refused.finished
+            ) from None
+        # what was printed just now follows from the request: as an input it would look like an edited file
+        return library._replace(inputs=[path for path in library.inputs if path not in files])
+
+    return cache.get(request, [kernel.file], made).path
