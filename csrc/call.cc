@@ -5,6 +5,7 @@
 #include <new>
 
 #include "gather.h"
+#include "hosts/mindspore.h"
 #include "module/run.h"
 
 namespace polyop {
@@ -189,6 +190,9 @@ PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, Py
   bool declined = false;
   PyObject* result =
       contained([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
+  if (declined && mindspore_call != nullptr) {
+    result = contained([&] { return mindspore_call(object, args, count, &declined); });
+  }
   return declined ? slow(object, args, count, nullptr) : result;
 }
 

@@ -1,5 +1,8 @@
 #include "target.h"
 
+#include <pthread.h>
+
+#include <condition_variable>
 #include <cstring>
 #include <unordered_map>
 
@@ -12,17 +15,80 @@ namespace {
 PyObject* resolver;  // polyop.hosts.foreign's; kept for the life of the process
 const Launch* (*unwrap_launch)(PyObject*);
 
-// Holds Python's lock.
-class Locked {
+// Who is inside of Python on a runtime's thread. Closed when Python ends, which waits for them: a
+// thread that Python stops while it holds C++ frames takes the process down.
+class Gate {
  public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
+  bool enter() {
+    const std::lock_guard<std::mutex> held(lock_);
+    inside_ += closed_ ? 0 : 1;
+    return !closed_;
+  }
+  void leave() {
+    const std::lock_guard<std::mutex> held(lock_);
+    if (--inside_ == 0) empty_.notify_all();
+  }
+  void close() {
+    std::unique_lock<std::mutex> held(lock_);
+    closed_ = true;
+    empty_.wait(held, [this] { return inside_ == 0; });
+  }
 
  private:
-  PyGILState_STATE state_;
+  std::mutex lock_;
+  std::condition_variable empty_;
+  int inside_ = 0;
+  bool closed_ = false;
 };
+
+Gate* gate = new Gate();  // kept for the life of the process
+
+// Holds Python's lock, unless Python has ended.
+class Locked {
+ public:
+  Locked() : gate_(gate), entered_(gate_->enter()) {
+    if (entered_) state_ = PyGILState_Ensure();
+  }
+  ~Locked() {
+    if (!entered_) return;
+    PyGILState_Release(state_);
+    gate_->leave();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  explicit operator bool() const { return entered_; }
+
+ private:
+  Gate* gate_;
+  bool entered_;
+  PyGILState_STATE state_{};
+};
+
+constexpr const char* kEnded = "Python has ended";
+
+PyObject* close_gate(PyObject*, PyObject*) {
+  PyThreadState* self = PyEval_SaveThread();  // who is inside needs the lock to leave
+  gate->close();
+  PyEval_RestoreThread(self);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef close_method = {"close_gate", close_gate, METH_NOARGS, nullptr};
+
+// Close the gate when Python ends. Whether that is arranged now; an error is set where not.
+bool close_at_exit() {
+  static bool done = false;
+  if (done) return true;
+  pthread_atfork(nullptr, nullptr, [] { gate = new Gate(); });  // the child has none of these threads
+  PyObject* module = PyImport_ImportModule("atexit");
+  PyObject* function = module == nullptr ? nullptr : PyCFunction_New(&close_method, nullptr);
+  PyObject* answer = function == nullptr ? nullptr : PyObject_CallMethod(module, "register", "O", function);
+  done = answer != nullptr;
+  Py_XDECREF(answer);
+  Py_XDECREF(function);
+  Py_XDECREF(module);
+  return done;
+}
 
 // The pending Python error in words: "KernelError: ...". Clears it.
 std::string take_python_error() {
@@ -92,8 +158,8 @@ struct Target::Ready {
   Ready(const Ready&) = delete;
   Ready& operator=(const Ready&) = delete;
   ~Ready() {
-    if (!Py_IsInitialized()) return;
     const Locked lock;
+    if (!lock) return;
     Py_XDECREF(owner);
     Py_XDECREF(failed);
   }
@@ -126,6 +192,7 @@ struct Target::Ready {
 
   std::string run_python(const Views& tensors) const {
     const Locked lock;
+    if (!lock) return kEnded;
     PyObject* arrays = PyList_New(0);
     for (size_t i = 0; arrays != nullptr && i < tensors.size(); ++i) {
       PyObject* array = array_of(tensors[i]);
@@ -140,8 +207,9 @@ struct Target::Ready {
   }
 
   std::string words(const Outcome& outcome) const {
-    const Locked lock;
     const std::string& error = outcome.error;
+    const Locked lock;
+    if (!lock) return error;
     PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
     PyObject* done = text == nullptr
                          ? nullptr
@@ -201,6 +269,10 @@ std::shared_ptr<const Target::Ready> Target::resolve(const Views& tensors, size_
   auto made = std::make_shared<Ready>();
   {
     const Locked lock;
+    if (!lock) {
+      *error = kEnded;
+      return nullptr;
+    }
     PyObject* specs = specs_of(tensors);
     PyObject* text = PyUnicode_DecodeUTF8(text_.data(), static_cast<Py_ssize_t>(text_.size()), "replace");
     PyObject* answer = nullptr;
@@ -236,7 +308,6 @@ std::string Target::run(const Views& tensors, size_t inputs, void* stream, Scrat
   for (size_t i = 0; i < tensors.size(); ++i) add_tensor(key, tensors[i]);
   std::shared_ptr<const Ready> ready = find(key);
   if (ready == nullptr) {
-    if (resolver == nullptr || !Py_IsInitialized()) return "Python has ended";
     std::string error;
     ready = resolve(tensors, inputs, key, &error);
     if (ready == nullptr) return error;
@@ -251,6 +322,7 @@ std::string Target::run(const Views& tensors, size_t inputs, void* stream, Scrat
 }
 
 void Target::set_resolver(PyObject* function, const Launch* (*unwrap)(PyObject*)) {
+  if (!close_at_exit()) PyErr_WriteUnraisable(function);
   Py_INCREF(function);
   Py_XSETREF(resolver, function);
   unwrap_launch = unwrap;

@@ -113,6 +113,17 @@ class BoundOperator(_core.Call):
         host: Any = load("torch")
         return host.overload(self)
 
+    __parse_method__ = "mindspore_graph"
+    """Where MindSpore's graph compiler finds what it reads in place of a call."""
+
+    @property
+    def mindspore_graph(self) -> Any:
+        """The call as a method that MindSpore's graph compiler can read; needs MindSpore."""
+        import mindspore  # noqa: F401 - the host is loaded only beside it
+
+        host: Any = load("mindspore")
+        return host.graph(self)
+
     def source(self, *inputs: Any, **attributes: Any) -> str:
         """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
 

@@ -1,0 +1,110 @@
+"""The MindSpore host: what the files beside it do, under the names that every host has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore._c_expression import TensorPy
+
+from ...core.errors import HostError
+from ...core.operator import Operator
+from ...core.spec import Spec
+from ...gradients.rule import no_gradient
+from ..base import load, map_tensors, specs
+from . import gradient, tensors
+
+OLDEST = (2, 7)
+
+
+class MindSporeHost:
+    """MindSpore's tensors and parameters, on the CPU."""
+
+    name = "mindspore"
+
+    def __init__(self) -> None:
+        """Make the tensors known; raises ``HostError`` for a MindSpore that is too old."""
+        version = str(getattr(mindspore, "__version__", "0"))
+        numbers = tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:2])
+        if numbers < OLDEST or not hasattr(mindspore.Tensor, "data_ptr"):
+            raise HostError("MindSpore", f"must be {'.'.join(map(str, OLDEST))} or later", version)
+        if int(np.__version__.split(".")[0]) >= 2:
+            _check_numpy(version)
+        tensors.start()
+
+    def owns(self, value: Any) -> bool:
+        """Whether ``value`` is a tensor or a parameter."""
+        return isinstance(value, TensorPy)
+
+    def spec(self, tensor: Any) -> Spec:
+        """Return shape, dtype and device type."""
+        return tensors.spec(tensor)
+
+    def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator on tensors of any layout, recording its gradient where one is wanted."""
+        if tensors.tracing() is not None:
+            from .graph import call_traced
+
+            return call_traced(bound, arguments)
+        if tensors.EXECUTOR.requires_grad() and (bound.schema.mutates or any(tensors.wanted(arguments))):
+            return gradient.call(bound, arguments, self.run)
+        return self.run(bound, arguments)
+
+    def run(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator; no gradient is recorded."""
+        operator: Operator = bound.operator
+        _check_target(operator)
+        specs(self, operator, arguments)  # refuses what has no spec, in words
+        owners: dict[int, Any] = {}
+
+        def array(name: str, value: Any, argument: Any) -> Any:
+            made = tensors.array(operator, name, value)
+            if argument.type.writes:
+                owners[id(made)] = value
+            return made
+
+        arrays = map_tensors(operator, arguments, array)
+        numpy: Any = load("numpy")
+        outputs = numpy.call(bound, arrays)
+        return tuple(owners[id(x)] if id(x) in owners else tensors.tensor(x, bound.name) for x in outputs)
+
+    def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the outputs, and the function from output gradients to input gradients."""
+        if bound.operator.gradient is None:
+            raise no_gradient(bound.operator)
+        return gradient.vjp(bound, arguments, self.run)
+
+    def graph(self, bound: Any) -> Any:
+        """Return the method that MindSpore's compiler reads in place of a call of the operator."""
+        from .graph import method
+
+        return method(bound)
+
+    def zeros(self, wanted: Spec, like: Any) -> Any:
+        """Return a tensor of zeros."""
+        del like
+        return tensors.tensor(np.zeros(wanted.shape, wanted.dtype.numpy), "zeros")
+
+    def copy(self, tensor: Any) -> Any:
+        """Return a copy."""
+        return tensor.copy()
+
+
+def _check_numpy(version: str) -> None:
+    try:
+        array = (TensorPy.from_numpy(np.zeros(1, np.float32)) + 1).asnumpy()
+        array.sum()
+    except (ImportError, RuntimeError, SystemError, TypeError) as problem:
+        rule = f"{version} was built for NumPy 1 and cannot be used beside NumPy {np.__version__}"
+        hint = "pip install 'numpy<2'"
+        raise HostError("MindSpore", rule, hint=hint) from problem
+
+
+def _check_target(operator: Operator) -> None:
+    if operator.target not in (None, "cpu"):
+        rule = f"is bound to {operator.target}, and MindSpore's tensors are on the CPU"
+        raise HostError(operator.name, rule, where=operator.origin)
+
+
+HOST = MindSporeHost()

@@ -1,0 +1,103 @@
+"""Threads, memory, and calls that are made often."""
+
+import gc
+import pathlib
+import resource
+import threading
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor
+
+import polyop
+
+X = np.arange(4, dtype=np.float32)
+
+
+def resident():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_memory_stays_flat(library_file):
+    add = polyop.Custom(f"{library_file}:CustomAdd", lambda x, _: x, lambda x, _: x, "aot")
+    big = Tensor(np.ones(1000, np.float32))
+    x = Tensor(X)
+
+    def calls(count):
+        for _ in range(count):
+            add(x, x)
+            add(big, big)
+        gc.collect()
+        return resident()
+
+    calls(5000)
+    before = calls(1000)
+    assert calls(50_000) - before < 4 << 20
+
+
+def test_memory_of_gradients_stays_flat():
+    op = polyop.operator(
+        "ms_running::double(Tensor x) -> Tensor",
+        lambda x: x * 2,
+        infer="x",
+        gradient=lambda x, o, g: (2 * g,),
+    )
+    gradient = ms.grad(lambda x: op(x).sum())
+    x = Tensor(np.ones(10_000, np.float32))
+
+    def calls(count):
+        for _ in range(count):
+            gradient(x)
+        gc.collect()
+        return resident()
+
+    calls(200)
+    before = calls(50)
+    assert calls(300) - before < 8 << 20
+
+
+def test_threads(library_file):
+    add = polyop.Custom(f"{library_file}:CustomAdd", lambda x, _: x, lambda x, _: x, "aot")
+    wrong = []
+
+    def work(number):
+        x = Tensor(np.full(1 + number % 3, number, np.float32))
+        right = [(add(x, x).asnumpy() == 2 * number).all() for _ in range(500)]
+        wrong.extend(number for one in right if not one)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_graph_that_outlives_the_operator_s_name(library_file):
+    def make():
+        op = polyop.Custom(f"{library_file}:CustomAdd", lambda x, _: x, lambda x, _: x, "aot")
+
+        @ms.jit
+        def call(x):
+            return op(x, x)
+
+        call(Tensor(X))
+        return call
+
+    call = make()
+    gc.collect()
+    np.testing.assert_array_equal(call(Tensor(X)).asnumpy(), 2 * X)
+
+
+def test_constants_that_are_equal_and_of_other_types():
+    op = polyop.operator(
+        "ms_running::typed(Tensor x, Scalar a) -> Tensor",
+        lambda x, a: (x + len(type(a).__name__)).astype(x.dtype),
+        infer="x",
+    )
+
+    @ms.jit
+    def call(x):
+        return op(x, 1) + 10 * op(x, 1.0)
+
+    np.testing.assert_array_equal(call(Tensor(X)).asnumpy(), X + 3 + 10 * (X + 5))
