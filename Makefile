@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 MINDSPORE ?= yes
 MS_VENV := .venv-mindspore
 RESULTS := build/contract
+# The torchair inside torch-npu: a folder that only the tests which need it look at.
+NPU := build/npu
 JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
@@ -17,9 +19,9 @@ demo: $(VENV)/ready
 
 test: test-main test-mindspore
 
-test-main: $(VENV)/ready
+test-main: $(VENV)/ready $(NPU)/ready
 	rm -rf $(RESULTS)
-	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
@@ -49,8 +51,8 @@ format: $(VENV)/ready
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE)
 
-golden: $(VENV)/ready
-	$(BIN)/python -m pytest tests --update-golden
+golden: $(VENV)/ready $(NPU)/ready
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python -m pytest tests --update-golden
 
 # An editable install: Python files are used where they stand, the core is built once per change.
 $(VENV)/ready: $(SOURCES) tests/requirements.txt
@@ -67,6 +69,10 @@ $(MS_VENV)/ready: $(SOURCES) tests/requirements-mindspore.txt
 	$(MS_VENV)/bin/python -m pip install --quiet --upgrade pip
 	$(MS_VENV)/bin/python -m pip install --quiet -r tests/requirements-mindspore.txt
 	$(MS_VENV)/bin/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
+	touch $@
+
+$(NPU)/ready: tests/requirements-npu.txt | $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --no-deps --target $(NPU) -r tests/requirements-npu.txt
 	touch $@
 
 clean:

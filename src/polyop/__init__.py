@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .define.custom import Custom
     from .define.custom_reg_op import CustomRegOp, custom_info_register
     from .define.kernel import kernel
+    from .hosts.jax.emit import export_checks as jax_export_checks
     from .kernels.library import library
     from .kernels.source import source
     from .kernels.threads import get_num_threads, set_num_threads
@@ -38,6 +39,7 @@ __all__ = [
     "custom_info_register",
     "dtype",
     "get_num_threads",
+    "jax_export_checks",
     "kernel",
     "library",
     "operator",
@@ -55,6 +57,7 @@ _LATER = {  # imported when they are asked for: MindSpore's front end, and what 
     "aten": "providers.aten",
     "custom_info_register": "define.custom_reg_op",
     "get_num_threads": "kernels.threads",
+    "jax_export_checks": "hosts.jax.emit:export_checks",
     "kernel": "define.kernel",
     "library": "kernels.library",
     "register_aclnn": "providers.aclnn:register",

@@ -1,6 +1,6 @@
 """The native call path of polyop (csrc/)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 ABI_VERSION: int

@@ -106,7 +106,7 @@ def _mindspore(leaky: BoundOperator, x: Any) -> Iterator[Row]:
     def loss(x: Any) -> Any:
         return leaky(x).sum()
 
-    @mindspore.jit
+    @mindspore.jit  # type: ignore[untyped-decorator]  # MindSpore has no types here
     def compiled(x: Any) -> Any:
         return leaky(x)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..core.errors import PolyopError
 
-VERBS = ("demo", "build", "check", "explain", "inspect", "cache")
+VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph")
 
 
 def parser() -> argparse.ArgumentParser:

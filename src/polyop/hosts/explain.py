@@ -164,8 +164,11 @@ def _fast(bound: BoundOperator) -> str:
 
 
 def _host(host: Any) -> Iterator[str]:
+    state = getattr(host, "state", None)
     missing = getattr(host, "missing_guards", None)
-    if missing is None:
+    if state is not None:
+        yield state
+    elif missing is None:
         yield "present"
     elif missing:
         yield f"present; fallback: every call goes through torch.ops, as this PyTorch lacks {missing}"

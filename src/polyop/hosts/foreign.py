@@ -35,18 +35,29 @@ def call_text(bound: Any, arguments: Sequence[Any]) -> str:
     Raises ``ArgumentTypeError`` for an attribute that has no text.
     """
     operator: Operator = bound.operator
-    if operator not in _digests:
-        _digests[operator] = digest(operator)
-    content = _digests[operator]
+    content = _content(operator)
     _bound[f"{operator.name} {content}"] = bound
-    given = [
-        _presence(value) if argument.type.is_tensor else value
-        for argument, value in zip(operator.schema.arguments, arguments, strict=True)
-    ]
     try:
-        return json.dumps([operator.name, content, given], separators=(",", ":"))
+        return json.dumps(
+            [operator.name, content, described(operator.schema, arguments)], separators=(",", ":")
+        )
     except TypeError as problem:
         raise ArgumentTypeError(operator.name, f"an attribute has no text: {problem}") from None
+
+
+def described(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
+    """Return the attributes as they are, and for tensors 1 where they are there, else 0."""
+    return [
+        _presence(value) if argument.type.is_tensor else value
+        for argument, value in zip(schema.arguments, arguments, strict=True)
+    ]
+
+
+def _content(operator: Operator) -> str:
+    found = _digests.get(operator)
+    if found is None:  # once: libraries are read for it
+        found = _digests[operator] = digest(operator)
+    return found
 
 
 def _presence(value: Any) -> Any:
@@ -100,7 +111,7 @@ def find(text: str) -> tuple[Any, list[Any]]:
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)
-    own = digest(bound.operator)
+    own = _content(bound.operator)
     if own != content:
         rule = "the program was made with another definition of the operator"
         hint = "make the program again, or use the library, attributes and schema that it was made with"

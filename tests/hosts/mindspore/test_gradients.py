@@ -150,7 +150,9 @@ def test_no_rule_is_an_error(mode):
         return NONE(x).sum()
 
     close(call(Tensor(X)), (X + 1).sum())
-    with pytest.raises(RuntimeError, match="GradientError: ms_.*has no gradient|::none: has no gradient rule"):
+    with pytest.raises(
+        RuntimeError, match="GradientError: ms_.*has no gradient|::none: has no gradient rule"
+    ):
         ms.grad(call)(Tensor(X))
 
 
@@ -250,7 +252,9 @@ def test_a_module_has_no_second_derivative_in_words(module, mode):
         return ms.grad(total)(x).sum()
 
     close(first(Tensor(X)), (2 * X).sum())
-    with pytest.raises(RuntimeError, match="square: its gradient was .*and MindSpore cannot differentiate it again"):
+    with pytest.raises(
+        RuntimeError, match="square: its gradient was .*and MindSpore cannot differentiate it again"
+    ):
         ms.grad(first)(Tensor(X))
 
 

@@ -20,46 +20,70 @@ from .site import Site
 
 TARGET = "polyop_call"
 
+_VERSIONS = ("0.3", "0.2", "0.1")  # of XLA's interface: what the handler uses of it is the same in all
+
+_called: set[Any] = set()  # programs find their operators by name, and outlive the author's reference
+
 
 def emit(site: Site, *flat: Any) -> tuple[Any, ...]:
     """Return the outputs of the call in the program that is being made, or at once."""
     operator = site.operator
+    _called.add(site.bound)
     outputs = tensors.structs(operator, site.outputs(flat))
     aliases = site.aliases(flat)
     if not handler():
         return _callback(site, outputs, aliases, flat)
-    effect = not outputs  # nobody reads it: it must not be left out
-    call = jax.ffi.ffi_call(TARGET, outputs, input_output_aliases=aliases, has_side_effect=effect)
+    call = jax.ffi.ffi_call(TARGET, outputs, input_output_aliases=aliases, **_kind(outputs))
     return tuple(call(*flat, call=site.text))
+
+
+def _kind(outputs: list[Any]) -> dict[str, Any]:
+    # without outputs nobody reads it, and it must not be left out; such a call is no primitive of ours
+    return {} if outputs else {"has_side_effect": True, "vmap_method": "sequential"}
+
+
+@functools.cache
+def refusal() -> str:
+    """Register the handler with XLA; return why XLA does not take it, or an empty text."""
+    jax.devices()  # before there is a backend the answer would come later, as an error of the backend
+    given = os.environ.get("POLYOP_XLA_FFI_VERSION", "")
+    words = ""
+    for version in [given] if given else _VERSIONS:
+        major, _, minor = version.partition(".")
+        _core.pretend_xla_version(int(major), int(minor or 0))
+        try:
+            for platform in ("cpu", "CUDA"):
+                jax.ffi.register_ffi_target(TARGET, _core.xla_handler(platform), platform=platform)
+        except Exception as problem:  # noqa: BLE001 - jaxlib's own error type differs between versions
+            words = words or str(problem).strip().splitlines()[0]
+        else:
+            return ""
+    return words
 
 
 @functools.cache
 def handler() -> bool:
-    """Register the handler with XLA; return whether XLA takes it, warning once where it does not."""
-    major, _, minor = os.environ.get("POLYOP_XLA_FFI_VERSION", "").partition(".")
-    if major:
-        _core.pretend_xla_version(int(major), int(minor or 0))
-    try:
-        for platform in ("cpu", "CUDA"):
-            jax.ffi.register_ffi_target(TARGET, _core.xla_handler(platform), platform=platform)
-    except Exception as problem:  # noqa: BLE001 - jaxlib's own error type differs between versions
-        words = str(problem).strip().splitlines()[0]
-        text = f"polyop: this jaxlib does not take the native handler ({words}); every call goes"
+    """Whether calls go to the native handler; warns once where they do not."""
+    if refusal():
+        text = f"polyop: this jaxlib does not take the native handler ({refusal()}); every call goes"
         warnings.warn(f"{text} through Python, several times slower", FallbackWarning, stacklevel=2)
-        return False
-    return True
+    return not refusal()
 
 
 def export_checks() -> list[Any]:
     """Return what ``jax.export.export(..., disabled_checks=)`` needs to take operators.
 
     An exported program names its operators with a digest of their content: it runs where the same
-    definitions are imported.
+    definitions are imported. A process that only runs such a program calls this too, as it makes
+    operators known to XLA.
     """
+    handler()
     return [jax.export.DisabledSafetyCheck.custom_call(TARGET)]
 
 
-def _callback(site: Site, outputs: list[Any], aliases: dict[int, int], flat: tuple[Any, ...]) -> Any:
+def _callback(
+    site: Site, outputs: list[Any], aliases: dict[int, int], flat: tuple[Any, ...]
+) -> tuple[Any, ...]:
     def run(context: Any, made: Any, *given: Any) -> None:
         del context
         arrays = [np.asarray(buffer) for buffer in (*given, *jax.tree.leaves(made))]
@@ -69,6 +93,6 @@ def _callback(site: Site, outputs: list[Any], aliases: dict[int, int], flat: tup
         foreign.run_arrays(site.text, arrays, len(given))
 
     call = jax.experimental.buffer_callback.buffer_callback(
-        run, outputs, input_output_aliases=aliases or None, has_side_effect=not outputs
+        run, outputs, input_output_aliases=aliases or None, **_kind(outputs)
     )
     return tuple(call(*flat))

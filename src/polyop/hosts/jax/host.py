@@ -9,13 +9,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...core.errors import HostError
+from ...core.errors import GradientError, HostError
+from ...core.operator import Operator
 from ...core.spec import Spec
 from ...gradients.rule import no_gradient
 from ..base import specs
+from ..foreign import flatten
 from . import tensors
+from .emit import refusal
 from .primitive import call
 from .site import Site, site_of
+
+OLDEST = (0, 7)
+"""The first version of JAX that this was tested with."""
 
 
 class JaxHost:
@@ -23,10 +29,13 @@ class JaxHost:
 
     name = "jax"
 
-    def __init__(self) -> None:
-        """Raise ``HostError`` for a JAX without the foreign function interface."""
-        if not hasattr(jax, "ffi") or not hasattr(jax, "typeof"):
-            raise HostError("JAX", "must be 0.6 or later (it has no jax.ffi)", jax.__version__)
+    @property
+    def state(self) -> str:
+        """How calls are made, in words."""
+        reason = refusal()
+        if not reason:
+            return "present, with the native handler"
+        return f"present; fallback: every call goes through Python, as jaxlib says: {reason}"
 
     def owns(self, value: Any) -> bool:
         """Whether ``value`` is an array, or a tracer of one."""
@@ -46,6 +55,10 @@ class JaxHost:
         return site.returned(call(site, site.flatten(arguments)))
 
     def _site(self, bound: Any, arguments: tuple[Any, ...]) -> Site:
+        if jax.__version_info__ < OLDEST:
+            raise HostError("JAX", f"must be {'.'.join(map(str, OLDEST))} or later", jax.__version__)
+        if bound.operator.target is not None:
+            _check_device(bound.operator, arguments)
         if bound.is_module:  # which arguments a C++ function writes is learned from the specs
             bound.settle(specs(self, bound.operator, arguments))
         return site_of(bound, arguments)
@@ -68,8 +81,8 @@ class JaxHost:
 
         def pullback(grads: Sequence[Any]) -> tuple[Any, ...]:
             given = [
-                _cotangent(grad, output)
-                for grad, output in zip(tensors.conjugated(grads), outputs, strict=True)
+                _cotangent(bound.operator, i, grad, output)
+                for i, (grad, output) in enumerate(zip(tensors.conjugated(grads), outputs, strict=True))
             ]
             found: list[Any] = [None] * len(flat)
             for i, grad in zip(smooth, tensors.conjugated(pull(tuple(given))), strict=True):
@@ -101,9 +114,22 @@ class JaxHost:
         return list(values)
 
 
-def _cotangent(grad: Any, output: Any) -> Any:
+def _check_device(operator: Operator, arguments: tuple[Any, ...]) -> None:
+    for value in flatten(operator.schema, arguments):
+        device = tensors.spec(value).device
+        if device != operator.target:
+            rule = f"is bound to {operator.target}, where the arrays are on {device}"
+            hint = "jax.device_put takes arrays to another device"
+            raise HostError(operator.name, rule, where=operator.origin, hint=hint)
+
+
+def _cotangent(operator: Operator, number: int, grad: Any, output: Any) -> Any:
     if not tensors.is_smooth(output):
         return np.zeros(output.shape, jax.dtypes.float0)
+    if grad is not None and jnp.shape(grad) != output.shape:
+        subject = f"{operator.name}: gradient of output {number}"
+        rule = f"must have the output's shape {output.shape}"
+        raise GradientError(subject, rule, jnp.shape(grad), where=operator.origin)
     return jnp.zeros(output.shape, output.dtype) if grad is None else jnp.asarray(grad, output.dtype)
 
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from ...core.dtypes import dtype
 from ...core.spec import Spec
 from ...gradients.uses import Uses, used_by_rule
@@ -14,15 +17,24 @@ from .site import Site
 
 @dataclass(frozen=True)
 class Unread:
-    """Stands for an array that the rules do not read."""
+    """Stands for an array that the rules do not read; ``type`` is JAX's own word for it."""
 
-    shape: tuple[Any, ...]
-    dtype: Any
+    type: Any
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes."""
+        return tuple(self.type.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's dtype."""
+        return self.type.dtype
 
     @property
     def spec(self) -> Spec:
         """The array's spec."""
-        return Spec(tuple(self.shape), dtype(self.dtype))
+        return Spec(self.shape, dtype(self.dtype))
 
     @property
     def ndim(self) -> int:
@@ -59,8 +71,12 @@ class Kept:
         """Return (inputs, outputs), with an ``Unread`` in the place of each that was not kept."""
         left = iter(values)
         rows = zip((*self.inputs, *self.outputs), self.read, strict=True)
-        every = [next(left) if read else like for like, read in rows]
+        every = [_array(next(left)) if read else like for like, read in rows]
         return every[: len(self.inputs)], every[len(self.inputs) :]
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)  # constants come as JAX keeps them
 
 
 def keep(
@@ -74,7 +90,7 @@ def keep(
 
 
 def _likes(values: Sequence[Any]) -> tuple[Unread, ...]:
-    return tuple(Unread(tuple(value.shape), value.dtype) for value in values)
+    return tuple(Unread(jax.typeof(value)) for value in values)
 
 
 def _reads(site: Site, flat: Sequence[Any], made: Sequence[Any]) -> tuple[list[bool], list[bool]]:

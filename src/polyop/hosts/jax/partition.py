@@ -1,14 +1,152 @@
-"""Operators on sharded arrays: one call per shard where that is right, else an error."""
+"""Operators on sharded arrays: one call per shard where that is right, else an error.
+
+XLA's partitioner asks here how a call is split. It would gather the operands of a plain custom
+call on every device, without a word.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+import numpy as np
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.sharding import NamedSharding, PartitionSpec
+
+from ...core.errors import HostError
+from ...core.operator import Operator
 from .emit import emit
 from .site import Site
+from .types import explicit_axes, is_split
+
+Shapes = Sequence[tuple[int, ...]]
 
 
 def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of a call in terms of XLA's operations, for any number of devices."""
-    return emit(site, *flat)
+    if jax.device_count() == 1 or not flat:
+        return emit(site, *flat)
+    split = is_elementwise(site, flat)
+
+    def partition(mesh: Any, given: Any, made: Any) -> Any:
+        if split and isinstance(made[0].sharding, NamedSharding):
+            shardings = [NamedSharding(mesh, spec) for spec in specs_like(made[0], (*given, *made))]
+        elif split and all(x.shape == made[0].shape for x in given):  # of a mesh that is partly manual
+            shardings = [made[0].sharding] * (len(given) + len(made))
+        else:
+            for value in given:
+                if not value.sharding.is_fully_replicated:
+                    raise refused(site.operator, value.sharding)
+            shardings = [value.sharding for value in (*given, *made)]
+        count = len(given)
+        return (
+            mesh,
+            lambda *shards: emit(site.base, *shards),
+            tuple(shardings[count:]),
+            tuple(shardings[:count]),
+        )
+
+    wrapped = custom_partitioning(lambda *given: emit(site, *given))
+    rule = sharding_rule([x.shape for x in flat], [x.shape for x in site.outputs(flat)]) if split else None
+    wrapped.def_partition(
+        partition,
+        infer_sharding_from_operands=None if jax.config.jax_use_shardy_partitioner else _as_operands,
+        sharding_rule=rule,
+    )
+    return tuple(wrapped(*flat))
+
+
+def need_one_device(context: Any, *values: Any, site: Site) -> Sequence[Any]:
+    """Return the values; raises ``HostError`` in a program that XLA splits over devices.
+
+    A call without outputs is never asked how it is split.
+    """
+    axes = context.module_context.axis_context
+    devices = getattr(axes, "num_devices", None) or 1
+    manual = getattr(axes, "manual_axes", None)
+    if devices > 1 or (manual is not None and set(manual) != set(axes.mesh.axis_names)):
+        rule = "has no outputs, and the program runs on several devices"
+        hint = "call it inside jax.shard_map, over all axes of the mesh: it runs once per shard"
+        raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
+    return values
+
+
+def _as_operands(mesh: Any, given: Any, made: Any) -> tuple[Any, ...]:
+    """Return how the outputs are split where the partitioner before Shardy asks."""
+    full = [x.sharding for x in given if x.shape == made[0].shape]
+    return (full[0] if full else NamedSharding(mesh, PartitionSpec()),) * len(made)
+
+
+def needs_devices(*primitives: Any) -> None:
+    """Tell JAX that programs with these primitives are made for known devices, as partitioned ones are."""
+    from jax._src import dispatch
+
+    dispatch.prim_requires_devices_during_lowering.update(primitives)
+
+
+def result_axes(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
+    """Return along which axes of an explicit mesh the dimensions of the outputs are split.
+
+    Raises ``HostError`` for an operator that needs all of an operand that is split.
+    """
+    if not any(map(is_split, flat)):
+        return ()
+    if is_elementwise(site, flat):
+        return explicit_axes(site.operator, flat, site.outputs(flat)[0].shape)
+    raise refused(site.operator, next(filter(is_split, flat)).sharding)
+
+
+def is_elementwise(site: Site, flat: Sequence[Any]) -> bool:
+    """Whether a call can be made on any part of its operands alone."""
+    if site.operator.batch != "elementwise":
+        return False
+    shapes = [tuple(x.shape) for x in flat]
+    try:
+        whole = np.broadcast_shapes(*shapes)
+    except (TypeError, ValueError):  # sizes that are symbols, or do not fit
+        return False
+    return all(tuple(made.shape) == whole for made in site.outputs(flat))
+
+
+def refused(operator: Operator, sharding: Any) -> HostError:
+    """Return the error for a sharded operand of an operator that needs all of it."""
+    hint = (
+        "call it inside jax.shard_map, which runs it once per shard, or give it the whole array "
+        '(jax.device_put, jax.lax.with_sharding_constraint); batch="elementwise" declares that an element '
+        "of the outputs depends on the same element of the inputs alone"
+    )
+    rule = "an operand is sharded, and nothing says how the operator is split"
+    seen = getattr(sharding, "spec", sharding)
+    return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
+
+
+def specs_like(first: Any, values: Sequence[Any]) -> list[PartitionSpec]:
+    """Return how each value is split so that it fits the first output, dimensions aligned at the end."""
+    spec = (*first.sharding.spec, *(None,) * (len(first.shape) - len(first.sharding.spec)))
+    made = []
+    for value in values:
+        skip = len(first.shape) - len(value.shape)
+        rows = zip(value.shape, first.shape[skip:], spec[skip:], strict=True)
+        made.append(PartitionSpec(*(axes if size == full else None for size, full, axes in rows)))
+    return made
+
+
+def sharding_rule(inputs: Shapes, outputs: Shapes) -> str:
+    """Return Shardy's rule of an elementwise call: a name per dimension, another where one is broadcast.
+
+    >>> sharding_rule([(2, 3), (3,), (2, 1)], [(2, 3)])
+    'd0 d1, d1, d0 b0 -> d0 d1'
+    """
+    whole, broadcast = outputs[0], 0
+
+    def names(shape: tuple[int, ...]) -> str:
+        nonlocal broadcast
+        words = []
+        for number, size in enumerate(shape, len(whole) - len(shape)):
+            same = size == whole[number]
+            words.append(f"d{number}" if same else f"b{broadcast}")
+            broadcast += not same
+        return " ".join(words)
+
+    return f"{', '.join(map(names, inputs))} -> {', '.join(map(names, outputs))}"

@@ -13,66 +13,76 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import rules, tensors
+from . import debug, rules, tensors
 from .emit import emit
 from .kept import Kept, keep
-from .partition import lower
+from .partition import lower, need_one_device, needs_devices, result_axes
 from .site import MOST, Site
+from .types import result_type, unified, zeros
 
 operator_p = Primitive("polyop")
 operator_p.multiple_results = True
 tangent_p = Primitive("polyop_tangent")
 tangent_p.multiple_results = True
 
-_programs: dict[Any, Any] = {}
+whole_p = Primitive("polyop_whole")  # the operands of a call without outputs, on one device
+whole_p.multiple_results = True
+
+_programs: dict[Site, Any] = {}
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of a call on flat arrays or tracers, with all of JAX's transforms."""
+    site = site.settled(flat)
     if not any(map(tensors.is_traced, flat)):
         return tuple(_run(*flat, site=site))
-    if not site.outputs(flat):
-        return emit(site, *flat)  # a primitive without outputs would be left out of the program
+    flat = unified(flat)
+    if not site.outputs(flat):  # a primitive without outputs would be left out of the program
+        stopped = [jax.lax.stop_gradient(x) for x in flat]
+        return emit(site, *whole_p.bind(*stopped, site=site))
     return tuple(operator_p.bind(*flat, site=site))
 
 
-@operator_p.def_impl
 def _run(*flat: Any, site: Site) -> Any:
     """Run at once: a program of one call, kept for the next."""
-    key: Any = site if site.operator.infer.repeatable else (site, *site.outputs(flat))
-    found = _programs.get(key)
+    found = _programs.get(site)
     if found is None:
         if len(_programs) >= MOST:
             _programs.clear()
-        found = _programs[key] = jax.jit(lambda *given: call(site, given))
+        found = _programs[site] = jax.jit(lambda *given: call(site, given))
+    config = jax.config
+    if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
+        return debug.run(site, found, flat)
     return found(*flat)
 
 
-@operator_p.def_abstract_eval
 def _types(*flat: Any, site: Site) -> list[Any]:
-    made = [
-        jax.core.ShapedArray(s.shape, s.dtype) for s in tensors.structs(site.operator, site.outputs(flat))
-    ]
-    varying: frozenset[Any] = frozenset().union(*(getattr(aval, "vma", ()) for aval in flat))
-    return [aval.update(vma=varying) if varying else aval for aval in made]
+    made = tensors.structs(site.operator, site.outputs(flat))
+    if not flat:
+        return [jax.core.ShapedArray(one.shape, one.dtype) for one in made]
+    axes = result_axes(site, flat)
+    return [result_type(flat[0], one.shape, one.dtype, axes) for one in made]
 
 
-def _lower(context: Any, *values: Any, site: Site) -> Any:
-    context.module_context.add_keepalive(site.bound)  # a program may outlive the author's own reference
-    rule = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
-    return rule(context, *values, site=site)
+operator_p.def_impl(_run)
+operator_p.def_abstract_eval(_types)
+mlir.register_lowering(
+    operator_p, mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+)
 
 
-mlir.register_lowering(operator_p, _lower)
+whole_p.def_impl(lambda *flat, site: list(flat))
+whole_p.def_abstract_eval(lambda *flat, site: list(flat))
+mlir.register_lowering(whole_p, need_one_device)
+batching.primitive_batchers[whole_p] = lambda flat, dims, site: (list(flat), list(dims))
 
 
 def _batch(flat: Sequence[Any], dims: Sequence[Any], *, site: Site) -> Any:
     size = next((x.shape[d] for x, d in zip(flat, dims, strict=True) if d is not None), 0)
-    outputs, where = rules.batched(call, site, size, flat, dims)
+    outputs, where = rules.batched(call, site.base, size, flat, dims)
     return list(outputs), list(where)
 
 
@@ -92,7 +102,7 @@ def _jvp(primals: Sequence[Any], given: Sequence[Any], *, site: Site) -> Any:
     pushed: list[Any] = [ad.Zero(jax.typeof(output).to_tangent_aval()) for output in made[:count]]
     if moving and smooth:
         kept, values = keep(saving, primals, made, count, moving)
-        found = tangent_p.bind(*values, *(given[i] for i in moving), kept=kept)
+        found = tangent_p.bind(*unified([*values, *(given[i] for i in moving)]), kept=kept)
         for i, tangent in zip(smooth, found, strict=True):
             pushed[i] = tangent
     return list(made[:count]), pushed
@@ -108,29 +118,25 @@ def _push(*values: Any, kept: Kept) -> list[Any]:
     for i, tangent in zip(kept.moving, values[kept.size :], strict=True):
         given[i] = tangent
     found = rules.tangents(kept.site, flat, made, given)
-    return [jnp.zeros(made[i].shape, made[i].dtype) if found[i] is None else found[i] for i in kept.smooth]
+    return [zeros(kept.outputs[i].type) if found[i] is None else found[i] for i in kept.smooth]
+
+
+def _tangent_types(*values: Any, kept: Kept) -> list[Any]:
+    rows = [kept.outputs[i].type for i in kept.smooth]
+    return [result_type(values[0], row.shape, row.dtype, tuple(row.sharding.spec)) for row in rows]
 
 
 tangent_p.def_impl(_push)
-
-
-@tangent_p.def_abstract_eval
-def _tangent_types(*values: Any, kept: Kept) -> list[Any]:
-    varying: frozenset[Any] = frozenset().union(*(getattr(aval, "vma", ()) for aval in values))
-    made = [jax.core.ShapedArray(o.shape, o.dtype) for o in (kept.outputs[i] for i in kept.smooth)]
-    return [aval.update(vma=varying) if varying else aval for aval in made]
-
-
+tangent_p.def_abstract_eval(_tangent_types)
 mlir.register_lowering(tangent_p, mlir.lower_fun(_push, multiple_results=True))
 
 
 def _pull(grads: Sequence[Any], *values: Any, kept: Kept) -> list[Any]:
     """Return the gradients of the tangents, by the gradient rule; nothing for what is kept."""
     flat, made = kept.restored(values)
-    every = [rules.zeros(output) for output in kept.outputs[: kept.count]]
+    every = [zeros(output.type) for output in kept.outputs[: kept.count]]
     for i, grad in zip(kept.smooth, grads, strict=True):
-        if not isinstance(grad, ad.Zero):
-            every[i] = grad
+        every[i] = ad.instantiate_zeros(grad)
     found = rules.gradients(kept.site, flat, made, every)
     pulled = [
         ad.Zero(value.aval) if found[i] is None else found[i]
@@ -147,7 +153,7 @@ def _second(values: Sequence[Any], given: Sequence[Any], *, kept: Kept) -> Any:
     made = tangent_p.bind(*values, kept=kept)
     if all(isinstance(t, ad.Zero) for t in given[: kept.size]):
         moved = [ad.instantiate_zeros(t) for t in given[kept.size :]]
-        return made, tangent_p.bind(*values[: kept.size], *moved, kept=kept)
+        return made, tangent_p.bind(*unified([*values[: kept.size], *moved]), kept=kept)
     full = tuple(ad.instantiate_zeros(t) for t in given)
     return jax.jvp(lambda *all_values: _push(*all_values, kept=kept), tuple(values), full)
 
@@ -161,3 +167,4 @@ def _batch_tangent(values: Sequence[Any], dims: Sequence[Any], *, kept: Kept) ->
 
 
 batching.primitive_batchers[tangent_p] = _batch_tangent
+needs_devices(operator_p, tangent_p, whole_p)

@@ -17,6 +17,7 @@ from ...gradients.recorded import Recorded
 from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient
 from . import tensors
 from .site import Site, site_of
+from .types import zeros
 
 Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 
@@ -24,8 +25,8 @@ Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 def differentiable(site: Site, flat: Sequence[Any]) -> Site:
     """Return the call of which a gradient is taken: a module's also gives what its Forward saves."""
     rule = site.operator.gradient
-    if not isinstance(rule, Recorded):
-        return site
+    if not isinstance(rule, Recorded) or rule.saving is None:  # none: it writes an argument
+        return site.base
     arguments = site.arguments(flat)
     every = [arguments[i] for i in site.operator.schema.tensor_positions]
     opened = [x for value in every for x in (value if isinstance(value, (list, tuple)) else (value,))]
@@ -89,14 +90,9 @@ def _numpy_refused(operator: Operator) -> Iterator[None]:
         hint = (
             "write it with operators, methods of the tensors or array_namespace(x): no NumPy function, no if"
         )
-        where = of_function(operator.gradient)
+        where = of_function(operator.gradient or operator.jvp)
         seen = str(problem).strip().splitlines()[0]
         raise GradientError(operator.name, rule, seen, where=where, hint=hint) from None
-
-
-def zeros(like: Any) -> Any:
-    """Return zeros of an output, for a gradient that nobody asked for."""
-    return jnp.zeros(like.shape, like.dtype)
 
 
 def tangents(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
@@ -109,23 +105,37 @@ def tangents(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Seq
         packed = tuple(outputs) if operator.several else outputs[0]
         with _numpy_refused(operator):
             found = operator.jvp(*site.arguments(flat), packed, site.places(given))
-        made = list(found) if operator.several else [found]
-        return [
-            None if t is None else jnp.asarray(t).astype(o.dtype) for t, o in zip(made, outputs, strict=True)
-        ]
+        return _tangents(operator, list(found) if operator.several else [found], outputs)
     if operator.gradient is None or operator.schema.mutates:
         raise no_gradient(operator)
     return _transposed(site, flat, outputs, given)
 
 
+def _tangents(operator: Operator, found: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    """Return what ``jvp=`` gave, checked."""
+    where = of_function(operator.jvp)
+    if len(found) != len(outputs):
+        rule = f"jvp= must return {len(outputs)} tangents, one or None per output"
+        raise GradientError(operator.name, rule, f"{len(found)}", where=where)
+    made: list[Any] = []
+    for number, (tangent, output) in enumerate(zip(found, outputs, strict=True)):
+        if tangent is not None and tuple(jnp.shape(tangent)) != tuple(output.shape):
+            subject = f"{operator.name}: tangent of output {number}"
+            rule = f"must have the output's shape {tuple(output.shape)}"
+            raise GradientError(subject, rule, tuple(jnp.shape(tangent)), where=where)
+        made.append(None if tangent is None else jnp.asarray(tangent).astype(output.dtype))
+    return made
+
+
 def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
     # The rule is linear in the output gradient u. With g(u) = J^T u, the gradient of <g(u), t> with
     # respect to u is J t: forward mode from reverse mode, exactly.
+    kinds = [getattr(output, "type", None) or jax.typeof(output) for output in outputs]
     smooth = [i for i, output in enumerate(outputs) if tensors.is_smooth(output)]
     moving: list[int] = []
 
     def pull(*grads: Any) -> tuple[Any, ...]:
-        every = [zeros(output) for output in outputs]
+        every = [zeros(kind) for kind in kinds]
         for i, grad in zip(smooth, grads, strict=True):
             every[i] = grad
         found = gradients(site, flat, outputs, every)
@@ -133,7 +143,7 @@ def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: 
         return tuple(found[i] for i in moving)
 
     try:
-        _, push = jax.vjp(pull, *(zeros(outputs[i]) for i in smooth))
+        _, push = jax.vjp(pull, *(zeros(kinds[i]) for i in smooth))
         pushed = push(tuple(given[i] for i in moving))
     except GradientError as problem:
         rule = "forward mode needs jvp=, as the gradient rule is not differentiable itself"

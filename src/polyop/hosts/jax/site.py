@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from ...core.operator import Operator
 from ...core.spec import Spec
 from ...kernels.prepare import normalise
 from .. import foreign
+from ..base import specs
 from . import tensors
-
 
 MOST = 1024
 """How many are kept: attributes that keep changing must not grow memory."""
@@ -53,7 +54,10 @@ class Site:
         self.operator: Operator = bound.operator
         self.text = foreign.call_text(bound, arguments)
         self._given = json.loads(self.text)[2]
-        self._key = (id(self.operator), self.text)
+        self.base = self
+        self._key: tuple[Any, ...] = (id(self.operator), self.text)
+        self._outputs: tuple[Spec, ...] | None = None
+        self._plain = not self.operator.schema.mutates
 
     def __hash__(self) -> int:
         """Return a hash of the operator's identity and the text."""
@@ -82,10 +86,25 @@ class Site:
         rows = zip(self.operator.schema.arguments, found, strict=True)
         return tuple(value if argument.type.is_tensor else None for argument, value in rows)
 
-    def outputs(self, flat: Sequence[Any]) -> list[Spec]:
+    def settled(self, flat: Sequence[Any]) -> Site:
+        """Return the site for these inputs: with outputs, where asking again can give others.
+
+        JAX takes what it was told of a call for granted, so that a site with other outputs must be
+        another one. ``base`` is the site for any inputs.
+        """
+        if self.operator.infer.repeatable:
+            return self
+        made = copy.copy(self.base)
+        made._outputs = tuple(self.base.outputs(flat))  # noqa: SLF001
+        made._key = (*self.base._key, made._outputs)  # noqa: SLF001
+        return made
+
+    def outputs(self, flat: Sequence[Any]) -> Sequence[Spec]:
         """Return the specs of all outputs; raises what the infer rule does."""
-        arguments = self.arguments([tensors.spec(value) for value in flat])
-        return [*self.operator.infer(arguments), *foreign.written(self.operator.schema, arguments)]
+        if self._outputs is not None:
+            return self._outputs
+        arguments = specs(tensors, self.operator, self.arguments(flat))  # type: ignore[arg-type]
+        return (*self.operator.infer(arguments), *foreign.written(self.operator.schema, arguments))
 
     def aliases(self, flat: Sequence[Any]) -> dict[int, int]:
         """Return which output takes the place of which input."""
@@ -99,9 +118,9 @@ class Site:
         JAX's arrays never change, so that an argument written in place comes back as a new one.
         """
         schema = self.operator.schema
-        fresh = len(schema.fresh)
-        if schema.returns_list and not schema.returns[0].type.alias:
+        if self._plain or (schema.returns_list and not schema.returns[0].type.alias):
             return tuple(outputs)
+        fresh = len(schema.fresh)
         new, left = iter(outputs[:fresh]), iter(outputs[fresh:])
         by_argument = {
             i: tuple(next(left) for _ in given) if isinstance(given, list) else next(left)

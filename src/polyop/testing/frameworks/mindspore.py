@@ -8,6 +8,7 @@ from typing import Any
 import mindspore
 import numpy as np
 
+from ... import _core
 from ...hosts.base import map_tensors
 from ...hosts.mindspore import tensors
 from ...hosts.mindspore.written import function
@@ -54,11 +55,7 @@ def _tensor(array: Array) -> Any:
 
 
 def _array(tensor: Any) -> Array:
-    return np.array(tensors.array(_Nameless, "result", tensor))
-
-
-class _Nameless:
-    name, origin = "a result", None
+    return np.array(_core.mindspore_array(tensor))
 
 
 def _results(case: Case, arguments: Any, result: Any) -> list[Any]:

@@ -1,0 +1,110 @@
+"""``polyop graph``: operators in deployment graphs.
+
+``reg-op header.h -o out.py`` writes the Python that builds GE graphs; ``prototype
+ops.py:myops::add -o add.h`` writes the REG_OP header of an operator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..core import registry
+from ..core.errors import ArgumentValueError
+from .load import load
+
+
+def add(verbs: Any) -> None:
+    """Add the verb to the parser."""
+    verb = verbs.add_parser(
+        "graph", help="operators in deployment graphs: REG_OP headers to Python, and back"
+    )
+    kinds = verb.add_subparsers(dest="kind", required=True, metavar="KIND")
+    reg_op = kinds.add_parser(
+        "reg-op",
+        help="write the Python functions for the REG_OP prototypes of a header",
+        description="Write one Python function for each REG_OP of a header; torchair puts their nodes into "
+        "GE graphs. What torchair cannot hold is left out, and said.",
+    )
+    reg_op.add_argument("header", help="a C++ header with REG_OP prototypes")
+    _output(reg_op, "the Python file; '-' prints it")
+    prototype = kinds.add_parser(
+        "prototype",
+        help="write the REG_OP header of operators",
+        description="Write the REG_OP header of operators that a Python file or module defines.",
+    )
+    prototype.add_argument("operators", help="MODULE, or MODULE:namespace::name; a Python file or a module")
+    prototype.add_argument("--name", help="of the GE operator (default: the operator's own in CamelCase)")
+    _output(prototype, "the header; '-' prints it")
+    verb.set_defaults(verb="graph")
+
+
+def _output(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("-o", "--output", default="-", metavar="OUT", help=what)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file and say what was done; return 0, or 1 when nothing could be generated."""
+    return _reg_op(options) if options.kind == "reg-op" else _prototype(options)
+
+
+def _reg_op(options: argparse.Namespace) -> int:
+    from ..graph import generate
+    from ..graph.parse import read
+
+    prototypes = read(options.header)
+    if not prototypes:
+        raise ArgumentValueError(
+            options.header, "must have a REG_OP(Name) ... .OP_END_FACTORY_REG(Name)", "none"
+        )
+    made = generate(prototypes, options.header)
+    _write(options.output, made.text)
+    print(f"{options.header}: {made.summary}", file=sys.stderr)
+    for each in made.skipped:
+        print(f"  {each.name} skipped as {each.reason}", file=sys.stderr)
+    return 0 if len(made.skipped) < made.total else 1
+
+
+def _prototype(options: argparse.Namespace) -> int:
+    from ..graph import header, prototype_of
+
+    module, name = _split(options.operators)
+    load(module)
+    bound = [registry.find(name)] if name else list(registry.operators())
+    if options.name and len(bound) != 1:
+        raise ArgumentValueError("--name", "is the name of one operator", f"{len(bound)} operators")
+    if not bound:
+        raise ArgumentValueError(module, "must define an operator", "none")
+    guard = "CUSTOM_REG_OP_H_" if options.output == "-" else _guard(options.output)
+    _write(options.output, header([prototype_of(each, options.name) for each in bound], guard))
+    print(f"{module}: {', '.join(each.name for each in bound)}", file=sys.stderr)
+    return 0
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return module and operator of ``ops.py:myops::add``.
+
+    >>> _split("ops.py:myops::add"), _split("package.ops")
+    (('ops.py', 'myops::add'), ('package.ops', ''))
+    """
+    module, colon, name = text.partition(":")
+    if colon and (not name or name.startswith(":")):
+        raise ArgumentValueError("operators", "must look like ops.py:myops::add", repr(text))
+    return module, name
+
+
+def _guard(path: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in Path(path).name.upper()) + "_"
+
+
+def _write(path: str, text: str) -> None:
+    if path == "-":
+        print(text, end="")
+        return
+    target = Path(path)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise ArgumentValueError(str(path), f"could not be written: {problem.strerror}") from None

@@ -1,0 +1,205 @@
+"""Reading REG_OP headers.
+
+::
+
+    header    = {"namespace" [name] "{" | "}" | ";" | declaration | prototype}
+    prototype = "REG_OP" "(" name ")" {"." item} "." "OP_END_FACTORY_REG" "(" name ")"
+    item      = ("INPUT" | "OPTIONAL_INPUT" | "DYNAMIC_INPUT" | "OUTPUT" | "OPTIONAL_OUTPUT"
+                 | "DYNAMIC_OUTPUT" | "DATATYPE") "(" name "," types ")"
+              | "ATTR" "(" name "," type "," value ")" | "REQUIRED_ATTR" "(" name "," type ")"
+              | ("GRAPH" | "DYNAMIC_GRAPH") "(" name ")"
+    types     = string | ["List"] "TensorType" ("::" set "()" | "(" {types} ")" | "{" {types} "}") | dtype
+
+Other declarations are stepped over; ``ge::`` may stand before every name of that namespace.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..core.errors import ArgumentValueError
+from ..core.origin import Origin
+from .cursor import Cursor
+from .prototype import AttributeItem, DatatypeItem, GraphItem, Item, Prototype, TensorItem, Types
+from .tables import ATTRIBUTE_MACROS, ATTRIBUTE_TYPES, DATATYPE, END, MACROS, NAMED_SETS, TENSOR_MACROS
+from .values import value
+
+
+def parse(text: str, file: str = "<text>") -> tuple[Prototype, ...]:
+    """Return the prototypes of a header, in order.
+
+    >>> [op] = parse("REG_OP(Half).INPUT(x, ge::DT_FLOAT).ATTR(k, Float, 1e-8f).OP_END_FACTORY_REG(Half)")
+    >>> op.attributes[0].default
+    1e-08
+
+    Raises ``SchemaError`` with ``file``, the line, what was expected and what is there.
+    """
+    parser = _Parser(text, file)
+    try:
+        return parser.header()
+    except RecursionError:
+        parser.fail("brackets are nested too deeply")
+
+
+def read(path: str | Path) -> tuple[Prototype, ...]:
+    """Return the prototypes of a file; raises ``ArgumentValueError`` where it cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ArgumentValueError(str(path), f"could not be read as a header: {problem}") from None
+    return parse(text, str(path))
+
+
+class _Parser(Cursor):
+    def header(self) -> tuple[Prototype, ...]:
+        found: dict[str, Prototype] = {}
+        opened: list[int] = []
+        while self.token.kind != "end":
+            if self.ahead("REG_OP"):
+                line, prototype = self.line, self.prototype()
+                first = found.setdefault(prototype.name, prototype)
+                if first is not prototype:
+                    self.fail(f"REG_OP({prototype.name}) is there already, at {first.origin}", line=line)
+            elif self.ahead("namespace") or self.ahead("extern"):
+                self.open_scope(opened)
+            elif self.ahead("}"):
+                if not opened:
+                    self.fail("'}' closes nothing")
+                opened.pop()
+                self.next()
+            else:
+                self.declaration()
+        if opened:
+            self.fail("the namespace has no '}'", line=opened[-1])
+        return tuple(found.values())
+
+    def open_scope(self, opened: list[int]) -> None:
+        ahead = 1
+        while self.tokens[min(self.at + ahead, len(self.tokens) - 1)].kind in ("name", "string"):
+            ahead += 1
+            ahead += self.ahead("::", ahead)
+        if self.ahead("{", ahead):
+            opened.append(self.line)
+            self.at += ahead + 1
+        else:
+            self.declaration()
+
+    def declaration(self) -> None:
+        """Step over what is no REG_OP: to its ``;``, or behind its braces."""
+        start = self.line
+        while not self.take(";"):
+            if self.token.kind == "end" or self.ahead("}"):
+                self.fail("expected REG_OP(Name), a namespace or a declaration that ends in ';'", line=start)
+            if self.ahead("REG_OP"):
+                self.expected("';' before REG_OP")
+            if self.ahead(".") and self.tokens[self.at + 1].text in MACROS:
+                self.fail(
+                    f"expected REG_OP(Name) before .{self.tokens[self.at + 1].text}", self.tokens[self.at - 1]
+                )
+            token = self.next()
+            if token.text == "(" and token.kind == "mark":
+                self.skip_balanced(")", "the declaration")
+            elif token.text == "{" and token.kind == "mark":
+                self.skip_balanced("}", "the declaration")
+                if not self.ahead(";"):
+                    return
+
+    def prototype(self) -> Prototype:
+        line = self.line
+        self.next()
+        self.need("(", "after REG_OP")
+        name = self.name("the operator's name")
+        self.need(")", "after the operator's name")
+        items: list[Item] = []
+        while True:
+            if not self.take("."):
+                self.expected(f"'.' and a macro, or .{END}({name})", f"REG_OP({name}) begins at line {line}")
+            if self.token.text not in MACROS:
+                self.unknown("a macro of REG_OP", MACROS)
+            if self.take(END):
+                break
+            items.append(self.item(items))
+        self.need("(", f"after {END}")
+        end_line, end = self.line, self.name("the operator's name")
+        if end != name:
+            self.fail(f"{END} must name {name}, as REG_OP at line {line} does", end, line=end_line)
+        self.need(")", "after the operator's name")
+        self.take(";")
+        self.check_variables(items, name, line)
+        return Prototype(name, tuple(items), Origin(self.file, line))
+
+    def item(self, before: list[Item]) -> Item:
+        macro, line = self.next().text, self.line
+        self.need("(", f"after {macro}")
+        name = self.name(f"the name in {macro}")
+        found: Item
+        if macro in ATTRIBUTE_MACROS:
+            found = self.attribute(macro, name)
+        elif macro in TENSOR_MACROS or macro == DATATYPE:
+            self.need(",", f"and dtypes in {macro}({name}, ...)")
+            types = self.types()
+            found = DatatypeItem(name, types) if macro == DATATYPE else TensorItem(macro, name, types)
+        else:
+            found = GraphItem(macro, name)
+        self.need(")", f"at the end of {macro}({name}, ...)")
+        if any(_same(found, other) for other in before):
+            self.fail(f"a second {_what(found)} is called {name!r}", line=line)
+        return found
+
+    def attribute(self, macro: str, name: str) -> AttributeItem:
+        self.need(",", f"and a type in {macro}({name}, ...)")
+        self.qualifiers("ge", "Operator")
+        if self.token.text not in ATTRIBUTE_TYPES:
+            self.unknown(f"the type of attribute {name}", ATTRIBUTE_TYPES)
+        kind = self.next().text
+        if macro == "REQUIRED_ATTR":
+            return AttributeItem(name, kind)
+        self.need(",", f"and a default in ATTR({name}, {kind}, ...)")
+        return AttributeItem(name, kind, value(self, kind, name))
+
+    def types(self) -> Types:
+        if self.token.kind == "string":
+            return Types(variable=self.next().text)
+        self.qualifiers("ge")
+        sequence = self.ahead("ListTensorType")
+        return Types(tuple(self.dtypes()), sequence=sequence)
+
+    def dtypes(self) -> list[str]:
+        """Return what one element stands for: a dtype, a named set, or several in brackets."""
+        self.qualifiers("ge", "DataType")
+        if self.take("{"):
+            return [name for _ in self.until("}") for name in self.dtypes()]
+        if self.take("TensorType") or self.take("ListTensorType"):
+            if not self.take("::"):
+                for opening, closing in (("(", ")"), ("{", "}")):
+                    if self.take(opening):
+                        return [name for _ in self.until(closing) for name in self.dtypes()]
+                self.expected("'(', '{' or '::' after TensorType")
+            if self.token.text not in NAMED_SETS:
+                self.unknown("a named set of TensorType", NAMED_SETS)
+        if self.token.text in NAMED_SETS:
+            name = self.next().text
+            if self.take("("):
+                self.need(")", f"after {name}(")
+            return [name]
+        if not self.token.text.startswith("DT_"):
+            self.expected("dtypes", 'as in TensorType({DT_FLOAT, DT_INT32}), TensorType::ALL() or "T"')
+        return [self.dtype()]
+
+    def check_variables(self, items: list[Item], name: str, line: int) -> None:
+        known = {item.name for item in items if isinstance(item, DatatypeItem)}
+        for item in items:
+            if isinstance(item, TensorItem) and item.types.variable and item.types.variable not in known:
+                variable = item.types.variable
+                rule = f'REG_OP({name}) gives {item.name} the dtypes "{variable}"'
+                self.fail(f"{rule}, and has no DATATYPE({variable}, ...)", line=line)
+
+
+def _same(one: Item, other: Item) -> bool:
+    return one.name == other.name and _what(one) == _what(other)
+
+
+def _what(item: Item) -> str:
+    if isinstance(item, TensorItem):
+        return "input" if item.is_input else "output"
+    return {AttributeItem: "attribute", DatatypeItem: "DATATYPE", GraphItem: "graph"}[type(item)]

@@ -1,0 +1,147 @@
+"""What a REG_OP header says of one operator, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.origin import Origin
+from ..core.schema import MISSING
+from .tables import ATTRIBUTE_TYPES, TENSOR_MACROS, AttributeType
+
+
+class DTypeName(str):
+    """The name of a ``ge::DataType`` where a value is meant, as in ``.ATTR(dst, Type, DT_INT8)``."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """The dtypes of a tensor: ``DT_...`` and named sets in ``names``, or the ``variable`` of a DATATYPE.
+
+    ``sequence`` tells ``ListTensorType`` from ``TensorType``. ``str()`` is the text of a header.
+
+    >>> str(Types(("DT_FLOAT", "BasicType"))), str(Types(("ALL",))), str(Types(variable="T"))
+    ('TensorType({DT_FLOAT, BasicType()})', 'TensorType::ALL()', '"T"')
+    """
+
+    names: tuple[str, ...] = ()
+    variable: str = ""
+    sequence: bool = False
+
+    @property
+    def text(self) -> str:
+        """The names as in braces; empty for one named set alone, and for a variable."""
+        if not self.lists_dtypes:
+            return ""
+        return ", ".join(name if name.startswith("DT_") else f"{name}()" for name in self.names)
+
+    @property
+    def lists_dtypes(self) -> bool:
+        """Whether the dtypes are listed, not those of one named set."""
+        return len(self.names) != 1 or self.names[0].startswith("DT_")
+
+    def __str__(self) -> str:
+        """Return the second argument of a macro such as INPUT."""
+        if self.variable:
+            return f'"{self.variable}"'
+        inner = f"{{{self.text}}}" if self.lists_dtypes else f"TensorType::{self.names[0]}()"
+        if self.sequence:
+            return f"ListTensorType({inner})"
+        return f"TensorType({inner})" if self.lists_dtypes else inner
+
+
+@dataclass(frozen=True, slots=True)
+class TensorItem:
+    """An input or output; ``macro`` is one of INPUT, OPTIONAL_INPUT, ..., DYNAMIC_OUTPUT."""
+
+    macro: str
+    name: str
+    types: Types
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it is an input."""
+        return TENSOR_MACROS[self.macro][0] == "input"
+
+    @property
+    def kind(self) -> str:
+        """Return ``"required"``, ``"optional"`` or ``"dynamic"``: one, at most one, or a list."""
+        return TENSOR_MACROS[self.macro][1]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeItem:
+    """An attribute. ``default`` is MISSING for REQUIRED_ATTR; lists are tuples, dtypes DTypeName.
+
+    The default of a type that only C++ has a value of (Tensor, AnyValue, ...) is its source text.
+    """
+
+    name: str
+    type: str
+    default: Any = MISSING
+
+    @property
+    def row(self) -> AttributeType:
+        """What the type holds."""
+        return ATTRIBUTE_TYPES[self.type]
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class DatatypeItem:
+    """A DATATYPE: what the variable ``name`` stands for in other items."""
+
+    name: str
+    types: Types
+
+
+@dataclass(frozen=True, slots=True)
+class GraphItem:
+    """A subgraph; ``macro`` is GRAPH or DYNAMIC_GRAPH."""
+
+    macro: str
+    name: str
+
+
+Item = TensorItem | AttributeItem | DatatypeItem | GraphItem
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """One REG_OP. ``items`` are in the header's order; where it stands does not count in ``==``."""
+
+    name: str
+    items: tuple[Item, ...]
+    origin: Origin | None = field(default=None, compare=False)
+
+    @property
+    def tensors(self) -> tuple[TensorItem, ...]:
+        """Inputs and outputs, in order."""
+        return tuple(item for item in self.items if isinstance(item, TensorItem))
+
+    @property
+    def inputs(self) -> tuple[TensorItem, ...]:
+        """The inputs, in order."""
+        return tuple(item for item in self.tensors if item.is_input)
+
+    @property
+    def outputs(self) -> tuple[TensorItem, ...]:
+        """The outputs, in order."""
+        return tuple(item for item in self.tensors if not item.is_input)
+
+    @property
+    def attributes(self) -> tuple[AttributeItem, ...]:
+        """The attributes as graphs have them: the required ones first."""
+        found = [item for item in self.items if isinstance(item, AttributeItem)]
+        return tuple(sorted(found, key=lambda item: not item.required))
+
+    @property
+    def graphs(self) -> tuple[GraphItem, ...]:
+        """The subgraphs, in order."""
+        return tuple(item for item in self.items if isinstance(item, GraphItem))

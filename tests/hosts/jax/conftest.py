@@ -1,0 +1,43 @@
+"""JAX with 64-bit types, as the operators of these tests have them; put back after each test."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+
+
+collect_ignore = ["page.py"]  # a program
+
+
+@pytest.fixture(autouse=True)
+def _x64():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Run a program in a process of its own; return what it printed. Warnings are errors in it."""
+
+    def run(program, *arguments, fails=False, warnings="error", **environment):
+        import os
+
+        path = tmp_path / "program.py"
+        path.write_text(textwrap.dedent(program))
+        done = subprocess.run(
+            [sys.executable, "-W", warnings, str(path), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env={**os.environ, "JAX_PLATFORMS": "cpu", **environment},
+        )
+        assert fails == (done.returncode != 0), done.stdout + done.stderr
+        return done.stdout + done.stderr if fails else done.stdout
+
+    return run

@@ -1,0 +1,85 @@
+"""The code of docs/jax-host.md; test_page.py runs it in a process of its own, with four devices."""
+
+import pathlib
+import tempfile
+
+# [first]
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import polyop
+
+SQUARE = """
+#include "polyop/abi.h"
+int square(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *stream, void *extra) {
+  int64_t count = 1;
+  for (int i = 0; i < ndims[0]; ++i) count *= shapes[0][i];
+  for (int64_t i = 0; i < count; ++i) ((float *)params[1])[i] = ((float *)params[0])[i] * ((float *)params[0])[i];
+  return 0;
+}
+"""
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "square.c").write_text(SQUARE)
+
+square = polyop.operator(
+    "page::square(Tensor x) -> Tensor",
+    f"{folder}/square.c:square",
+    infer="x",
+    gradient=lambda x, out, dout: (2 * x * dout,),
+    batch="elementwise",
+)
+
+x = jnp.arange(4.0)
+print(square(x), jax.jit(square)(x))
+# [/first]
+
+# [transforms]
+print(jax.grad(lambda x: square(x).sum())(x))
+print(jax.hessian(lambda x: square(x).sum())(x))
+print(jax.jvp(square, (x,), (jnp.ones(4),)))
+print(jax.vmap(jax.grad(square))(x))
+# [/transforms]
+np.testing.assert_array_equal(jax.vmap(jax.grad(square))(x), 2 * x)
+
+# [in_place]
+add_to = polyop.operator(
+    "page::add_to(Tensor(a!) total, Tensor x) -> ()", lambda total, x: np.add(total, x, out=total)
+)
+
+total = jnp.zeros(4)
+print(add_to(total, x))  # the new value
+print(total)  # the array is what it was
+step = jax.jit(add_to, donate_argnums=0)  # JAX may reuse the memory of `total`: nothing is copied
+print(step(total, x))
+# [/in_place]
+
+# [export]
+import jax.export  # noqa: E402
+
+made = jax.export.export(jax.jit(square), disabled_checks=polyop.jax_export_checks())(
+    jax.ShapeDtypeStruct((4,), "float32")
+)
+(folder / "square.jax").write_bytes(made.serialize())
+
+# in another process, which has defined the same operator and called polyop.jax_export_checks():
+again = jax.export.deserialize(bytearray((folder / "square.jax").read_bytes()))
+print(again.call(x))
+# [/export]
+np.testing.assert_array_equal(again.call(x), x**2)
+
+# [shard]
+from jax.sharding import AxisType, NamedSharding  # noqa: E402
+from jax.sharding import PartitionSpec as P  # noqa: E402
+
+mesh = jax.make_mesh((jax.device_count(),), ("batch",), axis_types=(AxisType.Auto,))
+rows = jax.device_put(np.ones((8, 3), np.float32), NamedSharding(mesh, P("batch")))
+print(jax.jit(square)(rows).sharding)  # elementwise: each device runs the kernel on its rows
+
+softmax = polyop.operator(
+    "page::softmax(Tensor x) -> Tensor", lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True), infer="x"
+)
+by_rows = jax.shard_map(softmax, mesh=mesh, in_specs=P("batch"), out_specs=P("batch"))
+print(jax.jit(by_rows)(rows).sharding)
+# [/shard]
+np.testing.assert_allclose(jax.jit(by_rows)(rows), np.full((8, 3), 1 / 3), rtol=1e-6)

@@ -1,0 +1,238 @@
+"""What cannot work is an error that says why."""
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop import Spec
+from polyop.core.errors import ArgumentTypeError, HostError, InferError, NoKernelError
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+import jax.numpy as jnp  # noqa: E402
+
+X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
+modes = pytest.mark.parametrize("mode", [lambda f: f, jax.jit], ids=["eager", "jit"])
+
+
+@pytest.fixture
+def define(request):
+    count = iter(range(100))
+
+    def make(kernel, infer="x", schema="(Tensor x) -> Tensor", **more):
+        name = "".join(c if c.isalnum() else "_" for c in request.node.name)
+        return polyop.operator(f"jax_bad::{name}_{next(count)}{schema}", kernel, infer=infer, **more)
+
+    return make
+
+
+@modes
+def test_a_kernel_that_fails(kernels, define, mode):
+    with pytest.raises(
+        Exception, match=r"KernelError: jax_bad::\w+: the kernel returned 7; any value other than 0"
+    ):
+        mode(define(kernels("fails_with_7")))(jnp.asarray(X)).block_until_ready()
+    op = define(kernels("fails_with_words"))
+    for _ in range(2):
+        with pytest.raises(
+            Exception, match=r"the kernel returned 1 \(needs a square matrix\)(.|\n)*kernels.c"
+        ):
+            mode(op)(jnp.asarray(X)).block_until_ready()
+
+
+@modes
+def test_a_kernel_that_throws(sources, define, mode):
+    op = define(f"{sources / 'faults.cc'}:Throws")
+    with pytest.raises(Exception, match="KernelError: .*the kernel threw .*the matrix is singular"):
+        mode(op)(jnp.asarray(X)).block_until_ready()
+
+
+@modes
+def test_a_python_kernel_that_fails(define, mode):
+    op = define(lambda x: 1 / 0)
+    with pytest.raises(Exception, match="ZeroDivisionError: division by zero"):
+        mode(op)(jnp.asarray(X)).block_until_ready()
+    op = define(lambda x: x[:1])
+    with pytest.raises(
+        Exception, match=r"KernelError: (.|\n)*must have shape \(2, 3\), as out_shape says, but got"
+    ):
+        mode(op)(jnp.asarray(X)).block_until_ready()
+    op = define(lambda x: x.astype("float64"))
+    with pytest.raises(
+        Exception, match="KernelError: (.|\n)*must be float32, as out_dtype says, but got float64"
+    ):
+        mode(op)(jnp.asarray(X)).block_until_ready()
+    np.testing.assert_array_equal(mode(define(lambda x: x))(jnp.asarray(X)), X)  # and life goes on
+
+
+@modes
+def test_an_operator_without_outputs_runs_for_its_effect(define, mode):
+    calls = []
+    op = define(lambda x: calls.append(x.copy()), infer=lambda x: (), schema="(Tensor x) -> ()")
+    assert mode(lambda x: (op(x), x)[1])(jnp.asarray(X)).shape == (2, 3)
+    jax.effects_barrier()
+    np.testing.assert_array_equal(calls[0], X)
+
+
+@modes
+def test_no_kernel_for_a_dtype(sources, define, mode):
+    op = define(f"{sources / 'kernels.c'}:square", dtypes=["float32"])
+    with pytest.raises(NoKernelError, match="float64"):
+        op(np.zeros(2))
+    with pytest.raises(Exception, match="(?s)jax_bad::.*float64"):
+        mode(op)(jnp.zeros(2)).block_until_ready()
+
+
+@modes
+def test_random_keys_and_small_integers(square, mode):
+    with pytest.raises(
+        ArgumentTypeError, match=r"(?s)host_tests::square: argument x: .*must be one of bool, int8.*key<"
+    ):
+        mode(square)(jax.random.key(0))
+    with pytest.raises(ArgumentTypeError, match="(?s)host_tests::square: argument x: .*but got .*int4"):
+        mode(square)(jnp.zeros(4, jnp.int4))
+
+
+@modes
+def test_mixed_frameworks(kernels, define, mode):
+    op = define(kernels("sum_and_difference"), schema="(Tensor x, Tensor y) -> (Tensor, Tensor)")
+    words = "y is a tensor of numpy, and x one of jax\n.*\n.*convert one of them first"
+    with pytest.raises(HostError, match=words):
+        mode(lambda x: op(x, X))(jnp.asarray(X))
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    with pytest.raises(HostError, match="y is a tensor of torch, and x one of jax"):
+        mode(lambda x: op(x, torch.from_numpy(X)))(jnp.asarray(X))
+    with pytest.raises(ArgumentTypeError, match="argument y: must be a tensor of numpy or torch or jax"):
+        mode(lambda x: op(x, 1.0))(jnp.asarray(X))
+
+
+@modes
+def test_64_bits_where_jax_has_them_off(define, mode):
+    op = define(lambda x: x.astype(np.float64), infer=lambda x: Spec(x.shape, "float64"))
+    np.testing.assert_array_equal(mode(op)(jnp.asarray(X)), X)
+    jax.config.update("jax_enable_x64", False)
+    words = r"output 0: is float64, and JAX has 64-bit types switched off\n.*\n.*jax_enable_x64"
+    with pytest.raises(ArgumentTypeError, match=words):
+        mode(lambda x: op(x))(jnp.asarray(X))
+
+
+@modes
+def test_an_operator_bound_to_another_device(sources, mode):
+    op = polyop.Custom(f"{sources / 'kernels.c'}:square", lambda x: x, lambda x: x, "aot").set_device("GPU")
+    with pytest.raises(HostError, match="is bound to cuda, where the arrays are on cpu"):
+        mode(op)(jnp.asarray(X))
+
+
+@modes
+def test_an_infer_rule_that_fails(define, mode):
+    with pytest.raises(InferError, match="infer: the function raised ZeroDivisionError: division by zero"):
+        mode(define(lambda x: x, infer=lambda x: 1 / 0))(jnp.asarray(X))
+
+
+def test_a_wrong_attribute(cube):
+    with pytest.raises(ArgumentTypeError, match="cube: argument a: must be float, but got 'x'"):
+        jax.jit(lambda x: cube(x, "x"))(jnp.ones(2))
+    with pytest.raises(ArgumentTypeError, match="cube: argument a: must be float, but got"):
+        jax.jit(cube)(jnp.ones(2), jnp.ones(()))
+
+
+def test_a_gradient_rule_that_mixes_frameworks(define):
+    op = define(lambda x: x, gradient=lambda x, out, dout: (other(np.ones(3), dout),))
+    other = define(lambda x, y: x * y, schema="(Tensor x, Tensor y) -> Tensor")
+    with pytest.raises(HostError, match="y is a tensor of jax, and x one of numpy"):
+        jax.grad(lambda x: op(x).sum())(jnp.ones(3))
+
+
+def test_a_jvp_rule_of_numpy_functions(define):
+    op = define(lambda x: np.sin(x), jvp=lambda x, out, tangents: np.cos(x) * tangents[0])
+    with pytest.raises(polyop.PolyopError, match="is being traced(.|\n)*array_namespace"):
+        jax.jit(lambda x: jax.jvp(op, (x,), (x,))[1])(jnp.ones(3))
+
+
+def test_vjp_with_the_wrong_number_of_gradients(cube):
+    _, pull = cube.vjp(jnp.ones(3))
+    with pytest.raises(
+        polyop.PolyopError,
+        match=r"cube: gradient of output 0: must have the output's shape \(3,\), but got \(2,\)",
+    ):
+        pull(jnp.ones(2))
+
+
+def test_a_jax_that_is_too_old(monkeypatch, cube):
+    monkeypatch.setattr(jax, "__version_info__", (0, 6, 2))
+    with pytest.raises(HostError, match=r"JAX: must be 0.7 or later, but got \d"):
+        cube(jnp.ones(2))
+    np.testing.assert_array_equal(cube(np.ones(2)), [1, 1])
+
+
+def test_an_infer_rule_that_reads_a_variable_is_asked_again(define):
+    size = [2]
+    op = define(lambda x: np.zeros(size[0]), infer=lambda x: Spec((size[0],), "float64"))
+    assert op(jnp.ones(1)).shape == (2,)
+    size[0] = 3
+    assert op(jnp.ones(1)).shape == (3,)
+    compiled = jax.jit(op)
+    assert compiled(jnp.ones(1)).shape == (3,)
+    size[0] = 4
+    with pytest.raises(Exception, match=r"the program must have outputs float64\[4\], but got float64\[3\]"):
+        compiled(jnp.ones(1)).block_until_ready()
+
+
+@modes
+def test_the_debugging_flags_of_jax(define, cube, mode):
+    op = define(lambda x: x / 0 * np.sign(x))
+    x = jnp.asarray([1.0, 0.0, -1.0])
+    with jax.debug_nans(True), np.errstate(all="ignore"):
+        np.testing.assert_array_equal(mode(cube)(x), x**3)
+        with pytest.raises(FloatingPointError, match=r"jax_bad::\w+: output 0 has a value that is nan"):
+            mode(op)(x)
+    words = r"jax_bad::\w+: output 0 has a value that is inf"
+    with jax.debug_infs(True), np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=words):
+        mode(op)(x)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(mode(jax.vmap(jax.grad(lambda x: cube(x))))(x), 3 * x**2)
+        np.testing.assert_array_equal(mode(cube)(x), x**3)
+    with jax.checking_leaks():
+        np.testing.assert_array_equal(mode(jax.grad(lambda x: cube(x).sum()))(x), 3 * x**2)
+
+
+def test_types_without_values(cube):
+    found = jax.eval_shape(lambda x: cube(x, 2.0), jax.ShapeDtypeStruct((5,), "float64"))
+    assert (found.shape, found.dtype) == ((5,), np.float64)
+    assert "host_tests::cube" in str(jax.make_jaxpr(cube)(jnp.ones(2)))
+
+
+def test_a_batch_of_nothing(cube, define):
+    assert jax.vmap(cube)(jnp.zeros((0, 3))).shape == (0, 3)
+    op = define(lambda x: x + 1)
+    with pytest.warns(polyop.FallbackWarning, match="vmap runs one call per sample"):
+        assert jax.vmap(op)(jnp.zeros((0, 3))).shape == (0, 3)
+
+
+@modes
+def test_a_rule_by_array_namespace(define, mode):
+    from array_api_compat import array_namespace
+
+    def rule(x, out, dout):
+        return (array_namespace(x).cos(x) * dout,)
+
+    op = define(lambda x: np.sin(x), gradient=rule)
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(mode(jax.hessian(lambda x: op(x).sum()))(x), np.diag(-np.sin(x)), rtol=1e-12)
+
+
+@modes
+def test_an_operator_without_outputs_in_transforms(define, mode):
+    calls = []
+    op = define(lambda x: calls.append(x.tolist()), infer=lambda x: (), schema="(Tensor x) -> ()")
+
+    def run(x):
+        op(x)
+        return (x * x).sum()
+
+    x = jnp.arange(3.0)
+    assert mode(jax.grad(run))(x).tolist() == [0, 2, 4]
+    assert mode(jax.vmap(run))(x[:, None] + x).shape == (3,)
+    jax.lax.fori_loop(0, 2, lambda i, c: (op(c), c + 1)[1], x).block_until_ready()
+    jax.effects_barrier()
+    rows = [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
+    assert calls == [rows[0], *rows, rows[0], rows[1]]
