@@ -46,10 +46,8 @@ def operator(
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Derived
                   from ``gradient`` where that is itself differentiable.
-    ``batch``     how ``vmap`` is done: ``"elementwise"``, where each element of an output depends
-                  on the same element of the inputs alone (JAX also splits such a call over
-                  devices), or a function of (in_dims, inputs) -> (outputs, out_dims). Without
-                  it, one call per sample.
+    ``batch``     how ``vmap`` is done: ``"elementwise"`` (an element depends on the same element of
+                  the inputs alone), or a function of (in_dims, inputs) -> (outputs, out_dims).
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
 

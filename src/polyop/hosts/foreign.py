@@ -25,7 +25,9 @@ from ..kernels.prepare import normalise, prepare
 from .base import load
 
 _DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
-_digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
+_contents: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
+_given: set[str] = set()
+_seen: dict[tuple[str, str], int] = {}  # how many operators of a name and a digest there were
 _bound: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 
@@ -54,9 +56,16 @@ def described(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _content(operator: Operator) -> str:
-    found = _digests.get(operator)
+    """Return the digest, and a number where an operator alike was here before.
+
+    A digest does not see all that a Python function reads; in one process two definitions are two.
+    """
+    found = _contents.get(operator)
     if found is None:  # once: libraries are read for it
-        found = _digests[operator] = digest(operator)
+        own = digest(operator)
+        number = _seen[operator.name, own] = _seen.get((operator.name, own), 0) + 1
+        found = _contents[operator] = own if number == 1 else f"{own}.{number}"
+        _given.add(f"{operator.name} {found}")
     return found
 
 
@@ -107,12 +116,15 @@ def find(text: str) -> tuple[Any, list[Any]]:
     Raises ``HostError`` where this process does not have the operator, or has another of its name.
     """
     name, content, given = json.loads(text)
-    bound = _bound.get(f"{name} {content}") or registry.known(name)
+    bound = _bound.get(f"{name} {content}")
+    if bound is not None and _content(bound.operator) == content:
+        return bound, given
+    bound, made = registry.known(name), content.partition(".")[0]  # in another process the number says nothing
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)
-    own = _content(bound.operator)
-    if own != content:
+    own = digest(bound.operator)
+    if own != made or f"{name} {content}" in _given:  # given here: its operator is no more
         rule = "the program was made with another definition of the operator"
         hint = "make the program again, or use the library, attributes and schema that it was made with"
         raise HostError(name, f"{rule} ({content})", own, where=bound.operator.origin, hint=hint)

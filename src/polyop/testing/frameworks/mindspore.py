@@ -8,9 +8,8 @@ from typing import Any
 import mindspore
 import numpy as np
 
-from ... import _core
+from ...core.dtypes import dtype
 from ...hosts.base import map_tensors
-from ...hosts.mindspore import tensors
 from ...hosts.mindspore.written import function
 from ..case import Array, Case, NotRunError
 from ..difference import is_floating
@@ -51,11 +50,15 @@ def batched(samples: Sequence[Case]) -> list[Array]:
 
 
 def _tensor(array: Array) -> Any:
-    return tensors.tensor(array.copy(order="C"), "a sample")
+    if array.dtype == dtype("bfloat16").numpy:  # MindSpore does not take NumPy's
+        return mindspore.Tensor(array.astype(np.float32)).astype(mindspore.bfloat16)
+    return mindspore.Tensor(array.copy(order="C"))
 
 
 def _array(tensor: Any) -> Array:
-    return np.array(_core.mindspore_array(tensor))
+    if tensor.dtype == mindspore.bfloat16:
+        return np.array(tensor.astype(mindspore.float32).asnumpy()).astype(dtype("bfloat16").numpy)
+    return np.array(tensor.asnumpy())
 
 
 def _results(case: Case, arguments: Any, result: Any) -> list[Any]:

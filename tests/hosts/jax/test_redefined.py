@@ -1,0 +1,47 @@
+"""A cell that is run again defines another operator, however alike a digest finds them."""
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.errors import HostError
+from polyop.hosts import foreign
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+CELL = "op = polyop.operator('redefined::{}(Tensor x) -> Tensor', {}, infer='x')"
+FORMS = {
+    "default": "lambda x, k=np.float32(K): x * k",
+    "closure": "(lambda k: lambda x: x * k)(np.float32([K]))",
+    "object": "Scale(K)",
+}
+
+
+class Scale:
+    def __init__(self, k):
+        self.k = np.float32(k)
+
+    def __call__(self, x):
+        return x * self.k
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_new_programs_run_the_new_one_and_old_ones_the_old(form):
+    names = {"polyop": polyop, "np": np, "Scale": Scale, "K": 2}
+    x = jax.numpy.ones(3, "float32")
+    programs = []
+    for k in (2, 3):
+        names["K"] = k
+        exec(compile(CELL.format(form, FORMS[form]), f"<cell {k}>", "exec"), names)
+        programs.append(jax.jit(names["op"]))
+        assert programs[-1](x).tolist() == names["op"](x).tolist() == [k] * 3
+    assert programs[0](x).tolist() == [2] * 3
+
+
+def test_a_text_of_another_process_needs_the_same_content():
+    op = polyop.operator("redefined::other(Tensor x) -> Tensor", lambda x: x + 1, infer="x")
+    text = foreign.call_text(op, (np.ones(2),))
+    name, content, rest = text.split(",", 2)
+    elsewhere = ",".join((name, f'{content[:-1]}.7"', rest))  # the seventh alike, in that process
+    assert foreign.find(elsewhere)[0] is op
+    with pytest.raises(HostError, match="made with another definition of the operator"):
+        foreign.find(",".join((name, '"0123456789abcdef"', rest)))
