@@ -9,7 +9,7 @@ RESULTS := build/contract
 # The torchair inside torch-npu: a folder that only the tests which need it look at.
 NPU := build/npu
 JOBS ?= 2
-NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
+NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*.hpp include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 
 .PHONY: demo test test-main test-mindspore lint bench sanitize format golden clean

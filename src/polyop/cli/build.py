@@ -14,8 +14,10 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "build",
         help="compile C, C++ and CUDA sources to a shared library",
-        description="Compile sources to a shared library. Sources that include PyTorch's headers or ms_ext.h "
-        "are compiled and linked against the installed PyTorch. CC, CXX and CUDACXX name the compilers.",
+        description="Compile sources to a shared library. Sources that include PyTorch's headers, ms_ext.h "
+        "or pytorch_npu_helper.hpp are compiled and linked against the installed PyTorch; where they have "
+        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m), the library is a Python module of its own name. "
+        "CC, CXX and CUDACXX name the compilers.",
     )
     parser.add_argument("sources", nargs="+", metavar="SRC", help="a .c .cc .cpp .cxx or .cu file")
     parser.add_argument(

@@ -119,7 +119,8 @@ def find(text: str) -> tuple[Any, list[Any]]:
     bound = _bound.get(f"{name} {content}")
     if bound is not None and _content(bound.operator) == content:
         return bound, given
-    bound, made = registry.known(name), content.partition(".")[0]  # in another process the number says nothing
+    made = content.partition(".")[0]  # in another process the number says nothing
+    bound = registry.known(name)
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)

@@ -44,4 +44,4 @@ def test_a_text_of_another_process_needs_the_same_content():
     elsewhere = ",".join((name, f'{content[:-1]}.7"', rest))  # the seventh alike, in that process
     assert foreign.find(elsewhere)[0] is op
     with pytest.raises(HostError, match="made with another definition of the operator"):
-        foreign.find(",".join((name, '"0123456789abcdef"', rest)))
+        foreign.find(f'{name},"0123456789abcdef",{rest}')

@@ -127,7 +127,7 @@ def find(subject: object) -> LibTorch:
     except OSError:
         text = ""
     version = _value(text, "__version__")
-    if version is None or not (root / "include").is_dir():
+    if version is None or not (root / "include" / "torch").is_dir():
         rule = "needs a PyTorch with its headers and version.py"
         raise BuildError(subject, rule, root, hint="pip install --force-reinstall torch")
     return LibTorch(root, version, _value(text, "git_version") or "", _value(text, "cuda"))

@@ -24,6 +24,10 @@ _UNKNOWN_NAME = (
     r"is not a member of|has not been declared|was not declared|does not name a type|no member named"
     r"|undeclared|unknown type name|not a template|No such file|file not found|incomplete type|no type named"
 )
+_ASCEND_HEADER = (
+    r"error: '?((?:torch_npu|third_party/acl|acl|aclnn|aclnnop|op_plugin)/[^\s:']+)'?:? "
+    r"(?:No such file|file not found)"
+)
 
 
 class Refused(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
@@ -46,7 +50,11 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
         try:
             return make_library(plan, work, name, cache)
         except Refused as refused:
-            if plan.torch is not None and re.search(_UNKNOWN_NAME, refused.finished.output):
+            rule = "cannot be compiled"
+            missing = re.search(_ASCEND_HEADER, refused.finished.output)
+            if missing:
+                rule += f": it includes {missing[1]} of torch_npu or CANN, and -I names no folder that has it"
+            elif plan.torch is not None and re.search(_UNKNOWN_NAME, refused.finished.output):
                 from .libtorch import EVERYTHING
 
                 try:
@@ -55,7 +63,7 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
                         return make_library(everything, work, name, cache)
                 except Refused as again:
                     refused = again
-            raise failed(refused.unit.source.path, "cannot be compiled", refused.finished) from None
+            raise failed(refused.unit.source.path, rule, refused.finished) from None
 
     paths = [source.path for source in sources]
     return cache.get(plan.request, paths, made, watch=paths).path

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...core.errors import BuildError
 from ..abi import ABI_VERSION
 from . import compilers
 from .compilers import Compiler
@@ -27,6 +28,11 @@ _ENVIRONMENT = (
 )  # fmt: skip
 """Variables that change what a compiler makes of the same command."""
 _STANDARD = r"-std=(c\+\+|gnu\+\+)?"
+_NPU = (
+    r'#[ \t]*include[ \t]*[<"](?:[^">\n]*/)?pytorch_npu_helper\.hpp'
+    r"|\bTORCH_LIBRARY_IMPL\s*\(\s*\w+\s*,\s*(?:Autograd)?(?:PrivateUse1|XLA)\b"
+)
+"""In sources for Ascend, which read polyop's header first: it stands in for the project's own copy."""
 
 
 class Unit(NamedTuple):
@@ -133,9 +139,9 @@ def _unit(
     if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in options.flags):
         found.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
     if torch is not None and tier is not None and uses_torch:
-        found += torch.header_flags(tier)
-        if "TORCH_EXTENSION_NAME" in source.text:
-            found.append(f"-DTORCH_EXTENSION_NAME={name}")
+        found += [*torch.header_flags(tier), *_extension_name(source, options, name)]
+        if re.search(_NPU, source.text):
+            found += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
     if source.language == "cuda":
         from . import cuda
 
@@ -145,13 +151,29 @@ def _unit(
     return Unit(source, compiler, tuple(flags), tuple(found), tuple(search))
 
 
+def _extension_name(source: Source, options: BuildOptions, name: str) -> list[str]:
+    """Return the flag that names a Python module. Raises ``BuildError`` for what import does not take."""
+    word = "TORCH_EXTENSION_NAME"
+    if word not in source.text or any(word in flag for flag in options.flags):
+        return []
+    import keyword
+
+    if not name.isidentifier() or keyword.iskeyword(name):
+        rule = f"is a Python module ({word}), and the library's name must be one that import takes"
+        raise BuildError(source.path, rule, repr(name), hint=f"as in -o {_identifier(name)}.so")
+    return [f"-D{word}={name}"]
+
+
 def _identifier(name: str) -> str:
     """Return the name of a library as a module can have it.
 
-    >>> _identifier("my-ops")
-    'my_ops'
+    >>> _identifier("my-ops"), _identifier("2d"), _identifier("import")
+    ('my_ops', '_2d', 'import_')
     """
-    return re.sub(r"\W|^(?=\d)", "_", name)
+    import keyword
+
+    plain = re.sub(r"\W|^(?=\d)", "_", name)
+    return f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
 def _fits(flag: str, language: str) -> bool:

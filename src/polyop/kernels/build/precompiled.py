@@ -17,7 +17,10 @@ from .run import failed, progress, run
 
 _HEADER = "torch/types.h"
 """Precompiled for all: tensors and their functions, which every heavier header begins with."""
-_HEAVY = r'(?m)^[ \t]*#[ \t]*include[ \t]*(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"]ms_ext\.h)'
+_HEAVY = (
+    r"(?m)^[ \t]*#[ \t]*include[ \t]*"
+    r'(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"](?:ms_ext\.h|pytorch_npu_helper\.hpp))'
+)
 _FIRST_DEFINE = r"(?m)^[ \t]*#[ \t]*define\b"
 
 

@@ -15,7 +15,7 @@ from .paths import absolute, cache_folder
 LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cu": "cuda"}
 _SUFFIX = {"c": ".c", "c++": ".cc", "cuda": ".cu"}
 _QUOTED = r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"'
-_PYTORCH = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h)'
+_PYTORCH = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h|pytorch_npu_helper\.hpp)'
 
 
 class Source(NamedTuple):
@@ -32,7 +32,7 @@ class Source(NamedTuple):
 
     @property
     def uses_pytorch(self) -> bool:
-        """Whether it includes PyTorch's headers or ``ms_ext.h``.
+        """Whether it includes PyTorch's headers, or one of polyop's that does.
 
         >>> Source("/a.cc", "c++", "#include <torch/extension.h>").uses_pytorch
         True

@@ -1,0 +1,46 @@
+// TORCH_LIBRARY_IMPL for the NPU's dispatch keys: in rehearsal they are the CPU's.
+//
+// The environment is asked when the library is loaded, so one build serves both. PyTorch's own
+// operators and the fallback of a whole back end stay where they are.
+#ifndef POLYOP_NPU_KEYS_H
+#define POLYOP_NPU_KEYS_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <torch/library.h>
+
+namespace polyop::npu {
+
+inline bool rehearsed() {
+  const char* value = getenv("POLYOP_ASCEND");
+  return value != nullptr && strcmp(value, "rehearse") == 0;
+}
+
+inline c10::DispatchKey key(const char* library, c10::DispatchKey wanted) {
+  if (!rehearsed() || strcmp(library, "_") == 0 || strcmp(library, "aten") == 0) {
+    return wanted;
+  }
+  switch (wanted) {
+    case c10::DispatchKey::PrivateUse1:
+    case c10::DispatchKey::XLA:  // the NPU's before PyTorch 2.1
+      return c10::DispatchKey::CPU;
+    case c10::DispatchKey::AutogradPrivateUse1:
+    case c10::DispatchKey::AutogradXLA:
+      return c10::DispatchKey::AutogradCPU;
+    default:
+      return wanted;
+  }
+}
+
+}  // namespace polyop::npu
+
+#undef TORCH_LIBRARY_IMPL
+#define TORCH_LIBRARY_IMPL(ns, k, m) POLYOP_NPU_IMPL(ns, k, m, C10_UID)
+#define POLYOP_NPU_IMPL(ns, k, m, uid)                                                              \
+  static void C10_CONCATENATE(polyop_npu_##ns##_##k##_, uid)(torch::Library&);                      \
+  static const torch::detail::TorchLibraryInit C10_CONCATENATE(polyop_npu_init_##ns##_##k##_, uid)( \
+      torch::Library::IMPL, &C10_CONCATENATE(polyop_npu_##ns##_##k##_, uid), C10_STRINGIZE(ns),     \
+      ::polyop::npu::key(C10_STRINGIZE(ns), c10::DispatchKey::k), __FILE__, __LINE__);              \
+  void C10_CONCATENATE(polyop_npu_##ns##_##k##_, uid)(torch::Library & m)
+
+#endif

@@ -1,0 +1,122 @@
+"""What ``EXEC_NPU_CMD`` of ``pytorch_npu_helper.hpp`` calls in rehearsal, at ``ADDRESS``.
+
+The header imports this module at its first call, and passes structures of ``include/polyop/npu``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import DType, dtype
+from ...core.errors import UnsupportedError
+from . import registry
+from .arguments import match
+from .rehearsal import ascend
+from .row import Row
+from .run import launch, run
+
+SAMPLES = {
+    row.name: row
+    for row in (Row("aclnnAddCustom(Tensor x, Tensor y, Tensor(a!) z) -> ()", lambda xp, x, y: x + y),)
+}
+"""Operators of CANN's own tutorials, which its library does not have: an author's of the same name wins."""
+
+_DTYPES: dict[str, str] = {  # PyTorch's name in C++ to ours
+    "Bool": "bool", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64",
+    "Byte": "uint8", "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64",
+    "Half": "float16", "BFloat16": "bfloat16", "Float": "float32", "Double": "float64",
+    "ComplexFloat": "complex64", "ComplexDouble": "complex128",
+    "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2", "Float8_e4m3fnuz": "float8_e4m3fnuz",
+    "Float8_e5m2fnuz": "float8_e5m2fnuz", "Float8_e8m0fnu": "float8_e8m0fnu",
+}  # fmt: skip
+
+
+class _Value(ctypes.Structure):
+    """One argument, as ``polyop::npu::Value``."""
+
+
+_Value._fields_ = [
+    ("kind", ctypes.c_int64),
+    ("whole", ctypes.c_int64),
+    ("number", ctypes.c_double),
+    ("imaginary", ctypes.c_double),
+    ("data", ctypes.c_void_p),
+    ("count", ctypes.c_int64),
+    ("sizes", ctypes.POINTER(ctypes.c_int64)),
+    ("strides", ctypes.POINTER(ctypes.c_int64)),
+    ("dtype", ctypes.c_char_p),
+]
+
+
+def _tensor(value: Any) -> np.ndarray[Any, Any]:
+    """Return an array over the tensor's own memory."""
+    kind = _dtype(value).numpy
+    shape, steps = tuple(value.sizes[: value.count]), value.strides[: value.count]
+    if 0 in shape:
+        return np.empty(shape, kind)
+    extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True))
+    memory = (ctypes.c_char * (extent * kind.itemsize)).from_address(value.data)
+    array: np.ndarray[Any, Any] = np.ndarray(
+        shape, kind, memory, strides=[step * kind.itemsize for step in steps]
+    )
+    return array
+
+
+def _list(value: Any) -> list[Any]:
+    items = ctypes.cast(value.data, ctypes.POINTER(_Value))
+    return [_read(items[i]) for i in range(value.count)]
+
+
+def _dtype(value: Any) -> DType:
+    name = value.dtype.decode()
+    if name not in _DTYPES:
+        raise UnsupportedError(f"dtype {name}", "has no counterpart in rehearsal")
+    return dtype(_DTYPES[name])
+
+
+_KINDS = (  # in the order of polyop::npu::Kind
+    lambda value: None,
+    _tensor,
+    _list,
+    lambda value: value.whole,
+    lambda value: value.number,
+    lambda value: bool(value.whole),
+    lambda value: ctypes.string_at(value.data, value.count).decode(),
+    _dtype,
+    lambda value: complex(value.number, value.imaginary),
+)
+
+
+def _read(value: Any) -> Any:
+    return _KINDS[value.kind](value)
+
+
+def _execute(name: str, arguments: list[Any]) -> None:
+    ascend(above=2)  # refuses another value of the switch, and warns once, where C++ was called
+    if name in SAMPLES and not registry.known(name):
+        run(SAMPLES[name], match(SAMPLES[name], arguments))
+    else:
+        launch(name, arguments)
+
+
+def _entry(name: bytes, values: Any, count: int, message: int, room: int) -> int:
+    """Return 0, or 1 with the error's text in ``message``: nothing may be raised through C++."""
+    try:
+        _execute(name.decode(), [_read(values[i]) for i in range(count)])
+    except BaseException as problem:  # noqa: BLE001 - C++ raises it again, an interrupt too
+        text = str(problem) or type(problem).__name__
+        whole = text.encode()[: room - 1].decode(errors="ignore").encode()
+        ctypes.memmove(message, whole + b"\0", len(whole) + 1)
+        return 1
+    return 0
+
+
+_ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_Value), ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
+)(_entry)
+
+ADDRESS: int = ctypes.cast(_ENTRY, ctypes.c_void_p).value or 0
+"""Where C++ finds the entry."""
