@@ -55,6 +55,8 @@ POLYOP_FN V N(clamp)(V x, E low, E high) {
   r = N(pick)(x > high, N(splat)(high), x);
   return N(pick)(r < low, N(splat)(low), r);
 }
+/* the smaller of x and high; NaN stays. */
+POLYOP_FN V N(atmost)(V x, E high) { return N(clamp)(x, -(E)__builtin_inf(), high); }
 /* y * 2^n for normal y and integral |n| < 2 BIAS, one rounding: two factors, neither of which overflows. */
 POLYOP_FN V N(scale)(V y, V n) {
   V r;
@@ -71,11 +73,12 @@ POLYOP_FN V N(exp_parts)(V x, V* n, V* r_high) {
   *r_high = high;
   return POLY(r, exp) * (r * r) - low;
 }
-/* e^x 2^k, infinite only where that is past the last finite number */
-POLYOP_FN V N(exp_by)(V x, E k) {
-  V n, r, tail = N(exp_parts)(N(clamp)(x, EXP_LOW, EXP_HIGH), &n, &r);
+/* e^x 2^k for EXP_LOW <= x <= EXP_HIGH, infinite only where that is past the last finite number */
+POLYOP_FN V N(exp_inside)(V x, E k) {
+  V n, r, tail = N(exp_parts)(x, &n, &r);
   return N(scale)(r + tail + 1, k == 0 ? n : n + k);
 }
+POLYOP_FN V N(exp_by)(V x, E k) { return N(exp_inside)(N(clamp)(x, EXP_LOW, EXP_HIGH), k); }
 /* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), the exact parts first; with 2^(n - 1), as 2^128 is no float. */
 POLYOP_FN V N(expm1_core)(V x) {
   V n, r, tail = N(exp_parts)(N(clamp)(x, EXPM1_LOW, EXPM1_HIGH), &n, &r);
@@ -97,10 +100,12 @@ POLYOP_FN V N(exp2)(V x) {
 }
 #endif
 #if defined(POLYOP_WANT_TANH)
-/* a polynomial up to TANH_SPLIT, 1 - 2 / (e^(2|x|) + 1) beyond */
+/* a polynomial up to TANH_SPLIT, 1 - 2 / (e^(2|x|) + 1) beyond, where less than half of the exponential's
+ * error is left: it is rounded once more than exp's own */
 POLYOP_FN V N(tanh)(V x) {
-  V a = N(clamp)(N(abs)(x), 0, TANH_ONE), u = a * a, low = POLY(u, tanh) * u * a + a;
-  V high = 1 - 2 / (N(exp_by)(2 * a, 0) + 1);
+  V a = N(atmost)(N(abs)(x), TANH_ONE), u = a * a, low = POLY(u, tanh) * u * a + a;
+  V n = N(nearest)(a * (2 * LOG2E)), r = (2 * a - n * LN2_HIGH) - n * LN2_LOW;
+  V high = 1 - 2 / (N(scale)((POLY(r, exp) * r + 1) * r + 1, n) + 1);
   return N(flip)(N(pick)(a <= TANH_SPLIT, low, high), x);
 }
 #endif
@@ -120,9 +125,9 @@ POLYOP_FN V N(sinh)(V x) {
 #if defined(POLYOP_WANT_ERF)
 /* a polynomial up to ERF_SPLIT, 1 - e^(-a^2) times another beyond */
 POLYOP_FN V N(erf)(V x) {
-  V a = N(clamp)(N(abs)(x), 0, ERF_ONE), u = a * a;
+  V a = N(atmost)(N(abs)(x), ERF_ONE), u = a * a;
   V low = x * POLY(u, erf) + x;
-  V high = 1 - N(exp_by)(-u, 0) * POLY(a - ERF_CENTRE, erfc);
+  V high = 1 - N(exp_inside)(-u, 0) * POLY(a - ERF_CENTRE, erfc);
   return N(pick)(a <= ERF_SPLIT, low, N(flip)(high, x));
 }
 #endif

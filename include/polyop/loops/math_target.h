@@ -72,12 +72,12 @@ POLYOP_FN int polyop_sqrt(void* to, const void* from, int bytes, int size) {
 #undef POLYOP_NEON
 
 /* The second operand of max and min is the result where either is NaN. */
-#define POLYOP_WIDE(B, E, S)                \
-  POLYOP_CASE(B, E,                         \
-              __builtin_ia32_max##S##_mask( \
-                  (E)low - zero, __builtin_ia32_min##S##_mask((E)high - zero, v, zero, -1, 4), zero, -1, 4))
-#define POLYOP_SHORT(B, E, S) \
-  POLYOP_CASE(B, E, __builtin_ia32_max##S((E)low - zero, __builtin_ia32_min##S((E)high - zero, v)))
+#define POLYOP_WIDE(B, E, S)                                                      \
+  POLYOP_CASE(B, E, __builtin_ia32_min##S##_mask((E)high - zero, v, zero, -1, 4); \
+              if (low > -__builtin_inf()) w = __builtin_ia32_max##S##_mask((E)low - zero, w, zero, -1, 4))
+#define POLYOP_SHORT(B, E, S)                                 \
+  POLYOP_CASE(B, E, __builtin_ia32_min##S((E)high - zero, v); \
+              if (low > -__builtin_inf()) w = __builtin_ia32_max##S((E)low - zero, w))
 POLYOP_FN int polyop_clamp(void* to, const void* from, f64 low, f64 high, int bytes, int size) {
   const void* by = from;
   (void)by;

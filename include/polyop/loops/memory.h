@@ -105,6 +105,8 @@ POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
   __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)offset));
 }
 
+/* Once at the end of a loop: loops of their own at each such place would be the most of what is compiled. */
+#define POLYOP_CALLED static __attribute__((noinline, unused))
 #define POLYOP_ROW(E, W, S, U)                                                      \
   POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; } \
   POLYOP_FN void store_##E##v##W(E* p, E##v##W v) { *(E##v##W##_mem*)p = v; }       \
@@ -121,7 +123,7 @@ POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
     POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[i * stride];  \
     return load_##E##v##W(t);                                                       \
   }                                                                                 \
-  POLYOP_FN E##v##W gather_n_##E##v##W(const E* p, long stride, long n) {           \
+  POLYOP_CALLED E##v##W gather_n_##E##v##W(const E* p, long stride, long n) {       \
     E t[POLYOP_LANES(W)] = {0};                                                     \
     for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[i * stride];       \
     return load_##E##v##W(t);                                                       \
@@ -129,7 +131,7 @@ POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
   POLYOP_FN void scatter_##E##v##W(E* p, long stride, E##v##W v) {                  \
     POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) p[i * stride] = v[i];  \
   }                                                                                 \
-  POLYOP_FN void scatter_n_##E##v##W(E* p, long stride, E##v##W v, long n) {        \
+  POLYOP_CALLED void scatter_n_##E##v##W(E* p, long stride, E##v##W v, long n) {    \
     E t[POLYOP_LANES(W)];                                                           \
     store_##E##v##W(t, v);                                                          \
     for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) p[i * stride] = t[i];       \
@@ -139,7 +141,7 @@ POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
     POLYOP_UNROLL for (long i = 0; i < POLYOP_LANES(W); i++) t[i] = p[idx[i]];      \
     return load_##E##v##W(t);                                                       \
   }                                                                                 \
-  POLYOP_FN E##v##W gatherx_n_##E##v##W(const E* p, const i64* idx, long n) {       \
+  POLYOP_CALLED E##v##W gatherx_n_##E##v##W(const E* p, const i64* idx, long n) {   \
     E t[POLYOP_LANES(W)] = {0};                                                     \
     for (long i = 0; i < POLYOP_LANES(W) && i < n; i++) t[i] = p[idx[i]];           \
     return load_##E##v##W(t);                                                       \

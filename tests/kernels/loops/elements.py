@@ -322,6 +322,43 @@ def wander(x):
     return y
 
 
+def there_and_back(x, z):
+    """Rows from their first column to their last and back, with neighbouring columns and rows."""
+    y = output_tensor(x.shape, x.dtype)
+    n = x.shape[1]
+    for i in range(x.shape[0] - 1):
+        state = z[i, 0]
+        for k in range(1, n - 1):
+            state = x[i, k + 1] - state + 2 * x[i, k - 1] + z[i + 1, k] - z[i, k] + z[i, k] * x[i, k]
+            y[i, k] = state
+        for k in range(n - 1, -1, -1):
+            state = z[i, k] - state + x[i, k] * x[i + 1, k] + z[i + 1, n - 1 - k] + y[i, k]
+            y[i, k] = state + z[i, 0]
+    return y
+
+
+def four_columns(x):
+    """So little arithmetic that several vectors of rows are worked on at once."""
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        state = x[i, 0]
+        for k in range(x.shape[1] - 3):
+            state = x[i, k] + x[i, k + 1] - state + x[i, k + 2] + x[i, k + 3]
+            y[i, k] = state
+    return y
+
+
+def columns_ahead(x, z):
+    """The same of columns that are far apart."""
+    y = output_tensor(z.shape, x.dtype)
+    for i in range(z.shape[0]):
+        state = z[i, 0]
+        for k in range(z.shape[1] - 31):
+            state = x[i, k] - state + x[i, k + 5] * x[i, k + 30] + x[i, k + 31] - z[i, k] * x[i, k + 2]
+            y[i, k] = state
+    return y
+
+
 def one_after_another(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):

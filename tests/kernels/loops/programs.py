@@ -164,6 +164,16 @@ PROGRAMS = (
     Program(elements.up_and_down, "int16 n m", least=1),
     Program(elements.wander, "float64 n m", least=1),
     Program(elements.wander, "int32 n m", least=1),
+    *(
+        Program(elements.there_and_back, f"{dtype} n m, {dtype} n m", least=1)
+        for dtype in ("float32", "float64", "int64", "int16")
+    ),
+    Program(elements.four_columns, "float32 n m", least=1),
+    Program(elements.four_columns, "float64 n m", least=1),
+    *(
+        Program(elements.columns_ahead, f"{dtype} n m, {dtype} n m", least=1)
+        for dtype in ("float64", "uint32", "float32")
+    ),
     Program(elements.one_after_another, "float32 n", rough=2e-6, positive=True),
     Program(elements.one_after_another, "float64 n", rough=1e-14, positive=True),
     Program(elements.tile_temporary, "float32 n m"),

@@ -7,6 +7,8 @@ import pytest
 import polyop
 from polyop import Custom, kernel
 from polyop.core.errors import KernelError
+from polyop.core.spec import Spec
+from polyop.kernels.loops.kernel import LoopKernel
 
 R = np.random.default_rng(7)
 
@@ -339,6 +341,16 @@ def picked(x, which):
     return y
 
 
+def picked_in_order(x, which):
+    y = output_tensor((which.shape[0], x.shape[1]), x.dtype)
+    for i in range(which.shape[0]):
+        total = x[0, 0]
+        for j in serial(x.shape[1]):
+            total = x[which[i], j] - total
+        y[i, 0] = total
+    return y
+
+
 @pytest.mark.parametrize("columns", [1, 16, 37])
 def test_rows_that_an_index_picks(columns):
     op, x = Custom(kernel(picked), func_type="hybrid"), R.standard_normal((6, columns)).astype(np.float32)
@@ -347,6 +359,14 @@ def test_rows_that_an_index_picks(columns):
     for wrong in (6, -7, 2**31 - 1):
         with pytest.raises(KernelError, match=f"index {wrong} is outside dimension 0 of x, which has size 6"):
             op(x, np.append(which, np.int32(wrong)))
+
+
+def test_rows_that_are_checked_once_are_said_to_be():
+    x, which = Spec((6, 4), polyop.dtype("float32")), Spec((3,), polyop.dtype("int32"))
+    told = LoopKernel(picked).explain((x, which), {})
+    assert "        x: dimension 0 is checked once for each row" in told
+    told = LoopKernel(picked_in_order).explain((x, which), {})
+    assert "        x: dimension 0 is checked at each access" in told
 
 
 def test_a_row_without_elements_may_not_exist():

@@ -11,6 +11,7 @@ from .bounds import Bounds, Precondition, both, describe, find_bounds
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .emit.program import TARGETS, print_program
+from .emit.rows import once_a_row
 from .inline import inline
 from .ir import Kernel
 from .plan import Plan, Planner
@@ -65,7 +66,7 @@ class Scheduled:
     def told(self, target: str) -> tuple[tuple[int, str], ...]:
         """Return what was decided for an instruction set, or for "cuda", and why (line, text)."""
         if target != "cuda":
-            return self.notes
+            return tuple(sorted(once_a_row(self.notes, self.kernel, self.plan, self.bounds)))
         from .emit.cuda import mapped
 
         mapper = mapped(self.kernel, self.plan, self.bounds, self.owners, self.kinds)

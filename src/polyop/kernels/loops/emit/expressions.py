@@ -82,6 +82,8 @@ class Expressions:
         self.used: set[str] = set()
         self.found: dict[Load, tuple[str, Mapping[int, str]]] = {}
         """Loads that were checked before the loop that is being printed: C of the answer, indices by axis."""
+        self.strips: dict[tuple[Load, str], str] = {}
+        """Loads of which the loop that is being printed has columns turned round, by the lanes' first row."""
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; its number is what the check reports."""
 
@@ -229,11 +231,17 @@ class Expressions:
             return self._lane_by_lane(node, scope)
         lane0 = replace(scope, lanes=None)
         index = [self.scalar(i, lane0) for i in node.index]
+        strip = self.strips.get((node, scope.names.get(lanes.var, identifier(lanes.var))))
+        if strip is not None:
+            vector = self.vector(memory(dtype), scope)
+            at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
+            return self._widened(f"load_{vector}(&{strip}_panel[{at}])", dtype, scope)
         declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
         at = self.place(node.buffer, names, scope)
         vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
-        count = f", {lanes.count}" if lanes.count else ""
-        suffix = "_n" if lanes.count else ""
+        some = lanes.count is not None and node.buffer not in lanes.varying  # there is room for all lanes
+        count = f", {lanes.count}" if some else ""
+        suffix = "_n" if some else ""
         if kind == UNIT:
             text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
         else:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from ..cost import HEAVY, slow_steps
 from ..ir import Assign, For, Kernel, Load, Op, Stmt, statements, walk
 from ..plan import Plan
+from . import streams, strips
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
@@ -41,6 +42,7 @@ class Loops:
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
+        self.strips = 0
         statements.loop = self.loop
 
     def loop(self, node: For, copies: Copies) -> None:
@@ -70,7 +72,29 @@ class Loops:
 
     def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
         var = identifier(node.var)
+        turned = [] if copies.row_var else strips.strips(node, copies.all, self.expressions)
+        if not turned:
+            self._iterations(node, copies, lo, hi)
+            return
+        first, self.strips = self.strips, self.strips + len(turned)
+        with self.out.block(""):
+            self.out.line(f"const int64_t {var}_lo = {lo};")
+            strips.declare(turned, first, self.expressions, self.out)
+            self._iterations(
+                node,
+                copies,
+                f"{var}_lo",
+                hi,
+                lambda: strips.fill(turned, first, var, f"{var}_lo", self.expressions, self.out),
+            )
+            strips.forget(turned, self.expressions)
+
+    def _iterations(
+        self, node: For, copies: Copies, lo: str, hi: str, begin: Callable[[], None] = lambda: None
+    ) -> None:
+        var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+            begin()
             before, self.around = self.around, Around(node, f"{var}_end")
             self.statements.body(node.body, copies)
             self.around = before
@@ -96,12 +120,16 @@ class Loops:
             picked = rows(node, self.expressions.bounds)
             check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
             ahead = self._later(picked, node, scope)
+            walked = streams.streams(node, self.around.loop if self.around else None, self.owners.keys())
             for number in dict.fromkeys((units, 1)):
                 step = f"{number} * {lanes}" if number > 1 else lanes
                 with self.out.block(f"for (; {var} + {step} <= {var}_end; {var} += {step})"):
                     for unit, row in itertools.product(range(number), ahead):
                         at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
                         self.out.line(row.line(self.expressions, at))
+                    for unit, load in itertools.product(range(number), walked if number == units else ()):
+                        at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
+                        self.out.line(streams.line(load, self.expressions, at))
                     self._copies(node, scope, differs, width, number, None)
             with self.out.block(f"if ({var} < {var}_end)"):
                 self._copies(node, scope, differs, width, 1, f"({var}_end - {var})")

@@ -84,6 +84,8 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
     out.line('#include "polyop/loops/vector.h"')
     if expressions.used:
         out.line('#include "polyop/loops/math.h"')
+    if "polyop_strip_" in body:
+        out.line('#include "polyop/loops/strip.h"')
     out.line('#include "polyop/loops/run.h"')
     return out.text()
 

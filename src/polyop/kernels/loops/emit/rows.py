@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..bounds import Bounds
-from ..ir import Assign, Expr, For, Load, Op, Store, children, statements, walk
+from ..bounds import Bounds, key
+from ..ir import Assign, Expr, For, Kernel, Load, Op, Store, children, statements, walk
+from ..plan import Plan
 from ..strides import UNIT, depends, stride
 from .ctypes import identifier, memory
 from .expressions import Expressions, Scope
@@ -36,7 +37,7 @@ def rows(node: For, bounds: Bounds) -> list[Load]:
     for statement in node.body:
         if not isinstance(statement, (Assign, Store)):
             continue
-        for load in _always(children(statement)):
+        for load in always(children(statement)):
             checked = [load.index[axis] for axis in bounds.axes(load)]
             reads = {e.buffer for i in checked for e in walk(i) if isinstance(e, Load)}
             fixed = not any(depends(i, names) for i in checked) and not reads & written
@@ -45,15 +46,29 @@ def rows(node: For, bounds: Bounds) -> list[Load]:
     return list(found)
 
 
-def _always(exprs: Sequence[Expr]) -> Iterator[Load]:
+def once_a_row(
+    notes: Sequence[tuple[int, str]], kernel: Kernel, plan: Plan, bounds: Bounds
+) -> list[tuple[int, str]]:
+    """Return notes in which rows that vector loops check once are said to be."""
+    loops = [s for s in statements(kernel.body) if isinstance(s, For) and s.var in plan.vector]
+    picked = {key(load) for loop in loops for load in rows(loop, bounds)}
+    said = {(line, f"{buffer}:") for buffer, (_, line) in picked}
+    each, once = "checked at each access", "checked once for each row"
+    return [
+        (line, text.replace(each, once) if (line, text.split(" ")[0]) in said else text)
+        for line, text in notes
+    ]
+
+
+def always(exprs: Sequence[Expr]) -> Iterator[Load]:
     """Yield the loads that are made whenever expressions are computed, those in indices not included."""
     for expr in exprs:
         if isinstance(expr, Load):
             yield expr
         elif isinstance(expr, Op) and expr.name in ("select", "and", "or"):
-            yield from _always(expr.args[:1])
+            yield from always(expr.args[:1])
         else:
-            yield from _always(children(expr))
+            yield from always(children(expr))
 
 
 def check_once(out: Writer, expressions: Expressions, found: Sequence[Load], scope: Scope, runs: str) -> None:
@@ -105,7 +120,7 @@ def later(
     for number, load in enumerate(found):
         axes = sorted(expressions.axes(load))
         picked = [e for axis in axes for e in walk(load.index[axis]) if isinstance(e, Load)]
-        sure = set(_always([load.index[axis] for axis in axes]))
+        sure = set(always([load.index[axis] for axis in axes]))
         direct = all(e in sure and not expressions.axes(e) and stride(e, var) == UNIT for e in picked)
         alike = not any(depends(i, outer) for a, i in enumerate(load.index) if a not in axes)
         if not picked or not direct or not alike:

@@ -203,9 +203,8 @@ class Statements:
         elem = "u16" if dtype in HALVES else memory(dtype)
         kind = self.expressions.vector(elem, scope)
         address = f"&{identifier(node.buffer)}[{at}]"
-        old = (
-            f"load{'_n' if lanes.count else ''}_{kind}({address}{', ' + lanes.count if lanes.count else ''})"
-        )
+        count = None if node.buffer in lanes.varying else lanes.count  # there is room for all lanes
+        old = f"load_n_{kind}({address}, {count})" if count else f"load_{kind}({address})"
         text = value.text
         if node.op:
             if dtype in HALVES or dtype == "bool":
@@ -219,8 +218,8 @@ class Statements:
         if scope.mask is not None:
             mask = self.expressions.mask(scope.mask, elem, scope)
             text = f"sel_{kind}({mask}, {text}, {old})"
-        if lanes.count:
-            self.out.line(f"store_n_{kind}({address}, {text}, {lanes.count});")
+        if count:
+            self.out.line(f"store_n_{kind}({address}, {text}, {count});")
         else:
             self.out.line(f"store_{kind}({address}, {text});")
 

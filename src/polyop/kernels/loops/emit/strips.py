@@ -1,0 +1,143 @@
+"""Strips: where lanes walk along their own rows, rows are turned round a few columns at a time.
+
+A vector of neighbouring rows' elements is gathered one by one. A loop along the rows needs the next column
+each time, so a square of both is loaded as vectors and turned round in registers, once for all that the
+loop reads of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .. import affine
+from ..bounds import key
+from ..ir import Assign, For, Load, Store, children, statements, walk
+from ..strides import STRIDED, depends, stride
+from .copies import Copy
+from .ctypes import HALVES, SIZES, identifier, memory
+from .expressions import Expressions, Scope
+from .rows import always
+from .writer import Writer
+
+COLUMNS = 16
+"""Columns at once: few enough for the processor to begin with the next while the last are used."""
+LEAST = 4
+"""Loads of a loop: fewer are gathered beside its arithmetic, as quickly."""
+APART = 8
+"""How far apart the columns that one iteration reads may be, to be in one strip."""
+MOST = 12
+"""Strips of a loop; they lie on the stack."""
+
+
+@dataclass
+class Strip:
+    """Loads of one row in neighbouring columns: the first has the least; ``step`` is 1 or -1."""
+
+    loads: list[Load]
+    scope: Scope
+    step: int
+    span: int = 0
+
+
+def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[Strip]:
+    """Return the strips of a loop inside a vector loop: of what each iteration loads and none writes."""
+    inside = list(statements(node.body))
+    assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
+    written = {s.buffer for s in inside if isinstance(s, Store)}
+    direct = [s for s in node.body if isinstance(s, (Assign, Store))]
+    loads = dict.fromkeys(e for s in direct for e in always(children(s)) if e.buffer not in written)
+    elsewhere = {s.buffer for s in statements(expressions.kernel.body) if isinstance(s, Store)}
+    found: list[Strip] = []
+    for copy in copies:
+        groups: dict[object, list[tuple[int, Load]]] = {}
+        for load in loads:
+            form = _form(load, node.var, assigned, copy.scope, expressions)
+            if form is not None:
+                row = (load.buffer, load.index[:-1], tuple(sorted((n, c) for n, c in form.items() if n)))
+                groups.setdefault(row, []).append((form.get("", 0), load))
+        for group in groups.values():
+            gap = 1 if group[0][1].buffer in elsewhere else APART
+            found += _split(group, gap, copy.scope, node.var)
+    return found[:MOST] if sum(len(s.loads) for s in found) >= LEAST * len(copies) else []
+
+
+def _form(
+    load: Load, var: str, assigned: frozenset[str], scope: Scope, expressions: Expressions
+) -> affine.Linear | None:
+    """Return the column of a load that a strip can have, as a linear form."""
+    lanes, dtype = scope.lanes, load.type.dtype
+    if lanes is None or not load.index or load.buffer in lanes.varying or dtype in HALVES:
+        return None
+    if dtype == "bool" or SIZES[memory(dtype)] < 4 or stride(load, lanes.var, lanes.varying) != STRIDED:
+        return None
+    if expressions.axes(load) or key(load) in expressions.bounds.guarded:
+        return None
+    *rows, column = load.index
+    form = affine.linear(column)
+    if form is None or abs(form.get(var, 0)) != 1 or depends(column, frozenset({lanes.var})):
+        return None
+    fixed = not any(depends(i, frozenset({var})) for i in rows)
+    plain = not any(depends(i, assigned) or isinstance(e, Load) for i in load.index for e in walk(i))
+    return form if fixed and plain else None
+
+
+def _split(group: list[tuple[int, Load]], gap: int, scope: Scope, var: str) -> list[Strip]:
+    """Return strips of loads whose columns are near one another."""
+    found: list[Strip] = []
+    start = last = 0
+    for at, load in sorted(group, key=lambda pair: pair[0]):
+        if not found or at - last > gap or at - start > APART:
+            step = (affine.linear(load.index[-1]) or {})[var]
+            found.append(Strip([], scope, step))
+            start = at
+        found[-1].loads.append(load)
+        found[-1].span, last = at - start, at
+    return found
+
+
+def declare(found: Sequence[Strip], first: int, expressions: Expressions, out: Writer) -> None:
+    """Declare the memory of strips, numbered from ``first``, and let ``expressions`` load from it."""
+    for number, strip in enumerate(found, first):
+        lanes = strip.scope.lanes
+        assert lanes is not None
+        elem, load = memory(strip.loads[0].type.dtype), strip.loads[0]
+        size = f"({COLUMNS + strip.span} + {lanes.number}) * {lanes.number}"
+        out.line(f"{elem} strip{number}_panel[{size}] __attribute__((aligned(64)));")
+        out.line(f"int64_t strip{number}_lo = 0;")
+        for load in strip.loads:
+            expressions.strips[load, _lane(strip.scope)] = f"strip{number}"
+
+
+def fill(
+    found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
+) -> None:
+    """Turn the columns of the next iterations round, where the loop has used up those it has."""
+    with out.block(f"if (({var} - {start}) % {COLUMNS} == 0)"):
+        left = f"{var}_end - {var}"
+        out.line(f"const int64_t {var}_n0 = min({COLUMNS}, {left});")
+        for number, strip in enumerate(found, first):
+            lanes, load = strip.scope.lanes, strip.loads[0]
+            assert lanes is not None
+            scope = replace(strip.scope, lanes=None)
+            *rows, column = (expressions.scalar(i, scope) for i in load.index)
+            at = column if strip.step > 0 else f"{column} - ({var}_n0 - 1)"
+            out.line(f"strip{number}_lo = {at};")
+            place = expressions.address(load.buffer, (*rows, f"strip{number}_lo"))
+            steps, columns = expressions.strides(load, lanes), f"{var}_n0 + {strip.span}"
+            kind = expressions.vector(memory(load.type.dtype), strip.scope)
+            count = lanes.count or lanes.number
+            source = f"&{identifier(load.buffer)}[{place}]"
+            out.line(f"polyop_strip_{kind}(strip{number}_panel, {source}, {steps}, {columns}, {count});")
+
+
+def forget(found: Sequence[Strip], expressions: Expressions) -> None:
+    """Load from the tensors again."""
+    for strip in found:
+        for load in strip.loads:
+            expressions.strips.pop((load, _lane(strip.scope)), None)
+
+
+def _lane(scope: Scope) -> str:
+    assert scope.lanes is not None
+    return scope.names.get(scope.lanes.var, identifier(scope.lanes.var))
