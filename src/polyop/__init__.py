@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .define.custom import Custom
     from .define.custom_reg_op import CustomRegOp, custom_info_register
     from .define.kernel import kernel
+    from .define.library import Library
+    from .define.library_load import load_library
+    from .hosts.base import array_namespace
     from .hosts.jax.emit import export_checks as jax_export_checks
     from .kernels.library import library
     from .kernels.source import source
@@ -31,10 +34,12 @@ __all__ = [
     "DType",
     "DataType",
     "FallbackWarning",
+    "Library",
     "PolyopError",
     "Schema",
     "Spec",
     "UninitialisedWarning",
+    "array_namespace",
     "aten",
     "custom_info_register",
     "dtype",
@@ -42,6 +47,7 @@ __all__ = [
     "jax_export_checks",
     "kernel",
     "library",
+    "load_library",
     "operator",
     "register_aclnn",
     "register_aclnn_library",
@@ -54,12 +60,15 @@ _LATER = {  # imported when they are asked for: MindSpore's front end, and what 
     "CustomOpBuilder": "define.builder",
     "CustomRegOp": "define.custom_reg_op",
     "DataType": "core.data_types",
+    "Library": "define.library",
+    "array_namespace": "hosts.base",
     "aten": "providers.aten",
     "custom_info_register": "define.custom_reg_op",
     "get_num_threads": "kernels.threads",
     "jax_export_checks": "hosts.jax.emit:export_checks",
     "kernel": "define.kernel",
     "library": "kernels.library",
+    "load_library": "define.library_load",
     "register_aclnn": "providers.aclnn:register",
     "register_aclnn_library": "providers.aclnn:register_library",
     "set_num_threads": "kernels.threads",
@@ -71,13 +80,22 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        return importlib.import_module("importlib.metadata").version("polyop")
+        return _version()
     if name not in _LATER:
         raise AttributeError(f"module 'polyop' has no attribute {name!r}")
     module, _, there = _LATER[name].partition(":")
     value = getattr(importlib.import_module(f".{module}", __name__), there or name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version("polyop")
+    except importlib.metadata.PackageNotFoundError:
+        return "0+checkout"  # used where it stands, not installed
 
 
 def __dir__() -> list[str]:

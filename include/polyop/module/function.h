@@ -85,6 +85,13 @@ class Context {
     const polyop_tensor* handle = handle_of(tensor);
     return handle != nullptr && handle->needs_gradient != 0;
   }
+  // The same under PyTorch's names.
+  void save_for_backward(List tensors) { SaveForBackward(std::move(tensors)); }
+  const List get_saved_variables() const { return GetSavedTensors(); }
+  void mark_dirty(const List& inputs) { MarkDirty(inputs); }
+  void mark_non_differentiable(const List& outputs) { MarkNonDifferentiable(outputs); }
+  void set_materialize_grads(bool materialize) { SetMaterializeGrads(materialize); }
+  bool needs_input_grad(size_t tensor_index) const { return NeedsInputGrad(tensor_index); }
   // Values of any kind for Backward.
   SavedData saved_data;
 

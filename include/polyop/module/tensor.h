@@ -79,6 +79,26 @@ class Tensor {
     }
     return static_cast<T*>(GetDataPtr());
   }
+
+  // The same under the names that PyTorch's kernels use.
+  bool defined() const { return is_defined(); }
+  TypeId dtype() const { return data_type(); }
+  TypeId scalar_type() const { return data_type(); }
+  const ShapeVector& sizes() const { return shape(); }
+  std::vector<int64_t> strides() const { return stride(); }
+  int64_t dim() const { return get()->ndim; }
+  // A size or a stride; dimensions below 0 count from the end. Throws std::runtime_error outside of them.
+  int64_t size(int64_t at) const { return get()->shape[place(at)]; }
+  int64_t stride(int64_t at) const { return get()->strides[place(at)]; }
+  size_t element_size() const { return static_cast<size_t>(get()->itemsize); }
+  bool is_cpu() const { return get()->device_type == 1; }
+  bool is_cuda() const { return get()->device_type == 2; }
+  template <typename T>
+  T* data_ptr() const {
+    return data<T>();
+  }
+  void* data_ptr() const { return GetDataPtr(); }
+
   // Whether PyboostRunner::Call makes this tensor dense before it is passed on; true at first.
   void SetNeedContiguous(bool flag) const { need_contiguous_ = flag; }
   bool need_contiguous() const { return need_contiguous_; }
@@ -120,6 +140,14 @@ class Tensor {
   }
 
  private:
+  int64_t place(int64_t at) const {
+    if (at < -dim() || at >= dim()) {
+      throw std::runtime_error("dimension " + std::to_string(at) + " of a tensor with " +
+                               std::to_string(dim()));
+    }
+    return at < 0 ? at + dim() : at;
+  }
+
   polyop_tensor* handle_ = nullptr;
   mutable ShapeVector shape_;
   mutable bool need_contiguous_ = true;

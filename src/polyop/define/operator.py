@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
@@ -14,8 +15,9 @@ from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator
+from ..kernels.base import Accepts
 from ..kernels.python import PythonKernel
-from .custom_loops import for_schema
+from .custom_loops import definition, for_schema
 
 
 def operator(
@@ -38,8 +40,8 @@ def operator(
     ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, a
                   loop nest with :func:`polyop.kernel`, a kernel from :func:`polyop.source` or
                   :func:`polyop.library`, or a list of these.
-    ``dtypes``    the dtypes that the kernels named by text take; inputs of others are refused.
-                  Without it every dtype is passed on, and the kernel must look.
+    ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Without it every
+                  dtype is passed on, and the kernel must look.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
                   for several), or the name of the argument that outputs are like. Without it
                   the library's ``<Func>InferShape`` and ``<Func>InferType`` are used.
@@ -73,11 +75,18 @@ def operator(
             batch=check_batch(batch, parsed),
             attributes=dict(attributes or {}),
             autocast=None if autocast is None else dtype(autocast).name,
-            reference=reference,
+            reference=reference or _meaning(made, parsed, attributes or {}),
             doc=doc,
             origin=origin,
         )
     )
+
+
+def _meaning(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
+    """Return the function of a loop kernel, run as Python: what it means. None for other kernels."""
+    if not kernels or not hasattr(kernels[0], "outline"):
+        return None
+    return definition(kernels[0], schema, attributes)
 
 
 _NO_ROUTE = {"complex", "Layout", "MemoryFormat", "Generator"}
@@ -144,10 +153,9 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
             else library(Path(path), function, dtypes=dtypes)
         )
     if hasattr(value, "refuse"):
-        kernel: Kernel = value
-        return kernel
+        return _restricted(value, dtypes)
     if callable(value):
-        return PythonKernel(value)
+        return _restricted(PythonKernel(value), dtypes)
     rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"
     hint = (
         "polyop.source(path, function=...) or polyop.library(path, ...) take a path"
@@ -155,6 +163,18 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
         else None
     )
     raise ArgumentTypeError("kernels", rule, type(value).__name__, where=caller(), hint=hint)
+
+
+def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
+    """Return a kernel that takes these dtypes alone; raises ``ArgumentTypeError`` where it cannot be told so."""
+    if dtypes is None:
+        return kernel
+    if not hasattr(kernel, "accepts"):
+        rule = "dtypes= says nothing to this kind of kernel, which knows its dtypes itself"
+        raise ArgumentTypeError(str(kernel), rule, where=caller())
+    made: Any = copy.copy(kernel)  # the author may use the kernel elsewhere, without them
+    made.accepts = Accepts(kernel.device, tuple(dtype(value) for value in dtypes))
+    return cast("Kernel", made)
 
 
 def check_batch(batch: Any, schema: Schema) -> Any:

@@ -73,6 +73,25 @@ def host_of(value: Any) -> Host | None:
     return None
 
 
+def array_namespace(*tensors: Any) -> Any:
+    """Return the functions (``where``, ``exp``, ``sum`` ...) of the framework that the tensors are of.
+
+    Under the names of the array API standard, so that one gradient rule serves every framework;
+    MindSpore's are those of ``mindspore.numpy``.
+
+    >>> import numpy as np
+    >>> float(array_namespace(np.ones(2)).sum(np.ones(2)))
+    2.0
+
+    Raises ``HostError`` where none of them is a tensor.
+    """
+    for tensor in tensors:
+        host: Any = host_of(tensor)
+        if host is not None:
+            return host.namespace()
+    raise HostError("array_namespace", "needs a tensor", ", ".join(type(t).__name__ for t in tensors))
+
+
 def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
     """Return the one host of all tensors among bound arguments.
 

@@ -101,6 +101,8 @@ def _dtypes(kernel: Any) -> str:
     if not hasattr(kernel, "accepts"):
         return ""
     kept = kernel.accepts.dtypes
+    if not kept and (not kernel.native or hasattr(kernel, "outline")):
+        return ""
     return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
 
 

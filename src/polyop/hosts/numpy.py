@@ -127,6 +127,12 @@ class NumpyHost:
         """Return a copy."""
         return np.array(tensor)
 
+    def namespace(self) -> Any:
+        """Return NumPy's functions under the array API's names."""
+        import array_api_compat.numpy
+
+        return array_api_compat.numpy
+
 
 def _behaved(name: str, value: Any, argument: Argument) -> Any:
     del name, argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..core.errors import KernelError
 from ..core.origin import of_function
 from ..core.schema import Schema
 from ..core.spec import Spec
+from .base import Accepts
 
 
 @dataclass(eq=False)
@@ -27,15 +28,16 @@ class PythonKernel:
     device: str = "cpu"
     scalars: bool = False
     native: bool = False
+    accepts: Accepts = field(default_factory=Accepts)
 
     def __str__(self) -> str:
         """Return ``pyfunc name``."""
         return f"pyfunc {getattr(self.function, '__qualname__', self.function)}"
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return None: NumPy takes every dtype."""
-        del inputs, outputs
-        return None
+        """Return why these specs are refused, or None: NumPy takes every dtype."""
+        del outputs
+        return self.accepts.refuse(inputs)
 
     def call(
         self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]

@@ -43,6 +43,7 @@ class LoopKernel:
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
+    accepts: Accepts = field(default_factory=Accepts)
     _typed: dict[Key, Kernel] = field(default_factory=dict, repr=False)
     _libraries: dict[Any, LibraryKernel] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.RLock, repr=False)
@@ -58,6 +59,7 @@ class LoopKernel:
         """Return the kernel of the same function for another device; both know each other's dtypes."""
         found = LoopKernel(self.function, self.attributes, self.precise, self.debug, device)
         found._typed, found._lock = self._typed, self._lock
+        found.accepts = Accepts(device, self.accepts.dtypes)
         return found
 
     @property
@@ -71,9 +73,9 @@ class LoopKernel:
         return f"{self.outline.file}:{self.outline.line}"
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return None: what it cannot take is an error with the line, from the infer rule."""
-        del inputs, outputs
-        return None
+        """Return why ``dtypes=`` refuses these specs; what the function cannot take has its own error."""
+        del outputs
+        return self.accepts.refuse(inputs)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for the dtypes of these specs. Raises what the checks raise."""

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.errors import InferError
 from ...core.schema import Schema
 from ...core.spec import Spec
-from .kernel import ModuleKernel
+from .kernel import Derived, ModuleKernel
 
 
 class ModuleInfer:
@@ -22,7 +22,7 @@ class ModuleInfer:
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per new output; raises ``InferError``."""
         inputs, attributes = split(self.schema, arguments)
-        derived = self.kernel.derive(inputs, attributes)
+        derived = self.derived(inputs, attributes)
         undeclared = [
             argument.name
             for argument, write in self._writes(inputs, derived.written)
@@ -38,6 +38,10 @@ class ModuleInfer:
             rule = f"must give {len(self.schema.returns)} outputs"
             raise InferError(self.schema.qualified_name, rule, len(derived.outputs), where=self.kernel.path)
         return tuple(derived.outputs[i] for i in self.schema.fresh)
+
+    def derived(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Derived:
+        """Return what the function does for these specs."""
+        return self.kernel.derive(inputs, attributes)
 
     def _writes(self, inputs: Sequence[Any], written: Sequence[bool]) -> list[tuple[Any, bool]]:
         tensors = [a for a in self.schema.arguments if a.type.is_tensor]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ... import _core
 from ...core.dtypes import DTYPES, dtype
@@ -85,6 +85,7 @@ class ModuleKernel:
     native: bool = True
     allocates: bool = True
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    wants_infer: ClassVar[str] = WANTS_INFER
 
     def __str__(self) -> str:
         """Return ``module function name``."""
@@ -141,7 +142,7 @@ class ModuleKernel:
         try:
             found = _core.derive(self.address, self.signature.kinds, values, given, flags, number)
         except RuntimeError as problem:
-            hint = WANTS_INFER if "while the output shapes are derived" in str(problem) else None
+            hint = self.wants_infer if "while the output shapes are derived" in str(problem) else None
             raise InferError(str(self), str(problem), where=self.path, hint=hint) from None
         _, outputs, written, saved, sources, tape, steps, recorded = found
         numbers = {i: n for n, i in enumerate(i for i, spec in enumerate(specs) if spec is not None)}

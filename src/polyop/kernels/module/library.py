@@ -31,16 +31,8 @@ def open_module(path: Path, name: str, *, built: bool = False) -> tuple[ModuleFu
     Raises ``LibraryError`` for a library that is no module, was built against another contract,
     or has a function that cannot be an operator.
     """
-    entry = _core.find_symbol(open_library(path, built=built), ENTRY)
-    if not entry:
-        hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def(...); } in one of the sources"
-        raise LibraryError(str(path), "is no operator module: it binds no functions", hint=hint)
-    version, given, problem, rows = _core.module_table(entry)
-    if version != VERSION:
-        rule = f"must be built against version {VERSION} of polyop's module contract"
-        raise LibraryError(str(path), rule, f"version {version}", hint="build the module again")
-    if problem is not None:
-        raise LibraryError(f"module {name}", problem, where=path)
+    hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def(...); } in one of the sources"
+    given, rows = read_table(path, ENTRY, f"module {name}", hint, built=built)
     if given != name:
         rule = f"its PYBIND11_MODULE must be called {name}"
         hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m): the builder fills the name in"
@@ -49,3 +41,24 @@ def open_module(path: Path, name: str, *, built: bool = False) -> tuple[ModuleFu
         ModuleFunction(function, address, doc, read_signature(name, function, text))
         for address, function, text, doc in rows
     )
+
+
+def read_table(
+    path: Path, entry: str, subject: str, hint: str, *, built: bool = False
+) -> tuple[str, tuple[tuple[int, str, str, str], ...]]:
+    """Return the name in a library's table and its rows: (address, name, schema, doc).
+
+    ``entry`` is the symbol that gives the table. Raises ``LibraryError`` for a library without it,
+    one built against another contract, and one that could not fill its table.
+    """
+    address = _core.find_symbol(open_library(path, built=built), entry)
+    if not address:
+        kind = "no operator module: it binds no functions" if entry == ENTRY else "no operator library"
+        raise LibraryError(str(path), f"is {kind}", hint=hint)
+    version, given, problem, rows = _core.module_table(address)
+    if version != VERSION:
+        rule = f"must be built against version {VERSION} of polyop's module contract"
+        raise LibraryError(str(path), rule, f"version {version}", hint="build the module again")
+    if problem is not None:
+        raise LibraryError(subject, problem, where=path)
+    return given, rows

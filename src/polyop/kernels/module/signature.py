@@ -65,6 +65,11 @@ def read_signature(namespace: str, name: str, text: str) -> ModuleSignature:
     return ModuleSignature(schema, kinds, rows, returns == "object", plain)
 
 
+def kinds_of(schema: Schema) -> str:
+    """Return a letter for each argument: how the native core passes it."""
+    return "".join(_kind(argument, []) for argument in schema.arguments)
+
+
 def _named_dtype(argument: Argument) -> Argument:
     """Return the argument with the name of a dtype for its number: modules give numbers."""
     found = dtype_of_type_id(argument.default) if argument.type.base == "ScalarType" else None

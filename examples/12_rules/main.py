@@ -1,0 +1,74 @@
+"""Rules of an operator: gradients, tangents and batches that serve every framework."""
+
+import numpy as np
+
+import polyop
+
+# [gradient]
+
+
+def huber_gradient(x, delta, out, dout):  # the inputs, the output, its gradient
+    xp = polyop.array_namespace(x)  # where, abs, sign ... of whatever framework is calling
+    return xp.where(xp.abs(x) <= delta, x, delta * xp.sign(x)) * dout, None  # None: an attribute
+
+
+# [/gradient]
+
+
+# [jvp]
+def huber_tangent(x, delta, out, tangents):  # a tangent per argument; None where it does not move
+    return huber_gradient(x, delta, out, tangents[0])[0]
+
+
+# [/jvp]
+
+
+# [batch]
+def softmax_batch(dims, inputs):  # where the batch is in each argument (None: nowhere); the arguments
+    (x,), (dim,) = inputs, dims
+    xp = polyop.array_namespace(x)
+    rows = xp.moveaxis(x, dim, 0)
+    flat = softmax(xp.reshape(rows, (-1, rows.shape[-1])))
+    return xp.reshape(flat, rows.shape), 0  # the output, and where the batch is in it
+
+
+# [/batch]
+
+
+# [operators]
+huber = polyop.operator(
+    "rules::huber(Tensor x, float delta=1.0) -> Tensor",
+    lambda x, delta: np.where(abs(x) <= delta, x * x / 2, delta * (abs(x) - delta / 2)),
+    infer="x",
+    gradient=huber_gradient,
+    jvp=huber_tangent,
+    batch="elementwise",
+)
+softmax = polyop.operator(
+    "rules::softmax(Tensor x) -> Tensor",  # of each row of a matrix
+    lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
+    infer="x",
+    batch=softmax_batch,
+)
+# [/operators]
+
+x = np.array([-3.0, 0.5, 2.0])
+np.testing.assert_allclose(huber.vjp(x, 1.0)[1](np.ones(3))[0], [-1.0, 0.5, 1.0])
+
+import torch  # noqa: E402
+
+t = torch.tensor(x, requires_grad=True)
+huber(t).sum().backward()
+print("PyTorch", t.grad)
+print(torch.func.jvp(huber, (torch.tensor(x),), (torch.ones(3, dtype=torch.float64),))[1])
+print(torch.vmap(softmax)(torch.zeros(2, 3, 4)).shape)
+
+try:
+    import jax
+except ImportError:
+    print("JAX is not installed: not run")
+else:
+    gradient = jax.jit(jax.grad(lambda x: huber(x).sum()))(jax.numpy.asarray(x, "float32"))
+    print("JAX", gradient)
+    np.testing.assert_allclose(gradient, [-1.0, 0.5, 1.0])
+    print(jax.vmap(softmax)(jax.numpy.zeros((2, 3, 4))).shape)
