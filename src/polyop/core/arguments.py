@@ -107,6 +107,12 @@ _CONVERT = {  # base type of an attribute to its one Python type; each raises Ty
 }
 
 
+_CONSTANT = (
+    "an attribute is a constant, no tensor: give a plain value, and where a program is traced mark it "
+    "static (static_argnames of jax.jit, functools.partial)"
+)
+
+
 def attribute(argument: Argument, value: Any, subject: str) -> Any:
     """Return an attribute's value as its schema type: plain Python values, lists as tuples.
 
@@ -121,7 +127,8 @@ def attribute(argument: Argument, value: Any, subject: str) -> Any:
     except (TypeError, ValueError):
         rule = f"must be {argument.type}"
         seen = f"{value!r} ({type(value).__name__})"
-        raise ArgumentTypeError(f"{subject}: argument {argument.name}", rule, seen) from None
+        hint = _CONSTANT if hasattr(value, "shape") and hasattr(value, "dtype") else None
+        raise ArgumentTypeError(f"{subject}: argument {argument.name}", rule, seen, hint=hint) from None
 
 
 def _convert(value: Any, convert: Any, lists: list[str], optional_items: bool) -> Any:
