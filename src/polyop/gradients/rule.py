@@ -38,12 +38,23 @@ def apply_rule(
         result = rule(*inputs, tuple(outputs), tuple(grads))
     if type(result) is tuple and len(result) == len(inputs):
         return result
-    where = of_function(rule)
-    expected = f"the gradient rule must return a tuple of {len(inputs)}, one gradient or None per input"
-    if not isinstance(result, tuple):
-        hint = "also for one input: return (dx,)" if len(inputs) == 1 else None
-        raise GradientError(operator.name, expected, type(result).__name__, where=where, hint=hint)
-    raise GradientError(operator.name, expected, f"{len(result)}", where=where)
+    seen = len(result) if isinstance(result, tuple) else type(result).__name__
+    raise wrong_result(operator, len(inputs), seen)
+
+
+def wrong_result(operator: Operator, count: int, seen: int | str) -> GradientError:
+    """Return the error for a rule that gave a tuple of ``seen``, or what is called that."""
+    rule = f"the gradient rule must return a tuple of {count}, one gradient or None per input"
+    hint = "also for one input: return (dx,)" if count == 1 and isinstance(seen, str) else None
+    where = of_function(operator.gradient)
+    return GradientError(operator.name, rule, str(seen), where=where, hint=hint)
+
+
+def wrong_list(operator: Operator, name: str, count: int, seen: int | str) -> GradientError:
+    """Return the error for the gradient of a list of tensors that is ``seen`` long, or called that."""
+    subject = f"{operator.name}: gradient of {name}"
+    rule = f"must be a list of {count} gradients, one per item"
+    return GradientError(subject, rule, str(seen), where=of_function(operator.gradient))
 
 
 def check_gradient(

@@ -32,6 +32,11 @@ LISTED = polyop.operator(
         None,
     ),
 )
+NAMED = polyop.operator(
+    "ms_calls::named(Tensor one, Tensor[] flat, float a, float shown=1.0) -> Tensor",
+    lambda one, flat, a, shown: ((one + sum(flat)) * a * shown).astype(np.float32),
+    infer=lambda one, flat, a, shown: one,
+)
 
 
 def _add_(x, y):
@@ -71,6 +76,26 @@ def test_attributes_are_told_apart_in_one_graph(mode):
         return SCALED(SCALED(x, 3.0), 5.0) - SCALED(x, 7.0)
 
     same(call(Tensor(X)), 8 * X)
+
+
+def test_long_lists_and_strange_texts(mode):
+    long, strange = list(range(3000)), "\0tensor"
+
+    @mode
+    def call(x):
+        return SCALED(x, more=long), SCALED(x, name=strange)
+
+    first, second = call(Tensor(X))
+    same(first, (2 * X.astype(np.float64) + sum(range(3000))).astype(np.float32))
+    same(second, 2 * X + 7)
+
+
+def test_names_that_arguments_may_have(mode):
+    @mode
+    def call(x, y):
+        return NAMED(x, [y, x], 2.0, shown=3.0)
+
+    same(call(Tensor(X), Tensor(Y)), 6 * (2 * X + Y))
 
 
 def test_an_attribute_of_a_network(context):

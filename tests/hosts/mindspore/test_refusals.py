@@ -91,6 +91,23 @@ def test_an_attribute_of_another_type(mode):
         call(Tensor(X))
 
 
+def test_attributes_that_a_graph_does_not_know():
+    op = polyop.operator("ms_refusals::many(Tensor x, float[] a) -> Tensor", lambda x, a: x, infer="x")
+
+    @ms.jit
+    def call(x):
+        return op(x, x.asnumpy().tolist())
+
+    @ms.jit
+    def of_tensors(x):
+        return op(x, [x, 2.0])
+
+    with pytest.raises(UnsupportedError, match="::many: must be called with attributes that are constants"):
+        call(Tensor(X))
+    with pytest.raises(ArgumentTypeError, match=r"argument a: must be float\[\], but got \(Tensor"):
+        of_tensors(Tensor(X))
+
+
 def test_sizes_that_a_graph_does_not_know():
     @ms.jit
     def call(x):

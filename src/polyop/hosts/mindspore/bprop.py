@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from mindspore import ops
+from mindspore import Tensor, ops
 from mindspore.ops.primitive import constexpr
 
 from ...core import registry
@@ -17,15 +17,15 @@ from ...core.operator import Operator
 from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
-from ...gradients.rule import no_gradient
+from ...gradients.recorded import Recorded
+from ...gradients.rule import check_gradient, wrong_list, wrong_result
 from ...kernels.tensors import TensorKernel
 from ..base import load
 from ..bound import BoundOperator
-from .rule_text import as_function
+from .gradient import no_rule
+from .places import filled, names, paired
+from .rule_text import as_function, foreign
 from .written import function
-
-_FOREIGN = {"numpy", "array_api_compat", "torch", "jax", "scipy", "math", "ml_dtypes"}
-"""Modules whose functions MindSpore's compiler cannot read."""
 
 
 def of(launch: Any) -> Any:
@@ -39,15 +39,12 @@ def of(launch: Any) -> Any:
         return _refusing(
             launch, GradientError(operator.part_of, f"its gradient {again}", where=operator.origin)
         )
-    if operator.gradient is None:
-        return _refusing(launch, no_gradient(operator))
-    if operator.schema.mutates:
-        words = "writes an argument in place, and MindSpore's graphs have no gradient for that"
-        return _refusing(launch, GradientError(operator.name, words, where=operator.origin))
-    if not isinstance(operator.gradient, types.FunctionType):
+    if operator.gradient is None or operator.schema.mutates:
+        return _refusing(launch, no_rule(operator))
+    if isinstance(operator.gradient, Recorded) or type(operator.gradient).__module__.startswith("polyop."):
         return _on_arrays(launch)  # a C++ module's, or a provider's: it is no Python text
-    rule = as_function(operator.gradient)
-    why = "its text is not to be found" if rule is None else _foreign(rule)
+    rule = as_function(operator.gradient, len(operator.schema.arguments) + 2)
+    why = "its text is not to be found" if rule is None else foreign(rule)
     if rule is None or why:
         text = f"{operator.name}: MindSpore's compiler cannot read the gradient rule: {why}"
         warnings.warn(f"{text}. It runs on NumPy arrays, without a second derivative", FallbackWarning, 2)
@@ -67,100 +64,100 @@ def _refusing(launch: Any, problem: GradientError) -> Any:
     return _through(launch, refuse)
 
 
-def _foreign(rule: types.FunctionType) -> str:
-    """Return what a rule reads that is not MindSpore's, polyop's or plain Python; "" for nothing."""
-    cells = [cell.cell_contents for cell in rule.__closure__ or ()]
-    outside = dict(zip(rule.__code__.co_freevars, cells, strict=True))
-    for name in (*rule.__code__.co_names, *rule.__code__.co_freevars):
-        value = outside.get(name, rule.__globals__.get(name))
-        module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-        if isinstance(module, str) and module.split(".", 1)[0] in _FOREIGN:
-            return f"it uses {module}"
-    return ""
+_UNKNOWN = "something else"  # the compiler says no more of what is no constant
+
+_FIT = """
+def fit{n}(checked, number, grad, like):
+    if not checked or grad is None:
+        return zeros{n}(like)
+    if not isinstance(grad, Tensor{n}):
+        return refuse{n}(number, grad, like.shape)
+    if not shape{n}(number, grad.shape, like.shape):
+        return zeros{n}(like)
+    return cast{n}(grad, like.dtype)
+"""
+
+_RULE = """
+def bprop{n}({names}, out, dout):
+    grads = rule{n}({given})
+    count = len(grads) if isinstance(grads, tuple) else -1
+    checked = check{n}(count)
+"""
+
+_LIST = """
+    row{i} = grads[{i}]
+    if row{i} is None:
+        row{i} = ({absent})
+    length{i} = len(row{i}) if isinstance(row{i}, (tuple, list)) else -1
+    checked{i} = checked and listed{n}({i}, length{i})
+"""
 
 
 def _read(launch: Any, rule: types.FunctionType) -> Any:
     """Return a function that calls the rule with the operator's arguments, attributes among them."""
     operator: Operator = launch.bound.operator
-    names = _names(launch)
-    left = iter(names)
+    schema = operator.schema
+    tensors = _names(launch)
     fixed: dict[str, Any] = {}
     shown: list[str] = []
-    for number, (argument, value) in enumerate(zip(operator.schema.arguments, launch.arguments, strict=True)):
+    fits: list[str] = []
+    lists: list[str] = []
+    rows = zip(schema.arguments, launch.arguments, filled(schema, launch.arguments, tensors), strict=True)
+    for i, (argument, value, name) in enumerate(rows):
         if not argument.type.is_tensor:
-            fixed[f"fixed{number}_"] = value
-            shown.append(f"fixed{number}_{{n}}")
-        elif isinstance(value, (list, tuple)):
-            shown.append("(" + "".join(f"{'None' if item is None else next(left)}, " for item in value) + ")")
+            fixed[f"fixed{i}_"] = value
+            shown.append(f"fixed{i}_{{n}}")
+        elif isinstance(name, tuple):
+            shown.append("(" + "".join(f"{one}, " for one in name) + ")")
+            lists.append(_LIST.replace("{i}", str(i)).replace("{absent}", "None, " * len(name)))
+            places = [(f"row{i}[{k}] if checked{i} else None", one) for k, one in enumerate(name) if one]
+            fits += [f"fit{{n}}(checked, {len(fits) + k}, {g}, {one}), " for k, (g, one) in enumerate(places)]
         else:
-            shown.append("None" if value is None else next(left))
-    ends = ("out", "dout") if operator.several else ("out[0]", "dout[0]")
-    lines = [
-        f"def bprop{{n}}({', '.join(names)}, out, dout):",
-        f"    grads = rule{{n}}({', '.join((*shown, *ends))})",
-        "    count = len(grads) if isinstance(grads, tuple) else -1",
-        "    checked = check{n}(count)",
-    ]
-    made = []
-    for number, (place, text) in enumerate(_gradients(launch)):
-        lines += [
-            f"    g{number} = {text}",
-            f"    if not checked or g{number} is None:",
-            f"        g{number} = zeros{{n}}({place})",
-            f"    elif not shape{{n}}({number}, g{number}.shape, {place}.shape):",
-            f"        g{number} = zeros{{n}}({place})",
-        ]
-        made.append(f"g{number}, ")
-    lines.append(f"    return ({''.join(made)})")
+            shown.append(str(name))
+            if name is not None:
+                fits.append(f"fit{{n}}(checked, {len(fits)}, grads[{i}], {name}), ")
+    given = ", ".join((*shown, *(("out", "dout") if operator.several else ("out[0]", "dout[0]"))))
+    head = _RULE.replace("{names}", ", ".join(tensors)).replace("{given}", given)
+    text = f"{_FIT}{head}{''.join(lists)}\n    return ({''.join(fits)})"
+    checks = {name: constexpr(check) for name, check in _checks(launch).items()}
     return function(
-        "bprop",
-        "\n".join(lines),
-        rule=rule,
-        check=constexpr(_checker(operator)),
-        shape=constexpr(_shape_checker(operator, [name for name, _ in _gradients(launch)])),
-        zeros=ops.zeros_like,
-        **fixed,
+        "bprop", text, rule=rule, zeros=ops.zeros_like, cast=ops.cast, Tensor=Tensor, **checks, **fixed
     )
 
 
-def _gradients(launch: Any) -> Iterator[tuple[str, str]]:
-    """Yield (tensor, where its gradient is in what the rule returns)."""
-    left = iter(_names(launch))
-    for number, (argument, value) in enumerate(
-        zip(launch.bound.schema.arguments, launch.arguments, strict=True)
-    ):
-        if not argument.type.is_tensor or value is None:
-            continue
-        if not isinstance(value, (list, tuple)):
-            yield next(left), f"grads[{number}]"
-            continue
-        for index, item in enumerate(value):
-            if item is not None:
-                yield next(left), f"None if grads[{number}] is None else grads[{number}][{index}]"
+def _checks(launch: Any) -> dict[str, Any]:
+    """Return what is asked while a graph is compiled; each answers True, or raises as PyNative does."""
+    operator: Operator = launch.bound.operator
+    arguments = operator.schema.arguments
+    tensors = names(operator.schema, launch.arguments)
 
+    def known(seen: Any) -> Any:
+        if not isinstance(seen, (int, tuple, list)):
+            rule = "MindSpore's compiler cannot tell what the gradient rule returns"
+            raise GradientError(operator.name, rule, where=of_function(operator.gradient))
+        return seen if seen != -1 else _UNKNOWN
 
-def _checker(operator: Operator) -> Any:
-    count = len(operator.schema.arguments)
+    def check(seen: Any) -> bool:
+        if known(seen) != len(arguments):
+            raise wrong_result(operator, len(arguments), known(seen))
+        return True
 
-    def check(seen: int) -> bool:
-        if seen == count:
-            return True
-        rule = f"the gradient rule must return a tuple of {count}, one gradient or None per input"
-        shown = f"{seen}" if seen >= 0 else "something else"
-        raise GradientError(operator.name, rule, shown, where=of_function(operator.gradient))
+    def listed(number: int, seen: Any) -> bool:
+        count = len(launch.arguments[number])
+        if known(seen) != count:
+            raise wrong_list(operator, arguments[number].name, count, known(seen))
+        return True
 
-    return check
+    def refuse(number: int, grad: Any, shape: Any) -> None:
+        shown = type(_UNKNOWN, (), {})() if grad is None else grad
+        check_gradient(operator, tensors[number], shown, shape, Tensor)
 
+    def shape(number: int, seen: Any, wanted: Any) -> bool:
+        seen = types.SimpleNamespace(shape=tuple(known(seen)))
+        check_gradient(operator, tensors[number], seen, wanted)
+        return True
 
-def _shape_checker(operator: Operator, names: Sequence[str]) -> Any:
-    def check(number: int, seen: Any, wanted: Any) -> bool:
-        if tuple(seen) == tuple(wanted):
-            return True
-        subject = f"{operator.name}: gradient of tensor {names[number][1:]}"
-        rule = f"must have the input's shape {tuple(wanted)}"
-        raise GradientError(subject, rule, tuple(seen), where=of_function(operator.gradient))
-
-    return check
+    return {"check": check, "listed": listed, "refuse": refuse, "shape": shape}
 
 
 def _through(launch: Any, pull: Any) -> Any:
@@ -202,40 +199,17 @@ def _pull_operator(operator: Operator, pull: Any) -> BoundOperator:
 def _on_arrays(launch: Any) -> Any:
     """Return a function that runs the rule, or a recorded Backward, on NumPy arrays."""
     bound = launch.bound
-    positions = bound.schema.tensor_positions
 
     def pull(inputs: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
         del outputs
-        arguments = _filled(launch.arguments, positions, inputs)
+        arguments = filled(bound.schema, launch.arguments, inputs)
         host: Any = load("numpy")
         _, back = host.vjp(bound, arguments)
         found = back(tuple(grads))
-        flat = [one for i in positions for one in _paired(arguments[i], found[i])]
+        flat = paired(bound.schema, arguments, found)
         return tuple(
             np.zeros_like(x) if grad is None else np.asarray(grad, x.dtype)
             for x, grad in zip(inputs, flat, strict=True)
         )
 
     return _through(launch, pull)
-
-
-def _filled(arguments: Sequence[Any], positions: Sequence[int], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    left = iter(inputs)
-    return tuple(
-        value
-        if i not in positions or value is None
-        else tuple(None if item is None else next(left) for item in value)
-        if isinstance(value, (list, tuple))
-        else next(left)
-        for i, value in enumerate(arguments)
-    )
-
-
-def _paired(value: Any, grad: Any) -> list[Any]:
-    """Return one gradient or None for each tensor of an argument that is there."""
-    if value is None:
-        return []
-    if not isinstance(value, (list, tuple)):
-        return [grad]
-    grads = (None,) * len(value) if grad is None else grad
-    return [one for item, one in zip(value, grads, strict=True) if item is not None]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import mindspore
 from mindspore.common._grad_function import _Function
@@ -14,9 +16,11 @@ from ...core.errors import ArgumentTypeError, GradientError
 from ...core.operator import Operator
 from ...core.schema import Argument
 from ...gradients.recorded import Recorded, failed
-from ...gradients.rule import apply_rule, check_gradient, no_gradient
+from ...gradients.rule import apply_rule, check_gradient, no_gradient, wrong_list
 from ..base import map_tensors
+from ..foreign import flatten, written
 from . import tensors
+from .places import filled, paired
 
 Run = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
 Pull = Callable[[Sequence[Any]], tuple[Any, ...]]
@@ -29,42 +33,11 @@ class Call:
     """
 
     def __init__(self, bound: Any, arguments: tuple[Any, ...], run: Run) -> None:
-        """Take the arguments apart."""
+        """Take the tensors out."""
         self.bound, self.run = bound, run
-        self.tensors: list[Any] = []
-        self.layout = tensors.each(arguments, self._number)
+        self.layout = filled(bound.schema, arguments, itertools.repeat(True))
         self.pull: Pull | None = None
-
-    def _number(self, tensor: Any) -> _Place:
-        self.tensors.append(tensor)
-        return _Place(len(self.tensors) - 1)
-
-    def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the bound arguments, with these tensors."""
-        return tuple(
-            tuple(flat[item] if isinstance(item, _Place) else item for item in value)
-            if isinstance(value, tuple)
-            else flat[value]
-            if isinstance(value, _Place)
-            else value
-            for value in self.layout
-        )
-
-    def flatten(self, grads: Sequence[Any]) -> list[Any]:
-        """Return one gradient or None for each tensor, from one for each argument."""
-        found: list[Any] = [None] * len(self.tensors)
-        for place, grad in zip(self.layout, grads, strict=True):
-            if isinstance(place, _Place):
-                found[place] = grad
-            elif isinstance(place, tuple) and grad is not None:
-                for item, one in zip(place, grad, strict=True):
-                    if isinstance(item, _Place):
-                        found[item] = one
-        return found
-
-
-class _Place(int):
-    """Where a tensor stood: its number among the tensors of the call."""
+        self.outputs = 0  # how many of the node's outputs are the operator's
 
 
 class _Recorded(_Function):  # type: ignore[misc]
@@ -73,51 +46,86 @@ class _Recorded(_Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, call: Call, *flat: Any) -> Any:
         """Run the operator."""
-        arguments = call.arguments(flat)
+        arguments = filled(call.bound.schema, call.layout, flat)
         _check_written(call.bound, arguments)
         recorded = isinstance(call.bound.operator.gradient, Recorded)
         ctx.set_materialize_grads(not recorded)
         outputs, call.pull = (_vjp_recorded if recorded else _vjp_rule)(call.bound, arguments, call.run)
-        dirty = _written(call.bound, arguments)
+        call.outputs = len(outputs)
+        dirty = written(call.bound.schema, arguments)
         if dirty:
             ctx.mark_dirty(*dirty)
-        discrete = [x for x in outputs if not tensors.spec(x).dtype.is_floating]
-        if discrete:
-            ctx.mark_non_differentiable(*discrete)
+        # MindSpore wants all that is written among the outputs
+        outputs += tuple(one for one in dirty if not any(one is other for other in outputs))
+        constant = [x for x in outputs if not tensors.spec(x).dtype.is_floating or _buffer(x)]
+        if constant:
+            ctx.mark_non_differentiable(*constant)
         ctx.call = call
         return outputs[0] if len(outputs) == 1 else outputs
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """Return the input gradients."""
-        return (None, *ctx.call.flatten(ctx.call.pull(grads)))
+        call: Call = ctx.call
+        assert call.pull is not None  # forward has run
+        return (None, *paired(call.bound.schema, call.layout, call.pull(grads[: call.outputs])))
 
 
 def call(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
     """Return the outputs of a call whose gradient MindSpore records."""
+    return _apply(bound, arguments, run)[0]
+
+
+def _apply(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Call]:
     made = Call(bound, arguments, run)
-    outputs = _Recorded.apply(made, *made.tensors)
-    return tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
+    outputs = _Recorded.apply(made, *flatten(bound.schema, arguments))
+    found = tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
+    return found[: made.outputs], made
 
 
 def vjp(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
-    """Return the outputs, and the function from output gradients to input gradients."""
+    """Return the outputs, and the function from output gradients to input gradients.
+
+    Within a function that MindSpore differentiates, the outputs are recorded as a call's are.
+    """
     recorded = isinstance(bound.operator.gradient, Recorded)
-    return (_vjp_recorded if recorded else _vjp_rule)(bound, arguments, run)
+    if not tensors.recording(arguments):
+        return (_vjp_recorded if recorded else _vjp_rule)(bound, arguments, run)
+    outputs, made = _apply(bound, arguments, run)
+    if recorded and made.pull is not None:
+        return outputs, made.pull
+    return outputs, _pull_rule(bound.operator, arguments, outputs)
 
 
 def _vjp_rule(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
-    operator: Operator = bound.operator
     outputs = run(bound, arguments)
+    return outputs, _pull_rule(bound.operator, arguments, outputs)
+
+
+def _pull_rule(operator: Operator, arguments: tuple[Any, ...], outputs: tuple[Any, ...]) -> Pull:
+    if operator.gradient is None:
+        return functools.partial(_refuse, operator)  # which keeps none of the tensors
 
     def pull(grads: Sequence[Any]) -> tuple[Any, ...]:
-        if operator.gradient is None:
-            raise no_gradient(operator)
         found = apply_rule(operator, arguments, outputs, grads)
         rows = zip(operator.schema.arguments, arguments, found, strict=True)
         return tuple(_checked(operator, argument, value, grad) for argument, value, grad in rows)
 
-    return outputs, pull
+    return pull
+
+
+def _refuse(operator: Operator, grads: Sequence[Any]) -> NoReturn:
+    del grads
+    raise no_rule(operator)
+
+
+def no_rule(operator: Operator) -> GradientError:
+    """Return the error for a gradient that there is not."""
+    if not operator.schema.mutates:
+        return no_gradient(operator)
+    words = "writes an argument in place, and such an operator has no gradient"
+    hint = "return a new tensor instead, or call it on ops.stop_gradient of what it reads"
+    return GradientError(operator.name, words, where=operator.origin, hint=hint)
 
 
 def _checked(operator: Operator, argument: Argument, value: Any, grad: Any) -> Any:
@@ -125,9 +133,9 @@ def _checked(operator: Operator, argument: Argument, value: Any, grad: Any) -> A
         return None  # an attribute has a place in the tuple and no gradient
     if not argument.type.is_list:
         return _as_tensor(operator, argument.name, grad, value)
-    if not isinstance(grad, (list, tuple)) or len(grad) != len(value):
-        rule = f"must be a list of {len(value)} gradients, one per item"
-        raise GradientError(f"{operator.name}: gradient of {argument.name}", rule, type(grad).__name__)
+    seen = len(grad) if isinstance(grad, (list, tuple)) else type(grad).__name__
+    if seen != len(value):
+        raise wrong_list(operator, argument.name, len(value), seen)
     return tuple(
         None if one is None else _as_tensor(operator, f"{argument.name}[{i}]", one, item)
         for i, (item, one) in enumerate(zip(value, grad, strict=True))
@@ -139,17 +147,21 @@ def _as_tensor(operator: Operator, name: str, grad: Any, value: Any) -> Any:
     return grad
 
 
-def _written(bound: Any, arguments: tuple[Any, ...]) -> list[Any]:
-    found: list[Any] = []
-    for argument, value in zip(bound.schema.arguments, arguments, strict=True):
-        if argument.type.writes and value is not None:
-            found += value if isinstance(value, tuple) else [value]
-    return found
+def _buffer(tensor: Any) -> bool:
+    """Whether a tensor takes part in no gradient, whatever is written into it, as for ``ops.assign``."""
+    return isinstance(tensor, mindspore.Parameter) and not tensor.requires_grad
+
+
+def _history(tensor: Any) -> bool:
+    """Whether a tensor has a gradient to lose; one that an operator wrote before has none."""
+    node = getattr(tensor, "_grad_node", None)
+    ours = isinstance(node, _Recorded) and node.call.bound.schema.mutates
+    return bool(tensor._requires_grad) and not ours  # noqa: SLF001 - has no other name
 
 
 def _check_written(bound: Any, arguments: tuple[Any, ...]) -> None:
     for argument, value in zip(bound.schema.arguments, arguments, strict=True):
-        if argument.type.writes and any(tensors.wanted((value,))):
+        if argument.type.writes and any(map(_history, tensors.every((value,)))):
             rule = "is written in place, so no gradient can be recorded through it"
             hint = "call the operator on a copy, or on ops.stop_gradient of it"
             subject = f"{bound.name}: argument {argument.name}"
@@ -176,8 +188,7 @@ class _Once(_Function):  # type: ignore[misc]
 def _once(operator: Operator, made: list[Any], arguments: Any, grads: Any) -> list[Any]:
     words = "its gradient was recorded, and MindSpore cannot differentiate it again"
     problem = GradientError(operator.name, words, where=operator.origin)
-    inputs: list[Any] = []
-    tensors.each((*arguments, *grads), inputs.append)
+    inputs = tensors.every((*arguments, *grads))
     found = iter(_Once.apply(problem, [one for one in made if one is not None], *inputs))
     return [None if one is None else next(found) for one in made]
 

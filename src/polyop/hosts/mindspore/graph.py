@@ -9,6 +9,7 @@ one of a table in polyop's native core (csrc/hosts/mindspore_slots.cc).
 from __future__ import annotations
 
 import math
+import secrets
 import types
 import weakref
 from typing import Any
@@ -28,38 +29,41 @@ from ..foreign import flatten
 from .launch import Launch
 from .written import function
 
-_CALL = """
-def call{n}(self, {parameters}):
-    flat = ()
-    shown = ()
-    for a in {arguments}:
-        if isinstance(a, Tensor{n}):
-            flat = flat + (a,)
-            shown = shown + (mark{n},)
-        elif isinstance(a, (list, tuple)):
-            row = ()
-            for b in a:
-                if isinstance(b, Tensor{n}):
-                    flat = flat + (b,)
-                    row = row + (mark{n},)
-                elif isinstance(b, (list, tuple)):
-                    inner = ()
-                    for c in b:
-                        if isinstance(c, Tensor{n}):
-                            flat = flat + (c,)
-                            inner = inner + (mark{n},)
+_WALK = """
+    for one{n} in {arguments}:
+        if isinstance(one{n}, Tensor{n}):
+            flat{n} = flat{n} + (one{n},)
+            shown{n} = shown{n} + (mark{n},)
+        elif isinstance(one{n}, (list, tuple)):
+            row{n} = ()
+            for item{n} in one{n}:
+                if isinstance(item{n}, Tensor{n}):
+                    flat{n} = flat{n} + (item{n},)
+                    row{n} = row{n} + (mark{n},)
+                elif isinstance(item{n}, (list, tuple)):
+                    inner{n} = ()
+                    for entry{n} in item{n}:
+                        if isinstance(entry{n}, Tensor{n}):
+                            flat{n} = flat{n} + (entry{n},)
+                            inner{n} = inner{n} + (mark{n},)
                         else:
-                            inner = inner + (c,)
-                    row = row + (inner,)
+                            inner{n} = inner{n} + (entry{n},)
+                    row{n} = row{n} + (inner{n},)
                 else:
-                    row = row + (b,)
-            shown = shown + (row,)
+                    row{n} = row{n} + (item{n},)
+            shown{n} = shown{n} + (row{n},)
         else:
-            shown = shown + (a,)
-    return choose{n}(shown)(*flat)
+            shown{n} = shown{n} + (one{n},)
 """
 
-_MARK = "\0tensor"
+_ATTRIBUTE = """
+    if isinstance({name}, Tensor{n}):
+        shown{n} = shown{n} + (mark{n},)
+    else:
+        shown{n} = shown{n} + ({name},)
+"""
+
+_MARK = f"\0tensor {secrets.token_hex(8)}"  # no attribute is this
 _methods: weakref.WeakKeyDictionary[Any, tuple[Operator, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -80,18 +84,29 @@ def call_of(bound: Any) -> Any:
 
 def _written(bound: Any) -> Any:
     arguments = () if bound._by_signature else bound.schema.arguments  # noqa: SLF001 - polyop's own
-    taken = {a.name: f"{a.name}_" if a.name in ("self", "flat", "shown") else a.name for a in arguments}
+    taken = {a.name: f"{a.name}_" if a.name == "self" else a.name for a in arguments}
     parameters = ", ".join(
         taken[a.name] if a.default is MISSING else f"{taken[a.name]}={_literal(a.default)}" for a in arguments
     )
-    listed = "".join(f"{name}, " for name in taken.values())
-    text = _CALL.replace("{parameters}", parameters if arguments else "*args")
-    text = text.replace("{arguments}", f"({listed})" if arguments else "args").lstrip()
-    owner = weakref.ref(bound)
+    lines = [
+        f"def call{{n}}(self, {parameters if arguments else '*args'}):",
+        "    flat{n} = ()",
+        "    shown{n} = ()",
+    ]
+    for a in arguments:  # a long list of numbers is not walked: the compiler walks slowly, and not far
+        text = _WALK if a.type.is_tensor else _ATTRIBUTE
+        lines.append(text.replace("{arguments}", f"({taken[a.name]},)").replace("{name}", taken[a.name]))
+    if not arguments:
+        lines.append(_WALK.replace("{arguments}", "args"))
+    text = "\n".join([*lines, "    return choose{n}(shown{n})(*flat{n})"])
+    owner, name, origin = weakref.ref(bound), bound.name, bound.operator.origin
 
     chosen: dict[str, Any] = {}
 
     def choose(shown: Any) -> Any:
+        if not isinstance(shown, tuple):  # MindSpore does not know all of it now
+            rule = "must be called with attributes that are constants of the graph"
+            raise UnsupportedError(name, rule, where=origin)
         key = repr(shown)  # 1, 1.0 and True are equal, and different constants
         if key not in chosen:
             chosen[key] = _chosen(owner(), shown)
@@ -145,6 +160,7 @@ def _run(launch: Launch) -> Any:
     names = [f"a{i}" for i in range(launch.inputs)]
     lines = [f"def run{{n}}({', '.join(names)}):", f"    found = launch{{n}}({', '.join(names)})"]
     lines += [f"    done{k} = assign{{n}}({names[i]}, found[{k}])" for i, k in launch.written]
+    owners = {k: names[i] for i, k in launch.written}  # what is returned can be written again
     operator = launch.bound.operator
     if operator.schema.returns_list and not launch.places:
         lines.append(
@@ -153,7 +169,7 @@ def _run(launch: Launch) -> Any:
             else "    return list(found)"
         )
     else:
-        results = [f"found[{k}]" for k in launch.places]
+        results = [owners.get(k, f"found[{k}]") for k in launch.places]
         single = len(results) == 1 and not operator.returns_tuple
         lines.append(f"    return {results[0] if single else '(' + ''.join(r + ', ' for r in results) + ')'}")
     return function("run", "\n".join(lines), launch=launch, assign=ops.assign)

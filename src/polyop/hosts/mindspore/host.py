@@ -11,9 +11,8 @@ from mindspore._c_expression import TensorPy
 from ...core.errors import HostError
 from ...core.operator import Operator
 from ...core.spec import Spec
-from ...gradients.rule import no_gradient
 from ..base import load, map_tensors, specs
-from . import gradient, tensors
+from . import callbacks, gradient, tensors
 
 OLDEST = (2, 7)
 
@@ -32,6 +31,7 @@ class MindSporeHost:
         if int(np.__version__.split(".")[0]) >= 2:
             _check_numpy(version)
         tensors.start()
+        callbacks.start()
 
     def owns(self, value: Any) -> bool:
         """Whether ``value`` is a tensor or a parameter."""
@@ -43,6 +43,7 @@ class MindSporeHost:
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator on tensors of any layout, recording its gradient where one is wanted."""
+        callbacks.check()
         if tensors.tracing() is not None:
             from .graph import call_traced
 
@@ -71,8 +72,9 @@ class MindSporeHost:
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
+        callbacks.check()
         if bound.operator.gradient is None:
-            raise no_gradient(bound.operator)
+            raise gradient.no_rule(bound.operator)
         return gradient.vjp(bound, arguments, self.run)
 
     def graph(self, bound: Any) -> Any:
@@ -89,6 +91,12 @@ class MindSporeHost:
     def copy(self, tensor: Any) -> Any:
         """Return a copy."""
         return tensor.copy()
+
+    def namespace(self) -> Any:
+        """Return MindSpore's functions under NumPy's names."""
+        import mindspore.numpy
+
+        return mindspore.numpy
 
 
 def _check_numpy(version: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ from ...core.errors import ArgumentTypeError, HostError, PolyopError, Unsupporte
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...kernels.prepare import prepare
-from ..foreign import call_text, flatten, unflatten, written
+from ..foreign import call_text, flatten, written
+from .places import filled
 from .tensors import MS_DTYPES
 
 _kept: dict[str, Any] = {}  # by the name of its function, the operator: a graph may run it at any time
@@ -46,7 +48,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
         schema: Schema = bound.schema
         self.bound, self.arguments, self.inputs = bound, arguments, inputs
         self.bprop: Any = None
-        numbers = _numbered(schema, arguments)
+        numbers = filled(schema, arguments, itertools.count())
         rows = written(schema, numbers)
         fresh = [] if schema.returns_list else list(schema.fresh)
         if not rows and not schema.returns:
@@ -85,15 +87,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
     def _outputs(self, specs: Sequence[Spec]) -> list[Spec]:
         bound = self.bound
-        given = [
-            [item is not None for item in value]
-            if isinstance(value, (list, tuple)) and argument.type.is_tensor
-            else value is not None
-            if argument.type.is_tensor
-            else value
-            for argument, value in zip(bound.schema.arguments, self.arguments, strict=True)
-        ]
-        arguments = unflatten(bound.schema, given, specs)
+        arguments = filled(bound.schema, self.arguments, specs)
         operator = bound.operator
         if hasattr(bound, "settle"):
             bound.settle(arguments)
@@ -120,18 +114,5 @@ class Launch(ops.Custom):  # type: ignore[misc]
             raise ArgumentTypeError(f"{subject}: dtype", rule, str(element)) from None
 
 
-def _numbered(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
-    """Return the arguments with the number of each tensor in its place."""
-    left = iter(range(len(arguments) + sum(len(a) for a in arguments if isinstance(a, (list, tuple)))))
-    return [
-        value
-        if not argument.type.is_tensor or value is None
-        else [None if item is None else next(left) for item in value]
-        if isinstance(value, (list, tuple))
-        else next(left)
-        for argument, value in zip(schema.arguments, arguments, strict=True)
-    ]
-
-
 def _one(number: Any) -> int:
-    return -1 if isinstance(number, list) else int(number)
+    return -1 if isinstance(number, tuple) else int(number)

@@ -125,6 +125,11 @@ def recording(arguments: Sequence[Any]) -> bool:
 
 def wanted(arguments: Sequence[Any]) -> tuple[bool, ...]:
     """Return, tensor by tensor, whether a gradient of it is wanted; an absent one has no place."""
-    found: list[bool] = []
-    each(arguments, lambda one: found.append(bool(one._requires_grad)))  # noqa: SLF001 - has no other name
-    return tuple(found)
+    return tuple(bool(one._requires_grad) for one in every(arguments))  # noqa: SLF001 - has no other name
+
+
+def every(arguments: Sequence[Any]) -> list[Any]:
+    """Return the tensors among arguments; lists are opened."""
+    found: list[Any] = []
+    each(arguments, found.append)
+    return found

@@ -1,0 +1,73 @@
+"""Python functions that a graph runs: MindSpore waits there for the graph, which waits for them.
+
+Such a function may use NumPy and what it likes, not MindSpore: the call would never return. The
+functions of MindSpore that are written in Python are watched for, and so are the tensors that reach polyop.
+"""
+
+from __future__ import annotations
+
+import functools
+import os.path
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import mindspore
+
+from ... import _core
+from ...core.errors import HostError
+from .. import foreign
+
+_FOLDER = os.path.join(os.path.dirname(mindspore.__file__), "")  # noqa: PTH118, PTH120 - compared as a text
+_HARMLESS = {_FOLDER + name for name in (os.path.join("common", "dtype.py"), "context.py", "log.py")}  # noqa: PTH118
+_ALLOWED = {"__instancecheck__", "__subclasscheck__", "__del__"}  # the last is the collector's, at any time
+_thread = threading.local()
+
+
+def start() -> None:
+    """Watch what runtimes call."""
+    _core.set_resolver(_resolve)
+
+
+def check() -> None:
+    """Raise ``HostError`` on a thread that runs a function for a graph."""
+    name = getattr(_thread, "operator", None)
+    if name is not None:
+        rule = "its Python function uses MindSpore while a compiled program runs it, and would wait forever"
+        hint = "use NumPy in it, or call the operator outside the graph"
+        raise HostError(name, rule, hint=hint)
+
+
+def _resolve(text: str, rows: Any, inputs: int) -> tuple[Any, ...]:
+    run, *rest = foreign.resolve(text, rows, inputs)
+    if isinstance(run, functools.partial):  # else it is no Python
+        run = functools.partial(_watched, foreign.find(text)[0].operator, run)
+    return (run, *rest)
+
+
+def _watched(operator: Any, run: Any, arrays: Sequence[Any]) -> None:
+    before, outer = sys.getprofile(), getattr(_thread, "operator", None)
+    _thread.operator = operator.part_of or operator.name
+    if before is None:  # else somebody measures this thread
+        sys.setprofile(_watch)
+    try:
+        run(arrays)
+    finally:
+        _thread.operator = outer
+        sys.setprofile(before)
+
+
+def _watch(frame: Any, event: str, argument: Any) -> None:
+    del argument
+    file = frame.f_code.co_filename
+    if event == "call" and file.startswith(_FOLDER) and file not in _HARMLESS and not _allowed(frame):
+        check()
+
+
+def _allowed(frame: Any) -> bool:
+    while frame is not None and frame.f_code is not _watched.__code__:
+        if frame.f_code.co_name in _ALLOWED:
+            return True
+        frame = frame.f_back
+    return False
