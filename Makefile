@@ -26,7 +26,7 @@ test-main: $(VENV)/ready $(NPU)/ready
 ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
 	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python -m pytest -n $(JOBS) --dist loadgroup \
-	  tests/contract tests/hosts/mindspore
+	  tests/contract tests/hosts/mindspore src/polyop/hosts/mindspore
 	$(MS_VENV)/bin/python examples/10_digits/main.py
 else
 test-mindspore:

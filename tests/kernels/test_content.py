@@ -1,9 +1,11 @@
 """The digest of an operator: equal where the definitions are, in every process, and nowhere else."""
 
 import functools
+import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -40,6 +42,46 @@ class Adder:
         return x - a
 
 
+class Scale:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x, a):
+        return self.times(x)
+
+    def times(self, x, a=1):
+        return x * self.k
+
+
+class Halved(Scale):
+    def times(self, x, a=1):
+        return x * self.k / 2
+
+
+class Slotted:
+    __slots__ = ("k", "later")
+
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x, a):
+        return x * self.k
+
+
+def holding(held):
+    return lambda x, a: x * held
+
+
+def calling(helper):
+    return functools.wraps(helper)(lambda *given: helper(*given))
+
+
+def cycle(n):
+    found = [n]
+    found.append({"self": found})
+    return found
+
+
 ALIKE = [
     ("lambdas", lambda: lambda x, a: x + 1),
     ("closures", lambda: adding(1)),
@@ -47,6 +89,13 @@ ALIKE = [
     ("methods", lambda: Adder().other),
     ("partials", lambda: functools.partial(lambda k, x, a: x + k, 3)),
     ("ufuncs", lambda: np.add),
+    ("states", lambda: Scale(np.arange(3.0))),
+    ("slots", lambda: Slotted([1, 2])),
+    ("cached", lambda: functools.lru_cache(lambda x, a: x)),
+    ("vectorised", lambda: np.vectorize(lambda x, a: x)),
+    ("cycles", lambda: holding(cycle(1))),
+    ("objects that say nothing", lambda: holding(object())),
+    ("locks", lambda: holding(threading.Lock())),
     ("sets", lambda: lambda x, a: x if a in {"some", "texts", "in", "a", "set"} else -x),
 ]
 
@@ -84,6 +133,91 @@ def test_different():
     assert all(len(one) == 16 and int(one, 16) >= 0 for one in found)
 
 
+PAIRS = [
+    # what differs, one, the other
+    ("an array's values", holding(np.arange(3.0)), holding(np.arange(3.0) + 1)),
+    ("an array's dtype", holding(np.zeros(2, "f4")), holding(np.zeros(1, "f8"))),
+    ("an array's shape", holding(np.zeros((2, 3))), holding(np.zeros((3, 2)))),
+    ("an array of objects", holding(np.array([1, None])), holding(np.array([2, None]))),
+    ("a NumPy number", holding(np.float32(2)), holding(np.float64(2))),
+    ("a list", holding([1, [2]]), holding([1, [3]])),
+    ("how a list is nested", holding([1, [2]]), holding([1, 2])),
+    ("a dictionary", holding({"k": [1]}), holding({"k": [2]})),
+    ("a set", holding({1, "a"}), holding({1, "b"})),
+    ("a cycle", holding(cycle(1)), holding(cycle(2))),
+    ("a function in a cell", holding(lambda x: x + 1), holding(lambda x: x + 2)),
+    ("a function in a cell of one in a cell", holding(holding(adding(1))), holding(holding(adding(2)))),
+    ("a wrapped function", calling(lambda x, a: x + 1), calling(lambda x, a: x + 2)),
+    ("a cached function", functools.lru_cache(lambda x, a: x), functools.lru_cache(lambda x, a: -x)),
+    ("a vectorised function", np.vectorize(lambda x, a: x), np.vectorize(lambda x, a: -x)),
+    ("a partial's function", functools.partial(adding(1), a=1), functools.partial(adding(2), a=1)),
+    ("a partial's array", functools.partial(adding(1), a=np.ones(1)), functools.partial(adding(1), a=np.ones(2))),
+    ("a method's state", Scale(2).times, Scale(3).times),
+    ("a state", Scale(np.ones(2)), Scale(np.zeros(2))),
+    ("a state in slots", Slotted(2), Slotted(3)),
+    ("another method", Scale(2), Halved(2)),
+    ("a class in a cell", holding(Scale), holding(Halved)),
+    ("a method of a builtin", [1].count, [2].count),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), [row[1:] for row in PAIRS], ids=[row[0] for row in PAIRS])
+def test_what_a_function_holds(one, other):
+    assert of(one) == of(one) != of(other)
+
+
+def test_calls_leave_no_mark():
+    for function in (np.vectorize(lambda x, a: x + 1.0), functools.lru_cache(lambda x, a: x)):
+        before = of(function)
+        function(1.0, 1.0)
+        assert of(function) == before
+
+
+LOOPS = """
+import math
+import polyop
+
+
+K = 2.0
+
+@polyop.kernel
+def kernel(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 2.0 + K + math.pi
+    return y
+"""
+CHANGED = [
+    ("the body", "x[i] * 2.0", "x[i] + 40.0"),
+    ("a variable of the module", "K = 2.0", "K = 3.0"),
+    ("its type", "K = 2.0", "K = 2"),
+    ("a number of a module", "math.pi", "math.e"),
+]
+
+
+def loop_kernel(text, tmp_path, name):
+    path = tmp_path / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+@pytest.mark.parametrize(("old", "new"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED])
+def test_loop_kernels(tmp_path, old, new):
+    def found(name, text):
+        op = polyop.operator(
+            f"contents::loop{next(COUNT)}(Tensor x) -> Tensor", loop_kernel(text, tmp_path, name)
+        )
+        return without_name(op.operator)
+
+    assert old in LOOPS
+    first = found("one", LOOPS)
+    assert first == found("two", LOOPS + "\n\ni = OTHER = 1\n")
+    assert first != found("three", LOOPS.replace(old, new))
+
+
 def test_a_library_counts_by_its_bytes(sources, tmp_path):
     source = tmp_path / "k.c"
     source.write_text((sources / "kernels.c").read_text())
@@ -95,14 +229,19 @@ def test_a_library_counts_by_its_bytes(sources, tmp_path):
 
 
 PROGRAM = """
-import polyop
+import numpy as np, polyop
 from polyop.kernels.content import digest
 class Adder:
     def __call__(self, x):
         return x + 1
 def f(x, k=frozenset({"a", "b", "c"})):
     return x if "z" in {"some", "texts", "in", "a", "set"} else -x
-for number, kernel in enumerate((f, Adder(), lambda x: x)):
+class Scale:
+    def __init__(self):
+        self.held = [np.arange(3), {"k": {"some", "texts"}}, self, f, object()]
+    def __call__(self, x):
+        return x
+for number, kernel in enumerate((f, Adder(), lambda x: x, Scale())):
     print(digest(polyop.operator(f"c::o{number}(Tensor x) -> Tensor", kernel, infer="x").operator))
 """
 
@@ -118,7 +257,7 @@ def test_the_same_in_every_process():
         ).stdout
         for seed in ("1", "2", "3")
     }
-    assert len(found) == 1 and len(set(found.pop().split())) == 3
+    assert len(found) == 1 and len(set(found.pop().split())) == 4
 
 
 MODULE = """

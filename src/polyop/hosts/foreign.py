@@ -8,15 +8,19 @@ program that was exported or cached runs in any process that has defined the ope
 from __future__ import annotations
 
 import functools
+import gc
 import json
+import sys
+import threading
+import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import _core
 from ..core import registry
 from ..core.dtypes import DTYPES
-from ..core.errors import ArgumentTypeError, HostError
+from ..core.errors import ArgumentTypeError, HostError, KernelError
 from ..core.operator import Operator
 from ..core.schema import Schema
 from ..core.spec import Spec
@@ -26,6 +30,8 @@ from .base import load
 
 _DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
 _contents: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
+_digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
+_lock = threading.RLock()
 _given: set[str] = set()
 _seen: dict[tuple[str, str], int] = {}  # how many operators of a name and a digest there were
 _bound: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -61,12 +67,25 @@ def _content(operator: Operator) -> str:
     A digest does not see all that a Python function reads; in one process two definitions are two.
     """
     found = _contents.get(operator)
-    if found is None:  # once: libraries are read for it
-        own = digest(operator)
-        number = _seen[operator.name, own] = _seen.get((operator.name, own), 0) + 1
-        found = _contents[operator] = own if number == 1 else f"{own}.{number}"
-        _given.add(f"{operator.name} {found}")
-    return found
+    if found is not None:
+        return found
+    with _lock:  # one operator has one number, however many threads call it first
+        found = _contents.get(operator)
+        if found is None:
+            own = _digest(operator)
+            number = _seen[operator.name, own] = _seen.get((operator.name, own), 0) + 1
+            found = _contents[operator] = own if number == 1 else f"{own}.{number}"
+            _given.add(f"{operator.name} {found}")
+        return found
+
+
+def _digest(operator: Operator) -> str:
+    # once: libraries are read for it, and what a function holds can change as it is called
+    with _lock:
+        found = _digests.get(operator)
+        if found is None:
+            found = _digests[operator] = digest(operator)
+        return found
 
 
 def _presence(value: Any) -> Any:
@@ -124,7 +143,7 @@ def find(text: str) -> tuple[Any, list[Any]]:
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)
-    own = digest(bound.operator)
+    own = _digest(bound.operator)
     if own != made or f"{name} {content}" in _given:  # given here: its operator is no more
         rule = "the program was made with another definition of the operator"
         hint = "make the program again, or use the library, attributes and schema that it was made with"
@@ -150,15 +169,27 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
         number: first + k for k, number in enumerate(written(operator.schema, numbers))
     }  # input to the output in its place
     kernel: Any = prepared.kernel
+    # the core keeps what it is given for the life of the process: the operator lives as long as its programs
+    of = functools.partial(_of, bound.name, weakref.ref(bound))
+    failed = functools.partial(_failed, of)
     if kernel.native and not getattr(kernel, "allocates", False):
         order = [pairs.get(i, i) for i in _parameters(operator.schema, numbers)]
         order += range(inputs, first)
         launch = prepared.launch()
-        return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, bound._failed  # noqa: SLF001
+        return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, failed
     if specs and specs[0].device != "cpu":
         raise HostError(bound.name, f"{kernel} runs on the CPU", f"tensors on {specs[0].device}")
-    run = functools.partial(_run, bound, given, inputs, len(prepared.outputs), pairs)
-    return run, (), tuple(pairs.items()), prepared.repeatable, bound._failed  # noqa: SLF001
+    run = functools.partial(_run, of, given, inputs, len(prepared.outputs), pairs)
+    return run, (), tuple(pairs.items()), prepared.repeatable, failed
+
+
+def _of(name: str, reference: weakref.ref[Any]) -> Any:
+    bound = reference()
+    if bound is None:
+        raise HostError(
+            name, "the operator is no more, and a program still calls it", hint="keep the operator"
+        )
+    return bound
 
 
 def _parameters(schema: Schema, numbers: Sequence[Any]) -> Iterator[int]:
@@ -176,12 +207,55 @@ def _check(operator: Operator, expected: Sequence[Spec], seen: Sequence[Spec]) -
         raise HostError(operator.name, rule, shown, where=operator.origin)
 
 
+def _failed(of: Callable[[], Any], *outcome: Any) -> None:
+    of()._failed(*outcome)  # noqa: SLF001
+
+
 def _run(
-    bound: Any, given: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
+    of: Callable[[], Any], given: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
 ) -> None:
-    """Run a kernel that is no C function on arrays over the runtime's memory."""
+    """Run a kernel that is no C function on arrays over the runtime's memory.
+
+    Raises ``KernelError`` where something still holds that memory afterwards.
+    """
     for i in range(inputs):
         arrays[i].flags.writeable = False
+    before = _counts(arrays)
+    bound = of()
+    _fill(bound, given, inputs, fresh, pairs, arrays)
+    held = _held(arrays, before)
+    for wait in _WAITS if held else ():  # cycles, and what a runtime gives back a little later
+        gc.collect()
+        time.sleep(wait)
+        held = _held(arrays, before)
+        if not held:
+            return
+    if held:
+        what = "an input" if held[0] < inputs else "an argument that it writes"
+        rule = f"keeps {what} beyond the call, and the memory of it is the runtime's"
+        hint = "copy what is kept: x.copy()"
+        where = bound.operator.origin
+        raise KernelError(
+            bound.name, rule, f"an array of shape {arrays[held[0]].shape}", where=where, hint=hint
+        )
+
+
+_WAITS = (0, 0.001, 0.01, 0.05)  # seconds
+
+
+def _held(arrays: list[Any], before: list[int]) -> list[int]:
+    # a view holds the array that it is of: the memory has no other owner
+    rows = zip(before, _counts(arrays), strict=True)
+    return [number for number, (old, new) in enumerate(rows) if new > old]
+
+
+def _counts(arrays: list[Any]) -> list[int]:
+    return [sys.getrefcount(array) for array in arrays]
+
+
+def _fill(
+    bound: Any, given: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
+) -> None:
     tensors = [arrays[pairs.get(i, i)] for i in range(inputs)]
     arguments = normalise(bound.operator, unflatten(bound.schema, given, tensors))
     host: Any = load("numpy")
@@ -203,7 +277,7 @@ def run_arrays(text: str, arrays: list[Any], inputs: int) -> None:
     places = written(schema, numbers)
     first = len(arrays) - len(places)
     pairs = {number: first + k for k, number in enumerate(places)}
-    _run(bound, given, inputs, first - inputs, pairs, arrays)
+    _run(lambda: bound, given, inputs, first - inputs, pairs, arrays)
 
 
 _core.set_resolver(resolve)

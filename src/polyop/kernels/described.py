@@ -35,7 +35,10 @@ def loop_kernel(function: Callable[..., Any]) -> Parts:
     source = read(function)
     yield ast.unparse(source.tree).encode()
     yield from value(source.owner().__defaults__)
-    inside = {a.arg for a in ast.walk(source.tree.args) if isinstance(a, ast.arg)}
+    inside = {*source.parameters}  # and what it assigns, loop variables too
+    inside |= {
+        n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     for statement in source.tree.body:
         for node in ast.walk(statement):
             if isinstance(node, (ast.Name, ast.Attribute)):

@@ -64,6 +64,52 @@ def test_a_python_kernel_that_fails(define, mode):
     np.testing.assert_array_equal(mode(define(lambda x: x))(jnp.asarray(X)), X)  # and life goes on
 
 
+KEPT = {
+    "itself": lambda x, kept: kept.append(x),
+    "a view": lambda x, kept: kept.append(x[1:, ::-1].T),
+    "its buffer": lambda x, kept: kept.append(memoryview(x)),
+    "in a closure": lambda x, kept: kept.append(lambda: x),
+}
+
+
+@modes
+@pytest.mark.parametrize("what", KEPT)
+def test_a_python_kernel_that_keeps_its_input(define, mode, what):
+    kept = []
+
+    def kernel(x):
+        KEPT[what](x, kept)
+        return x + 1
+
+    words = r"KernelError: jax_bad::\w+: keeps an input beyond the call(.|\n)*shape \(2, 3\)(.|\n)*x.copy"
+    with pytest.raises(Exception, match=words):
+        mode(define(kernel))(jnp.asarray(X)).block_until_ready()
+    kept.clear()
+
+
+@modes
+def test_a_python_kernel_that_keeps_what_it_writes(define, mode):
+    kept = []
+    op = define(lambda x: kept.append(x), infer=None, schema="(Tensor(a!) x) -> ()")
+    with pytest.raises(Exception, match="KernelError: .*keeps an argument that it writes beyond the call"):
+        mode(op)(jnp.asarray(X)).block_until_ready()
+    kept.clear()
+
+
+@modes
+def test_a_python_kernel_may_make_cycles_and_keep_copies(define, mode):
+    kept = []
+
+    def kernel(x):
+        cycle = [x]
+        cycle.append(cycle)
+        kept.append(x.copy())
+        return np.asarray(jnp.asarray(x) * 2)
+
+    np.testing.assert_array_equal(mode(define(kernel))(jnp.asarray(X)), 2 * X)
+    np.testing.assert_array_equal(kept[0], X)
+
+
 @modes
 def test_an_operator_without_outputs_runs_for_its_effect(define, mode):
     calls = []
@@ -236,3 +282,16 @@ def test_an_operator_without_outputs_in_transforms(define, mode):
     jax.effects_barrier()
     rows = [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
     assert calls == [rows[0], *rows, rows[0], rows[1]]
+
+
+def test_an_operator_without_outputs_in_checkpoint(define):
+    op = define(lambda x: None, infer=lambda x: (), schema="(Tensor x) -> ()")
+    with pytest.raises(NotImplementedError, match="Effects not supported in partial-eval of `checkpoint`"):
+        jax.grad(jax.checkpoint(lambda x: (op(x), (x * x).sum())[1]))(jnp.ones(3))
+
+
+def test_jet_knows_no_other_primitives(cube):
+    from jax.experimental import jet
+
+    with pytest.raises(KeyError, match="polyop"):
+        jet.jet(cube, (jnp.ones(3),), ((jnp.ones(3),),))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.hosts import foreign
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402
@@ -30,6 +31,19 @@ def test_eight_threads(cube):
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_eight_threads_find_one_operator():
+    for number in range(20):
+        op = polyop.operator(f"jax_processes::one_{number}(Tensor x) -> Tensor", lambda x: x + 1, infer="x")
+        barrier = threading.Barrier(8)
+
+        def text(_, op=op, barrier=barrier):
+            barrier.wait()
+            return foreign.call_text(op, (np.ones(2),))
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(text, range(8)))) == 1
 
 
 def test_python_kernels_in_threads_do_not_wait_for_each_other_forever():
@@ -88,6 +102,43 @@ def test_an_operator_that_its_author_has_dropped_still_runs(kernels):
     np.testing.assert_array_equal(compiled(jnp.ones(3)), 2 * np.ones(3))
 
 
+@pytest.mark.parametrize("kind", ["pyfunc", "aot"])
+def test_an_operator_goes_with_the_programs_that_call_it(sources, kind):
+    import gc
+    import weakref
+
+    from polyop.hosts.jax.site import _sites
+
+    x = 2 * jnp.ones(3, "float32")
+
+    def make():
+        # a Custom: PyTorch, where it is imported, keeps operators with a name
+        op = polyop.Custom(function, lambda x: x, lambda x: x, kind)
+        compiled = jax.jit(lambda x: op(x)).lower(x).compile()
+        np.testing.assert_array_equal(compiled(x), 4 * np.ones(3))
+        return compiled, weakref.ref(op)
+
+    function = f"{sources / 'kernels.c'}:square" if kind == "aot" else lambda x: x * x
+    compiled, gone = make()
+    _sites._kept.clear()
+    jax.clear_caches()
+    gc.collect()
+    np.testing.assert_array_equal(compiled(x), 4 * np.ones(3))
+    assert gone() is not None
+    del compiled
+    jax.clear_caches()
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_compiled_program_can_be_pickled(cube):
+    from jax.experimental import serialize_executable
+
+    compiled = jax.jit(cube).lower(jnp.ones(3)).compile()
+    again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    np.testing.assert_array_equal(again(2 * jnp.ones(3)), 8 * np.ones(3))
+
+
 def test_a_definition_that_is_run_again_is_used_at_once():
     program = (
         "op = polyop.operator('jax_processes::again(Tensor x) -> Tensor', lambda x: x + {n}, infer='x')\n"
@@ -141,10 +192,14 @@ assert grown < 8 << 20, grown
 def test_attributes_that_keep_changing(process):
     process(DEFINE + """
 from polyop.hosts.jax import primitive, site
-site.MOST = primitive.MOST = 8
+assert site._sites.most == primitive._programs.most == 128
+site._sites.most = primitive._programs.most = 8
 for i in range(20):
     cube(x, float(i))
+    cube(x, 0.5)  # used all the time: never made again
+    first = first if i else primitive._programs.get(site.site_of(cube, (x, 0.5)))
 assert len(site._sites) <= 8 and len(primitive._programs) <= 8
+assert primitive._programs.get(site.site_of(cube, (x, 0.5))) is first is not None
 np.testing.assert_array_equal(cube(x, 3.0), 3 * np.arange(4.0) ** 3)
 """)  # fmt: skip
 
@@ -162,6 +217,20 @@ jax.jit(lambda x: slow(slow(x) * x))(jnp.ones((500, 500)))  # nobody waits for t
 cube(jnp.ones((500, 500)))
 """)  # fmt: skip
     assert said == "[0.0, 1.0, 8.0, 27.0] [1.0, 2.0, 3.0, 4.0]\n"
+
+
+def test_effects_that_nobody_waited_for_happen_before_the_end(process):
+    said = process(DEFINE + """
+import time
+def show(x):
+    time.sleep(0.2)
+    print("shown", float(x), flush=True)
+show = polyop.operator("processes::show(Tensor x) -> ()", show, infer=lambda x: ())
+run = jax.jit(lambda x: (show(x), x + 1)[1])
+for i in range(5):
+    run(jnp.float64(i))
+""")  # fmt: skip
+    assert sorted(said.split("\n")) == ["", *(f"shown {i}.0" for i in range(5))]
 
 
 def test_a_fork_before_the_first_call(process):

@@ -185,3 +185,11 @@ for call in (jax.jit(run), op):
 """, **FOUR)  # fmt: skip
     assert said.count("sharded::note: has no outputs, and the program runs on several devices\n") == 2, said
     assert "call it inside jax.shard_map, over all axes of the mesh" in said
+
+
+def test_pmap_runs_once_per_device(process):
+    process(DEFINE + """
+np.testing.assert_array_equal(jax.pmap(cube)(x), x**3)
+np.testing.assert_array_equal(jax.pmap(jax.grad(lambda x: cube(x).sum()))(x), 3 * x**2)
+np.testing.assert_array_equal(jax.pmap(rows)(x), x - x.sum(1, keepdims=True))
+""", **FOUR)  # fmt: skip

@@ -27,6 +27,18 @@ def tripled(f, x):
     return lax.scan(lambda c, _: (f(c, 0.5), f(c)), x, None, length=3)
 
 
+def with_jvp(f):
+    around = jax.custom_jvp(lambda x: f(x, 0.5))
+    around.defjvp(lambda given, moved: (around(*given), f(*given, 2.0) * moved[0]))
+    return around
+
+
+def with_vjp(f):
+    around = jax.custom_vjp(lambda x: f(x, 0.5))
+    around.defvjp(lambda x: (around(x), f(x)), lambda kept, grad: (f(kept) * grad,))
+    return around
+
+
 TRANSFORMS = [
     # name, from a function (x, a=1.0) -> x to what is compared
     ("jit", lambda f: jax.jit(f)(X * 1)),
@@ -65,18 +77,42 @@ TRANSFORMS = [
     ("map", lambda f: lax.map(f, X[:, None] * V)),
     ("jit of jit", lambda f: jax.jit(lambda x: jax.jit(f)(x) + f(x))(X)),
     ("associative_scan", lambda f: lax.associative_scan(lambda a, b: f(a) + b, X)),
-    ("custom_jvp around", lambda f: jax.grad(jax.nn.relu)(1.0) * f(jnp.asarray(X))),
+    ("custom_jvp around", lambda f: jax.grad(lambda x: (with_jvp(f)(x) * V).sum())(X)),
+    ("jvp of custom_jvp around", lambda f: jax.jvp(jax.vmap(with_jvp(f)), (jnp.asarray(X),), (jnp.asarray(V),))),
+    ("custom_vjp around", lambda f: jax.grad(lambda x: (jax.vmap(with_vjp(f))(x) * V).sum())(X)),
     ("no copy of x64", lambda f: f(jnp.asarray(X), 2)),
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def cubes(cube, kernels):
+    """a * x ** 3 by what ``batch=`` is."""
+
+    def last(dims, inputs):
+        return by_rule(jnp.moveaxis(inputs[0], dims[0], -1), inputs[1]), -1
+
+    def define(name, **more):
+        return polyop.operator(
+            f"jax_transforms::{name}(Tensor x, float a=1.0) -> Tensor", kernels("cube"), infer="x",
+            gradient=lambda x, a, out, dout: (3 * a * x**2 * dout, None), **more,
+        )  # fmt: skip
+
+    by_rule = define("by_rule", batch=last)
+    return {"elementwise": cube, "a rule": by_rule, "a call per sample": define("cube_by_sample")}
+
+
+KINDS = [("elementwise", False), ("elementwise", True), ("a rule", True), ("a call per sample", True)]
+
+
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])
-@pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
-def test_beside_jax(cube, transform, jit):
+@pytest.mark.parametrize(("kind", "jit"), KINDS, ids=[f"{kind}{' in jit' * jit}" for kind, jit in KINDS])
+@pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
+def test_beside_jax(cubes, transform, kind, jit):
     def run(f):
         return jax.jit(lambda: transform(f))() if jit else transform(f)
 
-    close(run(lambda x, a=1.0: cube(jnp.asarray(x), a)), run(lambda x, a=1.0: a * jnp.asarray(x) ** 3))
+    operator = cubes[kind]
+    close(run(lambda x, a=1.0: operator(jnp.asarray(x), a)), run(lambda x, a=1.0: a * jnp.asarray(x) ** 3))
 
 
 @pytest.fixture(scope="module")
@@ -366,6 +402,38 @@ def test_only_what_the_rule_reads_is_kept(kernels):
     assert residuals(lambda x, y, out, dout: (dout * out, dout), x, x) == 1
     assert residuals(lambda x, y, out, dout: (dout * out, dout * x), x, x + 1) == 2
     assert residuals(lambda x, y, out, dout: (dout * y.shape[0], dout * x), x, x + 1) == 2
+
+
+def test_of_lists_and_with_a_jvp_rule_only_what_is_read_is_kept():
+    def residuals(schema, given, **rules):
+        name = f"jax_transforms::reads_more_{len(made)}"
+        made.append(name)
+        op = polyop.operator(f"{name}{schema}", lambda xs, y: sum(xs) * y, infer=lambda xs, y: y, **rules)
+        value, pull = jax.vjp(op, *given)
+        pull(value)
+        return len(jax.tree.leaves(pull))
+
+    made = []
+    lists, x = "(Tensor[] xs, Tensor y) -> Tensor", jnp.ones(3)
+    given = ([x, x + 1], x + 2)
+    assert residuals(lists, given, gradient=lambda xs, y, out, dout: (None, dout)) == 0
+    assert residuals(lists, given, gradient=lambda xs, y, out, dout: ([dout * y] * 2, None)) == 1
+    assert residuals(lists, given, gradient=lambda xs, y, out, dout: (None, dout * sum(xs))) == 2
+    grad = lambda xs, y, out, dout: ([dout * y] * 2, None)  # noqa: E731
+    assert residuals(lists, given, gradient=grad, jvp=lambda xs, y, out, tangents: tangents[1]) == 1
+    assert residuals(lists, given, gradient=grad, jvp=lambda xs, y, out, tangents: tangents[1] * out) == 2
+
+
+def test_an_error_of_the_rule_itself_in_forward_mode(kernels):
+    op = polyop.operator("jax_transforms::two_gradients(Tensor x) -> Tensor", lambda x: x, infer="x",
+                         gradient=lambda x, out, dout: (dout, dout))  # fmt: skip
+    words = (
+        "two_gradients: the gradient rule must return a tuple of 1, one gradient or None per input, but got 2"
+    )
+    for run in (lambda x: jax.jvp(op, (x,), (x,)), jax.jit(jax.jacfwd(op))):
+        with pytest.raises(GradientError, match=words) as caught:
+            run(jnp.asarray(X))
+        assert "forward mode" not in str(caught.value)
 
 
 def test_a_wrong_jvp_rule():

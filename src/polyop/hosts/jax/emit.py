@@ -22,13 +22,30 @@ TARGET = "polyop_call"
 
 _VERSIONS = ("0.3", "0.2", "0.1")  # of XLA's interface: what the handler uses of it is the same in all
 
-_called: set[Any] = set()  # programs find their operators by name, and outlive the author's reference
+
+class Alive:
+    """Keeps an operator as long as a compiled program; a program that is pickled has only its name."""
+
+    def __init__(self, bound: Any = None) -> None:
+        self.bound = bound
+
+    def __reduce__(self) -> Any:
+        return Alive, ()
+
+
+def keep_alive(context: Any, site: Site) -> None:
+    """Keep the operator with the program that is being made, which finds it by its name.
+
+    A program that is exported has nothing but the name.
+    """
+    module = context.module_context
+    if not module.lowering_parameters.for_export:
+        module.add_keepalive(Alive(site.bound))
 
 
 def emit(site: Site, *flat: Any) -> tuple[Any, ...]:
     """Return the outputs of the call in the program that is being made, or at once."""
     operator = site.operator
-    _called.add(site.bound)
     outputs = tensors.structs(operator, site.outputs(flat))
     aliases = site.aliases(flat)
     if not handler():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,3 +135,6 @@ def _cotangent(operator: Operator, number: int, grad: Any, output: Any) -> Any:
 
 
 HOST = JaxHost()
+
+# What is on its way runs before polyop's core is closed, which foreign has arranged for: last in, first out.
+atexit.register(jax.effects_barrier)

@@ -94,18 +94,21 @@ def _likes(values: Sequence[Any]) -> tuple[Unread, ...]:
 
 
 def _reads(site: Site, flat: Sequence[Any], made: Sequence[Any]) -> tuple[list[bool], list[bool]]:
+    """Return which inputs and which outputs the rules read; all of a list, where they read of it."""
     operator = site.operator
-    places = site.places(range(len(flat)))
-    if any(isinstance(place, tuple) for place in places) or (operator.jvp is not None):
-        return [True] * len(flat), [True] * len(made)
+    count = len(operator.schema.arguments)
     by_call = getattr(operator.gradient, "reads", None)
     if by_call is not None:
-        uses: Uses = by_call(site.arguments(_likes(flat)), len(made))
+        every: list[Uses] = [by_call(site.arguments(_likes(flat)), len(made))]
     else:
-        uses = used_by_rule(operator.gradient, len(operator.schema.arguments))
-    inputs = [False] * len(flat)
-    for place, read in zip(places, uses.inputs, strict=True):
-        if place is not None:
-            inputs[place] = read
-    outputs = uses.outputs if isinstance(uses.outputs, tuple) else (uses.outputs,) * len(made)
-    return inputs, list(outputs)
+        every = [used_by_rule(operator.gradient, count)]
+    every.append(used_by_rule(operator.jvp, count))
+    inputs, outputs = [False] * len(flat), [False] * len(made)
+    for uses in every:
+        for place, read in zip(site.places(range(len(flat))), uses.inputs, strict=True):
+            for number in place if isinstance(place, tuple) else (place,):
+                if number is not None:
+                    inputs[number] |= read
+        each = uses.outputs if isinstance(uses.outputs, tuple) else (uses.outputs,) * len(made)
+        outputs = [a or b for a, b in zip(outputs, each, strict=True)]
+    return inputs, outputs

@@ -25,7 +25,7 @@ Shapes = Sequence[tuple[int, ...]]
 
 def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of a call in terms of XLA's operations, for any number of devices."""
-    if jax.device_count() == 1 or not flat:
+    if jax.device_count() == 1:
         return emit(site, *flat)
     split = is_elementwise(site, flat)
 
@@ -57,8 +57,8 @@ def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(wrapped(*flat))
 
 
-def need_one_device(context: Any, *values: Any, site: Site) -> Sequence[Any]:
-    """Return the values; raises ``HostError`` in a program that XLA splits over devices.
+def need_one_device(context: Any, site: Site) -> None:
+    """Raise ``HostError`` in a program that XLA splits over devices.
 
     A call without outputs is never asked how it is split.
     """
@@ -69,7 +69,6 @@ def need_one_device(context: Any, *values: Any, site: Site) -> Sequence[Any]:
         rule = "has no outputs, and the program runs on several devices"
         hint = "call it inside jax.shard_map, over all axes of the mesh: it runs once per shard"
         raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
-    return values
 
 
 def _as_operands(mesh: Any, given: Any, made: Any) -> tuple[Any, ...]:

@@ -17,10 +17,11 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from . import debug, rules, tensors
-from .emit import emit
+from .emit import emit, keep_alive
 from .kept import Kept, keep
 from .partition import lower, need_one_device, needs_devices, result_axes
-from .site import MOST, Site
+from .recent import Recent
+from .site import Site
 from .types import result_type, unified, zeros
 
 operator_p = Primitive("polyop")
@@ -31,7 +32,7 @@ tangent_p.multiple_results = True
 whole_p = Primitive("polyop_whole")  # the operands of a call without outputs, on one device
 whole_p.multiple_results = True
 
-_programs: dict[Site, Any] = {}
+_programs: Recent[Any] = Recent()
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -50,9 +51,7 @@ def _run(*flat: Any, site: Site) -> Any:
     """Run at once: a program of one call, kept for the next."""
     found = _programs.get(site)
     if found is None:
-        if len(_programs) >= MOST:
-            _programs.clear()
-        found = _programs[site] = jax.jit(lambda *given: call(site, given))
+        found = _programs.put(site, jax.jit(lambda *given: call(site, given)))
     config = jax.config
     if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
         return debug.run(site, found, flat)
@@ -61,22 +60,32 @@ def _run(*flat: Any, site: Site) -> Any:
 
 def _types(*flat: Any, site: Site) -> list[Any]:
     made = tensors.structs(site.operator, site.outputs(flat))
-    if not flat:
-        return [jax.core.ShapedArray(one.shape, one.dtype) for one in made]
     axes = result_axes(site, flat)
     return [result_type(flat[0], one.shape, one.dtype, axes) for one in made]
 
 
+_inside = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+
+
+def _lower(context: Any, *flat: Any, site: Site) -> Any:
+    keep_alive(context, site)
+    return _inside(context, *flat, site=site)
+
+
 operator_p.def_impl(_run)
 operator_p.def_abstract_eval(_types)
-mlir.register_lowering(
-    operator_p, mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
-)
+mlir.register_lowering(operator_p, _lower)
+
+
+def _lower_whole(context: Any, *values: Any, site: Site) -> Sequence[Any]:
+    keep_alive(context, site)
+    need_one_device(context, site)
+    return values
 
 
 whole_p.def_impl(lambda *flat, site: list(flat))
 whole_p.def_abstract_eval(lambda *flat, site: list(flat))
-mlir.register_lowering(whole_p, need_one_device)
+mlir.register_lowering(whole_p, _lower_whole)
 batching.primitive_batchers[whole_p] = lambda flat, dims, site: (list(flat), list(dims))
 
 

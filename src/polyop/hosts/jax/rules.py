@@ -13,8 +13,10 @@ import jax.numpy as jnp
 from ...core.errors import FallbackWarning, GradientError
 from ...core.operator import Operator
 from ...core.origin import of_function
+from ...core.spec import Spec
 from ...gradients.recorded import Recorded
 from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient
+from .. import batching
 from . import tensors
 from .site import Site, site_of
 from .types import zeros
@@ -133,12 +135,17 @@ def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: 
     kinds = [getattr(output, "type", None) or jax.typeof(output) for output in outputs]
     smooth = [i for i, output in enumerate(outputs) if tensors.is_smooth(output)]
     moving: list[int] = []
+    own: list[GradientError] = []  # of the rule itself, where nothing is wrong with its derivative
 
     def pull(*grads: Any) -> tuple[Any, ...]:
         every = [zeros(kind) for kind in kinds]
         for i, grad in zip(smooth, grads, strict=True):
             every[i] = grad
-        found = gradients(site, flat, outputs, every)
+        try:
+            found = gradients(site, flat, outputs, every)
+        except GradientError as problem:
+            own.append(problem)
+            raise
         moving[:] = [i for i, t in enumerate(given) if t is not None and found[i] is not None]
         return tuple(found[i] for i in moving)
 
@@ -146,6 +153,8 @@ def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: 
         _, push = jax.vjp(pull, *(zeros(kinds[i]) for i in smooth))
         pushed = push(tuple(given[i] for i in moving))
     except GradientError as problem:
+        if problem in own:
+            raise
         rule = "forward mode needs jvp=, as the gradient rule is not differentiable itself"
         where = site.operator.origin
         raise GradientError(site.operator.name, rule, where=where, hint=str(problem)) from None
@@ -156,14 +165,14 @@ def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: 
 def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
     """Return (outputs, their batch dimensions) of a batched call: by the batch rule, or sample by sample."""
     rule = site.operator.batch
-    if all(dim is None for dim in dims):
-        outputs = call(site, flat)
-        return outputs, (None,) * len(outputs)
     if callable(rule):
-        return _by_rule(site, rule, flat, dims)
+        found = rule(site.places(dims), site.arguments(flat))
+        return batching.answer(site.operator, found, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":
-        outputs = call(site, _batch_first(flat, dims, size))
-        return outputs, (0,) * len(outputs)
+        moved = _batch_first(flat, dims, size)
+        samples = _samples(site, flat, dims)
+        made = batching.elementwise(site.operator, call(site, moved), samples, size, moved[0].ndim - 1)
+        return made, (0,) * len(made)
     _warn_once(site.operator)
     first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]
 
@@ -175,11 +184,12 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     return outputs, (0,) * len(outputs)
 
 
-def _by_rule(site: Site, rule: Any, flat: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
-    found, where = rule(site.places(dims), site.arguments(flat))
-    if isinstance(found, (tuple, list)):
-        return tuple(found), tuple(where)
-    return (found,), (where[0] if isinstance(where, (tuple, list)) else where,)
+def _samples(site: Site, flat: Sequence[Any], dims: Sequence[Any]) -> Sequence[Spec]:
+    """Return the specs of the outputs of one sample."""
+    shapes = [
+        x.shape if d is None else (*x.shape[:d], *x.shape[d + 1 :]) for x, d in zip(flat, dims, strict=True)
+    ]
+    return site.outputs([jax.ShapeDtypeStruct(s, x.dtype) for s, x in zip(shapes, flat, strict=True)])
 
 
 def _batch_first(flat: Sequence[Any], dims: Sequence[Any], size: int) -> list[Any]:

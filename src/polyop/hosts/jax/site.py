@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,12 +13,9 @@ from ...kernels.prepare import normalise
 from .. import foreign
 from ..base import specs
 from . import tensors
+from .recent import Recent
 
-MOST = 1024
-"""How many are kept: attributes that keep changing must not grow memory."""
-
-_sites: dict[tuple[int, str], Site] = {}
-_lock = threading.Lock()
+_sites: Recent[Site] = Recent()
 
 
 def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
@@ -31,12 +27,8 @@ def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
     # the text of the values tells 1 from 1.0 and True, and 0.0 from -0.0, as equality does not
     key = (id(operator), repr(foreign.described(operator.schema, arguments)))
     found = _sites.get(key)
-    if found is None:
-        found = Site(bound, arguments)
-        with _lock:
-            if len(_sites) >= MOST:
-                del _sites[next(iter(_sites))]
-            _sites[key] = found  # it keeps the operator alive, and so the key its own
+    if found is None:  # it keeps the operator alive, and so the key its own
+        found = _sites.put(key, Site(bound, arguments))
     return found
 
 

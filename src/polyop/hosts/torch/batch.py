@@ -12,6 +12,7 @@ from ...core.errors import FallbackWarning, GradientError
 from ...core.operator import Operator
 from ...gradients.rule import CUSTOM
 from ...kernels.prepare import normalise
+from .. import batching
 from ..base import map_tensors
 from ..bound import BoundOperator
 from . import tensors
@@ -23,14 +24,25 @@ _warned: set[str] = set()
 def vmap(layout: Layout, overload: Any, info: Any, dims: Any, flat: Any) -> tuple[Any, Any]:
     """Return (outputs, out_dims) of a batched call; ``flat`` and ``dims`` are laid out flat."""
     rule = layout.bound.operator.batch
+    schema = layout.bound.schema
     if callable(rule):
-        found: tuple[Any, Any] = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
-        return found
+        count = None if schema.returns_list else len(schema.fresh)
+        found = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
+        return _packed(layout, *batching.answer(layout.bound.operator, found, count, info.batch_size))
     if rule == "elementwise":
         moved = _batch_first(flat, dims, info.batch_size)
-        result = layout.call(overload, moved)
-        return result, (0,) * len(result) if isinstance(result, tuple) else 0
+        rank = max(x.ndim for x in moved if isinstance(x, torch.Tensor)) - 1
+        made = tensors.as_outputs(layout.call(overload, moved))
+        samples = _samples(layout, flat, dims)
+        outputs = batching.elementwise(layout.bound.operator, made, samples, info.batch_size, rank)
+        return _packed(layout, outputs, [0] * len(outputs))
     return _loop(layout, overload, info.batch_size, dims, flat)
+
+
+def _packed(layout: Layout, outputs: list[Any], dims: list[Any]) -> tuple[Any, Any]:
+    if len(outputs) == 1 and not layout.bound.schema.returns_list:
+        return outputs[0], dims[0]
+    return (tuple(outputs), tuple(dims)) if outputs else (None, None)
 
 
 def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) -> None:
@@ -78,15 +90,11 @@ def _loop(layout: Layout, overload: Any, size: int, dims: Any, flat: Any) -> tup
         chosen = [x[index] if b else x for x, b in zip(moved, batched, strict=True)]
         result = layout.call(overload, chosen)
         samples.append(tensors.as_outputs(result))
-    schema = layout.bound.schema
     if not samples:
         stacked = _no_samples(layout, moved, batched)
     else:
         stacked = tuple(torch.stack(one) for one in zip(*samples, strict=True))
-    count = len(stacked)
-    if count == 1 and not schema.returns_list:
-        return stacked[0], 0
-    return (stacked, (0,) * count) if count else (None, None)
+    return _packed(layout, list(stacked), [0] * len(stacked))
 
 
 def _warn_once(operator: Operator) -> None:
@@ -100,11 +108,19 @@ def _warn_once(operator: Operator) -> None:
         warnings.warn(text, FallbackWarning, stacklevel=2)
 
 
-def _no_samples(layout: Layout, moved: Any, batched: Any) -> tuple[Any, ...]:
-    # the shapes of one sample come from the infer rule
-    one = [x.new_empty(x.shape[1:]) if b else x for x, b in zip(moved, batched, strict=True)]
+def _samples(layout: Layout, flat: Any, dims: Any) -> tuple[Any, ...]:
+    """Return the specs of the outputs of one sample, by the infer rule."""
+    one = [
+        x.new_empty((*x.shape[:d], *x.shape[d + 1 :])) if isinstance(d, int) else x
+        for x, d in zip(flat, dims, strict=True)
+    ]
     operator, arguments = layout.bound.operator, layout.unflatten(one)
     specs = map_tensors(operator, arguments, lambda name, value, argument: tensors.spec(value))
-    where = tensors.device_of(arguments)
-    outputs = operator.infer(normalise(operator, specs))
-    return tuple(tensors.empty(spec, where).unsqueeze(0)[:0] for spec in outputs)
+    found: tuple[Any, ...] = operator.infer(normalise(operator, specs))
+    return found
+
+
+def _no_samples(layout: Layout, moved: Any, batched: Any) -> tuple[Any, ...]:
+    found = _samples(layout, moved, [0 if b else None for b in batched])
+    where = tensors.device_of(layout.unflatten(moved))
+    return tuple(tensors.empty(spec, where).unsqueeze(0)[:0] for spec in found)
