@@ -166,7 +166,7 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
 
 
 def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
-    """Return a kernel that takes these dtypes alone; raises ``ArgumentTypeError`` where it cannot be told so."""
+    """Return a kernel that takes these dtypes alone; raises ``ArgumentTypeError`` where it cannot."""
     if dtypes is None:
         return kernel
     if not hasattr(kernel, "accepts"):

@@ -20,8 +20,9 @@ from typing import Any
 from .. import _core
 from ..core import registry
 from ..core.dtypes import DTYPES
-from ..core.errors import ArgumentTypeError, HostError, KernelError
+from ..core.errors import ArgumentTypeError, HostError, KernelError, PolyopError
 from ..core.operator import Operator
+from ..core.origin import of_function
 from ..core.schema import Schema
 from ..core.spec import Spec
 from ..kernels.content import digest
@@ -259,7 +260,15 @@ def _fill(
     tensors = [arrays[pairs.get(i, i)] for i in range(inputs)]
     arguments = normalise(bound.operator, unflatten(bound.schema, given, tensors))
     host: Any = load("numpy")
-    outputs = host.call(bound, arguments)
+    try:
+        outputs = host.call(bound, arguments)
+    except PolyopError:
+        raise
+    except Exception as problem:
+        kernel = bound.operator.kernels[0]
+        where = of_function(getattr(kernel, "function", None)) or bound.operator.origin
+        rule = f"the kernel raised {type(problem).__name__}: {problem}"
+        raise KernelError(bound.name, rule, where=where) from problem
     if not bound.schema.returns_list:
         outputs = [outputs[i] for i in bound.schema.fresh]
     for array, value in zip(arrays[inputs : inputs + fresh], outputs, strict=True):

@@ -115,3 +115,15 @@ def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...])
     raise NoKernelError(
         operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=reasons
     )
+
+
+def need_somewhere(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> None:
+    """Raise ``NoKernelError`` unless some kernel takes these specs on a device of its own.
+
+    For programs that are traced before it is known where they run.
+    """
+    for kernel in operator.kernels:
+        device = "cpu" if kernel.device == "any" else kernel.device
+        if _refuse(operator, kernel, device, inputs, outputs) is None:
+            return
+    need(operator, inputs, outputs)

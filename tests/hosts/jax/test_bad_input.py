@@ -295,3 +295,22 @@ def test_jet_knows_no_other_primitives(cube):
 
     with pytest.raises(KeyError, match="polyop"):
         jet.jet(cube, (jnp.ones(3),), ((jnp.ones(3),),))
+
+
+@pytest.mark.parametrize("call", [lambda op, x: op(x), lambda op, x: jax.eval_shape(op, x)])
+def test_a_dtype_that_no_kernel_takes_is_refused_while_the_program_is_made(call):
+    op = polyop.operator(
+        f"jax_bad_input::narrow_{id(call)}(Tensor x) -> Tensor", np.sin, infer="x", dtypes=["float32"]
+    )
+    with pytest.raises(NoKernelError, match=r"pyfunc sin: takes float32, not float16"):
+        call(op, jnp.ones(2, "float16"))
+
+
+def test_a_python_kernel_that_raises_in_a_program_names_the_operator_and_the_line():
+    def broken(x):
+        return {}["k"]
+
+    op = polyop.operator("jax_bad_input::broken(Tensor x) -> Tensor", broken, infer="x")
+    words = r"(?s)jax_bad_input::broken: the kernel raised KeyError: 'k'.*test_bad_input.py:\d+"
+    with pytest.raises(jax.errors.JaxRuntimeError, match=words):
+        jax.jit(op)(jnp.ones(2)).block_until_ready()

@@ -60,6 +60,7 @@ def _run(*flat: Any, site: Site) -> Any:
 
 def _types(*flat: Any, site: Site) -> list[Any]:
     made = tensors.structs(site.operator, site.outputs(flat))
+    site.check(flat)
     axes = result_axes(site, flat)
     return [result_type(flat[0], one.shape, one.dtype, axes) for one in made]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.operator import Operator
 from ...core.spec import Spec
+from ...kernels.base import need_somewhere
 from ...kernels.prepare import normalise
 from .. import foreign
 from ..base import specs
@@ -97,6 +98,12 @@ class Site:
             return self._outputs
         arguments = specs(tensors, self.operator, self.arguments(flat))  # type: ignore[arg-type]
         return (*self.operator.infer(arguments), *foreign.written(self.operator.schema, arguments))
+
+    def check(self, flat: Sequence[Any]) -> None:
+        """Raise ``NoKernelError`` where no kernel takes arrays like these, wherever the program runs."""
+        arguments = specs(tensors, self.operator, self.arguments(flat))  # type: ignore[arg-type]
+        inputs = tuple(arguments[i] for i in self.operator.schema.tensor_positions)
+        need_somewhere(self.operator, inputs, tuple(self.outputs(flat)))
 
     def aliases(self, flat: Sequence[Any]) -> dict[int, int]:
         """Return which output takes the place of which input."""
