@@ -4,23 +4,26 @@ import numpy as np
 
 import polyop
 
+
 # [gradient]
-
-
 def huber_gradient(x, delta, out, dout):  # the inputs, the output, its gradient
     xp = polyop.array_namespace(x)  # where, abs, sign ... of whatever framework is calling
     return xp.where(xp.abs(x) <= delta, x, delta * xp.sign(x)) * dout, None  # None: an attribute
 
 
-# [/gradient]
-
-
-# [jvp]
 def huber_tangent(x, delta, out, tangents):  # a tangent per argument; None where it does not move
     return huber_gradient(x, delta, out, tangents[0])[0]
 
 
-# [/jvp]
+huber = polyop.operator(
+    "rules::huber(Tensor x, float delta=1.0) -> Tensor",
+    lambda x, delta: np.where(abs(x) <= delta, x * x / 2, delta * (abs(x) - delta / 2)),
+    infer="x",
+    gradient=huber_gradient,
+    jvp=huber_tangent,  # without it the gradient rule is transposed
+    batch="elementwise",
+)
+# [/gradient]
 
 
 # [batch]
@@ -32,25 +35,13 @@ def softmax_batch(dims, inputs):  # where the batch is in each argument (None: n
     return xp.reshape(flat, rows.shape), 0  # the output, and where the batch is in it
 
 
-# [/batch]
-
-
-# [operators]
-huber = polyop.operator(
-    "rules::huber(Tensor x, float delta=1.0) -> Tensor",
-    lambda x, delta: np.where(abs(x) <= delta, x * x / 2, delta * (abs(x) - delta / 2)),
-    infer="x",
-    gradient=huber_gradient,
-    jvp=huber_tangent,
-    batch="elementwise",
-)
 softmax = polyop.operator(
     "rules::softmax(Tensor x) -> Tensor",  # of each row of a matrix
     lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
     infer="x",
     batch=softmax_batch,
 )
-# [/operators]
+# [/batch]
 
 x = np.array([-3.0, 0.5, 2.0])
 np.testing.assert_allclose(huber.vjp(x, 1.0)[1](np.ones(3))[0], [-1.0, 0.5, 1.0])
