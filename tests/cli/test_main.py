@@ -33,10 +33,14 @@ def test_help_lists_the_verbs():
         "inspect",
         "cache",
         "graph",
+        "new",
+        "audit",
     }
 
 
-@pytest.mark.parametrize("verb", ["demo", "build", "check", "explain", "inspect", "cache", "graph"])
+@pytest.mark.parametrize(
+    "verb", ["demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit"]
+)
 def test_every_verb_has_help(verb):
     done = polyop_command(verb, "--help")
     assert done.returncode == 0 and done.stdout.startswith("usage: polyop")

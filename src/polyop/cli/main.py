@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..core.errors import PolyopError
 
-VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph")
+VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,0 +1,38 @@
+"""``polyop audit x.whl``: what is inside a wheel, and whether it keeps what its name promises."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ..wheel.audit import audit
+
+
+def add(subparsers: Any) -> None:
+    """Add the verb to the parser of ``polyop``."""
+    parser = subparsers.add_parser(
+        "audit",
+        help="show what is inside a wheel, and check what its tag promises",
+        description="Show the libraries and operators of a wheel, and check it: no symbols of a framework or "
+        "of Python, no glibc newer than the tag's, no library that is not there, files as recorded. "
+        "None of its code runs. The exit code is 1 when something is broken.",
+    )
+    parser.add_argument("wheel", nargs="+", metavar="WHEEL", help="a .whl file")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a report on each wheel; return 0, or 1 when one breaks a rule. Raises ``LibraryError``."""
+    code = 0
+    for path in options.wheel:
+        report = audit(path)
+        for label, text in report.facts:
+            print(f"{label + ':':<13} {text}")
+        for note in report.notes:
+            print(f"note: {note}")
+        for breach in report.breaches:
+            print(f"polyop audit: {breach}", file=sys.stderr)
+        print("broken" if report.breaches else "it keeps what its name promises")
+        code |= bool(report.breaches)
+    return code

@@ -1,0 +1,25 @@
+"""Operator libraries as wheels: built by setuptools, started by ``polyop new``, proven by ``polyop audit``.
+
+``OperatorExtension`` and ``BuildExtension`` are for a setup.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .build_extension import BuildExtension
+    from .extension import OperatorExtension
+
+__all__ = ["BuildExtension", "OperatorExtension"]
+
+_LATER = {"BuildExtension": "build_extension", "OperatorExtension": "extension"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name; setuptools is imported with the first, and is needed only to build."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)

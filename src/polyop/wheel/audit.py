@@ -1,0 +1,201 @@
+"""What is inside a wheel, and whether it keeps what its name promises; no code of it runs."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..core.errors import LibraryError
+from ..kernels.elf import LibraryFile, read
+from ..kernels.known_libraries import frameworks
+from ..kernels.module.library import VERSION
+from . import platforms
+from .information import FILE, FORMAT
+
+_NAME = re.compile(
+    r"(?P<name>[^-]+)-(?P<version>[^-]+)(-\d[^-]*)?-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<tag>[^-]+)\.whl"
+)
+_ONES_OWN = ("PyTorch", "Python", "MindSpore")  # those that exist in versions that do not fit each other
+
+
+@dataclass
+class Report:
+    """``facts`` as label and text, ``notes`` for the reader, ``breaches`` of what the wheel promises."""
+
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    breaches: list[str] = field(default_factory=list)
+
+
+def audit(path: str | Path) -> Report:
+    """Return what the wheel at ``path`` has and what it breaks.
+
+    Raises ``LibraryError`` for a file that is no wheel.
+    """
+    path = Path(path)
+    named = _NAME.fullmatch(path.name)
+    if named is None:
+        raise LibraryError(str(path), "must be called name-version-python-abi-platform.whl", repr(path.name))
+    report = Report([("wheel", path.name)])
+    try:
+        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
+            _check_files(archive, report)
+            _check_metadata(archive, named, report)
+            libraries = list(_libraries(archive, Path(folder), report))
+            for member, file in libraries:
+                _check_library(member, file, named, {Path(one).name for one, _ in libraries}, report)
+            _check_floors([file for _, file in libraries], named["tag"], report)
+            _describe_operators(archive, report)
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise LibraryError(str(path), f"cannot be read as a wheel: {problem}") from None
+    return report
+
+
+def _check_files(archive: zipfile.ZipFile, report: Report) -> None:
+    record = next((name for name in archive.namelist() if name.endswith(".dist-info/RECORD")), None)
+    if record is None:
+        report.breaches.append("it has no RECORD of its files")
+        return
+    rows = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.read(record).decode())) if row}
+    for name in archive.namelist():
+        if name.endswith("/") or name == record:
+            continue
+        kind, _, told = rows.get(name, "").partition("=")
+        seen = base64.urlsafe_b64encode(hashlib.sha256(archive.read(name)).digest()).rstrip(b"=").decode()
+        if name not in rows:
+            report.breaches.append(f"{name} is not in its RECORD")
+        elif kind == "sha256" and told != seen:
+            report.breaches.append(f"{name} is not the file that its RECORD names: the hashes differ")
+
+
+def _check_metadata(archive: zipfile.ZipFile, named: re.Match[str], report: Report) -> None:
+    for member in archive.namelist():
+        if member.endswith(".dist-info/WHEEL"):
+            tags = re.findall(r"^Tag: (\S+)", archive.read(member).decode(), re.MULTILINE)
+            expected = f"{named['python']}-{named['abi']}-{named['tag']}"
+            spelled = {
+                f"{python}-{abi}-{tag}"
+                for python in named["python"].split(".")
+                for abi in named["abi"].split(".")
+                for tag in named["tag"].split(".")
+            }
+            if set(tags) != spelled:
+                report.breaches.append(f"its name says {expected}, and its WHEEL file {', '.join(tags)}")
+        if member.endswith(".dist-info/METADATA"):
+            wanted = re.findall(r"^Requires-Dist: (.+?)\s*$", archive.read(member).decode(), re.MULTILINE)
+            report.facts.append(("requires", ", ".join(wanted) or "nothing"))
+            if not any(re.match(r"polyop\b", one) for one in wanted):
+                report.notes.append('it does not require polyop: dependencies = ["polyop"] in pyproject.toml')
+
+
+def _libraries(archive: zipfile.ZipFile, folder: Path, report: Report) -> Iterator[tuple[str, LibraryFile]]:
+    for number, member in enumerate(archive.namelist()):
+        if not re.search(r"\.so(\.[\d.]+)?$", member):
+            continue
+        copy = folder / f"{number}-{PurePosixPath(member).name}"
+        copy.write_bytes(archive.read(member))
+        try:
+            yield member, read(copy)
+        except LibraryError as problem:
+            rule = str(problem).replace(str(copy), member)
+            report.breaches.append(f"{member} is no library: {rule}")
+
+
+def _check_library(
+    member: str, file: LibraryFile, named: re.Match[str], own: set[str], report: Report
+) -> None:
+    report.facts.append(("library", f"{member} ({file.machine})"))
+    report.facts.append(("needs", ", ".join(file.needed) or "nothing"))
+    machine = platforms.machine_tag(file.machine)
+    if not all(tag.endswith(f"_{machine}") for tag in named["tag"].split(".")):
+        report.breaches.append(f"{member} is for {machine}, and the tag says {named['tag']}")
+    for found in frameworks(file.needed, file.undefined):
+        name = found.partition(" ")[0]
+        if name == "Python" and named["abi"] != "none":
+            continue  # the tag says which
+        if name in _ONES_OWN:
+            seen = [one for one in file.undefined if list(frameworks([], [one]))][:3]
+            shown = f", such as {', '.join(seen)}" if seen else ""
+            rule = (
+                "a wheel tagged py3-none must not" if named["abi"] == "none" else "no tag says which version"
+            )
+            report.breaches.append(f"{member} needs {found}{shown}; {rule}")
+        else:
+            report.notes.append(f"{member} needs {found}")
+    foreign = [one for one in file.needed if not platforms.SYSTEM.fullmatch(one) and one not in own]
+    if foreign and platforms.promise(named["tag"]):
+        listed = ", ".join(foreign)
+        report.breaches.append(
+            f"{member} needs {listed}, which {named['tag']} does not promise, nor is it inside"
+        )
+    if file.runpath and not file.runpath.startswith("$ORIGIN"):
+        report.breaches.append(f"{member} looks for libraries in {file.runpath}, a folder of the builder")
+
+
+def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
+    if not files:
+        report.notes.append("it has no compiled library")
+        return
+    versions = [one for file in files for one in file.versions]
+    libc, cxx = platforms.newest(versions, "GLIBC"), platforms.newest(versions, "GLIBCXX")
+    report.facts.append(("glibc floor", _dotted(libc)))
+    report.facts.append(("C++ library", f"GLIBCXX {_dotted(cxx)}" if cxx != (0,) else "none"))
+    promises = [found for found in map(platforms.promise, tag.split(".")) if found]
+    if not promises:
+        report.notes.append(f"{tag} promises no glibc: pip takes it on any, and the index refuses it")
+        return
+    lowest = min(promises)
+    if libc > lowest:
+        report.breaches.append(
+            f"it needs glibc {_dotted(libc)}, and {tag} promises that {_dotted(lowest)} is enough"
+        )
+    if cxx > platforms.allowed_cxx(lowest):
+        has = _dotted(platforms.allowed_cxx(lowest))
+        report.breaches.append(f"it needs GLIBCXX {_dotted(cxx)}, and systems of {tag} have {has}")
+
+
+def _describe_operators(archive: zipfile.ZipFile, report: Report) -> None:
+    told = [name for name in archive.namelist() if PurePosixPath(name).name == FILE]
+    if not told:
+        report.notes.append(f"it has no {FILE}: it was not built by polyop, or has no operators")
+    for member in told:
+        _describe_file(archive, member, report)
+
+
+def _describe_file(archive: zipfile.ZipFile, member: str, report: Report) -> None:
+    try:
+        _describe_record(archive, member, json.loads(archive.read(member)), report)
+    except (ValueError, LookupError, TypeError, AttributeError) as problem:
+        report.breaches.append(f"{member} cannot be read: {type(problem).__name__}: {problem}")
+
+
+def _describe_record(archive: zipfile.ZipFile, member: str, record: Any, report: Report) -> None:
+    if record["format"] != FORMAT:
+        report.breaches.append(f"{member} has format {record['format']}, this polyop knows {FORMAT}")
+        return
+    library = str(PurePosixPath(member).with_name(record["library"]))
+    report.facts.append(("ABI version", f"{record['abi']} (this polyop: {VERSION})"))
+    if record["abi"] != VERSION:
+        report.breaches.append(f"{library} has ABI version {record['abi']}, and this polyop loads {VERSION}")
+    if library not in archive.namelist():
+        report.breaches.append(f"{member} tells of {library}, which is not inside")
+    elif hashlib.sha256(archive.read(library)).hexdigest() != record["sha256"]:
+        report.breaches.append(f"{member} tells of another {library}: the hashes differ")
+    for one in record["operators"]:
+        gradient = ", gradient" if one["gradient"] else ""
+        keys = ", ".join(key for key in one["implementations"] if not key.startswith("Autograd"))
+        report.facts.append(("operator", f"{one['schema']}  [{keys or 'no device'}{gradient}]"))
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version)) if version != (0,) else "none"

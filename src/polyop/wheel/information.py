@@ -1,0 +1,95 @@
+"""What a wheel says of its operators: a record for each, as ``operators.json`` holds it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ArgumentValueError
+from ..core.schema import Schema
+from ..define.library_load import _checked as checked
+from ..define.library_load import _schema as schema_of
+from ..kernels.module.library import VERSION
+from ..kernels.module.registrations import open_rows
+
+FILE = "operators.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Described:
+    """One operator of a library: ``function`` is its Python name, ``keys`` say where each function is."""
+
+    schema: Schema
+    function: str
+    keys: Mapping[str, str]
+    place: str
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether a function is registered for an Autograd key."""
+        return any(key.startswith("Autograd") for key in self.keys)
+
+
+def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
+    """Return the operators of a library in the order of its sources.
+
+    ``names`` are Python names of operators where they are not the schema's. Raises ``LibraryError``
+    and ``SchemaError`` as ``load_library`` does, ``ArgumentValueError`` for names that do not fit.
+    """
+    rows = checked(open_rows(library, built=True), library, {})
+    renamed = {operator: name for name, operator in names.items()}
+    found: list[Described] = []
+    for row in rows:
+        if row.kind == "schema":
+            schema = schema_of(row)
+            given = renamed.pop(schema.qualified_name, None) or renamed.pop(schema.name, None)
+            function = given or schema.name + (f"_{schema.overload}" if schema.overload else "")
+            mine = {
+                one.key: one.place for one in rows if one.kind == "implementation" and one.name == row.name
+            }
+            found.append(Described(schema, function, mine, row.place))
+    if renamed:
+        there = ", ".join(one.schema.qualified_name for one in found)
+        raise ArgumentValueError(
+            "OperatorExtension: names", "must name operators", repr(min(renamed)), hint=f"there are {there}"
+        )
+    _check_functions(found)
+    return found
+
+
+def _check_functions(found: list[Described]) -> None:
+    owners: dict[str, Described] = {}
+    for one in found:
+        if not one.function.isidentifier() or one.function in ("library", "polyop"):
+            raise ArgumentValueError(
+                one.schema.qualified_name, "must have a Python name that is free", repr(one.function)
+            )
+        if one.function in owners:
+            rule = f"has the Python name {one.function}, as {owners[one.function].schema.qualified_name} has"
+            hint = "OperatorExtension(names={...}) gives one of them another"
+            raise ArgumentValueError(one.schema.qualified_name, rule, where=one.place, hint=hint)
+        owners[one.function] = one
+
+
+def record(library: Path, operators: list[Described]) -> dict[str, Any]:
+    """Return what ``operators.json`` holds: the library by its hash, and its operators."""
+    return {
+        "format": FORMAT,
+        "abi": VERSION,
+        "library": library.name,
+        "sha256": hashlib.sha256(library.read_bytes()).hexdigest(),
+        "operators": [
+            {
+                "schema": str(one.schema),
+                "function": one.function,
+                "place": one.place,
+                "implementations": dict(one.keys),
+                "gradient": one.has_gradient,
+            }
+            for one in operators
+        ],
+    }

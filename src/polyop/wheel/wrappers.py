@@ -1,0 +1,108 @@
+"""The Python package of an operator library: its module and its type stubs, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.schema import MISSING, Argument, Schema, Type
+from .information import Described
+
+# A schema's base type, and Python's for a value of it.
+_PYTHON = {
+    "int": "int",
+    "SymInt": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "complex": "complex",
+    "Scalar": "complex",
+    "Tensor": "_Tensor",
+}
+_FIXED = '''"""Operators of {library}, for every framework; written by polyop when the wheel was built."""
+'''
+
+
+def module(library: str, operators: Sequence[Described]) -> str:
+    """Return the text of ``__init__.py``: it loads the library, and has each operator under its name."""
+    lines = [
+        _FIXED.format(library=library),
+        "import pathlib as _pathlib",
+        "",
+        "import polyop as _polyop",
+        "",
+        f'library = _polyop.load_library(_pathlib.Path(__file__).with_name("{library}"))',
+        *(f'{one.function} = library["{one.schema.qualified_name}"]' for one in operators),
+        "",
+        f"__all__ = {[one.function for one in operators]!r}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def stubs(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
+    """Return the text of ``__init__.pyi``: each operator as a function, with its docstring."""
+    lines = [
+        "from typing import Any, TypeVar",
+        "",
+        '_Tensor = TypeVar("_Tensor")  # of one framework in a call',
+        "",
+        "library: Any",
+        f"__all__ = {[one.function for one in operators]!r}",
+    ]
+    for one in operators:
+        lines += ["", f"def {one.function}({_parameters(one.schema)}) -> {_result(one.schema)}:"]
+        lines += _docstring(one, docs.get(one.function, "")).splitlines()
+    if any("Sequence[" in line for line in lines):
+        lines.insert(0, "from collections.abc import Sequence")
+    return "\n".join([_FIXED.format(library=library), *lines]) + "\n"
+
+
+def _docstring(one: Described, text: str) -> str:
+    body = f"{text.rstrip()}\n\n" if text else ""
+    where = ", ".join(key for key in one.keys if not key.startswith("Autograd")) or "no device"
+    gradient = "with a gradient" if one.has_gradient else "without a gradient"
+    whole = f"{body}``{one.schema}``\n\nFor {where}; {gradient}."
+    escaped = whole.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    first, *rest = escaped.splitlines()
+    return "\n".join([f'    """{first}', *(f"    {line}" if line else "" for line in rest), '    """'])
+
+
+def _parameters(schema: Schema) -> str:
+    parts: list[str] = []
+    for argument in schema.arguments:
+        if argument.keyword_only and "*" not in parts:
+            parts.append("*")
+        parts.append(_parameter(argument))
+    return ", ".join(parts)
+
+
+def _parameter(argument: Argument) -> str:
+    text = f"{argument.name}: {python_type(argument.type)}"
+    return text if argument.default is MISSING else f"{text} = {_literal(argument.default)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "(" + "".join(f"{_literal(one)}, " for one in value).rstrip() + ")"
+    return repr(value)
+
+
+def python_type(given: Type) -> str:
+    """Return the annotation for a schema's type.
+
+    >>> python_type(Type("int", ("[2]", "?"))), python_type(Type("Tensor")), python_type(Type("ScalarType"))
+    ('Sequence[int] | None', '_Tensor', 'Any')
+    """
+    text = _PYTHON.get(given.base, "Any")
+    for suffix in given.suffixes:
+        text = f"{text} | None" if suffix == "?" else f"Sequence[{text}]"
+    return text
+
+
+def _result(schema: Schema) -> str:
+    known = bool(schema.tensor_positions)
+    kinds = [python_type(one.type).replace("Sequence[", "list[") for one in schema.returns]
+    kinds = kinds if known else [kind.replace("_Tensor", "Any") for kind in kinds]
+    if len(kinds) == 1:
+        return kinds[0]
+    return f"tuple[{', '.join(kinds)}]" if kinds else "None"

@@ -1,0 +1,35 @@
+"""One project, made by ``polyop new``, built and installed once for all tests of this folder."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from wheel_tools import build, install, run
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("new") / "vecops"
+    run("-m", "polyop", "new", "vecops", "--folder", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(project):
+    return build(project)
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory):
+    return install(wheel, tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture
+def without_compilers(tmp_path):
+    """An environment in which no program is found."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    return {"PATH": str(empty), "CC": "", "CXX": "", "POLYOP_CACHE_DIR": str(tmp_path / "cache")}

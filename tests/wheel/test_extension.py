@@ -1,0 +1,198 @@
+"""``OperatorExtension`` and ``BuildExtension`` in a setup.py of the user's own."""
+
+import json
+import re
+
+import pytest
+from wheel_tools import build, contents, install, run
+
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError
+from polyop.wheel import BuildExtension, OperatorExtension
+
+SETUP = """
+import os
+from setuptools import setup, find_packages
+from polyop.wheel import BuildExtension, OperatorExtension
+
+USE_NINJA = os.getenv('USE_NINJA') == '1'
+exts = []
+ext1 = OperatorExtension(
+    name="custom_ops_lib",
+    sources=["./csrc/extension_add.cpp", "./csrc/register.cpp"],
+    extra_compile_args = [
+        '-I' + os.path.join(os.getcwd(), "acl/inc"),
+    ],
+    MORE
+)
+exts.append(ext1)
+
+setup(
+    name="custom_ops",
+    version='1.0',
+    keywords='custom_ops',
+    ext_modules=exts,
+    packages=find_packages(),
+    cmdclass={"build_ext": BuildExtension.with_options(use_ninja=USE_NINJA)},
+)
+"""
+REGISTER = """
+#include <polyop/library.h>
+POLYOP_LIBRARY(custom_ops_ns, m) {
+  m.def("my_op(Tensor self, int[2] size=[1, 2], str? how=None) -> Tensor[]");
+  m.def("count(int n) -> Tensor");
+}
+"""
+ADD = """
+#include <polyop/library.h>
+#include "acl_times.h"
+using polyop::Tensor;
+std::vector<Tensor> my_op(const Tensor& self, std::vector<int64_t> size, std::optional<std::string>) {
+  Tensor y = polyop::empty_like(self);
+  for (size_t i = 0; i < y.numel(); ++i) y.data_ptr<double>()[i] = ACL_TIMES * size[1] * self.data_ptr<double>()[i];
+  return {y};
+}
+Tensor count(int64_t n) {
+  Tensor y = polyop::empty({n}, polyop::kDouble);
+  for (int64_t i = 0; i < n; ++i) y.data_ptr<double>()[i] = OFFSET + i;
+  return y;
+}
+POLYOP_LIBRARY_IMPL(custom_ops_ns, CPU, m) { m.impl("my_op", &my_op); m.impl("count", &count); }
+"""
+
+
+def project(folder, more="", **changed):
+    files = {
+        "setup.py": SETUP.replace("MORE", more),
+        "csrc/register.cpp": REGISTER,
+        "csrc/extension_add.cpp": ADD,
+        "acl/inc/acl_times.h": "#define ACL_TIMES 5\n",
+        "custom_ops/add_custom.py": "import custom_ops_lib\n\ndef add_custom(self, other):\n"
+        "    return custom_ops_lib.add_custom(self, other)\n",
+        "custom_ops/__init__.py": "import custom_ops_lib\nfrom .add_custom import add_custom\n",
+        **{name.replace("__", "/", 1) + ".cpp": text for name, text in changed.items()},
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def failure(folder):
+    done = run("-W", "ignore", "setup.py", "-q", "build_ext", "--inplace", cwd=folder, check=False)
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_a_setup_py_with_two_sources_and_names_of_its_own(tmp_path):
+    more = 'names={"add_custom": "my_op"}, define_macros=[("OFFSET", "40")],'
+    made = build(project(tmp_path / "p", more))
+    assert made.name.startswith("custom_ops-1.0-py3-none-manylinux_")
+    files = contents(made)
+    assert "custom_ops_lib/libcustom_ops_lib.so" in files
+    stubs = files["custom_ops_lib/__init__.pyi"].decode()
+    assert (
+        "def add_custom(self: _Tensor, size: Sequence[int] = (1, 2,), how: str | None = None) -> list[_Tensor]:"
+        in stubs
+    )
+    assert "def count(n: int) -> Any:" in stubs
+    told = json.loads(files["custom_ops_lib/operators.json"])["operators"]
+    assert [one["function"] for one in told] == ["add_custom", "count"]
+    program = """
+import numpy as np, custom_ops, custom_ops_lib
+[y] = custom_ops.add_custom(np.array([1.0, 2.0]), [0, 3])
+assert y.tolist() == [15.0, 30.0] and custom_ops_lib.count(2).tolist() == [40.0, 41.0]
+"""
+    run("-c", program, PYTHONPATH=str(install(made, tmp_path / "t")))
+
+
+def test_an_extension_for_python_beside_it_keeps_the_tag_of_this_python(tmp_path):
+    folder = project(tmp_path / "p", 'define_macros=[("OFFSET", "1")],')
+    (folder / "plain.c").write_text(
+        '#include <Python.h>\nstatic struct PyModuleDef def = {PyModuleDef_HEAD_INIT, "plain", 0, -1, 0};\n'
+        "PyMODINIT_FUNC PyInit_plain(void) { return PyModule_Create(&def); }\n"
+    )
+    text = (folder / "setup.py").read_text().replace("import setup,", "import Extension, setup,")
+    text = text.replace("exts.append(ext1)", "exts += [ext1, Extension('plain', ['plain.c'])]")
+    (folder / "setup.py").write_text(text)
+    made = build(folder)
+    assert re.match(r"custom_ops-1\.0-cp3\d+-cp3\d+-linux_", made.name)
+    assert "custom_ops_lib/libcustom_ops_lib.so" in contents(made)
+    run("-c", "import plain, custom_ops_lib", PYTHONPATH=str(install(made, tmp_path / "t")))
+
+
+def test_names_that_are_no_operators(tmp_path):
+    more = 'names={"f": "my_opp"}, define_macros=[("OFFSET", "1")],'
+    text = failure(project(tmp_path, more))
+    assert "must name operators, but got 'my_opp'" in text and "there are custom_ops_ns::my_op" in text
+
+
+def test_a_schema_that_disagrees_fails_the_build(tmp_path):
+    register = REGISTER.replace("count(int n)", "count(str n)")
+    text = failure(project(tmp_path, 'define_macros=[("OFFSET", "1")],', csrc__register=register))
+    assert "the schema and the C++ function for CPU disagree" in text
+    assert "count(str n) -> Tensor" in text and "csrc/extension_add.cpp:" in text
+
+
+PYTORCH = """
+#include <torch/extension.h>
+at::Tensor twice(const at::Tensor& x) { return x + x; }
+TORCH_LIBRARY(wheel_tests, m) { m.def("twice(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(wheel_tests, CPU, m) { m.impl("twice", &twice); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("add_custom", [](at::Tensor x, at::Tensor y) { return twice(x) + y; }); }
+"""
+
+
+def test_sources_for_pytorch_become_a_module_for_one_python(tmp_path):
+    folder = project(tmp_path / "p", csrc__register=PYTORCH, csrc__extension_add="// nothing here\n")
+    made = build(folder)
+    assert re.match(r"custom_ops-1\.0-cp3\d+-cp3\d+-linux_", made.name)
+    program = """
+import torch, custom_ops
+x = torch.ones(2)
+assert custom_ops.add_custom(x, x).tolist() == [3.0, 3.0]
+assert torch.ops.wheel_tests.twice(x).tolist() == [2.0, 2.0]
+"""
+    run("-c", program, PYTHONPATH=str(install(made, tmp_path / "t")))
+    done = run("-m", "polyop", "audit", made, check=False)
+    assert done.returncode == 1 and re.search(r"needs PyTorch .*; no tag says which version", done.stderr)
+    text = failure(project(folder, 'docs={"f": "."},', csrc__register=PYTORCH))
+    assert "a module names its own functions" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "says"),
+    [
+        (("a-b", ["x.cpp"]), ArgumentValueError, "must be one that import takes, but got 'a-b'"),
+        (("a", "x.cpp"), ArgumentTypeError, "OperatorExtension a: needs a list of sources"),
+        (("a", []), ArgumentTypeError, "needs a list of sources"),
+    ],
+)
+def test_arguments_that_are_refused(arguments, kind, says):
+    with pytest.raises(kind, match=says):
+        OperatorExtension(*arguments)
+
+
+def test_flags():
+    extension = OperatorExtension(
+        "a",
+        ["x.cpp"],
+        extra_compile_args={"cxx": ["-O2"], "nvcc": ["-lineinfo"]},
+        define_macros=[("A", "1"), ("B", None)],
+        library_dirs=["lib"],
+        libraries=["m"],
+        extra_link_args=["-Wl,-z,now"],
+    )
+    assert extension.compile_flags() == ["-DA=1", "-DB", "-O2", "-lineinfo"]
+    assert extension.link_flags() == ["-Llib", "-lm", "-Wl,-z,now"]
+    with pytest.raises(
+        ArgumentTypeError, match=r"must be a list of flags, but got '-O2 -g'\n  write \['-O2', '-g'\]"
+    ):
+        OperatorExtension("a", ["x.cpp"], extra_compile_args="-O2 -g")
+    with pytest.raises(ArgumentValueError, match="has the keys cxx and nvcc, but got 'gcc'"):
+        OperatorExtension("a", ["x.cpp"], extra_compile_args={"gcc": []})
+
+
+def test_options_of_the_command():
+    assert BuildExtension.with_options(use_ninja=True) is BuildExtension
+    with pytest.raises(ArgumentTypeError, match="takes use_ninja and no_python_abi_suffix, but got fast"):
+        BuildExtension.with_options(fast=True)
