@@ -68,7 +68,8 @@ $(MS_VENV)/ready: $(SOURCES) tests/requirements-mindspore.txt
 	test -x $(MS_VENV)/bin/python || $(PYTHON) -m venv $(MS_VENV)
 	$(MS_VENV)/bin/python -m pip install --quiet --upgrade pip
 	$(MS_VENV)/bin/python -m pip install --quiet -r tests/requirements-mindspore.txt
-	$(MS_VENV)/bin/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
+	$(MS_VENV)/bin/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON \
+	  -c tests/requirements-mindspore.txt -e .
 	touch $@
 
 $(NPU)/ready: tests/requirements-npu.txt | $(VENV)/ready
