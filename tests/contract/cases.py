@@ -55,7 +55,7 @@ def numbered(what, arrays):
 
 
 def gradients(found):
-    """Return gradients by name; those that are None are zeros of no size."""
+    """Return gradients by name, without those that are None."""
     return {f"gradient of {name}": grad for name, grad in found.items() if grad is not None}
 
 

@@ -13,7 +13,7 @@ from ..hosts.base import load
 from ..hosts.bound import BoundOperator
 from . import library_names as names
 from .library_parts import Parts
-from .operator import _checked
+from .operator import checked_schema
 
 DEVICES = ("cpu", "cuda")
 
@@ -64,7 +64,7 @@ class Library:
         """
         origin = caller()
         name, mark, rest = schema.partition("(")
-        parsed = _checked(
+        parsed = checked_schema(
             parse(f"{self.namespace}::{self._name(name.strip(), origin)}{mark}{rest}"), {}, origin
         )
         parts = self._part(parsed.name)

@@ -137,7 +137,7 @@ def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str], *, bui
         if digest and (one.digest, one.renamed) == (digest, renamed):
             return one.library  # the same, wherever it lies
     old = _loaded.get(identity)
-    rows = _checked(open_rows(path, built=built), path, renamed)
+    rows = checked_rows(open_rows(path, built=built), path, renamed)
     owners = {
         renamed.get(row.name, row.name): names.Owner(f"{row.place} ({path})", None, identity)
         for row in rows
@@ -165,7 +165,7 @@ def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str], *, bui
     return made
 
 
-def _checked(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> Sequence[Row]:
+def checked_rows(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> Sequence[Row]:
     """Return the rows; raises ``LibraryError`` and ``SchemaError`` for what does not fit together."""
     spaces: dict[str, Row] = {}
     schemas: dict[str, tuple[Row, Schema]] = {}
@@ -180,7 +180,7 @@ def _checked(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> Seq
                 "the namespace is taken by the POLYOP_LIBRARY at",
             )
         if row.kind == "schema":
-            schema = _schema(row)
+            schema = schema_of(row)
             if row.name in schemas:
                 rule = f"the schema is given twice, first at {schemas[row.name][0].place}"
                 raise SchemaError(row.name, rule, where=row.place)
@@ -214,7 +214,8 @@ def _once(seen: dict[Any, Row], key: Any, row: Row, subject: str, rule: str) -> 
     seen[key] = row
 
 
-def _schema(row: Row) -> Schema:
+def schema_of(row: Row) -> Schema:
+    """Return the schema that a row gives; raises ``SchemaError`` with the row's place."""
     text = row.text if "::" in row.text.partition("(")[0] else f"{row.namespace}::{row.text}"
     try:
         return parse(text)
@@ -260,7 +261,7 @@ def _operators(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> I
     for row in rows:
         if row.kind != "schema":
             continue
-        parsed = _schema(row)
+        parsed = schema_of(row)
         schema = dataclasses.replace(parsed, namespace=renamed.get(parsed.namespace, parsed.namespace))
         check_names(schema, row.place)
         plain = not schema.tensor_positions

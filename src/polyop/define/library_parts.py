@@ -14,7 +14,7 @@ from ..core.schema import Schema
 from ..core.spec import Spec
 from ..hosts.bound import BoundOperator
 from .custom_loops import for_schema
-from .operator import _checked, _infer_rule, as_kernel, check_batch
+from .operator import as_kernel, check_batch, checked_schema, infer_rule
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Parts:
         schema, origin = self.schema
         for kind in ("gradient", "jvp"):
             if kind in self.rules:
-                _checked(schema, {kind: self.rules[kind][0]}, self.rules[kind][1])
+                checked_schema(schema, {kind: self.rules[kind][0]}, self.rules[kind][1])
         kernels = [_kernel(schema, device, *given) for device, given in self.kernels.items()]
         rules = {kind: rule for kind, (rule, _) in self.rules.items()}
         loops = [k for k in kernels if k.device == "cpu" and hasattr(k, "on") and "cuda" not in self.kernels]
@@ -92,7 +92,7 @@ def _infer(schema: Schema, fake: Any, kernels: Sequence[Kernel], origin: Origin)
     if fake is not None:
         return FromSpecs(fake, schema)
     try:
-        return _infer_rule(schema, None, kernels, {})
+        return infer_rule(schema, None, kernels, {})
     except InferError as problem:
         hint = (
             f'write fake("{schema.name}", ...): the name of an argument, or a function from specs to a Spec'

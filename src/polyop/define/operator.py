@@ -61,14 +61,14 @@ def operator(
     Raises ``SchemaError``, ``InferError``, ``LibraryError``, ``BuildError``.
     """
     origin = caller()
-    parsed = _checked(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
+    parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     given = kernels if isinstance(kernels, (list, tuple)) else [kernels]
     made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in given)
     made += tuple(k.on("cuda") for k in made if k.device == "cpu" and hasattr(k, "on"))  # built when called
     return BoundOperator(
         Operator(
             schema=parsed,
-            infer=_infer_rule(parsed, infer, made, attributes or {}),
+            infer=infer_rule(parsed, infer, made, attributes or {}),
             kernels=made,
             gradient=gradient,
             jvp=jvp,
@@ -93,7 +93,8 @@ _NO_ROUTE = {"complex", "Layout", "MemoryFormat", "Generator"}
 _RESERVED = {"aten", "prim", "prims", "quantized", "torch", "c10d", "higher_order", "inductor", "custom"}
 
 
-def _checked(schema: Schema, rules: Mapping[str, Any], origin: Any) -> Schema:
+def checked_schema(schema: Schema, rules: Mapping[str, Any], origin: Any) -> Schema:
+    """Return the schema; raises ``SchemaError``, ``ArgumentTypeError`` where names or rules do not fit."""
     _check_names(schema, origin)
     for name, rule in rules.items():
         check_rule(name, rule, schema, origin)
@@ -207,9 +208,10 @@ def library_halves(
     return LibraryHalf(shapes, str(kernel)), LibraryHalf(types, str(kernel))
 
 
-def _infer_rule(
+def infer_rule(
     schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any]
 ) -> InferRule:
+    """Return the author's rule, or that of the first library kernel; raises ``InferError`` without one."""
     if infer is not None:
         return FromSpecs(infer, schema)
     if not schema.fresh:

@@ -34,8 +34,8 @@ class Host(Protocol):
         """Return the outputs, and the function from output gradients to input gradients."""
 
 
-FRAMEWORKS = {"numpy": "numpy", "torch": "torch", "jax": "jax", "mindspore": "mindspore"}
-"""Framework module to the file in this folder."""
+FRAMEWORKS = ("numpy", "torch", "jax", "mindspore")
+"""The frameworks; the file of each in this folder has its name."""
 
 _ROOTS = {name: name for name in FRAMEWORKS} | {"jaxlib": "jax"}  # where a tensor's class is defined
 
@@ -58,7 +58,7 @@ def load(framework: str) -> Host | None:
             return None
         if module.__name__ != framework:
             return None  # polyop.mindspore under the name of the framework that it stands in for
-        _loaded[framework] = importlib.import_module(f"{__package__}.{FRAMEWORKS[framework]}").HOST
+        _loaded[framework] = importlib.import_module(f"{__package__}.{framework}").HOST
     return _loaded[framework]
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from ..core.errors import ArgumentValueError
 from ..core.schema import Schema
-from ..define.library_load import _checked as checked
-from ..define.library_load import _schema as schema_of
+from ..define.library_load import checked_rows, schema_of
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import open_rows
 
@@ -40,7 +39,7 @@ def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
     ``names`` are Python names of operators where they are not the schema's. Raises ``LibraryError``
     and ``SchemaError`` as ``load_library`` does, ``ArgumentValueError`` for names that do not fit.
     """
-    rows = checked(open_rows(library, built=True), library, {})
+    rows = checked_rows(open_rows(library, built=True), library, {})
     renamed = {operator: name for name, operator in names.items()}
     found: list[Described] = []
     for row in rows:

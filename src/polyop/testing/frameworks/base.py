@@ -61,13 +61,12 @@ def load(name: str) -> Any:
     return importlib.import_module(f"{__package__}.{name}")
 
 
-def stacked(samples: Sequence[Case]) -> tuple[Case, list[str]]:
-    """Return the first case with each tensor stacked over the samples, and the tensors' names."""
+def stacked(samples: Sequence[Case]) -> Case:
+    """Return the first case with each tensor stacked over the samples."""
     import numpy as np
 
     values = [dict(sample.tensors()) for sample in samples]
-    names = list(values[0])
-    return samples[0].mapped(lambda name, _: np.stack([v[name] for v in values])), names
+    return samples[0].mapped(lambda name, _: np.stack([v[name] for v in values]))
 
 
 @contextlib.contextmanager

@@ -105,7 +105,7 @@ def _named(case: Case, found: dict[str, Any]) -> dict[str, Array | None]:
 def batched(samples: Sequence[Case]) -> list[Array]:
     """Call it under ``jax.vmap``."""
     with jax.enable_x64(True), quiet_fallbacks():
-        many, _ = stacked(samples)
+        many = stacked(samples)
         return _arrays(jax.vmap(lambda flat: _call(samples[0], _with(samples[0], flat)))(_flat(many)))
 
 

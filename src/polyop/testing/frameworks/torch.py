@@ -96,7 +96,7 @@ def compiled_gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Arr
 
 def batched(samples: Sequence[Case]) -> list[Array]:
     """Call it under ``torch.vmap``."""
-    many, _ = stacked(samples)
+    many = stacked(samples)
     first = samples[0]
     given = arguments(many)
     flat: list[Any] = []
