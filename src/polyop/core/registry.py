@@ -80,8 +80,14 @@ def named(name: str) -> Any:
 
 
 def known(name: str) -> Any:
-    """Return the operator called ``name``, or None."""
-    return _named.get(name) or _derived.get(name)
+    """Return the operator called ``name``, or None; one that is derived of another is made now."""
+    found = _named.get(name) or _derived.get(name)
+    whole, _, suffix = name.rpartition("__")
+    if found is not None or not whole:
+        return found
+    owner = known(whole)
+    part = getattr(owner.operator.gradient, "part", None) if owner is not None else None
+    return part(suffix) if part is not None else None
 
 
 def find(name: str) -> Any:

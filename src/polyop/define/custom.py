@@ -26,6 +26,7 @@ from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
 from .custom_loops import completed, definition, fixed_attributes, loop_inputs, loop_kernel, loop_outputs
 from .derive import derive_infer, derive_schema, input_count, output_count
+from .loop_rules import with_derived
 from .operator import check_rule
 
 LOOPS = ("hybrid", "akg")
@@ -199,6 +200,8 @@ class Custom(BoundOperator):
         return self
 
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
+        if getattr(operator.gradient, "is_derived", False):
+            operator = dataclasses.replace(operator, gradient=None)
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
         inplace: tuple[tuple[int, int], ...] = ()
         information = self._information
@@ -215,7 +218,7 @@ class Custom(BoundOperator):
         reference = None
         if self.func_type in LOOPS:
             reference = definition(operator.kernels[0], schema, operator.attributes)
-        return dataclasses.replace(
+        whole = dataclasses.replace(
             operator,
             schema=schema,
             infer=infer,
@@ -223,6 +226,7 @@ class Custom(BoundOperator):
             attribute_names=names,
             reference=reference,
         )
+        return with_derived(whole) if self.func_type in LOOPS else whole
 
     def _declares(self) -> bool:
         """Whether the author says how many outputs there are."""

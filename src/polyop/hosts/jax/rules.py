@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ...core.errors import FallbackWarning, GradientError
 from ...core.operator import Operator
@@ -47,7 +48,8 @@ def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Se
         raise GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
     if operator.gradient is None:
         raise no_gradient(operator)
-    given = [*tensors.conjugated(grads), *(None,) * (len(outputs) - len(grads))]
+    arrays = [jnp.asarray(g) if isinstance(g, np.ndarray) else g for g in grads]  # JAX's own constants
+    given = [*tensors.conjugated(arrays), *(None,) * (len(outputs) - len(grads))]
     with _numpy_refused(operator):
         found = apply_rule(operator, site.arguments(flat), outputs, given)
     names = site.places(range(len(flat)))

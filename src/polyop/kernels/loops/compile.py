@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,13 +14,11 @@ from .emit.rows import once_a_row
 from .inline import inline
 from .ir import Kernel
 from .plan import Plan, Planner
-from .polyhedra import Model, begin, suppose
+from .polyhedra import Model, session, suppose
 from .privatise import privatise
 from .simplify import propagate, unroll
 from .split import has_conditions, split
 from .structure import Report, restructure
-
-_lock = threading.Lock()  # one isl context at a time: it is not thread-safe, and neither is its loading
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,7 @@ class Scheduled:
 
 def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
-    with _lock:
-        begin()
+    with session():
         kernel = unroll(propagate(kernel))
         early = _demanded(kernel)
         kernel = starts(kernel)

@@ -110,7 +110,7 @@ def starts(kernel: Kernel) -> Kernel:
             continue
         early = coverage.uncovered(name)
         whole = buffer.role == "local" or coverage.fills(buffer)
-        definite = early is not None and all(w.exact for _, w in coverage.writes(name))
+        definite = early is not None and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
         buffers[name] = replace(
             buffer,
             zeroed=early is not None or not whole,

@@ -168,6 +168,8 @@ class Kernel:
     file: str = ""
     source: Mapping[int, str] = field(default_factory=dict)
     """The text of each line, for messages and for comments in the emitted code."""
+    derived: bool = False
+    """Whether polyop made it of another kernel: what starts as zeros does so on purpose."""
 
     def where(self, line: int) -> str:
         """Return ``file:line``."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,11 +81,15 @@ class Session:
 
 
 _sessions: list[Session] = []
+_lock = threading.RLock()  # one isl context at a time: it is not thread-safe, and neither is its loading
 
 
-def begin() -> None:
+@contextlib.contextmanager
+def session() -> Iterator[None]:
     """Start anew: a context of its own, with its own quota, for all models of one kernel."""
-    _sessions.clear()
+    with _lock:
+        _sessions.clear()
+        yield
 
 
 def suppose(sizes: Sequence[Any]) -> None:
@@ -114,7 +120,7 @@ class Model:
         self.isl = islpy
         self.session = _session(islpy)
         self.kernel = kernel
-        self.owners = {**_scalar_owners(kernel), **(owners or {})}
+        self.owners = {**scalar_owners(kernel), **(owners or {})}
         self.parameters = _parameters(kernel)
         self.leaves: list[Leaf] = []
         self._natural: set[str] = set()
@@ -306,7 +312,7 @@ def _parameters(kernel: Kernel) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _scalar_owners(kernel: Kernel) -> dict[str, tuple[str, ...]]:
+def scalar_owners(kernel: Kernel) -> dict[str, tuple[str, ...]]:
     """Return the loops around the first assignment of each scalar."""
     found: dict[str, tuple[str, ...]] = {}
 

@@ -1,0 +1,39 @@
+"""The gradient of a loop kernel, as a loop kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..coverage import starts
+from ..ir import Kernel
+from ..polyhedra import session
+from .reverse import Reverse
+from .tidy import tidy
+from .used import without_unread
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """The kernel, and where the values that it reads come from: (line, text)."""
+
+    kernel: Kernel
+    told: tuple[tuple[int, str], ...]
+
+
+def adjoint(kernel: Kernel, present: Sequence[bool], kept: frozenset[str] = frozenset()) -> Adjoint:
+    """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
+
+    Parameters: the kernel's tensors, its outputs, one gradient for each output; what is not read has
+    no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for each of the kernel's tensors, of its shape and dtype where it
+    holds real numbers, else of one element. Raises ``GradientError`` with the line for what has none.
+    """
+    with session():
+        found = Reverse(kernel, present)
+        made = tidy(found.run(), found)
+        shapes = dict(found.kernel.buffers)
+        known = {n: shapes[n].shape for n in kernel.outputs}
+        if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
+            known |= {found.given[n]: shapes[n].shape for n in found.outputs}
+        made = starts(without_unread(made, known, kept))
+    return Adjoint(made, tuple(found.told()))

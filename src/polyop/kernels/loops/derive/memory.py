@@ -1,0 +1,85 @@
+"""The form that kernels are derived from: temporaries belong to the loops that fill them, scalars are tensors.
+
+One notion of a value, an element of a buffer, is left; so one notion of where it is written and read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..coverage import Coverage, starts
+from ..ir import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    statements,
+)
+from ..polyhedra import Model, scalar_owners
+from ..privatise import privatise
+from ..simplify import propagate, unroll
+
+ZERO = (Const(0, INT),)
+"""The index of a scalar in memory."""
+
+Scopes = dict[str, tuple[str, ...]]
+"""For each buffer the loops, outermost first, whose iterations have it for themselves."""
+
+
+def in_memory(kernel: Kernel) -> tuple[Kernel, Scopes]:
+    """Return the kernel without scalars, and the scopes of its temporaries."""
+    kernel = starts(unroll(propagate(kernel)))
+    kernel, scopes = privatise(kernel)
+    lives = scalar_owners(kernel)
+    kernel = _stored(kernel)
+    return kernel, {**lives, **scopes}
+
+
+def scopes_of_outputs(kernel: Kernel) -> Scopes:
+    """Return for each output the loops whose iterations read of it only what they wrote themselves."""
+    coverage = Coverage(Model(kernel))
+    found: Scopes = {}
+    for name in kernel.outputs:
+        if not coverage.writes(name):
+            continue
+        loops = coverage.shared_loops(name)
+        level = next(n for n in range(len(loops), -1, -1) if n == 0 or coverage.uncovered(name, n) is None)
+        found[name] = loops[:level]
+    return found
+
+
+def _stored(kernel: Kernel) -> Kernel:
+    types = {s.name: s.type for s in statements(kernel.body) if isinstance(s, Assign)}
+    if not types:
+        return kernel
+    lines = {s.name: s.line for s in reversed(list(statements(kernel.body))) if isinstance(s, Assign)}
+    scalars = {
+        name: Buffer(name, of.dtype, (Const(1, INT),), "local", lines[name]) for name, of in types.items()
+    }
+
+    def read(expr: Expr) -> Expr:
+        known = isinstance(expr, Var) and expr.name in scalars
+        return Load(expr.name, ZERO, Type(expr.type.dtype)) if known and isinstance(expr, Var) else expr
+
+    def written(node: Stmt) -> Stmt:
+        match node:
+            case For(body=body):
+                return replace(node, body=tuple(map(written, body)))
+            case If(body=body, orelse=orelse):
+                return replace(node, body=tuple(map(written, body)), orelse=tuple(map(written, orelse)))
+            case Assign(name=name, value=value, op=op, line=line):
+                return Store(name, ZERO, value, op, line)
+        return node
+
+    body = tuple(written(rewrite(node, read)) for node in kernel.body)
+    return replace(kernel, body=body, buffers={**kernel.buffers, **scalars})

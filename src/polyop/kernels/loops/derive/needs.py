@@ -1,0 +1,189 @@
+"""Where each value that a derivative reads comes from.
+
+input        a tensor that the kernel only reads
+final        an output that nothing overwrites after the read: the forward's result has it
+recomputed   computed once more, in the iteration of the loops that the temporary belongs to
+taped        recomputed, and kept at the read, because the element changes later on
+
+A value is final, recomputed or taped by proof, never by guess: whatever may overwrite it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..ir import Load, Store, walk
+from ..polyhedra import Leaf
+from ..tree import Loop, Node, places
+from .order import Order, heads
+
+Scope = tuple[str, ...]
+
+
+class Read(NamedTuple):
+    """A load by a leaf, or by the loop or condition number ``depth`` around it (None: by itself)."""
+
+    leaf: str
+    load: Load
+    depth: int | None = None
+
+
+@dataclass
+class Needs:
+    """What is computed once more, scope by scope, for the values that were asked for.
+
+    ``order`` has the kernel as it is, ``again`` the same with outputs in their own scopes too.
+    """
+
+    order: Order
+    again: Order
+    slices: dict[Scope, set[str]] = field(default_factory=dict)
+    tapes: dict[Scope, list[Read]] = field(default_factory=dict)
+    _asked: set[tuple[Read, Scope | None]] = field(default_factory=set)
+    _kept: dict[Read, None] = field(default_factory=dict)
+    _final: dict[tuple[str, Load], bool] = field(default_factory=dict)
+
+    def scope(self, buffer: str) -> Scope:
+        """Return the loops whose iterations have the buffer for themselves when it is computed again."""
+        return self.again.scopes.get(buffer, ())
+
+    def want(self, read: Read, within: Scope | None = None) -> None:
+        """Ask for a value that is read: when going backwards, or ``within`` a replayed scope."""
+        if (read, within) in self._asked:
+            return
+        self._asked.add((read, within))
+        for inner in loads(read.load.index):
+            self.want(read._replace(load=inner), within)
+        if self.is_given(read.leaf, read.load):
+            return
+        own = self.scope(read.load.buffer)
+        if within is not None and own[: len(within)] == within:
+            own = within
+        else:
+            self._kept[read] = None
+        reader = self._leaf(read.leaf)
+        for access in self.again.reads(reader, read.load):
+            self._replay_all(self.again.written_before(reader, access), own)
+
+    def want_result(self, leaf: str, load: Load) -> bool:
+        """Ask for the element that a leaf updates, as it is after all updates by the same operator.
+
+        Returns whether it can be had.
+        """
+        alike = self._alike(leaf)
+        if self.result_is_given(leaf, load):
+            return True
+        own = self.scope(load.buffer)
+        reader = self._leaf(leaf)
+        for access in self.again.updates(reader):
+            self._replay_all(self.again.written_before(reader, access), own)
+        for other in alike:
+            self._replay(other, own)
+        replayed = frozenset(self.slices.get(own, ())) - alike
+        return all(self.again.overwritten(reader, a, replayed) is None for a in self.again.updates(reader))
+
+    def result_is_given(self, leaf: str, load: Load) -> bool:
+        """Whether an output has that element in the end."""
+        if self.order.kernel.buffers[load.buffer].role != "output":
+            return False
+        reader = next(x for x in self.order.model.leaves if x.id == leaf)
+        others = frozenset(x.id for x in self.order.model.leaves) - self._alike(leaf)
+        return all(self.order.overwritten(reader, a, others) is None for a in self.order.updates(reader))
+
+    def _alike(self, leaf: str) -> frozenset[str]:
+        node = self.order.places[leaf].node
+        return frozenset(
+            p.leaf.id
+            for p in self.order.places.values()
+            if isinstance(p.node, Store)
+            and isinstance(node, Store)
+            and (p.node.buffer, p.node.op) == (node.buffer, node.op)
+        )
+
+    def want_heads(self, leaf: str, within: Scope | None = None, above: int | None = None) -> None:
+        """Ask for what the loops and conditions around a leaf (the outer ``above``) read, inside a scope."""
+        loops = 0
+        for depth, node in enumerate(self.order.around[leaf][:above]):
+            if within is None or loops >= len(within):
+                for load in loads(heads(node)):
+                    self.want(Read(first_leaf(node), load, depth), within)
+            loops += isinstance(node, Loop)
+
+    def settle(self) -> None:
+        """Decide which of the values that were asked for are taped."""
+        changed = True
+        while changed:
+            changed = False
+            for read in list(self._kept):
+                own = self.scope(read.load.buffer)
+                if read in self.tapes.get(own, ()) or not self._changes(read, own):
+                    continue
+                changed = True
+                self.tapes.setdefault(own, []).append(read)
+                for inner in loads(read.load.index):
+                    self.want(read._replace(load=inner), own)
+                self.want_heads(read.leaf, own, read.depth)
+
+    def _changes(self, read: Read, own: Scope) -> bool:
+        reader = self._leaf(read.leaf)
+        replayed = frozenset(self.slices.get(own, ()))
+        return any(
+            self.again.overwritten(reader, access, replayed) is not None
+            for access in self.again.reads(reader, read.load)
+        )
+
+    def is_given(self, leaf: str, load: Load) -> bool:
+        """Whether an input or the forward's result has the value."""
+        role = self.order.kernel.buffers[load.buffer].role
+        if role != "output":
+            return role == "input"
+        if (leaf, load) not in self._final:
+            reader = next(x for x in self.order.model.leaves if x.id == leaf)
+            reads = self.order.reads(reader, load)
+            self._final[leaf, load] = all(self.order.overwritten(reader, a) is None for a in reads)
+        return self._final[leaf, load]
+
+    def in_order(self, load: Load, within: Scope) -> bool:
+        """Whether a replayed scope computes what it reads of a buffer itself, in the original order."""
+        return self.scope(load.buffer)[: len(within)] == within
+
+    def told(self) -> Iterator[tuple[int, str, Load]]:
+        """Yield (line, where from, load) of every value that going backwards reads and no input has."""
+        for read in self._kept:
+            how = "taped" if read in self.tapes.get(self.scope(read.load.buffer), ()) else "recomputed"
+            yield self.order.places[read.leaf].node.line, how, read.load
+        for (leaf, load), final in self._final.items():
+            if final:
+                yield self.order.places[leaf].node.line, "final", load
+
+    def _leaf(self, leaf: str) -> Leaf:
+        return self.again.places[leaf].leaf
+
+    def _replay(self, leaf: str, scope: Scope) -> None:
+        chosen = self.slices.setdefault(scope, set())
+        if leaf in chosen:
+            return
+        chosen.add(leaf)
+        place = self.again.places[leaf]
+        assert isinstance(place.node, Store)
+        for load in loads((*place.node.index, place.node.value)):
+            self.want(Read(leaf, load), scope)
+        for access in self.again.updates(place.leaf):
+            self._replay_all(self.again.written_before(place.leaf, access), scope)
+        self.want_heads(leaf, scope)
+
+    def _replay_all(self, leaves: Iterable[Leaf], scope: Scope) -> None:
+        for leaf in leaves:
+            self._replay(leaf.id, scope)
+
+
+def loads(expressions: Iterable[object]) -> list[Load]:
+    """Return the loads in expressions, outermost first."""
+    return [e for x in expressions for e in walk(x) if isinstance(e, Load)]  # type: ignore[arg-type]
+
+
+def first_leaf(node: Node) -> str:
+    """Return the id of the first leaf of a tree: what a condition reads, it reads before that."""
+    return next(place.leaf.id for place in places((node,)))

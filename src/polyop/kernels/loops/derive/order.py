@@ -1,0 +1,110 @@
+"""Which accesses of a kernel meet in an element, and which of them comes first."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from ..dependence import Conflict, Paths, classify, conflicts, forward, paths
+from ..ir import Expr, Kernel, Load, Store
+from ..polyhedra import Access, Leaf, Model
+from ..tree import Branch, Loop, Node, Place, grow
+from .memory import Scopes
+
+
+class Order:
+    """A kernel without scalars as a tree, and the order of its accesses.
+
+    What belongs to the iterations of a loop (``scopes``) meets only within one of them.
+    """
+
+    def __init__(self, kernel: Kernel, scopes: Scopes) -> None:
+        self.kernel, self.scopes = kernel, scopes
+        self.model = Model(kernel, dict(scopes))
+        self.tree = grow(self.model)
+        self.where: Paths = paths(self.model)
+        self.around: dict[str, tuple[Loop | Branch, ...]] = {}
+        self.places: dict[str, Place] = {}
+        self._visit(self.tree, ())
+
+    def _visit(self, body: tuple[Node, ...], around: tuple[Loop | Branch, ...]) -> None:
+        for node in body:
+            match node:
+                case Place():
+                    self.around[node.leaf.id] = around
+                    self.places[node.leaf.id] = node
+                case Loop():
+                    self._visit(node.body, (*around, node))
+                case Branch():
+                    self._visit(node.body, (*around, node))
+                    self._visit(node.orelse, (*around, node))
+
+    @functools.cached_property
+    def independent(self) -> frozenset[str]:
+        """The loops whose iterations may be done in any order: at most they add to the same elements."""
+        kinds = classify(self.model, conflicts(self.model))
+        return frozenset(
+            name
+            for name, kind in kinds.items()
+            if kind.name == "parallel" or (kind.name == "reduction" and all(op == "+" for _, op in kind.over))
+        )
+
+    def writers(self, buffer: str) -> Iterator[tuple[Leaf, Access]]:
+        """Yield the writes of a buffer."""
+        for leaf in self.model.leaves:
+            yield from ((leaf, a) for a in leaf.accesses if a.write and a.target == buffer)
+
+    def reads(self, leaf: Leaf, load: Load) -> list[Access]:
+        """Return the accesses by which an instance of a leaf reads a load: its own or a condition's."""
+        own = leaf.node
+        updated = isinstance(own, Store) and (own.buffer, own.index) == (load.buffer, load.index)
+        found = [a for a in leaf.accesses if not a.write and a.node == load]
+        found += self.updates(leaf) if updated else []
+        assert found, f"{load} is not read by {leaf.id}"
+        return found
+
+    def updates(self, leaf: Leaf) -> list[Access]:
+        """Return the reads of the element that a leaf updates."""
+        return [a for a in leaf.accesses if not a.write and a.node is leaf.node]
+
+    def written_before(self, leaf: Leaf, read: Access) -> list[Leaf]:
+        """Return the leaves that may have written what an access reads."""
+        return [
+            writer
+            for writer, write in self.writers(read.target)
+            if not self._meet(leaf, read, writer, write, backward=True).is_empty()
+        ]
+
+    def overwritten(self, leaf: Leaf, read: Access, by: frozenset[str] | None = None) -> Leaf | None:
+        """Return a leaf (one of ``by``) that may write what an access has read, at once or later."""
+        for writer, write in self.writers(read.target):
+            if by is not None and writer.id not in by:
+                continue
+            if leaf is writer and self._itself(leaf, read, write):
+                return writer
+            if not self._meet(leaf, read, writer, write, backward=False).is_empty():
+                return writer
+        return None
+
+    def _itself(self, leaf: Leaf, read: Access, write: Access) -> bool:
+        same = self._pairs(leaf, read, leaf, write)
+        return not same.intersect(same.domain().identity()).is_empty()
+
+    def _meet(self, leaf: Leaf, read: Access, writer: Leaf, write: Access, *, backward: bool):  # type: ignore[no-untyped-def]
+        pairs = self._pairs(leaf, read, writer, write)
+        if pairs.is_empty():
+            return pairs
+        conflict = Conflict(leaf, writer, read.target, pairs, "")
+        return forward(self.model, conflict, self.where, backward=backward)
+
+    def _pairs(self, leaf: Leaf, read: Access, writer: Leaf, write: Access):  # type: ignore[no-untyped-def]
+        return self.model.map(leaf, read).apply_range(self.model.map(writer, write).reverse())
+
+    def loops(self, leaf: Leaf) -> list[Loop]:
+        """Return the loops around a leaf, outermost first."""
+        return [node for node in self.around[leaf.id] if isinstance(node, Loop)]
+
+
+def heads(node: Loop | Branch) -> tuple[Expr, ...]:
+    """Return what a loop or condition computes before what is inside it."""
+    return (node.node.lo, node.node.hi) if isinstance(node, Loop) else (node.node.condition,)

@@ -1,0 +1,367 @@
+"""Reverse mode: a kernel that goes through the loops backwards and hands on what each value is handed.
+
+Of ``x[f] = e`` each element that e reads is handed the partial derivative times what ``x[f]`` is handed,
+which is nothing afterwards: it was overwritten. Of ``x[f] += e`` the same, and ``x[f]`` keeps it. Loops
+whose iterations are independent stay in their order, all others are turned round.
+
+A ``max`` or ``min`` over a loop hands everything to the last of equal elements.
+
+Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ....core.errors import GradientError
+from ..ir import (
+    BOOL,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    substitute,
+)
+from ..operate import operate
+from ..tree import Branch, Loop, Node, Place
+from ..types import cast
+from .activity import active, is_real
+from .memory import ZERO, Scopes, in_memory, scopes_of_outputs
+from .names import Names, summed_as
+from .needs import Needs, Read, Scope, first_leaf, loads
+from .order import Order, heads
+from .partials import Part, number, pull
+from .replay import Values
+
+Parts = Sequence[Part]
+
+
+class Reverse:
+    """Derives the gradient of one kernel."""
+
+    def __init__(self, kernel: Kernel, present: Sequence[bool] | None = None) -> None:
+        """``present`` tells of which outputs there are gradients; the others' are zero."""
+        for name in kernel.outputs:
+            if kernel.buffers[name].role == "inplace":
+                rule = f"it writes its input {name} in place, and the gradient needs what was there before"
+                hint = "return a new tensor, made with output_tensor"
+                raise GradientError(
+                    kernel.name, rule, where=kernel.where(kernel.buffers[name].line), hint=hint
+                )
+        self.kernel, scopes = in_memory(kernel)
+        self.scopes: Scopes = {n: s for n, s in scopes.items() if self.kernel.buffers[n].role == "local"}
+        self.order = Order(self.kernel, self.scopes)
+        again = Order(self.kernel, {**self.scopes, **scopes_of_outputs(self.kernel)})
+        self.needs = Needs(self.order, again)
+        self.names = Names(self.kernel)
+        buffers = self.kernel.buffers.values()
+        self.inputs = [b.name for b in buffers if b.role == "input" and is_real(self.kernel, b.name)]
+        flags = present or (True,) * len(kernel.outputs)
+        rows = zip(self.kernel.outputs, flags, strict=True)
+        self.outputs = [n for n, there in rows if there and is_real(self.kernel, n)]
+        self.active = active(self.kernel, self.inputs, self.outputs)
+        self.given = {n: self.names.new(f"d_{n}") for n in self.outputs}
+        self.sums = {n: self._sum(n) for n in sorted(self.active)}
+        self.values: Values
+
+    def run(self) -> Kernel:
+        """Return the kernel before anything is tidied: outputs' sums are copied in, all zeros are stored.
+
+        Its parameters are the kernel's own tensors, its outputs, and one gradient for each output.
+        """
+        for place in self.order.places.values():
+            self._ask(place)
+        self.needs.settle()
+        self.values = Values(self.needs, self.names)
+        body = self._sweep(self.order.tree, ())
+        start = [self._copied(n) for n in self.outputs if n in self.active]
+        return self._kernel([*start, *body])
+
+    def told(self) -> list[tuple[int, str]]:
+        """Return where the values that going backwards reads come from: (line, text)."""
+        found = {(line, f"{load.buffer}: {how}") for line, how, load in self.needs.told()}
+        kept = sorted(b.name for b in self.values.buffers.values() if "_kept" in b.name)
+        return sorted(found) + [(self.kernel.buffers[n].line, n) for n in kept if n in self.kernel.buffers]
+
+    def _sum(self, name: str) -> str:
+        if self.kernel.buffers[name].role == "output":
+            return self.names.new(f"d_{name}_now")
+        return self.names.new(f"d_{name}")
+
+    # what is asked for
+
+    def _ask(self, place: Place) -> None:
+        node, leaf = place.node, place.leaf.id
+        assert isinstance(node, Store)
+        if node.buffer not in self.active:
+            return
+        own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
+        parts = self._parts(node)
+        for part in parts:
+            for read in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
+                if read.buffer not in self.sums.values():
+                    self.needs.want(Read(leaf, read))
+        for read in loads(node.index):
+            self.needs.want(Read(leaf, read))
+        if parts or not node.op:
+            self.needs.want_heads(leaf)
+        if node.op in ("max", "min") and parts:
+            for read in loads((node.value,)):
+                self.needs.want(Read(leaf, read))
+            if not self.needs.want_result(leaf, own):
+                rule = f"the result of the {node.op} is overwritten before the kernel ends, and is needed"
+                text = self.kernel.source.get(node.line, "").strip()
+                raise GradientError(self.kernel.name, rule, text, where=self.kernel.where(node.line))
+
+    def _parts(self, node: Store) -> Parts:
+        """Return what each element that a store reads is handed, in the kernel's own values."""
+        buffer = self.kernel.buffers[node.buffer]
+        handed = Load(self.sums[node.buffer], node.index, Type(summed_as(buffer.dtype)), node.line)
+        value = node.value
+        if node.op == "*":
+            value = operate("*", Load(node.buffer, node.index, Type(buffer.dtype), node.line), value)
+        return pull(value, cast(handed, value.type), lambda load: load.buffer in self.active)
+
+    # going backwards
+
+    def _sweep(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
+        """Return a loop's body backwards, after what its iteration has to compute again."""
+        found = self._backwards(body, scope)
+        if not found:
+            return []
+        zeros = [self._zeroed(n) for n in sorted(self.active) if scope and self.scopes.get(n) == scope]
+        return [*self.values.replay(body, scope), *zeros, *found]
+
+    def _backwards(self, body: Sequence[Node], loops: Scope) -> list[Stmt]:
+        found: list[Stmt] = []
+        for node in reversed(body):
+            match node:
+                case Place():
+                    found += self._statement(node)
+                case Loop():
+                    found += self._loop(node, loops)
+                case Branch():
+                    found += self._branch(node, loops)
+        return found
+
+    def _loop(self, node: Loop, loops: Scope) -> list[Stmt]:
+        last = self._last_of_equals(node)
+        if last is not None:
+            return last
+        body = self._sweep(node.body, (*loops, node.var))
+        if not body:
+            return []
+        lo, hi = (self._head(e, node) for e in heads(node))
+        turned = node.var not in self.order.independent
+        return [self.values.loop(node.node, lo, hi, body, reverse=turned)]
+
+    def _branch(self, node: Branch, loops: Scope) -> list[Stmt]:
+        then, other = self._backwards(node.body, loops), self._backwards(node.orelse, loops)
+        if not then and not other:
+            return []
+        return [If(self._head(node.node.condition, node), tuple(then), tuple(other), node.node.line)]
+
+    def _head(self, expr: Expr, node: Loop | Branch) -> Expr:
+        leaf = first_leaf(node)
+        return self.values.at(expr, leaf, depth=self.order.around[leaf].index(node))
+
+    def _statement(self, place: Place) -> list[Stmt]:
+        node, leaf = place.node, place.leaf.id
+        assert isinstance(node, Store)
+        if node.buffer not in self.active:
+            return []
+        parts = self._parts(node)
+        index = self._index(node.index, leaf)
+        sums = self.sums[node.buffer]
+        if node.op in ("max", "min"):
+            return [If(self._chosen(node, leaf), (*self._handed(node, leaf, parts), self._none(node, index)))]
+        if node.op == "+":
+            return self._handed(node, leaf, parts)
+        if not any(part.load.buffer == node.buffer for part in parts):
+            return [*self._handed(node, leaf, parts), self._none(node, index)]
+        of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
+        held = Var(self.names.new(f"{sums}_old"), of)
+        first = Assign(held.name, Load(sums, index, of, node.line), "", node.line)
+        return [first, self._none(node, index), *self._handed(node, leaf, parts, held)]
+
+    def _handed(self, node: Store, leaf: str, parts: Parts, held: Var | None = None) -> list[Stmt]:
+        """Return the stores that hand on; ``held`` has what the statement's own element was handed."""
+        own = self.sums[node.buffer]
+        found: list[Stmt] = []
+        for load, guard, part in parts:
+            sums = self.sums[load.buffer]
+            to = Type(summed_as(self.kernel.buffers[load.buffer].dtype))
+            value = cast(self._now(part, leaf, own, held), to)
+            one: Stmt = Store(sums, self._index(load.index, leaf), value, "+", node.line)
+            if guard is not None:
+                one = If(self.values.at(guard, leaf), (one,), (), node.line)
+            found.append(one)
+        return found
+
+    def _now(self, part: Expr, leaf: str, own: str, held: Var | None) -> Expr:
+        """Return a partial derivative in values that are there; sums are as they stand."""
+        match part:
+            case Load(buffer=buffer) if buffer == own and buffer not in self.kernel.buffers:
+                if held is not None:
+                    return held
+                return replace(part, index=self._index(part.index, leaf))
+            case Load():
+                return self.values.at(part, leaf)
+            case Op(args=args):
+                return replace(part, args=tuple(self._now(a, leaf, own, held) for a in args))
+        return part
+
+    def _index(self, index: tuple[Expr, ...], leaf: str) -> tuple[Expr, ...]:
+        return tuple(self.values.at(i, leaf) for i in index)
+
+    def _none(self, node: Store, index: tuple[Expr, ...]) -> Store:
+        of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
+        return Store(self.sums[node.buffer], index, number(0.0, of), "", node.line)
+
+    # max and min over a loop
+
+    def _chosen(self, node: Store, leaf: str) -> Expr:
+        of = Type(self.kernel.buffers[node.buffer].dtype)
+        result = self.values.result(leaf, Load(node.buffer, node.index, of, node.line))
+        return operate("==", self.values.at(node.value, leaf), result)
+
+    def _last_of_equals(self, loop: Loop) -> list[Stmt] | None:
+        """Return the search for the element that a max over the loop is, where that is all it does.
+
+        The search is itself a max over the loop, of whole numbers: it has no order to keep.
+        """
+        if len(loop.body) != 1 or not isinstance(loop.body[0], Place):
+            return None
+        place = loop.body[0]
+        node, leaf = place.node, place.leaf.id
+        assert isinstance(node, Store)
+        fixed = not any(_reads(i, loop.var) for i in node.index)
+        if node.buffer not in self.active or node.op not in ("max", "min") or not fixed:
+            return None
+        parts = self._parts(node)
+        if not parts:
+            return []
+        last = Var(self.names.new("last"), INT)
+        none = Const(-1, INT)
+        here = Var(loop.var, INT)
+        lo, hi = (self._head(e, loop) for e in heads(loop))
+        found = Op("select", (self._chosen(node, leaf), operate("-", here, lo), none), INT)
+        search = self.values.loop(loop.node, lo, hi, [Assign(last.name, found, "max", node.line)])
+        body = [*self._handed(node, leaf, parts), self._none(node, self._index(node.index, leaf))]
+        at = operate("+", last, lo)
+        moved = tuple(substitute(s, {loop.var: at}) for s in body)
+        there = Op("<", (none, last), BOOL)
+        return [Assign(last.name, none, "", node.line), search, If(there, moved, (), node.line)]
+
+    # memory
+
+    def _filled(self, name: str, shape: Sequence[Expr], value: Expr, op: str = "") -> Stmt:
+        """Return loops that store a value in every element; the value's indices are those of the loops."""
+        line = self.kernel.buffers.get(name, next(iter(self.kernel.buffers.values()))).line
+        names = [self.names.new(f"e{k}") for k in range(len(shape))]
+        index: tuple[Expr, ...] = tuple(Var(n, INT) for n in names)
+        if isinstance(value, Load):
+            value = replace(value, index=index)
+        node: Stmt = Store(name, index, value, op, line)
+        for var, size in zip(reversed(names), reversed(shape), strict=True):
+            node = For(var, Const(0, INT), size, (node,), line)
+        return node
+
+    def _zeroed(self, name: str) -> Stmt:
+        buffer = self.kernel.buffers[name]
+        zero = number(0.0, Type(summed_as(buffer.dtype)))
+        if buffer.shape == (Const(1, INT),):
+            return Store(self.sums[name], ZERO, zero, "", buffer.line)
+        return self._filled(self.sums[name], buffer.shape, zero)
+
+    def _copied(self, name: str) -> Stmt:
+        """Return what starts an output's sum with its gradient, which cannot be written."""
+        buffer = self.kernel.buffers[name]
+        there = Load(self.given[name], (), Type(buffer.dtype), buffer.line)
+        return self._filled(self.sums[name], buffer.shape, there)
+
+    def _kernel(self, body: list[Stmt]) -> Kernel:
+        own = self.kernel.buffers
+        tensors = [n for n in self.kernel.parameters if n in own]
+        buffers: dict[str, Buffer] = {n: own[n] for n in tensors}
+        for name in self.kernel.outputs:
+            buffers[name] = _input(own[name], name)
+        for name in self.kernel.outputs:
+            handed = self.given.get(name) or self.names.new(f"d_{name}")
+            buffers[handed] = _input(own[name], handed)
+        parameters = (*buffers, *self.kernel.attributes)
+        buffers |= self.values.buffers
+        for name in self.active:
+            if own[name].role != "input":
+                made = Buffer(
+                    self.sums[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
+                )
+                buffers[made.name] = made
+        outputs, last = self._results(buffers, tensors)
+        return replace(
+            self.kernel,
+            name=f"{self.kernel.name}__backward",
+            parameters=parameters,
+            buffers=buffers,
+            outputs=outputs,
+            body=(*body, *last),
+            derived=True,
+        )
+
+    def _results(
+        self, buffers: dict[str, Buffer], tensors: Sequence[str]
+    ) -> tuple[tuple[str, ...], list[Stmt]]:
+        """Add one output for each tensor, of one element where it is no real one; round half types once."""
+        outputs: list[str] = []
+        last: list[Stmt] = []
+        for name in tensors:
+            buffer = self.kernel.buffers[name]
+            sums = self.sums.get(name) or self.names.new(f"d_{name}")
+            shape = buffer.shape if name in self.inputs else (Const(1, INT),)
+            made = Buffer(sums, buffer.dtype, shape, "output", buffer.line)
+            if name in self.active and summed_as(buffer.dtype) != buffer.dtype:
+                buffers[sums] = replace(made, dtype=summed_as(buffer.dtype), role="local")
+                made = replace(made, name=self.names.new(f"{sums}_rounded"))
+                whole = Load(sums, (), Type(summed_as(buffer.dtype)), buffer.line)
+                last.append(self._rounded(made.name, buffer, whole))
+            buffers[made.name] = made
+            outputs.append(made.name)
+        return tuple(outputs), last
+
+    def _rounded(self, name: str, buffer: Buffer, whole: Load) -> Stmt:
+        filled = self._filled(name, buffer.shape, whole)
+        return _casting(filled, Type(buffer.dtype))
+
+
+def _input(like: Buffer, name: str) -> Buffer:
+    """Return an input of the dtype and the number of dimensions of another buffer."""
+    shape = tuple(Size(name, k) for k in range(len(like.shape)))
+    return replace(like, name=name, role="input", shape=shape, zeroed=False, first_read=0)
+
+
+def _casting(node: Stmt, to: Type) -> Stmt:
+    if isinstance(node, For):
+        return replace(node, body=tuple(_casting(s, to) for s in node.body))
+    assert isinstance(node, Store)
+    return replace(node, value=cast(node.value, to))
+
+
+def _reads(expr: Expr, var: str) -> bool:
+    match expr:
+        case Var(name=name):
+            return name == var
+        case Load(index=found) | Op(args=found):
+            return any(_reads(e, var) for e in found)
+    return False

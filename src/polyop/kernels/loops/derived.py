@@ -1,0 +1,125 @@
+"""Loop kernels that polyop makes of an author's: the gradient of one is itself a loop kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...core.dtypes import dtype
+from ...core.spec import Spec
+from ..base import Accepts, flatten
+from .ir import Kernel
+from .kernel import LoopKernel
+
+if TYPE_CHECKING:
+    from .derive.adjoint import Adjoint
+
+
+def described(specs: Sequence[Spec | None]) -> str:
+    """Return dtypes and numbers of dimensions as a text: of a tensor that is not kept they are all that is.
+
+    >>> described([Spec((2, 3), dtype("float32")), None])
+    'float32:2 -'
+    """
+    return " ".join("-" if s is None else f"{s.dtype.name}:{len(s.shape)}" for s in specs)
+
+
+def specs_of(text: str) -> list[Spec | None]:
+    """Return specs, of unknown sizes, for what :func:`described` wrote."""
+    rows = (row.partition(":") for row in text.split())
+    return [None if name == "-" else Spec((0,) * int(rank), dtype(name)) for name, _, rank in rows]
+
+
+@dataclass(eq=False)
+class BackwardKernel(LoopKernel):
+    """The gradient of the loop kernel ``base``; see :func:`polyop.kernels.loops.derive.adjoint.adjoint`.
+
+    Its tensors are those of ``base``, its outputs and their gradients, None for what it does not read.
+    """
+
+    base: Any = None
+    _adjoints: dict[Any, Adjoint] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, base: LoopKernel) -> BackwardKernel:
+        """Return the gradient of a kernel, for the same device."""
+        return cls(base.function, base.attributes, base.precise, base.debug, base.device, base=base)
+
+    def __post_init__(self) -> None:
+        self.outline = self.base.outline
+        self.accepts = Accepts(self.device, self.base.accepts.dtypes)
+
+    def __str__(self) -> str:
+        """Return ``gradient of loop kernel name``."""
+        return f"gradient of {self.base}"
+
+    def on(self, device: str) -> BackwardKernel:
+        """Return the same gradient for another device."""
+        found = BackwardKernel.of(self.base.on(device))
+        found._adjoints, found._lock = self._adjoints, self._lock
+        return found
+
+    @property
+    def name(self) -> str:
+        """The function's name and ``__backward``."""
+        return f"{self.base.name}__backward"
+
+    @property
+    def tensors(self) -> int:
+        """How many tensors it takes."""
+        found: int = self.base.tensors + 2 * self.base.results
+        return found
+
+    @property
+    def results(self) -> int:
+        """How many tensors it returns."""
+        found: int = self.base.tensors
+        return found
+
+    @property
+    def told(self) -> str:
+        """The attribute that tells what the tensors of ``base`` were: :func:`described`."""
+        depth = 1
+        kernel = self.base
+        while isinstance(kernel, BackwardKernel):
+            depth, kernel = depth + 1, kernel.base
+        return "polyop_tensors" if depth == 1 else f"polyop_tensors_{depth}"
+
+    def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+        """Return the kernel for these specs. Raises ``GradientError`` with the line for what has no gradient."""
+        given = list(flatten(tuple(inputs)))
+        present = tuple(spec is not None for spec in given[-self.base.results :])
+        return self.adjoint(specs_of(attributes[self.told]), attributes, present).kernel
+
+    def adjoint(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]
+    ) -> Adjoint:
+        """Return the kernel for inputs of ``base``, and gradients of those outputs that are ``present``."""
+        from .derive.adjoint import adjoint
+
+        kernel = self.base.typed(inputs, attributes)
+        real = (dtype(kernel.buffers[n].dtype).is_floating for n in kernel.outputs)
+        present = tuple(there or not of for there, of in zip(present, real, strict=True))
+        with self._lock:
+            key = (id(kernel), present)
+            if key not in self._adjoints:
+                kept = frozenset(self._kept(inputs, attributes)) if not all(present) else frozenset()
+                self._adjoints[key] = found = adjoint(kernel, present, kept)
+                self._typed[key] = found.kernel
+            return self._adjoints[key]
+
+    def reads(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...] = ()
+    ) -> tuple[bool, ...]:
+        """Return of which tensors (inputs, then outputs of ``base``) the kernel reads an element or a size."""
+        from .derive.used import is_absent
+
+        kernel = self.adjoint(inputs, attributes, present or (True,) * self.base.results).kernel
+        names = [n for n in kernel.parameters if n in kernel.buffers]
+        return tuple(not is_absent(kernel, n) for n in names[: self.base.tensors + self.base.results])
+
+    def _kept(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        kernel = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
+        names = [n for n in kernel.parameters if n in kernel.buffers]
+        return [n for n, flag in zip(names, self.reads(inputs, attributes), strict=False) if flag]
