@@ -100,7 +100,13 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
         schema_names = {argument.name for _, argument in schema.attributes()}
         names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
         kernel = LoopKernel(
-            kernel, names, precise=bool(options.get("precise")), debug=bool(options.get("debug"))
+            kernel,
+            names,
+            precise=bool(options.get("precise")),
+            debug=bool(options.get("debug")),
+            functional=bool(found.inplace)
+            and not schema.mutates
+            and len(schema.fresh) == len(schema.returns),
         )
     if hasattr(kernel, "outline"):
         _agree(kernel, schema, where)
@@ -113,11 +119,12 @@ def _agree(kernel: Any, schema: Schema, where: Any) -> None:
     given = {argument.name for _, argument in schema.attributes()}
     free = [n for n in kernel.attributes if n not in outline.defaults]
     places = {k: schema.tensor_positions.index(p) for k, p in _aliases(schema).items()}
+    inplace = () if kernel.functional else outline.inplace
     rules = (
         (sorted(given), sorted((given & set(kernel.attributes)) | set(free)), "attributes"),
         (len(schema.tensor_positions), len(tensors), "tensors"),
         (len(schema.returns), len(outline.outputs), "outputs"),
-        (places, {k: tensors.index(outline.parameters[p]) for k, p in outline.inplace}, "outputs in place"),
+        (places, {k: tensors.index(outline.parameters[p]) for k, p in inplace}, "outputs in place"),
     )
     for wanted, found, what in rules:
         if wanted != found:
@@ -152,6 +159,8 @@ def definition(kernel: Any, schema: Schema, attributes: Mapping[str, Any]) -> Ca
     def define(*args: Any, **kwargs: Any) -> Any:
         given = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
         arrays = [given.pop(schema.arguments[i].name) for i in schema.tensor_positions]
+        if kernel.functional:
+            arrays = [array.copy() for array in arrays]
         defaults = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING}
         numbers = {**attributes, **defaults, **given}
         found = function(**dict(zip(tensors, arrays, strict=True)), **numbers)

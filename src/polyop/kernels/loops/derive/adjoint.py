@@ -30,7 +30,9 @@ def adjoint(kernel: Kernel, present: Sequence[bool], kept: frozenset[str] = froz
     """
     with session():
         found = Reverse(kernel, present)
-        made = tidy(found.run(), found)
+        made = found.run()
+        copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}
+        made = tidy(made, [n for n in found.sums.values() if n in made.buffers], copies)
         shapes = dict(found.kernel.buffers)
         known = {n: shapes[n].shape for n in kernel.outputs}
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call

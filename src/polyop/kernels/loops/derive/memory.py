@@ -1,10 +1,11 @@
-"""The form that kernels are derived from: temporaries belong to the loops that fill them, scalars are tensors.
+"""The form that kernels are derived from: temporaries have their loops, scalars are tensors.
 
 One notion of a value, an element of a buffer, is left; so one notion of where it is written and read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..coverage import Coverage, starts
@@ -45,15 +46,16 @@ def in_memory(kernel: Kernel) -> tuple[Kernel, Scopes]:
     return kernel, {**lives, **scopes}
 
 
-def scopes_of_outputs(kernel: Kernel) -> Scopes:
-    """Return for each output the loops whose iterations read of it only what they wrote themselves."""
+def scopes_of(kernel: Kernel, names: Iterable[str]) -> Scopes:
+    """Return for each buffer the loops whose iterations read of it only what they wrote themselves."""
     coverage = Coverage(Model(kernel))
     found: Scopes = {}
-    for name in kernel.outputs:
+    for name in names:
         if not coverage.writes(name):
             continue
         loops = coverage.shared_loops(name)
-        level = next(n for n in range(len(loops), -1, -1) if n == 0 or coverage.uncovered(name, n) is None)
+        levels = range(len(loops), 0, -1)
+        level = next((n for n in levels if coverage.uncovered(name, n) is None), 0)
         found[name] = loops[:level]
     return found
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from typing import Any
 
 from ..dependence import Conflict, Paths, classify, conflicts, forward, paths
 from ..ir import Expr, Kernel, Load, Store
@@ -86,18 +88,52 @@ class Order:
                 return writer
         return None
 
+    def is_dead(self, leaf: Leaf) -> bool:
+        """Whether nothing can read what a leaf writes: it is not read later, or overwritten before that."""
+        (write,) = (a for a in leaf.accesses if a.write)
+        for reader in self.model.leaves:
+            for read in reader.accesses:
+                if read.write or read.target != write.target:
+                    continue
+                alive = self._meet(reader, read, leaf, write, backward=True)
+                if alive.is_empty():
+                    continue
+                for other, over in self.writers(write.target):
+                    if over.exact and not over.op and other is not leaf:
+                        between = self._meet(reader, read, other, over, backward=True)
+                        alive -= between.apply_range(self._meet(other, over, leaf, write, backward=True))
+                if not alive.is_empty():
+                    return False
+        return True
+
+    def touches_once(self, leaf: Leaf) -> bool:
+        """Whether every instance of a leaf, in one scope, writes an element of its own."""
+        (write,) = (a for a in leaf.accesses if a.write)
+        return None not in write.index and bool(self.model.map(leaf, write).is_injective())
+
+    def touched_before(self, leaf: Leaf, but: Callable[[Leaf], bool]) -> bool:
+        """Whether anything, ``but`` some leaves, may read or write before it what a leaf writes."""
+        (write,) = (a for a in leaf.accesses if a.write)
+        return any(
+            not self._meet(leaf, write, other, access, backward=True).is_empty()
+            for other in self.model.leaves
+            if other is not leaf and not but(other)
+            for access in other.accesses
+            if access.target == write.target
+        )
+
     def _itself(self, leaf: Leaf, read: Access, write: Access) -> bool:
         same = self._pairs(leaf, read, leaf, write)
         return not same.intersect(same.domain().identity()).is_empty()
 
-    def _meet(self, leaf: Leaf, read: Access, writer: Leaf, write: Access, *, backward: bool):  # type: ignore[no-untyped-def]
+    def _meet(self, leaf: Leaf, read: Access, writer: Leaf, write: Access, *, backward: bool) -> Any:
         pairs = self._pairs(leaf, read, writer, write)
         if pairs.is_empty():
             return pairs
         conflict = Conflict(leaf, writer, read.target, pairs, "")
         return forward(self.model, conflict, self.where, backward=backward)
 
-    def _pairs(self, leaf: Leaf, read: Access, writer: Leaf, write: Access):  # type: ignore[no-untyped-def]
+    def _pairs(self, leaf: Leaf, read: Access, writer: Leaf, write: Access) -> Any:
         return self.model.map(leaf, read).apply_range(self.model.map(writer, write).reverse())
 
     def loops(self, leaf: Leaf) -> list[Loop]:

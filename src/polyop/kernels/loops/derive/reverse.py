@@ -38,7 +38,7 @@ from ..operate import operate
 from ..tree import Branch, Loop, Node, Place
 from ..types import cast
 from .activity import active, is_real
-from .memory import ZERO, Scopes, in_memory, scopes_of_outputs
+from .memory import ZERO, Scopes, in_memory, scopes_of
 from .names import Names, summed_as
 from .needs import Needs, Read, Scope, first_leaf, loads
 from .order import Order, heads
@@ -63,7 +63,7 @@ class Reverse:
         self.kernel, scopes = in_memory(kernel)
         self.scopes: Scopes = {n: s for n, s in scopes.items() if self.kernel.buffers[n].role == "local"}
         self.order = Order(self.kernel, self.scopes)
-        again = Order(self.kernel, {**self.scopes, **scopes_of_outputs(self.kernel)})
+        again = Order(self.kernel, {**self.scopes, **scopes_of(self.kernel, self.kernel.outputs)})
         self.needs = Needs(self.order, again)
         self.names = Names(self.kernel)
         buffers = self.kernel.buffers.values()
@@ -194,7 +194,11 @@ class Reverse:
         of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
         held = Var(self.names.new(f"{sums}_old"), of)
         first = Assign(held.name, Load(sums, index, of, node.line), "", node.line)
-        return [first, self._none(node, index), *self._handed(node, leaf, parts, held)]
+        handed = self._handed(node, leaf, parts, held)
+        for one in handed:  # what the element hands to itself takes the place of what it was handed
+            if isinstance(one, Store) and (one.buffer, one.index) == (sums, index):
+                return [first, replace(one, op=""), *(s for s in handed if s is not one)]
+        return [first, self._none(node, index), *handed]
 
     def _handed(self, node: Store, leaf: str, parts: Parts, held: Var | None = None) -> list[Stmt]:
         """Return the stores that hand on; ``held`` has what the statement's own element was handed."""
