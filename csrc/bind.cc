@@ -10,6 +10,7 @@
 #include "call.h"
 #include "hosts/host.h"
 #include "hosts/mindspore.h"
+#include "hosts/onnx.h"
 #include "hosts/xla.h"
 #include "library.h"
 #include "module/function.h"
@@ -217,6 +218,7 @@ NB_MODULE(_core, m) {
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
   if (PyModule_AddFunctions(m.ptr(), mindspore_methods) < 0) throw nb::python_error();
+  if (PyModule_AddFunctions(m.ptr(), onnx_methods) < 0) throw nb::python_error();
   nb::object pull = m.attr("pull");
   m.attr("pull_method") =
       nb::steal(PyInstanceMethod_New(pull.ptr()));  // is bound to its ctx, as functions are

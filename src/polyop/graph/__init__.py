@@ -1,5 +1,7 @@
 """Deployment graphs: operator prototypes (REG_OP), the Python that builds GE graphs, torchair converters.
 
+ONNX is in :mod:`polyop.graph.onnx`.
+
 >>> from polyop.graph import parse
 >>> [found] = parse("REG_OP(Not).INPUT(x, DT_BOOL).OUTPUT(y, DT_BOOL).OP_END_FACTORY_REG(Not)")
 >>> found.inputs[0].name

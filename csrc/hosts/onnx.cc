@@ -1,0 +1,175 @@
+// One ONNX Runtime operator for each operator of the process. A node's attributes become the text of
+// a Target when its kernel is made; the sizes of its results are asked for once for each set of sizes.
+#include "onnx.h"
+
+#include <string>
+#include <vector>
+
+#include "onnx_api.h"
+#include "onnx_attributes.h"
+#include "onnx_node.h"
+
+namespace polyop {
+
+namespace {
+
+using ort::answer_of;
+using ort::Api;
+using ort::failed;
+using ort::functions;
+using ort::kNotThere;
+using ort::Python;
+using ort::Status;
+
+struct Operator : ort::Operator {
+  std::string domain, type, operation;  // `operation`: the operator's name in polyop
+  std::vector<std::string> attributes;
+
+  bool operator==(const Operator& other) const {
+    return domain == other.domain && type == other.type && operation == other.operation &&
+           attributes == other.attributes;
+  }
+};
+
+// The text of the call that a node is, or null and words.
+PyObject* text_of(const Operator& op, const Api& api, const ort::Info* info, std::string* words) {
+  size_t inputs = 0;
+  if (Status* problem = api.node_inputs(info, &inputs)) api.release_status(problem);
+  PyObject* given = onnx_attributes(api, info, op.attributes);
+  PyObject* answer = given == nullptr ? nullptr
+                                      : PyObject_CallFunction(functions.text, "sNn", op.operation.c_str(),
+                                                              given, static_cast<Py_ssize_t>(inputs));
+  return answer_of(answer, functions.text, words);
+}
+
+Status* make_kernel(const Operator& op, const Api& api, const ort::Info* info, void** kernel) {
+  std::string words, text;
+  {
+    const Python python;
+    if (!python) return failed(api, kNotThere);
+    PyObject* answer = text_of(op, api, info, &words);
+    if (answer == nullptr) return failed(api, words);
+    const char* plain = nullptr;
+    if (PyArg_ParseTuple(answer, "s", &plain)) text = plain;
+    PyErr_Clear();
+    Py_DECREF(answer);
+  }
+  *kernel = ort::make_node(api, text);
+  return nullptr;
+}
+
+Status* create(const ort::Operator* op, const Api* api, const ort::Info* info, void** kernel) {
+  try {
+    return make_kernel(*static_cast<const Operator*>(op), *api, info, kernel);
+  } catch (const std::exception& problem) {
+    return failed(*api, problem.what());
+  }
+}
+
+const Operator* make(Operator op) {
+  op.version = ort::kVersion;
+  op.name = [](const ort::Operator* self) { return static_cast<const Operator*>(self)->type.c_str(); };
+  op.provider = [](const ort::Operator*) { return static_cast<const char*>(nullptr); };  // the CPU's
+  op.input_type = op.output_type = [](const ort::Operator*, size_t) -> int { return ort::kUnknown; };
+  op.input_count = op.output_count = [](const ort::Operator*) -> size_t { return 1; };
+  op.input_kind = op.output_kind = [](const ort::Operator*, size_t) -> int { return ort::kVariadic; };
+  op.input_memory = [](const ort::Operator*, size_t) { return 0; };  // where the provider has it
+  op.fewest_inputs = op.fewest_outputs = [](const ort::Operator*) { return 0; };
+  op.inputs_alike = op.outputs_alike = [](const ort::Operator*) { return 0; };
+  op.destroy = ort::drop_node;
+  op.create = create;
+  op.compute = ort::run_node;
+  return new Operator(std::move(op));  // a session may use it for as long as the process lives
+}
+
+// The operators of this process, made once each; a row is (domain, type, name, names of attributes).
+bool operators_of(PyObject* rows, std::vector<const Operator*>* found) {
+  static auto* made = new std::vector<const Operator*>();  // under Python's lock
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(rows); ++i) {
+    const char *domain = nullptr, *type = nullptr, *name = nullptr;
+    PyObject* attributes = nullptr;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(rows, i), "sssO!", &domain, &type, &name, &PyTuple_Type,
+                          &attributes)) {
+      return false;
+    }
+    Operator op{};
+    op.domain = domain, op.type = type, op.operation = name;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(attributes); ++k) {
+      const char* attribute = PyUnicode_AsUTF8(PyTuple_GET_ITEM(attributes, k));
+      if (attribute == nullptr) return false;
+      op.attributes.emplace_back(attribute);
+    }
+    const Operator* same = nullptr;
+    for (const Operator* one : *made) {
+      if (*one == op) same = one;
+    }
+    if (same == nullptr) made->push_back(same = make(std::move(op)));
+    found->push_back(same);
+  }
+  return true;
+}
+
+// Rows come sorted by domain.
+Status* add(const Api& api, ort::Options* options, const std::vector<const Operator*>& all) {
+  ort::Domain* domain = nullptr;  // never released: the session that uses it is not known here
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i == 0 || all[i]->domain != all[i - 1]->domain) {
+      if (Status* problem = api.create_domain(all[i]->domain.c_str(), &domain)) return problem;
+      if (Status* problem = api.add_domain(options, domain)) return problem;
+    }
+    if (Status* problem = api.add_operator(domain, all[i])) return problem;
+  }
+  return nullptr;
+}
+
+Status* register_all(ort::Options* options, const ort::Base* base) {
+  const Api* api = base->api(ort::kVersion);
+  if (api == nullptr) {
+    return failed(*base->api(1),
+                  std::string("ONNX Runtime 1.16 or later is needed, this is ") + base->version());
+  }
+  std::vector<const Operator*> found;
+  std::string words;
+  {
+    const Python python;
+    if (!python) return failed(*api, kNotThere);
+    PyObject* rows = answer_of(PyObject_CallNoArgs(functions.rows), functions.rows, &words);
+    if (rows == nullptr) return failed(*api, words);
+    const bool read = PyList_Check(rows) && operators_of(rows, &found);
+    Py_DECREF(rows);
+    PyErr_Clear();
+    if (!read) return failed(*api, "the operators of this process could not be read");
+  }
+  return add(*api, options, found);
+}
+
+PyObject* start(PyObject*, PyObject* args) {
+  PyObject *rows = nullptr, *text = nullptr, *results = nullptr;
+  if (!PyArg_ParseTuple(args, "OOO", &rows, &text, &results)) return nullptr;
+  Python::start({rows, text, results});
+  Py_RETURN_NONE;
+}
+
+PyObject* stop(PyObject*, PyObject*) {
+  Python::stop();
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+PyMethodDef onnx_methods[] = {
+    {"start_onnx", start, METH_VARARGS, "Set the functions that ONNX Runtime's operators ask."},
+    {"stop_onnx", stop, METH_NOARGS, "Let nobody ask them any more; waits for who does."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace polyop
+
+// What ONNX Runtime looks up in a library of operators.
+extern "C" __attribute__((visibility("default"))) polyop::ort::Status* RegisterCustomOps(
+    polyop::ort::Options* options, const polyop::ort::Base* base) {
+  try {
+    return polyop::register_all(options, base);
+  } catch (const std::exception& problem) {
+    return polyop::ort::failed(*base->api(1), problem.what());
+  }
+}

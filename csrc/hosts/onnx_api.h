@@ -1,0 +1,109 @@
+// ONNX Runtime's C interface, version 16 (release 1.16): the parts that are used, declared here so
+// that no file of it is needed to build. Functions keep their place in the table for good, new ones
+// are added at its end; a function that gives a Status gives null where all went well.
+// Source: the interface that ONNX Runtime documents in onnxruntime_c_api.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace polyop::ort {
+
+constexpr uint32_t kVersion = 16;
+
+struct Allocator;
+struct Context;  // of one run of a node
+struct Domain;
+struct Info;  // a node that a kernel is made for
+struct Options;
+struct Status;
+struct TensorInfo;
+struct Value;
+
+struct Api;
+
+enum { kFailed = 1 };                // a Status's code
+enum { kUnknown = 0, kString = 8 };  // a dtype
+enum { kVariadic = 2 };              // how a tensor of an operator is given
+
+// An operator as a session asks for it.
+struct Operator {
+  uint32_t version;
+  void* (*create_old)(const Operator*, const Api*, const Info*);
+  const char* (*name)(const Operator*);
+  const char* (*provider)(const Operator*);
+  int (*input_type)(const Operator*, size_t);
+  size_t (*input_count)(const Operator*);
+  int (*output_type)(const Operator*, size_t);
+  size_t (*output_count)(const Operator*);
+  void (*compute_old)(void*, Context*);
+  void (*destroy)(void* kernel);
+  int (*input_kind)(const Operator*, size_t);
+  int (*output_kind)(const Operator*, size_t);
+  int (*input_memory)(const Operator*, size_t);
+  int (*fewest_inputs)(const Operator*);
+  int (*inputs_alike)(const Operator*);
+  int (*fewest_outputs)(const Operator*);
+  int (*outputs_alike)(const Operator*);
+  Status* (*create)(const Operator*, const Api*, const Info*, void** kernel);
+  Status* (*compute)(void* kernel, Context*);
+};
+
+using Unused = void*;
+
+struct Api {
+  Status* (*create_status)(int code, const char* words);
+  Unused unused_1[25];
+  Status* (*create_domain)(const char* name, Domain** made);
+  Status* (*add_operator)(Domain*, const Operator*);
+  Status* (*add_domain)(Options*, Domain*);
+  Unused unused_29[22];
+  Status* (*data)(Value*, void** data);
+  Unused unused_52;
+  Status* (*string_bytes)(const Value*, size_t* bytes);
+  Status* (*strings)(const Value*, void* bytes, size_t size, size_t* starts, size_t count);
+  Unused unused_55[5];
+  Status* (*element_type)(const TensorInfo*, int* type);
+  Status* (*ndim)(const TensorInfo*, size_t* count);
+  Status* (*shape)(const TensorInfo*, int64_t* sizes, size_t count);
+  Unused unused_63[2];
+  Status* (*tensor_info)(const Value*, TensorInfo** made);
+  Unused unused_66[12];
+  Status* (*allocator)(Allocator** found);
+  Unused unused_79[6];
+  Status* (*read_float)(const Info*, const char* name, float* value);
+  Status* (*read_int)(const Info*, const char* name, int64_t* value);
+  Status* (*read_string)(const Info*, const char* name, char* text, size_t* size);
+  Status* (*input_number)(const Context*, size_t* count);
+  Status* (*output_number)(const Context*, size_t* count);
+  Status* (*input)(const Context*, size_t number, const Value** found);
+  Status* (*output)(Context*, size_t number, const int64_t* sizes, size_t ndim, Value** made);
+  Unused unused_92;
+  void (*release_status)(Status*);
+  Unused unused_94[2];
+  void (*release_value)(Value*);
+  Unused unused_97[2];
+  void (*release_tensor_info)(TensorInfo*);
+  Unused unused_100[62];
+  Status* (*read_floats)(const Info*, const char* name, float* values, size_t* count);
+  Status* (*read_ints)(const Info*, const char* name, int64_t* values, size_t* count);
+  Unused unused_164[66];
+  Status* (*node_inputs)(const Info*, size_t* count);
+  Unused unused_231[5];
+  Status* (*read_tensor)(const Info*, const char* name, Allocator*, Value** made);
+};
+
+constexpr size_t place(size_t bytes) { return bytes / sizeof(void*); }
+static_assert(place(offsetof(Api, create_domain)) == 26 && place(offsetof(Api, data)) == 51 &&
+              place(offsetof(Api, element_type)) == 60 && place(offsetof(Api, tensor_info)) == 65 &&
+              place(offsetof(Api, allocator)) == 78 && place(offsetof(Api, read_float)) == 85 &&
+              place(offsetof(Api, release_status)) == 93 && place(offsetof(Api, release_value)) == 96 &&
+              place(offsetof(Api, release_tensor_info)) == 99 && place(offsetof(Api, read_floats)) == 162 &&
+              place(offsetof(Api, node_inputs)) == 230 && place(offsetof(Api, read_tensor)) == 236);
+
+struct Base {  // what a library is given
+  const Api* (*api)(uint32_t version);
+  const char* (*version)();
+};
+
+}  // namespace polyop::ort

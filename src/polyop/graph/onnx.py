@@ -1,0 +1,139 @@
+"""ONNX: models with operators, and ONNX Runtime sessions that run them from the same kernels.
+
+::
+
+    program = torch.onnx.export(model, inputs, dynamo=True, custom_translation_table=translation_table())
+    program.save("model.onnx")
+    session = onnxruntime.InferenceSession("model.onnx", session_options())
+
+A call of ``myops::scale`` is a node ``scale`` of the domain ``myops``, version :data:`OPSET`; what its
+inputs and attributes are says :mod:`polyop.graph.onnx_attributes`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from .. import _core
+from ..core import registry
+from ..core.arguments import bind
+from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
+from ..core.operator import Operator
+from . import onnx_session
+from .onnx_attributes import dtype_name, inputs_and_attributes, refusal
+
+__all__ = ["OPSET", "library", "session_options", "translation_table"]
+
+OPSET = 1
+"""The version of every domain: what a node means is settled by the operator's schema."""
+
+
+def translation_table(*operators: Any) -> dict[Any, Callable[..., Any]]:
+    """Return what ``torch.onnx.export`` takes as ``custom_translation_table``, for these operators.
+
+    Without any: for all operators of this process that ONNX can hold. Raises ``UnsupportedError`` for
+    one that it cannot, with the argument and the rule; ``HostError`` without PyTorch or onnxscript.
+    """
+    _need("torch", "torch")
+    _need("onnxscript", "onnx onnxscript")
+    chosen = operators or [each for each in registry.operators() if refusal(each.operator) is None]
+    table = {}
+    for bound in chosen:
+        if not isinstance(getattr(bound, "operator", None), Operator):
+            raise ArgumentTypeError("translation_table", "takes operators", repr(bound))
+        refused = refusal(bound.operator)
+        if refused is not None:
+            raise refused
+        table[bound.torch] = _translation(bound.operator)
+    return table
+
+
+def _translation(operator: Operator) -> Callable[..., Any]:
+    def translate(*args: Any, **kwargs: Any) -> Any:
+        return _node(operator, bind(operator.schema, args, kwargs, operator.origin))
+
+    translate.__name__ = translate.__qualname__ = operator.schema.name
+    translate.__doc__ = f"Add a node of {operator.name}."
+    return translate
+
+
+def _node(operator: Operator, values: tuple[Any, ...]) -> Any:
+    """Add the node of a call to the graph that is being exported; return its outputs."""
+    evaluator, ir = importlib.import_module("onnxscript.evaluator"), importlib.import_module("onnxscript.ir")
+    arguments = list(values)
+    for i, argument in operator.schema.attributes():
+        items = values[i] if isinstance(values[i], (list, tuple)) else [values[i]]
+        if any(isinstance(item, ir.Value) for item in items):
+            rule = "must be known when the model is exported: ONNX attributes are constants"
+            hint = "export with this size static, or pass it as a tensor"
+            subject = f"{operator.name}: argument {argument.name}"
+            raise ArgumentValueError(subject, rule, "a value of the graph", where=operator.origin, hint=hint)
+        if argument.type.base == "ScalarType":
+            named = list(map(dtype_name, items))
+            arguments[i] = named if isinstance(values[i], (list, tuple)) else named[0]
+    inputs, attributes = inputs_and_attributes(operator, arguments)
+    domain, name = onnx_session.node_type(operator)
+    made = ir.Node(
+        domain,
+        name,
+        inputs,
+        [_attribute(ir, key, value) for key, value in attributes.items()],
+        num_outputs=len(operator.schema.returns),
+        version=OPSET,
+    )
+    evaluator.default().nodes.append(made)
+    return made.outputs[0] if len(made.outputs) == 1 else made.outputs
+
+
+def _attribute(ir: Any, name: str, value: Any) -> Any:
+    if hasattr(value, "dtype"):
+        if value.dtype != object:
+            return ir.AttrTensor(name, ir.Tensor(value))
+        texts = [text.encode() for text in value.tolist()]
+        return ir.AttrTensor(name, ir.StringTensor(texts, shape=ir.Shape(value.shape)))
+    if isinstance(value, list):
+        floats = any(isinstance(item, float) for item in value)
+        return (ir.AttrFloat32s if floats else ir.AttrInt64s)(name, value)
+    kinds = {int: ir.AttrInt64, float: ir.AttrFloat32, str: ir.AttrString}
+    return kinds[type(value)](name, value)
+
+
+def library() -> str:
+    """Return the path of the library for ``SessionOptions.register_custom_ops_library``.
+
+    It is polyop's own core: a session made with it has the operators that this process has
+    defined when the library is registered.
+
+    >>> import os
+    >>> os.path.basename(library()).split(".")[0]
+    '_core'
+    """
+    return str(_core.__file__)
+
+
+def session_options(options: Any = None) -> Any:
+    """Return ``onnxruntime.SessionOptions`` with the operators of this process; ``options`` are kept.
+
+    Operators that are defined later are not among them, and an operator must live as long as its
+    sessions. Raises ``HostError`` where ONNX Runtime is not installed, or older than 1.16.
+    """
+    runtime = _need("onnxruntime", "onnxruntime")
+    made = runtime.SessionOptions() if options is None else options
+    try:
+        made.register_custom_ops_library(library())
+    except Exception as problem:  # noqa: BLE001 - its errors have no class in common
+        raise HostError("onnxruntime", f"does not take polyop's operators: {problem}") from None
+    return made
+
+
+@functools.cache
+def _need(module: str, packages: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as problem:
+        rule = f"could not be imported: {problem}"
+        raise HostError(module, rule, hint=f"pip install {packages}") from None

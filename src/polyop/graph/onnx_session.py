@@ -1,0 +1,74 @@
+"""What ONNX Runtime's sessions ask of Python, by way of csrc/hosts/onnx.cc; an error is given as its words.
+
+Asked when the library is registered, when a node's kernel is made, and once for each set of sizes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from .. import _core
+from ..core import registry
+from ..core.dtypes import DTYPES
+from ..core.errors import HostError
+from ..core.operator import Operator
+from ..core.spec import Spec
+from ..hosts.foreign import call_text, find, unflatten
+from ..kernels.prepare import normalise, prepare
+from .onnx_attributes import arguments_of, names, refusal
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_ROWS = {dtype: row for row, dtype in enumerate(DTYPES)}
+
+
+def node_type(operator: Operator) -> tuple[str, str]:
+    """Return the domain and the type of an operator's nodes: namespace and name of the schema."""
+    schema = operator.schema
+    return schema.namespace, f"{schema.name}.{schema.overload}" if schema.overload else schema.name
+
+
+def _told(function: _F) -> _F:
+    @functools.wraps(function)
+    def told(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as problem:  # noqa: BLE001 - the runtime shows the words
+            return f"{type(problem).__name__}: {problem}"
+
+    return told  # type: ignore[return-value]
+
+
+@_told
+def rows() -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Return domain, type, name and attributes of each operator that ONNX can hold, by domain."""
+    able = [bound.operator for bound in registry.operators() if refusal(bound.operator) is None]
+    return sorted((*node_type(operator), operator.name, names(operator)) for operator in able)
+
+
+@_told
+def text(name: str, given: dict[str, Any], inputs: int) -> tuple[str]:
+    """Return the text of the call that a node is; see :mod:`polyop.hosts.foreign`."""
+    bound = registry.known(name)
+    if bound is None:
+        raise HostError(name, "the operator is no more, and a model calls it", hint="keep the operator")
+    return (call_text(bound, arguments_of(bound.operator, given, inputs)),)
+
+
+@_told
+def results(
+    call: str, tensors: Sequence[tuple[tuple[int, ...], int]]
+) -> tuple[list[tuple[tuple[int, ...], int]], bool]:
+    """Return shape and dtype (its row) of each result, and whether they are always these."""
+    bound, given = find(call)
+    operator: Operator = bound.operator
+    specs = [Spec(shape, DTYPES[row]) for shape, row in tensors]
+    prepared = prepare(operator, normalise(operator, unflatten(operator.schema, given, specs)), infer=True)
+    found = [(tuple(map(int, spec.shape)), _ROWS[spec.dtype]) for spec in prepared.outputs]
+    return found, prepared.repeatable
+
+
+_core.start_onnx(rows, text, results)
+atexit.register(_core.stop_onnx)
