@@ -12,7 +12,7 @@ JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*.hpp include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test test-main test-mindspore lint bench sanitize format golden clean
+.PHONY: demo wheel test test-main test-mindspore lint bench sanitize format golden clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -38,6 +38,9 @@ lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+
+wheel: $(VENV)/ready
+	$(BIN)/python tools/wheel.py
 
 bench: $(VENV)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt

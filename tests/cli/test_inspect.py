@@ -174,3 +174,66 @@ def test_a_module_shows_its_functions():
     assert "inspected.mul(Tensor x, Tensor y) -> Tensor" in shown
     assert "inspected.smooth_abs(Tensor x, float width=1.0) -> Tensor" in shown
     assert "frameworks:   none" in shown
+
+
+LIBRARY = """
+#include <polyop/library.h>
+using polyop::Tensor;
+Tensor twice(const Tensor& x) { return x; }
+POLYOP_LIBRARY(shown, m) {
+  m.def("twice(Tensor x) -> Tensor");
+  m.def("planned(Tensor x, *, float by=2.0) -> Tensor");
+}
+POLYOP_LIBRARY_IMPL(shown, CPU, m) { m.impl("twice", &twice); }
+POLYOP_LIBRARY(shown_more, m) { m.def("again(Tensor x) -> Tensor"); }
+POLYOP_LIBRARY_IMPL(shown_more, Meta, m) { m.impl("again", &twice); }
+POLYOP_LIBRARY_IMPL(shown, Meta, m) { m.impl("twice", &twice); }
+POLYOP_LIBRARY_IMPL(shown, AutogradCPU, m) { m.impl("twice", &twice); }
+"""
+
+
+def library(folder, code=LIBRARY):
+    return make(folder / "libshown.so", code, "-std=c++17")
+
+
+def test_operators_by_schema_are_shown_with_their_keys(tmp_path, capsys):
+    path = library(tmp_path)
+    code, out, err = show(capsys, path)
+    assert (code, err) == (0, "")
+    source = path.with_suffix(".cc")
+    head, own, more = out.split("\n\n")
+    assert f"library:      {path}\n" in head and "frameworks:   none\n" in head
+    assert head.splitlines()[-3:] == [
+        "ABI version:  1 (this polyop: 1)",
+        f"namespace:    shown  ({source}:5)",
+        f"namespace:    shown_more  ({source}:10)",
+    ]
+    assert own.splitlines() == [
+        "shown::twice(Tensor x) -> Tensor  [CPU, Meta, AutogradCPU]",
+        "shown::planned(Tensor x, *, float by=2.0) -> Tensor  [no functions]",
+    ]
+    assert more == "shown_more::again(Tensor x) -> Tensor  [Meta]\n"
+
+
+def test_a_library_that_would_not_load_is_shown_with_the_reason(tmp_path, capsys):
+    wrong = LIBRARY.replace("twice(Tensor x) ->", "twice(Tensor x, int n) ->")
+    code, out, err = show(capsys, library(tmp_path, wrong))
+    assert code == 1
+    assert "shown::twice(Tensor x, int n) -> Tensor  [CPU, Meta, AutogradCPU]" in out
+    assert "shown::twice: the schema and the C++ function for CPU disagree" in err
+    assert "twice(Tensor x, int n) -> Tensor" in err and "libshown.cc:9" in err
+
+
+def test_a_library_of_another_contract_is_shown_with_its_version(tmp_path, capsys):
+    newer = "#include <polyop/module_abi.h>\n#undef POLYOP_MODULE_VERSION\n#define POLYOP_MODULE_VERSION 7\n"
+    code, out, err = show(capsys, library(tmp_path, newer + LIBRARY))
+    assert code == 1 and out.endswith("ABI version:  7 (this polyop: 1)\n")
+    assert "must be built against version 1 of polyop's module contract, but got version 7" in err
+
+
+def test_a_library_that_is_a_module_as_well_shows_both(tmp_path, capsys):
+    module = LIBRARY + 'PYBIND11_MODULE(both, m) { m.def("plain", &twice); }\n'
+    module = "#include <polyop/ms_extension.h>\n" + module
+    code, out, _ = show(capsys, library(tmp_path, module))
+    assert code == 0
+    assert "both.plain(Tensor" in out and "shown::twice(Tensor x) -> Tensor  [CPU, Meta, AutogradCPU]" in out

@@ -1,6 +1,7 @@
 """One project, made by ``polyop new``, built and installed once for all tests of this folder."""
 
 import pathlib
+import shutil
 import sys
 
 import pytest
@@ -33,3 +34,21 @@ def without_compilers(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     return {"PATH": str(empty), "CC": "", "CXX": "", "POLYOP_CACHE_DIR": str(tmp_path / "cache")}
+
+
+@pytest.fixture(scope="session")
+def loop_project(tmp_path_factory):
+    """A copy of the example with loop kernels."""
+    example = pathlib.Path(__file__).parents[2] / "examples" / "13_loop_wheel"
+    ignored = shutil.ignore_patterns("build", "dist", "*.egg-info", "__pycache__")
+    return shutil.copytree(example, tmp_path_factory.mktemp("loops") / "project", ignore=ignored)
+
+
+@pytest.fixture(scope="session")
+def loop_wheel(loop_project):
+    return build(loop_project)
+
+
+@pytest.fixture(scope="session")
+def loop_installed(loop_wheel, tmp_path_factory):
+    return install(loop_wheel, tmp_path_factory.mktemp("loops_installed"))

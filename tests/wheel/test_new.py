@@ -13,7 +13,7 @@ from polyop.wheel.project import FILES, new_project
 
 def test_every_file_is_there_and_filled_in(tmp_path):
     written = new_project("vecops", tmp_path / "deep" / "vecops")
-    assert len(written) == len(FILES) == 12
+    assert len(written) == len(FILES) == 13
     for path in written:
         assert "@name@" not in path.read_text(), path
     assert (tmp_path / "deep/vecops/src/vecops/__init__.py").is_file()

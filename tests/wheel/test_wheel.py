@@ -31,6 +31,7 @@ def test_one_wheel_for_every_python(wheel):
     files = set(contents(wheel))
     assert {name for name in files if ".dist-info" not in name} == {
         "vecops/__init__.py",
+        "vecops/graph.py",
         "vecops/_ops/__init__.py",
         "vecops/_ops/__init__.pyi",
         "vecops/_ops/libops.so",

@@ -18,7 +18,7 @@ from ..kernels.elf import own_machine
 from ..kernels.file_kind import subject_of
 from ..kernels.known_libraries import frameworks
 from ..kernels.library_file import AotFunction, LibraryFile, aot_functions, companion_problem, read
-from ..kernels.module.library import ENTRY, VERSION
+from .inspect_tables import has_table, print_tables
 
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
 
@@ -29,7 +29,8 @@ def add(subparsers: Any) -> None:
         "inspect",
         help="show the operators of a shared library and its ABI, or those of PyTorch",
         description="Show the operators of a shared library and what it was built against. "
-        "The file is read, none of its code runs. With 'aten', list PyTorch's operators instead.",
+        "The file is read; one with a table of operators (a C++ module, an operator library) is opened "
+        "for it. No operator is called. With 'aten', list PyTorch's operators instead.",
     )
     parser.add_argument("library", help="the path of the library, or 'aten'")
     parser.add_argument(
@@ -50,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
     except LibraryError as problem:
         print(problem, file=sys.stderr)
         return 1
-    if ENTRY in file.functions:
-        return _print_module(file)
+    if has_table(file):
+        return print_tables(file, facts(file))
     operators = aot_functions(file)
     rows = [_row(operator) for operator in operators]
     if sys.stdout.isatty():
@@ -59,28 +60,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_plain(facts(file), rows, remarks(file, operators))
     return 0
-
-
-def _print_module(file: LibraryFile) -> int:
-    """Print a C++ operator module: its facts, and its functions as they sign themselves."""
-    from .. import _core
-    from ..kernels.library import open_library
-
-    for label, text in facts(file):
-        if label != "contract":
-            print(f"{label + ':':<13} {text}")
-    try:
-        entry = _core.find_symbol(open_library(file.path), ENTRY)
-    except LibraryError as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    version, name, broken, rows = _core.module_table(entry)
-    print(f"{'module:':<13} {name or 'unknown'}, contract version {version} (this polyop: {VERSION})\n")
-    for _, function, signature, _ in rows:
-        print(f"{name}.{function}{signature}")
-    if broken:
-        print(broken, file=sys.stderr)
-    return 1 if broken or version != VERSION else 0
 
 
 def _print_aten(word: str) -> int:

@@ -86,8 +86,11 @@ def known(name: str) -> Any:
     if found is not None or not whole:
         return found
     owner = known(whole)
-    part = getattr(owner.operator.gradient, "part", None) if owner is not None else None
-    return part(suffix) if part is not None else None
+    if owner is None:
+        return None
+    rules = (owner.operator.gradient, owner.operator.jvp, owner.operator.batch)
+    parts = (rule.part(suffix) for rule in rules if hasattr(rule, "part"))
+    return next((part for part in parts if part is not None), None)
 
 
 def find(name: str) -> Any:

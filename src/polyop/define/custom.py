@@ -26,7 +26,7 @@ from ..kernels.reference_name import resolve_path, split_reference
 from ..kernels.source import is_source, source
 from .custom_loops import completed, definition, fixed_attributes, loop_inputs, loop_kernel, loop_outputs
 from .derive import derive_infer, derive_schema, input_count, output_count
-from .loop_rules import with_derived
+from .loop_rules import with_derived, without_derived
 from .operator import check_rule
 
 LOOPS = ("hybrid", "akg")
@@ -200,8 +200,7 @@ class Custom(BoundOperator):
         return self
 
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
-        if getattr(operator.gradient, "is_derived", False):
-            operator = dataclasses.replace(operator, gradient=None)
+        operator = without_derived(operator)
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
         inplace: tuple[tuple[int, int], ...] = ()
         information = self._information

@@ -7,19 +7,15 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ..core import registry
 from ..core.errors import PolyopError
-from ..core.infer import ShapeAndDtype
 from ..core.operator import Operator
-from ..core.schema import Argument, Return, Schema, Type
 from ..core.spec import Spec
 from ..gradients.uses import Uses
-from ..hosts.base import host_of
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import BackwardKernel, described
-from .operator import library_halves
-
-_OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
+from .loop_batch import BatchRule
+from .loop_parts import is_real, make_part, spec, specs, split
+from .loop_tangent import TangentRule
 
 
 class DerivedRule:
@@ -49,7 +45,12 @@ class DerivedRule:
         """The operator that computes the gradients."""
         with self._lock:
             if self._backward is None:
-                self._backward = _backward(self.operator)
+                kernels = [BackwardKernel.of(k) for k in self.kernels]
+                count = len(self.schema.returns)
+                names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
+                tensors = len(self.schema.tensor_positions)
+                told = kernels[0].told
+                self._backward = make_part(self.operator, "backward", kernels, names, tensors, told)
             return self._backward
 
     def part(self, suffix: str) -> BoundOperator | None:
@@ -58,9 +59,9 @@ class DerivedRule:
 
     def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
-        tensors, numbers = self._split(arguments)
+        tensors, numbers = split(self.schema, arguments)
         try:
-            read = self.kernel.reads([_spec(x) for x in tensors], numbers)
+            read = self.kernel.reads(specs(tensors), numbers)
         except PolyopError:  # said when the gradient is asked for
             read = (False,) * (len(tensors) + outputs)
         inputs = iter(read)
@@ -77,15 +78,15 @@ class DerivedRule:
         *given, outputs, grads = arguments
         if not (self.operator.several):
             outputs, grads = (outputs,), (grads,)
-        tensors, numbers = self._split(given)
-        present = tuple(g is not None and _is_real(g) for g in grads)
+        tensors, numbers = split(self.schema, given)
+        present = tuple(is_real(g) for g in grads)
         if not any(present):
             return (None,) * len(given)
-        read = self.kernel.reads([_spec(x) for x in tensors], numbers, present)
-        real = [x is not None and _is_real(x) for x in tensors]
+        read = self.kernel.reads(specs(tensors), numbers, present)
+        real = [is_real(x) for x in tensors]
         kept = [x if flag else None for x, flag in zip((*tensors, *outputs), read, strict=True)]
         handed = [g if there else None for g, there in zip(grads, present, strict=True)]
-        numbers[self.kernel.told] = described([_spec(x) for x in tensors])
+        numbers[self.kernel.told] = described(specs(tensors))
         made = self.backward(*kept, *handed, **numbers)
         found = iter(made if isinstance(made, tuple) else (made,))
         smooth = iter(real)
@@ -99,60 +100,33 @@ class DerivedRule:
         """Return the C of the gradient for tensors or specs of the operator; without any, for those seen last."""
         from ..kernels.loops.make import sources
 
-        specs = [x if isinstance(x, Spec) else _spec(x) for x in inputs]
+        given = [x if isinstance(x, Spec) else spec(x) for x in inputs]
         kernel = self.kernel
-        if not specs:
+        if not given:
             return kernel.source()
-        found = kernel.adjoint(specs, attributes, (True,) * kernel.base.results)
+        found = kernel.adjoint(given, attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
-
-    def _split(self, arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        tensors = [arguments[i] for i in self.schema.tensor_positions]
-        numbers = {a.name: arguments[i] for i, a in self.schema.attributes()}
-        return tensors, numbers
-
-
-def _backward(operator: Operator) -> BoundOperator:
-    schema = operator.schema
-    tensors = [schema.arguments[i] for i in schema.tensor_positions]
-    count = len(schema.returns)
-    names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
-    arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False) for a in tensors]
-    arguments += [Argument(name, _OPTIONAL) for name in names]
-    arguments += [dataclasses.replace(a, keyword_only=True) for _, a in schema.attributes()]
-    kernels: Any = tuple(BackwardKernel.of(k) for k in operator.kernels if hasattr(k, "outline"))
-    arguments.append(Argument(kernels[0].told, Type("str"), keyword_only=True))
-    made = Schema(schema.namespace, f"{schema.name}__backward", tuple(arguments), (_NEW,) * len(tensors))
-    halves = library_halves(made, kernels, operator.attributes)
-    assert halves is not None
-    whole = Operator(
-        schema=made,
-        infer=ShapeAndDtype(*halves, len(tensors), made.qualified_name),
-        kernels=kernels,
-        attributes=operator.attributes,
-        attribute_names=operator.attribute_names,
-        returns_tuple=True,
-        part_of=operator.name,
-        origin=operator.origin,
-    )
-    made_operator = BoundOperator(with_derived(whole), register=False)
-    registry.add_derived(made_operator)
-    return made_operator
 
 
 def with_derived(operator: Operator) -> Operator:
-    """Return an operator of loop kernels with what it lacks and can be derived: its gradient."""
+    """Return an operator of loop kernels with what it lacks and can be derived.
+
+    That is its gradient, its tangent and its batch; of one that has a gradient given nothing else is
+    derived, as that would be another one's.
+    """
     loops = operator.kernels and all(hasattr(k, "outline") for k in operator.kernels)
     if not loops or operator.gradient is not None or operator.schema.mutates:
         return operator
-    return dataclasses.replace(operator, gradient=DerivedRule(operator))
+    return dataclasses.replace(
+        operator,
+        gradient=DerivedRule(operator),
+        jvp=operator.jvp or TangentRule(operator),
+        batch=operator.batch or BatchRule(operator),
+    )
 
 
-def _is_real(value: Any) -> bool:
-    return _spec(value).dtype.is_floating
-
-
-def _spec(value: Any) -> Any:
-    """Return the spec of a tensor, or of one that was not kept."""
-    host: Any = host_of(value)
-    return None if value is None else host.spec(value) if host is not None else value.spec
+def without_derived(operator: Operator) -> Operator:
+    """Return the operator with the rules alone that were given to it."""
+    rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch")}
+    gone: Any = {name: None for name, rule in rules.items() if getattr(rule, "is_derived", False)}
+    return dataclasses.replace(operator, **gone)

@@ -137,7 +137,7 @@ def _split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[
 
 def _forward(operator: Any) -> str:
     if operator.jvp is not None:
-        return "given (jvp)"
+        return "derived" if getattr(operator.jvp, "is_derived", False) else "given (jvp)"
     if operator.gradient is None:
         return "none"
     return "the gradient rule, transposed; an error where that is not differentiable itself"
@@ -146,6 +146,8 @@ def _forward(operator: Any) -> str:
 def _batching(rule: Any) -> str:
     if rule is None:
         return "fallback: one call per sample, with a warning the first time"
+    if getattr(rule, "is_derived", False):
+        return "derived: one call for all samples"
     return rule if isinstance(rule, str) else "given"
 
 

@@ -1,6 +1,6 @@
 """Operator libraries as wheels: built by setuptools, started by ``polyop new``, proven by ``polyop audit``.
 
-``OperatorExtension`` and ``BuildExtension`` are for a setup.py.
+``OperatorExtension``, ``LoopExtension`` and ``BuildExtension`` are for a setup.py.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .build_extension import BuildExtension
     from .extension import OperatorExtension
+    from .loop_extension import LoopExtension
 
-__all__ = ["BuildExtension", "OperatorExtension"]
+__all__ = ["BuildExtension", "LoopExtension", "OperatorExtension"]
 
-_LATER = {"BuildExtension": "build_extension", "OperatorExtension": "extension"}
+_LATER = {
+    "BuildExtension": "build_extension",
+    "LoopExtension": "loop_extension",
+    "OperatorExtension": "extension",
+}
 
 
 def __getattr__(name: str) -> Any:

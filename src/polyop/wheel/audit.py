@@ -20,6 +20,8 @@ from ..kernels.elf import LibraryFile, read
 from ..kernels.known_libraries import frameworks
 from ..kernels.module.library import VERSION
 from . import platforms
+from .audit_loops import describe_loops, has_loops
+from .fatbin import architectures
 from .information import FILE, FORMAT
 
 _NAME = re.compile(
@@ -56,6 +58,7 @@ def audit(path: str | Path) -> Report:
                 _check_library(member, file, named, {Path(one).name for one, _ in libraries}, report)
             _check_floors([file for _, file in libraries], named["tag"], report)
             _describe_operators(archive, report)
+            describe_loops(archive, dict(libraries), report)
     except (OSError, zipfile.BadZipFile) as problem:
         raise LibraryError(str(path), f"cannot be read as a wheel: {problem}") from None
     return report
@@ -116,6 +119,8 @@ def _check_library(
 ) -> None:
     report.facts.append(("library", f"{member} ({file.machine})"))
     report.facts.append(("needs", ", ".join(file.needed) or "nothing"))
+    if found_for := architectures(file.path):
+        report.facts.append(("CUDA", ", ".join(found_for)))
     machine = platforms.machine_tag(file.machine)
     if not all(tag.endswith(f"_{machine}") for tag in named["tag"].split(".")):
         report.breaches.append(f"{member} is for {machine}, and the tag says {named['tag']}")
@@ -166,7 +171,7 @@ def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
 
 def _describe_operators(archive: zipfile.ZipFile, report: Report) -> None:
     told = [name for name in archive.namelist() if PurePosixPath(name).name == FILE]
-    if not told:
+    if not told and not has_loops(archive):
         report.notes.append(f"it has no {FILE}: it was not built by polyop, or has no operators")
     for member in told:
         _describe_file(archive, member, report)

@@ -11,18 +11,21 @@ from typing import Any
 from setuptools.command.build_ext import build_ext
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
-from ..kernels.build import build
+from ..kernels.build import build, compilers
+from ..kernels.build.cuda import architecture_flags
 from ..kernels.build.paths import include_folder
 from ..kernels.build.sources import gather
 from ..kernels.elf import read
+from ..kernels.loops.shipped import FOLDER
 from . import wrappers
 from .extension import OperatorExtension
 from .information import FILE, describe, record
+from .loop_extension import LoopExtension
 from .platforms import platform_tag
 
 
 class BuildExtension(build_ext):  # type: ignore[misc]
-    """Builds the ``OperatorExtension`` of a setup.py; other extensions are left to setuptools.
+    """Builds ``OperatorExtension`` and ``LoopExtension`` of a setup.py; others are left to setuptools.
 
     A wheel with nothing else in it is tagged ``py3-none`` and with the oldest platform that its
     libraries run on; ``--plat-name`` gives another. Sources that include PyTorch's headers become a
@@ -48,6 +51,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         mine = [one for one in self.extensions if isinstance(one, OperatorExtension)]
         built = [self._build(one) for one in mine if not _uses_pytorch(one)]
         for_pytorch = [self._build_for_pytorch(one) for one in mine if _uses_pytorch(one)]
+        built += self._build_loops()
         with self._others() as others:
             if others:
                 super().run()
@@ -58,11 +62,28 @@ class BuildExtension(build_ext):  # type: ignore[misc]
     def _others(self) -> Iterator[list[Any]]:
         """While this is open, the extensions are those that setuptools builds."""
         every = self.extensions
-        self.extensions = [one for one in every if not isinstance(one, OperatorExtension)]
+        self.extensions = [one for one in every if not isinstance(one, (OperatorExtension, LoopExtension))]
         try:
             yield self.extensions
         finally:
             self.extensions = every
+
+    def _build_loops(self) -> list[Path]:
+        """Compile the loop kernels, last: their modules may import the operators; return the libraries."""
+        mine = [one for one in self.extensions if isinstance(one, LoopExtension)]
+        if not mine:
+            return []
+        if not (self.inplace or self.editable_mode):
+            self.run_command("build_py")
+        from .loop_build import compile_module
+
+        return [path for one in mine for path in compile_module(one, *self._module(one.name))]
+
+    def _module(self, name: str) -> tuple[Path, Path]:
+        """Return the file of a module where it is built, and the folder that it is imported from."""
+        folder = self._folder(name)
+        file = folder / "__init__.py" if folder.is_dir() else folder.with_name(f"{folder.name}.py")
+        return file, folder.parents[name.count(".")]
 
     def _build(self, extension: OperatorExtension) -> Path:
         """Write the package of one extension and return its library."""
@@ -76,9 +97,10 @@ class BuildExtension(build_ext):  # type: ignore[misc]
                 *(f"-ffile-prefix-map={old}={new}" for old, new in maps.items()),
                 *extension.compile_flags(),
             ],
-            link_flags=[*extension.link_flags(), *([] if extension.debug else ["-Wl,-s"])],
+            link_flags=[*_link_flags(extension), *([] if extension.debug else ["-Wl,-s"])],
             include_paths=extension.include_dirs,
             debug=extension.debug,
+            cuda_architectures=extension.cuda_architectures,
             torch=False,
             output=folder / f"lib{extension.name.rpartition('.')[2].lstrip('_')}.so",
         )
@@ -105,9 +127,10 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         return build(
             extension.sources,
             flags=[f"-ffile-prefix-map={Path.cwd()}/=", *extension.compile_flags()],
-            link_flags=[*extension.link_flags(), "-Wl,-rpath,$ORIGIN/torch/lib"],
+            link_flags=[*_link_flags(extension), "-Wl,-rpath,$ORIGIN/torch/lib"],
             include_paths=extension.include_dirs,
             debug=extension.debug,
+            cuda_architectures=extension.cuda_architectures,
             output=path,
         )
 
@@ -121,6 +144,8 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         """Return the files that are written."""
         folders = [self._folder(one.name) for one in self.extensions if isinstance(one, OperatorExtension)]
         mine = [path for one in folders for path in [*one.glob("*"), *one.parent.glob(f"{one.name}.*so")]]
+        modules = [self._module(one.name)[0] for one in self.extensions if isinstance(one, LoopExtension)]
+        mine += [path for folder in {file.parent / FOLDER for file in modules} for path in folder.glob("*")]
         with self._others() as others:
             return [*map(str, mine), *(super().get_outputs() if others else [])]
 
@@ -142,6 +167,14 @@ class BuildExtension(build_ext):  # type: ignore[misc]
             return "py3", "none", (given or tag).replace("-", "_").replace(".", "_")
 
         wheel.get_tag = get_tag
+
+
+def _link_flags(extension: OperatorExtension) -> list[str]:
+    """Return the linker's flags; nvcc links device code for its own default where nothing is said."""
+    flags = extension.link_flags()
+    if extension.cuda_architectures and any(str(path).endswith(".cu") for path in extension.sources):
+        flags += architecture_flags(compilers.find("cuda"), extension.cuda_architectures)
+    return flags
 
 
 def _uses_pytorch(extension: OperatorExtension) -> bool:

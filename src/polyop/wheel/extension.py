@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from setuptools import Extension
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
+
+ENVIRONMENT = "POLYOP_CUDA_ARCHITECTURES"
+"""Names architectures, with commas or spaces between them, where a setup.py does not."""
 
 
 class OperatorExtension(Extension):  # type: ignore[misc]
@@ -18,6 +23,8 @@ class OperatorExtension(Extension):  # type: ignore[misc]
     ``names``   functions that are not called as in the schema: ``{"add_custom": "my_op"}``.
     ``docs``    docstrings for the stubs, by the function's name.
     ``extra_compile_args``  a list, or lists for ``"cxx"`` and ``"nvcc"``.
+    ``cuda_architectures``  what sources in CUDA are compiled for, as ``["sm_80", "sm_90"]``; else what
+                the variable POLYOP_CUDA_ARCHITECTURES lists, else as in ``polyop build``.
 
     The other arguments are setuptools' own. Raises ``ArgumentTypeError`` and ``ArgumentValueError``
     for what cannot be built.
@@ -32,6 +39,7 @@ class OperatorExtension(Extension):  # type: ignore[misc]
         names: Mapping[str, str] | None = None,
         docs: Mapping[str, str] | None = None,
         debug: bool = False,
+        cuda_architectures: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         """Check and keep what is given."""
@@ -44,6 +52,7 @@ class OperatorExtension(Extension):  # type: ignore[misc]
                 f"OperatorExtension {name}", "needs a list of sources", repr(sources), hint="[...]"
             )
         self.flags = _flags(name, extra_compile_args)
+        self.cuda_architectures = _architectures(name, cuda_architectures)
         self.names, self.docs, self.debug = dict(names or {}), dict(docs or {}), debug
         super().__init__(name, [str(source) for source in sources], **options)
 
@@ -58,6 +67,16 @@ class OperatorExtension(Extension):  # type: ignore[misc]
         paths = [f"-Wl,-rpath,{folder}" for folder in self.runtime_library_dirs]
         libraries = [f"-l{library}" for library in self.libraries]
         return [*self.extra_objects, *folders, *paths, *libraries, *self.extra_link_args]
+
+
+def _architectures(name: str, given: Sequence[str] | None) -> list[str] | None:
+    """Return the architectures of the setup.py, else of the environment, None for neither."""
+    if isinstance(given, str):
+        rule = "cuda_architectures must be a list"
+        raise ArgumentTypeError(f"OperatorExtension {name}", rule, repr(given), hint=f"write {[given]!r}")
+    if given is not None:
+        return list(given)
+    return re.findall(r"[^\s,;]+", os.environ.get(ENVIRONMENT, "")) or None
 
 
 def _flags(name: str, given: Sequence[str] | Mapping[str, Sequence[str]]) -> list[str]:

@@ -17,6 +17,7 @@ FILES = {
     ".github/workflows/ci.yml": "ci.yml.in",
     "csrc/ops.cpp": "ops.cpp.in",
     "src/@name@/__init__.py": "init.py.in",
+    "src/@name@/graph.py": "graph.py.in",
     "graph/custom_reg_op.h": "custom_reg_op.h.in",
     "graph/CMakeLists.txt": "CMakeLists.txt.in",
     "tests/test_eager.py": "test_eager.py.in",

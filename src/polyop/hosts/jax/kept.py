@@ -83,7 +83,7 @@ def keep(
     site: Site, flat: Sequence[Any], made: Sequence[Any], count: int, moving: tuple[int, ...]
 ) -> tuple[Kept, list[Any]]:
     """Return what is kept, and the arrays of it."""
-    inputs, outputs = _reads(site, flat, made)
+    inputs, outputs = _reads(site, flat, made, moving)
     read = (*inputs, *outputs)
     kept = Kept(site, _likes(flat), _likes(made), read, count, moving)
     return kept, [value for value, flag in zip((*flat, *made), read, strict=True) if flag]
@@ -93,7 +93,9 @@ def _likes(values: Sequence[Any]) -> tuple[Unread, ...]:
     return tuple(Unread(jax.typeof(value)) for value in values)
 
 
-def _reads(site: Site, flat: Sequence[Any], made: Sequence[Any]) -> tuple[list[bool], list[bool]]:
+def _reads(
+    site: Site, flat: Sequence[Any], made: Sequence[Any], moving: Sequence[int]
+) -> tuple[list[bool], list[bool]]:
     """Return which inputs and which outputs the rules read; all of a list, where they read of it."""
     operator = site.operator
     count = len(operator.schema.arguments)
@@ -102,7 +104,12 @@ def _reads(site: Site, flat: Sequence[Any], made: Sequence[Any]) -> tuple[list[b
         every: list[Uses] = [by_call(site.arguments(_likes(flat)), len(made))]
     else:
         every = [used_by_rule(operator.gradient, count)]
-    every.append(used_by_rule(operator.jvp, count))
+    by_tangent = getattr(operator.jvp, "reads", None)
+    if by_tangent is not None:
+        moved = site.places([i if i in moving else None for i in range(len(flat))])
+        every.append(by_tangent(site.arguments(_likes(flat)), len(made), moved))
+    else:
+        every.append(used_by_rule(operator.jvp, count))
     inputs, outputs = [False] * len(flat), [False] * len(made)
     for uses in every:
         for place, read in zip(site.places(range(len(flat))), uses.inputs, strict=True):

@@ -77,7 +77,8 @@ def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
     """Return the output tangents, from ``jvp=`` or by transposing the gradient rule."""
     operator = layout.bound.operator
     _refuse_nested_forward(operator)
-    flat, outputs = (tuple(map(_primal, values)) for values in layout.saved(ctx))
+    saved = layout.saved(ctx) if operator.jvp is None else layout.saved_for_jvp(ctx)
+    flat, outputs = (tuple(map(_primal, values)) for values in saved)
     if operator.jvp is not None:
         packed = outputs if operator.several else outputs[0]
         return operator.jvp(*layout.unflatten(flat), packed, layout.unflatten(flat, tangents))

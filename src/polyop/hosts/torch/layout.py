@@ -116,15 +116,22 @@ class Layout:
             ctx.mark_non_differentiable(*discrete)
 
     def save_with_forward(self, ctx: Any, inputs: Any, output: Any) -> None:
-        """Do the same, also for forward mode."""
+        """Do the same, also for forward mode; a given or derived ``jvp`` has all tensors, not some."""
         self.save(ctx, inputs, output)
-        ctx.save_for_forward(*ctx.to_save)
+        every = (*inputs, *as_outputs(output)) if self.bound.operator.jvp is not None else ctx.to_save
+        ctx.save_for_forward(*(x for x in every if isinstance(x, torch.Tensor)))
 
     def saved(self, ctx: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return (flat inputs, outputs); a tensor that nobody reads is ``UNREAD``."""
         kept = iter(ctx.saved_tensors)
         flat = tuple([next(kept) if entry is SAVED else entry for entry in ctx.plan])
         return flat, tuple([next(kept) if entry is None else UNREAD for entry in ctx.outputs])
+
+    def saved_for_jvp(self, ctx: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return (flat inputs, outputs), all of them, as ``save_with_forward`` keeps them for ``jvp``."""
+        kept = iter(ctx.saved_tensors)
+        flat = tuple([next(kept) if isinstance(x, Unread) else x for x in ctx.plan])
+        return flat, tuple(kept)
 
     def gradients(self, flat: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
         """Return the flat input gradients that the rule gives, checked against the inputs."""

@@ -76,7 +76,7 @@ def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
     with session():
         kernel = unroll(propagate(kernel))
-        early = _demanded(kernel)
+        early = demanded(kernel)
         kernel = starts(kernel)
         report = Report()
         kernel, report.done = inline(kernel)
@@ -100,8 +100,8 @@ def schedule(kernel: Kernel) -> Scheduled:
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 
 
-def _demanded(kernel: Kernel) -> list[Precondition]:
-    """Return what the author's text demands of the sizes; from here on it is taken for granted."""
+def demanded(kernel: Kernel) -> list[Precondition]:
+    """Return what the author's text demands of the sizes; in this session it is taken for granted from here on."""
     found = find_bounds(Model(kernel))
     early = found.preconditions
     suppose(found.sizes)

@@ -31,6 +31,19 @@ def specs_of(text: str) -> list[Spec | None]:
     return [None if name == "-" else Spec((0,) * int(rank), dtype(name)) for name, _, rank in rows]
 
 
+def own_attribute(name: str, base: Any) -> str:
+    """Return the name of an attribute of a kernel made of ``base`` that no kernel below has.
+
+    >>> own_attribute("polyop_samples", None)
+    'polyop_samples'
+    """
+    depth = 1
+    while base is not None:
+        depth += any(str(getattr(base, row, "")).startswith(name) for row in ("told", "where_samples"))
+        base = getattr(base, "base", None)
+    return name if depth == 1 else f"{name}_{depth}"
+
+
 @dataclass(eq=False)
 class BackwardKernel(LoopKernel):
     """The gradient of the loop kernel ``base``; see :func:`polyop.kernels.loops.derive.adjoint.adjoint`.
@@ -80,11 +93,7 @@ class BackwardKernel(LoopKernel):
     @property
     def told(self) -> str:
         """The attribute that tells what the tensors of ``base`` were: :func:`described`."""
-        depth = 1
-        kernel = self.base
-        while isinstance(kernel, BackwardKernel):
-            depth, kernel = depth + 1, kernel.base
-        return "polyop_tensors" if depth == 1 else f"polyop_tensors_{depth}"
+        return own_attribute("polyop_tensors", self.base)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs. Raises ``GradientError`` with the line for what has no gradient."""

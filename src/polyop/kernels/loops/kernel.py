@@ -16,7 +16,7 @@ from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from . import isa
 from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
-from .library import CUDA, Options, compiled, exported, remarks
+from .library import CUDA, Options, compiled, exported, remarks, told
 from .parse import Outline, outline, parse
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class LoopKernel:
     ``attributes`` are the names of the parameters that are numbers; all others are tensors.
     ``precise``: libm's functions instead of polyop's own. ``debug``: every index is checked
     and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1). ``device`` "cuda": the kernel
-    for GPUs, compiled by nvcc at its first launch.
+    for GPUs, compiled by nvcc at its first launch. ``functional``: a tensor that the function writes in
+    place is copied first, and the copy returned.
     """
 
     function: Callable[..., Any]
@@ -40,6 +41,7 @@ class LoopKernel:
     precise: bool = False
     debug: bool = False
     device: str = "cpu"
+    functional: bool = False
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
@@ -57,7 +59,7 @@ class LoopKernel:
 
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device; both know each other's dtypes."""
-        found = LoopKernel(self.function, self.attributes, self.precise, self.debug, device)
+        found = LoopKernel(self.function, self.attributes, self.precise, self.debug, device, self.functional)
         found._typed, found._lock = self._typed, self._lock
         found.accepts = Accepts(device, self.accepts.dtypes)
         return found
@@ -66,6 +68,16 @@ class LoopKernel:
     def name(self) -> str:
         """The function's name."""
         return self.outline.name
+
+    @property
+    def tensors(self) -> int:
+        """How many tensors it takes."""
+        return sum(name not in self.attributes for name in self.outline.parameters)
+
+    @property
+    def results(self) -> int:
+        """How many tensors it returns."""
+        return len(self.outline.outputs)
 
     @property
     def where(self) -> str:
@@ -88,6 +100,10 @@ class LoopKernel:
         with self._lock:
             if key not in self._typed:
                 kernel = parse(self.function, list(key[0]), given)
+                if self.functional:
+                    from .derive.functional import functional
+
+                    kernel = functional(kernel)
                 self._typed[key] = kernel
             return self._typed[key]
 
@@ -151,16 +167,15 @@ class LoopKernel:
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return what became of each loop, what was proved and what stood in the way, with the lines."""
-        from .make import arranged
-
         kernel = self.typed(inputs, attributes)
         options = self.options
-        found = arranged(kernel, options)
+        origin, notes = told(kernel, options)
         how = "libm's functions" if options.precise else "polyop's own functions"
         how = "CUDA's functions" if options.isa == CUDA else how
         lines = [f"compiled for {options.isa}, with {how}; sizes are symbols: one compile serves all"]
+        lines += origin
         last = None
-        for line, text in found.told(options.isa):
+        for line, text in notes:
             if line != last and line in kernel.source:
                 lines.append(f"{line:4}: {kernel.source[line].strip()}")
             lines.append(f"        {text}")

@@ -1,4 +1,4 @@
-"""The library of a typed kernel: found in the build cache, or made and kept there.
+"""The library of a typed kernel: shipped with its module, found in the build cache, or made and kept there.
 
 A process that finds its kernels built imports neither the passes nor isl: see ``make``.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from typing import NamedTuple
 
-from . import isa
+from ...core.errors import BuildError, FallbackWarning
+from . import isa, shipped
 from .ir import Kernel
 
 FLAGS = (
@@ -44,11 +46,26 @@ def exported(kernel: Kernel) -> str:
 
 
 def compiled(kernel: Kernel, options: Options) -> str:
-    """Return the library of a kernel, built when the cache has none. Raises ``BuildError``."""
+    """Return the library of a kernel: shipped with its module, else of the cache, else built now.
+
+    One that is built although others of the function were shipped gives ``FallbackWarning``, once.
+    Raises ``BuildError``, which says what was shipped.
+    """
     from ..build import compilers, hashes, lookup
 
+    look = _shipped(kernel, options)
+    if look.path:
+        return look.path
     language, flags = language_of(options)
-    compiler = compilers.find(language)
+    try:
+        compiler = compilers.find(language)
+    except BuildError as problem:
+        if not look.why:
+            raise
+        subject = f"loop kernel {kernel.name}"
+        raise BuildError(subject, look.why, where=kernel.file, hint=str(problem)) from None
+    if look.why and not look.asked:
+        _say_once(f"loop kernel {kernel.name} of {kernel.file} is compiled here: {look.why}")
     architectures: list[str] = []
     if language == "cuda":
         from ..build.cuda import architecture_flags
@@ -56,7 +73,7 @@ def compiled(kernel: Kernel, options: Options) -> str:
         architectures = architecture_flags(compiler, None)
     request = {
         "loops": hashes.text_digest(repr((kernel, options))),
-        "passes": _passes(),
+        "passes": passes(),
         "compiler": compiler.identity,
         "flags": flags,
         "architectures": architectures,
@@ -67,6 +84,39 @@ def compiled(kernel: Kernel, options: Options) -> str:
     from .make import make
 
     return make(kernel, options, request)
+
+
+def told(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return where a kernel's library is from, and what became of its loops (line, text).
+
+    The first is empty where nothing of the function was shipped. For a shipped library the passes
+    are not run: what they decided is in its index.
+    """
+    look = _shipped(kernel, options)
+    if look.path:
+        row = look.row
+        how = "the same" if row["passes"] == passes() else "other"
+        origin = f"shipped: {look.path}, compiled ahead of time for {', '.join(row['told'])}, by {how} passes"
+        notes = row["told"].get(options.isa) or next(iter(row["told"].values()))
+        return [origin], [(line, text) for line, text in notes]
+    from .make import arranged
+
+    origin = f"compiled here: {look.why}"
+    return [origin] if look.why else [], list(arranged(kernel, options).told(options.isa))
+
+
+def _shipped(kernel: Kernel, options: Options) -> shipped.Look:
+    device = CUDA if options.isa == CUDA else "cpu"
+    return shipped.find(kernel, precise=options.precise, checked=options.checked, device=device)
+
+
+_said: set[str] = set()
+
+
+def _say_once(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        warnings.warn(FallbackWarning(text), stacklevel=3)
 
 
 def remarks(path: str, name: str, kind: str) -> list[str]:
@@ -88,7 +138,7 @@ def remarks(path: str, name: str, kind: str) -> list[str]:
 
 
 @functools.cache
-def _passes() -> str:
+def passes() -> str:
     """Return what changes when the compiler's own text does."""
     from ..build import facts, hashes
 

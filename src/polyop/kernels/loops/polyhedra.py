@@ -85,11 +85,19 @@ _lock = threading.RLock()  # one isl context at a time: it is not thread-safe, a
 
 
 @contextlib.contextmanager
-def session() -> Iterator[None]:
+def session(operations: int = MAX_OPERATIONS) -> Iterator[None]:
     """Start anew: a context of its own, with its own quota, for all models of one kernel."""
     with _lock:
-        _sessions.clear()
+        _sessions[:] = [_begun(operations)]
         yield
+
+
+def _begun(operations: int = MAX_OPERATIONS) -> Session:
+    import islpy
+
+    context = islpy.Context()
+    context.set_max_operations(operations)
+    return Session(context, {})
 
 
 def suppose(sizes: Sequence[Any]) -> None:
@@ -97,14 +105,6 @@ def suppose(sizes: Sequence[Any]) -> None:
     for session in _sessions:
         session.sizes = tuple(sizes)
         session.known.clear()
-
-
-def _session(isl: Any) -> Session:
-    if not _sessions:
-        context = isl.Context()
-        context.set_max_operations(MAX_OPERATIONS)
-        _sessions.append(Session(context, {}))
-    return _sessions[0]
 
 
 class Model:
@@ -118,7 +118,9 @@ class Model:
         import islpy
 
         self.isl = islpy
-        self.session = _session(islpy)
+        if not _sessions:
+            _sessions.append(_begun())
+        self.session = _sessions[0]
         self.kernel = kernel
         self.owners = {**scalar_owners(kernel), **(owners or {})}
         self.parameters = _parameters(kernel)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ....core.errors import GradientError
 from ..coverage import starts
 from ..ir import Kernel
 from ..polyhedra import session
 from .reverse import Reverse
 from .tidy import tidy
 from .used import without_unread
+
+
+OPERATIONS = 40_000_000
+"""What isl may spend on deriving: without the proof there is no gradient, and an order that is merely slow."""
+
+
+@contextlib.contextmanager
+def too_much(kernel: Kernel) -> Iterator[None]:
+    """Say in words that isl has given up."""
+    import islpy
+
+    try:
+        yield
+    except islpy.Error as problem:
+        rule = "its gradient cannot be derived: where its values come from takes too long to prove"
+        hint = "give bprop= (or gradient=), or make two kernels of it"
+        where = kernel.where(min(kernel.source, default=0))
+        raise GradientError(kernel.name, rule, str(problem), where=where, hint=hint) from None
 
 
 @dataclass(frozen=True)
@@ -28,7 +48,7 @@ def adjoint(kernel: Kernel, present: Sequence[bool], kept: frozenset[str] = froz
     no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for each of the kernel's tensors, of its shape and dtype where it
     holds real numbers, else of one element. Raises ``GradientError`` with the line for what has none.
     """
-    with session():
+    with session(OPERATIONS), too_much(kernel):
         found = Reverse(kernel, present)
         made = found.run()
         copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}

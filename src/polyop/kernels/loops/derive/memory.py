@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..compile import demanded
 from ..coverage import Coverage, starts
 from ..ir import (
     INT,
@@ -39,8 +40,9 @@ Scopes = dict[str, tuple[str, ...]]
 
 def in_memory(kernel: Kernel) -> tuple[Kernel, Scopes]:
     """Return the kernel without scalars, and the scopes of its temporaries."""
-    kernel = starts(unroll(propagate(kernel)))
-    kernel, scopes = privatise(kernel)
+    kernel = unroll(propagate(kernel))
+    demanded(kernel)
+    kernel, scopes = privatise(starts(kernel))
     lives = scalar_owners(kernel)
     kernel = _stored(kernel)
     return kernel, {**lives, **scopes}

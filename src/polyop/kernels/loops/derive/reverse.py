@@ -11,7 +11,7 @@ Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ....core.errors import GradientError
@@ -32,6 +32,7 @@ from ..ir import (
     Store,
     Type,
     Var,
+    rewrite,
     substitute,
 )
 from ..operate import operate
@@ -86,8 +87,7 @@ class Reverse:
         self.needs.settle()
         self.values = Values(self.needs, self.names)
         body = self._sweep(self.order.tree, ())
-        start = [self._copied(n) for n in self.outputs if n in self.active]
-        return self._kernel([*start, *body])
+        return self._kernel(body)
 
     def told(self) -> list[tuple[int, str]]:
         """Return where the values that going backwards reads come from: (line, text)."""
@@ -141,8 +141,9 @@ class Reverse:
         found = self._backwards(body, scope)
         if not found:
             return []
-        zeros = [self._zeroed(n) for n in sorted(self.active) if scope and self.scopes.get(n) == scope]
-        return [*self.values.replay(body, scope), *zeros, *found]
+        zeros = [self._zeroed(n) for n in self.sums if scope and self.scopes.get(n) == scope]
+        given = [self._copied(n) for n in self.outputs if n in self.sums and self._start(n) == scope]
+        return [*self.values.replay(body, scope), *zeros, *given, *found]
 
     def _backwards(self, body: Sequence[Node], loops: Scope) -> list[Stmt]:
         found: list[Stmt] = []
@@ -271,16 +272,19 @@ class Reverse:
 
     # memory
 
-    def _filled(self, name: str, shape: Sequence[Expr], value: Expr, op: str = "") -> Stmt:
-        """Return loops that store a value in every element; the value's indices are those of the loops."""
-        line = self.kernel.buffers.get(name, next(iter(self.kernel.buffers.values()))).line
-        names = [self.names.new(f"e{k}") for k in range(len(shape))]
-        index: tuple[Expr, ...] = tuple(Var(n, INT) for n in names)
-        if isinstance(value, Load):
-            value = replace(value, index=index)
-        node: Stmt = Store(name, index, value, op, line)
-        for var, size in zip(reversed(names), reversed(shape), strict=True):
-            node = For(var, Const(0, INT), size, (node,), line)
+    def _filled(self, name: str, shape: Sequence[Expr], value: Expr, own: Sequence[Var | None] = ()) -> Stmt:
+        """Return loops that store a value in every element; a load in it gets the indices of the loops.
+
+        ``own``: indices, by axis, that stand for a loop.
+        """
+        line = next(iter(self.kernel.buffers.values())).line
+        index = tuple(
+            (own[k] if own else None) or Var(self.names.new(f"e{k}"), INT) for k in range(len(shape))
+        )
+        node: Stmt = Store(name, index, rewrite(value, _at(index)), "", line)
+        for axis in reversed(range(len(shape))):
+            if not own or own[axis] is None:
+                node = For(index[axis].name, Const(0, INT), shape[axis], (node,), line)
         return node
 
     def _zeroed(self, name: str) -> Stmt:
@@ -290,11 +294,24 @@ class Reverse:
             return Store(self.sums[name], ZERO, zero, "", buffer.line)
         return self._filled(self.sums[name], buffer.shape, zero)
 
+    def _start(self, name: str) -> Scope:
+        """Return the loops whose iterations each have elements of an output that no other one touches."""
+        scope = self.needs.scope(name)
+        return scope if set(scope) <= {v for v in self._fixed(name) if v} else ()
+
+    def _fixed(self, name: str) -> list[str]:
+        """Return for each axis the loop variable that every access of a buffer has there, or ""."""
+        indices = [a.node.index for x in self.order.model.leaves for a in x.accesses if a.target == name]
+        columns = zip(*indices, strict=True)
+        return [c[0].name if isinstance(c[0], Var) and len(set(c)) == 1 else "" for c in columns]
+
     def _copied(self, name: str) -> Stmt:
         """Return what starts an output's sum with its gradient, which cannot be written."""
         buffer = self.kernel.buffers[name]
+        scope = self._start(name)
         there = Load(self.given[name], (), Type(buffer.dtype), buffer.line)
-        return self._filled(self.sums[name], buffer.shape, there)
+        own = [Var(v, INT) if v in scope else None for v in self._fixed(name)]
+        return self._filled(self.sums[name], buffer.shape, cast(there, Type(summed_as(buffer.dtype))), own)
 
     def _kernel(self, body: list[Stmt]) -> Kernel:
         own = self.kernel.buffers
@@ -307,7 +324,7 @@ class Reverse:
             buffers[handed] = _input(own[name], handed)
         parameters = (*buffers, *self.kernel.attributes)
         buffers |= self.values.buffers
-        for name in self.active:
+        for name in self.sums:
             if own[name].role != "input":
                 made = Buffer(
                     self.sums[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
@@ -339,27 +356,20 @@ class Reverse:
                 buffers[sums] = replace(made, dtype=summed_as(buffer.dtype), role="local")
                 made = replace(made, name=self.names.new(f"{sums}_rounded"))
                 whole = Load(sums, (), Type(summed_as(buffer.dtype)), buffer.line)
-                last.append(self._rounded(made.name, buffer, whole))
+                last.append(self._filled(made.name, buffer.shape, cast(whole, Type(buffer.dtype))))
             buffers[made.name] = made
             outputs.append(made.name)
         return tuple(outputs), last
 
-    def _rounded(self, name: str, buffer: Buffer, whole: Load) -> Stmt:
-        filled = self._filled(name, buffer.shape, whole)
-        return _casting(filled, Type(buffer.dtype))
+
+def _at(index: tuple[Expr, ...]) -> Callable[[Expr], Expr]:
+    return lambda e: replace(e, index=index) if isinstance(e, Load) else e
 
 
 def _input(like: Buffer, name: str) -> Buffer:
     """Return an input of the dtype and the number of dimensions of another buffer."""
     shape = tuple(Size(name, k) for k in range(len(like.shape)))
     return replace(like, name=name, role="input", shape=shape, zeroed=False, first_read=0)
-
-
-def _casting(node: Stmt, to: Type) -> Stmt:
-    if isinstance(node, For):
-        return replace(node, body=tuple(_casting(s, to) for s in node.body))
-    assert isinstance(node, Store)
-    return replace(node, value=cast(node.value, to))
 
 
 def _reads(expr: Expr, var: str) -> bool:

@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from ..ir import Const, Expr, For, If, Kernel, Load, Stmt, Store, rewrite, statements
 from ..polyhedra import Leaf
+from .forward import forwarded
+from .gather import gather
 from .memory import scopes_of
 from .order import Order
 
@@ -23,8 +25,10 @@ def tidy(kernel: Kernel, sums: Sequence[str], copies: Mapping[str, str]) -> Kern
     """
     kernel = without_zeros(kernel, sums)
     kernel = _without_copies(kernel, copies)
+    kernel = stored_first(kernel, [n for n in sums if n in kernel.buffers])
+    kernel = forwarded(kernel, sums)
     left = [n for n in sums if n in kernel.buffers]
-    return stored_first(kernel, left)
+    return stored_first(gather(kernel, left), left)
 
 
 def without_zeros(kernel: Kernel, sums: Sequence[str]) -> Kernel:

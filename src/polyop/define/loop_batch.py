@@ -1,0 +1,52 @@
+"""The batch rule that polyop derives of a loop kernel: one call of ``<name>__batched``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.operator import Operator
+from ..hosts.bound import BoundOperator
+from ..kernels.loops.derived_batch import BatchedKernel, written
+from .loop_parts import joined, make_part, split
+
+
+class BatchRule:
+    """The ``batch`` of an operator whose kernels are loop kernels.
+
+    ``batched`` is the operator ``<name>__batched``, which takes what the operator takes with the samples
+    along any axis of any tensor, and returns outputs with the samples first. What can be derived of the
+    operator can be derived of it.
+    """
+
+    is_derived = True
+
+    def __init__(self, operator: Operator) -> None:
+        """Take the operator, which is without a rule."""
+        self.schema, self.operator = operator.schema, operator
+        self._batched: BoundOperator | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def batched(self) -> BoundOperator:
+        """The operator that computes all samples."""
+        with self._lock:
+            if self._batched is None:
+                kernels = [BatchedKernel.of(k) for k in self.operator.kernels if hasattr(k, "outline")]
+                told, returns = kernels[0].where_samples, len(self.schema.returns)
+                self._batched = make_part(self.operator, "batched", kernels, (), returns, told)
+            return self._batched
+
+    def part(self, suffix: str) -> BoundOperator | None:
+        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        return self.batched if suffix == "batched" else None
+
+    def __call__(self, dims: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, Any]:
+        """Return (outputs, the axis of each that counts samples) of one call."""
+        tensors, numbers = split(self.schema, inputs)
+        places, _ = split(self.schema, dims)
+        kernel: Any = self.batched.operator.kernels[0]
+        numbers[kernel.where_samples] = written(places)
+        made = joined(self.batched(*tensors, **numbers))
+        return made, (0,) * len(made)

@@ -1,0 +1,88 @@
+"""Operators that polyop makes of an operator of loop kernels: ``<name>__backward`` and the like."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..core import registry
+from ..core.infer import ShapeAndDtype
+from ..core.operator import Operator
+from ..core.schema import Argument, Return, Schema, Type
+from ..hosts.base import host_of
+from ..hosts.bound import BoundOperator
+from .operator import library_halves
+
+_OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
+
+
+def make_part(
+    operator: Operator, suffix: str, kernels: Sequence[Any], more: Sequence[str], results: int, told: str
+) -> BoundOperator:
+    """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
+
+    It takes the operator's tensors, each or None, those named in ``more``, then by keyword the operator's
+    attributes and the text ``told``; it returns ``results`` new tensors.
+    """
+    schema = operator.schema
+    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    taken = {a.name for a in schema.arguments}
+    arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False) for a in tensors]
+    arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
+    arguments += [dataclasses.replace(a, keyword_only=True) for _, a in schema.attributes()]
+    arguments.append(Argument(told, Type("str"), keyword_only=True))
+    made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
+    halves = library_halves(made, kernels, operator.attributes)
+    assert halves is not None
+    whole = Operator(
+        schema=made,
+        infer=ShapeAndDtype(*halves, results, made.qualified_name),
+        kernels=tuple(kernels),
+        attributes=operator.attributes,
+        attribute_names=operator.attribute_names,
+        returns_tuple=True,
+        part_of=operator.name,
+        origin=operator.origin,
+    )
+    from .loop_rules import with_derived
+
+    bound = BoundOperator(with_derived(whole), register=False)
+    registry.add_derived(bound)
+    return bound
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    taken.add(found)
+    return found
+
+
+def split(schema: Schema, arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tensors among arguments in schema order, and the attributes by name."""
+    tensors = [arguments[i] for i in schema.tensor_positions]
+    return tensors, {a.name: arguments[i] for i, a in schema.attributes()}
+
+
+def joined(made: Any) -> tuple[Any, ...]:
+    """Return what an operator gave as a tuple."""
+    return tuple(made) if isinstance(made, (tuple, list)) else (made,)
+
+
+def specs(values: Iterable[Any]) -> list[Any]:
+    """Return specs of tensors, of those that were not kept too; None stays."""
+    return [spec(value) for value in values]
+
+
+def spec(value: Any) -> Any:
+    """Return the spec of a tensor, or of one that was not kept."""
+    host: Any = host_of(value)
+    return None if value is None else host.spec(value) if host is not None else value.spec
+
+
+def is_real(value: Any) -> bool:
+    """Whether a tensor holds floating-point numbers."""
+    return value is not None and bool(spec(value).dtype.is_floating)

@@ -1,0 +1,430 @@
+"""Additions into shifted elements, as loops over the elements.
+
+Going backwards through a stencil each iteration adds to its neighbours. Here each element collects what
+it is handed instead: the statement that adds to ``d_x[i + 1]`` runs in iteration ``e`` for ``i = e - 1``,
+so that all additions to one element are made in one iteration, which owns it. Where a sum runs along the
+shift (a convolution) the element's loop goes first and the sum keeps its range: ``max(0, e - n + 1) <= k``.
+
+Hückelheim et al., Automatic differentiation of stencil loops with threading, arXiv 1907.02818 (2019).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .. import affine
+from ..dependence import Legality
+from ..ir import (
+    BOOL,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    substitute,
+    walk,
+)
+from ..operate import operate
+from ..polyhedra import Model
+from ..strides import depends
+from ..tree import Branch, Loop, Node, Place, fell, grow, paths_of
+from .names import Names
+from .partials import number
+
+MANY = 3
+"""A nest of so many loops that adds up is a contraction: each of its targets wants a nest of its own."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """``target[index] += value`` where ``guard`` holds."""
+
+    store: Store
+    guard: Expr | None
+
+
+def gather(kernel: Kernel, sums: Sequence[str]) -> Kernel:
+    """Return the kernel with additions to ``sums`` made element by element, where that is proved to be the same."""
+    kernel = _apart(kernel, frozenset(sums))
+    names = Names(kernel)
+    body = tuple(_gathered(s, frozenset(sums), names) for s in kernel.body)
+    return replace(kernel, body=body)
+
+
+# one nest for each target
+
+
+def _apart(kernel: Kernel, sums: frozenset[str]) -> Kernel:
+    """Return the kernel with nests that add to several targets in parts, where the order allows it."""
+    model = Model(kernel)
+    tree = grow(model)
+    legality: Legality | None = None
+    done: list[Loop] = []
+    for nest in list(_nests(tree)):
+        groups = _groups(nest, sums)
+        if len(groups) < 2 or any(nest in _inside(other) for other in done):
+            continue
+        legality = legality or Legality(model)
+        changed = _replaced(tree, nest, tuple(_around(*group) for group in groups))
+        if legality.broken(paths_of(changed)) is None:
+            tree = changed
+            done.append(nest)
+    return _renamed(replace(kernel, body=fell(tree)))
+
+
+def _nests(tree: Sequence[Node]) -> Iterator[Loop]:
+    """Yield loops that hold stores alone, under loops and conditions of one; the outer ones first."""
+    for node in tree:
+        match node:
+            case Loop():
+                if _paths(node) is not None:
+                    yield node
+                yield from _nests(node.body)
+            case Branch():
+                yield from _nests(node.body)
+                yield from _nests(node.orelse)
+
+
+def _inside(loop: Loop) -> Iterator[Loop]:
+    for node in loop.body:
+        if isinstance(node, Loop):
+            yield node
+            yield from _inside(node)
+
+
+Chain = tuple[Loop, ...]
+
+
+def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
+    """Return each store of a nest (under its condition, if it has one) with the loops around it."""
+    if isinstance(node, Place):
+        return [((), node)] if isinstance(node.node, Store) else None
+    if isinstance(node, Branch):
+        alone = not node.orelse and len(node.body) == 1 and isinstance(node.body[0], Place)
+        return [((), node)] if alone else None
+    found: list[tuple[Chain, Node]] = []
+    for inner in node.body:
+        below = _paths(inner)
+        if below is None:
+            return None
+        found += [((node, *chain), leaf) for chain, leaf in below]
+    return found
+
+
+def _store(node: Node) -> Stmt:
+    inner = node.body[0] if isinstance(node, Branch) else node
+    assert isinstance(inner, Place)
+    return inner.node
+
+
+def _groups(nest: Loop, sums: frozenset[str]) -> list[tuple[Chain, list[Node]]]:
+    """Return the stores of a nest by target and loops, in order; none where they may as well stay together."""
+    found: dict[tuple[str, Chain], list[Node]] = {}
+    for chain, leaf in _paths(nest) or ():
+        store = _store(leaf)
+        assert isinstance(store, Store)
+        found.setdefault((store.buffer, chain), []).append(leaf)
+    return [(chain, group) for (_, chain), group in found.items()] if _worth(found, sums) else []
+
+
+def _worth(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums: frozenset[str]) -> bool:
+    """Whether a group is a contraction, or adds to shifted elements."""
+    for (buffer, chain), group in groups.items():
+        loops = [loop.var for loop in chain]
+        stores = [s for s in map(_store, group) if isinstance(s, Store)]
+        if buffer not in sums or any(s.op != "+" for s in stores):
+            continue
+        if _are_shifted(stores, loops) or (len(loops) >= MANY and any(_sums(s, loops) for s in stores)):
+            return True
+    return False
+
+
+def _are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
+    """Whether stores go to elements that other iterations reach too: shifted apart, or along a sum."""
+    for axis in range(len(stores[0].index)):
+        forms = [affine.linear(s.index[axis]) for s in stores]
+        if any(form is not None and len(set(form) & set(loops)) > 1 for form in forms):
+            return True
+        if any(form != forms[0] for form in forms):
+            return True
+    return False
+
+
+def _sums(store: Store, loops: Sequence[str]) -> bool:
+    used = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
+    return bool(set(loops) - used)
+
+
+def _around(chain: Chain, group: Sequence[Node]) -> Loop:
+    inner = tuple(group) if len(chain) == 1 else (_around(chain[1:], group),)
+    return Loop(chain[0].node, inner)
+
+
+def _replaced(tree: tuple[Node, ...], old: Node, new: tuple[Node, ...]) -> tuple[Node, ...]:
+    found: list[Node] = []
+    for node in tree:
+        match node:
+            case _ if node is old:
+                found += new
+            case Loop(head, body):
+                found.append(Loop(head, _replaced(body, old, new)))
+            case Branch(head_if, body, orelse):
+                found.append(Branch(head_if, _replaced(body, old, new), _replaced(orelse, old, new)))
+            case _:
+                found.append(node)
+    return tuple(found)
+
+
+def _renamed(kernel: Kernel) -> Kernel:
+    """Return the kernel with every loop under a name of its own."""
+    names = Names(replace(kernel, body=()))
+
+    def visit(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                name = names.loop(node.var)
+                body = node.body
+                if name != node.var:
+                    body = tuple(substitute(s, {node.var: Var(name, INT)}) for s in body)
+                return replace(node, var=name, body=tuple(visit(s) for s in body))
+            case If(body=body, orelse=orelse):
+                return replace(node, body=tuple(map(visit, body)), orelse=tuple(map(visit, orelse)))
+        return node
+
+    return replace(kernel, body=tuple(map(visit, kernel.body)))
+
+
+# a nest by element
+
+
+def _gathered(node: Stmt, sums: frozenset[str], names: Names) -> Stmt:
+    match node:
+        case For():
+            made = _by_element(node, sums, names)
+            if made is not None:
+                return made
+            return replace(node, body=tuple(_gathered(s, sums, names) for s in node.body))
+        case If(body=body, orelse=orelse):
+            then = tuple(_gathered(s, sums, names) for s in body)
+            return replace(node, body=then, orelse=tuple(_gathered(s, sums, names) for s in orelse))
+    return node
+
+
+def _by_element(nest: For, sums: frozenset[str], names: Names) -> Stmt | None:
+    loops, body = _perfect(nest)
+    additions = [_addition(s, sums) for s in body]
+    if any(a is None for a in additions) or not _is_box(loops):
+        return None
+    found = [a for a in additions if a is not None]
+    variables = [loop.var for loop in loops]
+    target = found[0].store.buffer
+    if any(a.store.buffer != target for a in found) or not _are_shifted([a.store for a in found], variables):
+        return None
+    values = [e for a in found for e in (a.store.value, *a.store.index, *([a.guard] if a.guard else []))]
+    if any(isinstance(e, Load) and e.buffer == target for x in values for e in walk(x)):
+        return None
+    owners = _owners(found, variables)
+    return None if owners is None else _Element(loops, found, owners, names).nest()
+
+
+def _perfect(nest: For) -> tuple[list[For], tuple[Stmt, ...]]:
+    loops = [nest]
+    while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], For):
+        loops.append(loops[-1].body[0])
+    return loops, loops[-1].body
+
+
+def _addition(node: Stmt, sums: frozenset[str]) -> Addition | None:
+    match node:
+        case Store(op="+", buffer=buffer) if buffer in sums:
+            return Addition(node, None)
+        case If(condition=guard, body=(Store(op="+", buffer=buffer) as store,), orelse=()) if buffer in sums:
+            return Addition(store, guard)
+    return None
+
+
+def _is_box(loops: Sequence[For]) -> bool:
+    inside = frozenset(loop.var for loop in loops)
+    return not any(depends(e, inside) or _loads(e) for loop in loops for e in (loop.lo, loop.hi))
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(e, Load) for e in walk(expr))
+
+
+def _owners(additions: Sequence[Addition], variables: Sequence[str]) -> list[str | None] | None:
+    """Return for each axis the loop variable that all additions have there with the factor 1, or None."""
+    found: list[str | None] = []
+    for axis in range(len(additions[0].store.index)):
+        forms = [affine.linear(a.store.index[axis]) for a in additions]
+        if any(form is None for form in forms):
+            return None
+        known = [form for form in forms if form is not None]
+        able = [v for v in variables if v not in found and all(form.get(v) == 1 for form in known)]
+        if able:
+            found.append(able[0])
+        elif any(set(form) & set(variables) for form in known) or any(form != known[0] for form in known):
+            return None
+        else:
+            found.append(None)
+    rests = [_rest(a, axis, owner) for a in additions for axis, owner in enumerate(found)]
+    owned = {v for v in found if v is not None}
+    if any(set(rest) & owned for rest in rests):
+        return None
+    along = [v for rest in rests for v in rest if v in variables]
+    plain = all(rest[v] == 1 for rest in rests for v in rest if v in variables)
+    alone = all(sum(v in variables for v in rest) <= 1 for rest in rests)
+    return found if plain and alone and (len(additions) == 1 or not along) else None
+
+
+def _rest(addition: Addition, axis: int, owner: str | None) -> affine.Linear:
+    form = affine.linear(addition.store.index[axis]) or {}
+    return {n: c for n, c in form.items() if n != owner}
+
+
+class _Element:
+    """Builds the nest that goes through the elements of one target."""
+
+    def __init__(
+        self, loops: Sequence[For], additions: Sequence[Addition], owners: Sequence[str | None], names: Names
+    ) -> None:
+        self.loops = {loop.var: loop for loop in loops}
+        self.additions, self.owners, self.names = additions, owners, names
+        self.owned = [v for v in owners if v is not None]
+        self.element = {v: Var(names.loop(v), INT) for v in self.owned}
+        self.leaves: dict[str, Expr] = {}
+        for addition in additions:
+            for expr in (e for i in addition.store.index for e in walk(i)):
+                if isinstance(expr, (Var, Size)):
+                    self.leaves[affine.name_of(expr)] = expr
+
+    def nest(self) -> Stmt:
+        first = self.additions[0].store
+        of = Type(first.value.type.dtype)
+        total = Var(self.names.new(f"{first.buffer}_all"), of)
+        index = tuple(
+            first.index[axis] if owner is None else self.element[owner]
+            for axis, owner in enumerate(self.owners)
+        )
+        body: tuple[Stmt, ...] = (
+            Assign(total.name, number(0.0, of), "", first.line),
+            *(self._added(addition, total) for addition in self.additions),
+            Store(first.buffer, index, total, "+", first.line),
+        )
+        for axis in reversed(range(len(self.owners))):
+            owner = self.owners[axis]
+            if owner is not None:
+                lo, hi = self._range(axis, owner)
+                loop = self.loops[owner]
+                body = (For(self.element[owner].name, lo, hi, body, loop.line, loop.hint),)
+        return body[0]
+
+    def _range(self, axis: int, owner: str) -> tuple[Expr, Expr]:
+        """Return the elements that any addition reaches along an axis."""
+        loop = self.loops[owner]
+        least, most = [], []
+        for addition in self.additions:
+            rest = _rest(addition, axis, owner)
+            inner = next((self.loops[v] for v in rest if v in self.loops), None)
+            known = self._written({n: c for n, c in rest.items() if n not in self.loops})
+            low = known if inner is None else operate("+", known, inner.lo)
+            high = known if inner is None else operate("+", known, operate("-", inner.hi, Const(1, INT)))
+            least.append(operate("+", loop.lo, low))
+            most.append(operate("+", loop.hi, high))
+        return _extreme("min", map(_plain, least)), _extreme("max", map(_plain, most))
+
+    def _added(self, addition: Addition, total: Var) -> Stmt:
+        values: dict[str, Expr] = {}
+        tests: list[Expr] = []
+        bounds = {v: (loop.lo, loop.hi) for v, loop in self.loops.items() if v not in self.owned}
+        whole = len(self.additions) == 1
+        for axis, owner in enumerate(self.owners):
+            if owner is None:
+                continue
+            rest = _rest(addition, axis, owner)
+            values[owner] = operate("-", self.element[owner], self._written(rest))
+            self._limit(axis, owner, rest, bounds, tests, whole)
+        node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
+        if addition.guard is not None:
+            node = If(substitute(addition.guard, values), (node,), (), addition.store.line)
+        for var, loop in reversed(self.loops.items()):
+            if var in self.owned:
+                continue
+            name = self.names.loop(var)
+            node = For(name, *bounds[var], (substitute(node, {var: Var(name, INT)}),), loop.line, loop.hint)
+        if tests:
+            both = functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
+            node = If(both, (node,), (), addition.store.line)
+        return node
+
+    def _limit(
+        self,
+        axis: int,
+        owner: str,
+        rest: affine.Linear,
+        bounds: dict[str, tuple[Expr, Expr]],
+        tests: list[Expr],
+        whole: bool,
+    ) -> None:
+        """Hold an addition to the iterations that it had: by the range of a sum, or by a condition."""
+        loop, element = self.loops[owner], self.element[owner]
+        along = next((v for v in rest if v in self.loops), None)
+        known = self._written({n: c for n, c in rest.items() if n != along})
+        if along is not None:
+            lo, hi = bounds[along]
+            past = operate("-", element, operate("+", known, operate("-", loop.hi, Const(1, INT))))
+            last = operate("-", element, operate("-", operate("+", known, loop.lo), Const(1, INT)))
+            bounds[along] = operate("max", lo, past), operate("min", hi, last)
+        elif not whole:
+            tests.append(Op(">=", (element, operate("+", loop.lo, known)), BOOL))
+            tests.append(Op("<", (element, operate("+", loop.hi, known)), BOOL))
+
+    def _written(self, form: affine.Linear) -> Expr:
+        return _written(form, self.leaves)
+
+
+def _written(form: affine.Linear, leaves: Mapping[str, Expr]) -> Expr:
+    """Return the expression of a linear form."""
+    total: Expr = Const(0, INT)
+    for name, factor in form.items():
+        if name:
+            term = operate("*", Const(abs(factor), INT), leaves[name])
+            total = operate("+" if factor > 0 else "-", total, term)
+    return operate("+", total, Const(form.get("", 0), INT))
+
+
+def _plain(expr: Expr) -> Expr:
+    """Return an expression with like terms collected, where it is linear."""
+    form = affine.linear(expr)
+    leaves = {affine.name_of(e): e for e in walk(expr) if isinstance(e, (Var, Size))}
+    return expr if form is None else _written(form, leaves)
+
+
+def _extreme(name: str, given: Iterable[Expr]) -> Expr:
+    """Return the least or greatest of expressions; of those that differ by a number, the one."""
+    exprs = list(given)
+    best: list[tuple[affine.Linear, Expr]] = []
+    for expr in exprs:
+        form = affine.linear(expr)
+        if form is None:
+            return functools.reduce(lambda a, b: operate(name, a, b), dict.fromkeys(exprs))
+        for k, (other, _) in enumerate(best):
+            if {n: c for n, c in form.items() if n} == {n: c for n, c in other.items() if n}:
+                less = form.get("", 0) < other.get("", 0)
+                if less == (name == "min") and form != other:
+                    best[k] = (form, expr)
+                break
+        else:
+            best.append((form, expr))
+    return functools.reduce(lambda a, b: operate(name, a, b), (expr for _, expr in best))

@@ -1,0 +1,195 @@
+"""Loop kernels compiled ahead of time: the libraries of a module, and the index that finds them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ..core.dtypes import dtype
+from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
+from ..core.spec import Spec
+from ..kernels.abi import ABI_VERSION
+from ..kernels.build import build
+from ..kernels.build.sources import keep
+from ..kernels.loops import isa, shipped
+from ..kernels.loops.derived import BackwardKernel
+from ..kernels.loops.ir import Kernel
+from ..kernels.loops.kernel import LoopKernel
+from ..kernels.loops.library import FLAGS, Options, exported, passes
+from ..kernels.loops.make import arranged, sources
+from ..kernels.loops.parse import outline
+from .loop_extension import LoopExtension, Signature
+
+
+def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Path]:
+    """Compile the functions of a module ahead of time; return the libraries, beside its file.
+
+    ``root`` is the folder that its package is imported from. Functions of the module that are not
+    listed are told of by a warning. Raises ``BuildError`` where it cannot be imported, and what
+    parsing and compiling raise.
+    """
+    file = file.absolute()
+    module = _imported(extension.name, file, root)
+    folder = file.parent / shipped.FOLDER
+    path = Path(shipped.index_file(str(file)))
+    _remove_old(path)
+    folder.mkdir(exist_ok=True)
+    rows = [
+        _compile(extension, kernel, precise, folder)
+        for name, signatures in extension.signatures.items()
+        for signature in signatures
+        for kernel, precise in _kernels(extension, _function(extension, module, name), name, signature)
+    ]
+    _tell_of_others(extension, module)
+    index = {
+        "format": shipped.FORMAT,
+        "meaning": shipped.MEANING,
+        "abi": ABI_VERSION,
+        "polyop": _version(),
+        "machine": platform.machine(),
+        "module": extension.name,
+        "source": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "kernels": rows,
+    }
+    path.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    return [folder / row["library"] for row in rows]
+
+
+def _remove_old(index: Path) -> None:
+    """Remove what an earlier build has left: a wheel takes all that lies in the build folder."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        for row in json.loads(index.read_text(encoding="utf-8"))["kernels"]:
+            index.with_name(Path(row["library"]).name).unlink(missing_ok=True)
+
+
+def _kernels(
+    extension: LoopExtension, function: Callable[..., Any], name: str, signature: Signature
+) -> Iterator[tuple[Kernel, bool]]:
+    """Yield the kernels of a function for a signature, and whether they are precise."""
+    found, names = outline(function), _numbers(extension, function, signature)
+    precise = bool(getattr(function, "compile_attrs", {}).get("precise"))
+    base = LoopKernel(function, found.parameters[len(signature.tensors) :], precise)
+    specs = [Spec((0,) * rank, dtype(named)) for named, rank in signature.tensors]
+    yield base.typed(specs, names), precise
+    if name in extension.gradients:
+        adjoint = BackwardKernel.of(base).adjoint(specs, names, (True,) * base.results)
+        yield adjoint.kernel, precise
+
+
+def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Path) -> dict[str, Any]:
+    """Return the row of the index for one library, made now."""
+    # its messages name the file as the package has it: no path of the builder in the wheel
+    placed = replace(kernel, file=f"{extension.name.replace('.', '/')}.py")
+    options = Options(isa.PORTABLE, precise)
+    scheduled = arranged(placed, options)
+    if scheduled.fallback:
+        warnings.warn(FallbackWarning(scheduled.fallback), stacklevel=2)
+    digest = shipped.digest(kernel, precise=precise)
+    library = folder / f"{kernel.name}-{digest[:12]}.so"
+    files = [keep(text, "c") for text in sources(placed, options)]
+    build(files, flags=FLAGS, link_flags=["-Wl,-s"], torch=False, output=library)
+    return {
+        "function": kernel.name,
+        "signature": shipped.signature(kernel),
+        "precise": precise,
+        "digest": digest,
+        "library": library.name,
+        "symbol": exported(kernel),
+        "sha256": hashlib.sha256(library.read_bytes()).hexdigest(),
+        "passes": passes(),
+        "told": {name: scheduled.told(name) for name in isa.family()},
+    }
+
+
+def _numbers(extension: LoopExtension, function: Callable[..., Any], signature: Signature) -> dict[str, type]:
+    """Return the types of the numbers that a signature names."""
+    subject, found = f"LoopExtension {extension.name}: {function.__name__}", outline(function)
+    names = found.parameters[len(signature.tensors) :]
+    tensors = [name for name in found.parameters if name in found.tensors]
+    if len(signature.numbers) > len(names) or tensors != list(found.parameters[: len(signature.tensors)]):
+        numbers = len(found.parameters) - len(tensors)
+        rule = f"takes the tensors {', '.join(tensors)}, and {numbers} numbers after them"
+        seen = f"a signature of {len(signature.tensors)} tensors and {len(signature.numbers)} numbers"
+        raise ArgumentValueError(subject, rule, seen, where=f"{found.file}:{found.line}")
+    return dict(zip(names, signature.numbers, strict=False))
+
+
+def _imported(name: str, file: Path, root: Path) -> ModuleType:
+    subject, hint = f"LoopExtension {name}", "loop kernels are compiled from the functions of the module"
+    if not file.is_file():
+        raise BuildError(subject, "must name a module of the project", f"no {file}", hint=hint)
+    with _importing(root):
+        try:
+            module = importlib.import_module(name)
+        except Exception as problem:  # whatever the author's module stumbles over
+            rule = f"cannot be imported: {type(problem).__name__}: {problem}"
+            raise BuildError(subject, rule, where=file, hint=hint) from problem
+    there = Path(module.__file__ or "")
+    if not there.is_file() or there.read_bytes() != file.read_bytes():
+        raise BuildError(subject, "another module of this name was imported before", str(there), where=file)
+    return module
+
+
+@contextlib.contextmanager
+def _importing(root: Path) -> Iterator[None]:
+    """While this is open, modules come from ``root`` first, and leave no bytecode in the wheel."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(root.absolute()))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(root.absolute()))
+        sys.dont_write_bytecode = before
+
+
+def _function(extension: LoopExtension, module: ModuleType, name: str) -> Callable[..., Any]:
+    subject = f"LoopExtension {extension.name}"
+    kernels = ", ".join(_defined(module)) or "none"
+    if not hasattr(module, name):
+        rule = "must name functions of the module"
+        raise ArgumentValueError(
+            subject, rule, repr(name), where=module.__file__, hint=f"there are {kernels}"
+        )
+    found = getattr(module, name)
+    if not isinstance(found, FunctionType):
+        rule = f"{name} must be a function of @polyop.kernel; give the operator that it becomes another name"
+        raise ArgumentTypeError(subject, rule, type(found).__name__, where=module.__file__)
+    return found
+
+
+def _defined(module: ModuleType) -> list[str]:
+    """Return the names of the loop kernels that a module defines."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType)
+        and hasattr(value, "compile_attrs")
+        and value.__module__ == module.__name__
+    ]
+
+
+def _tell_of_others(extension: LoopExtension, module: ModuleType) -> None:
+    left = [name for name in _defined(module) if name not in extension.signatures]
+    if left:
+        rule = f"not listed, so that users need a compiler for them: {', '.join(left)}"
+        warnings.warn(f"LoopExtension {extension.name}: {rule}", stacklevel=2)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("polyop")
+    except importlib.metadata.PackageNotFoundError:  # a source checkout
+        return "unknown"

@@ -1,0 +1,119 @@
+"""What a setup.py says of the loop kernels that a wheel brings compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from setuptools import Extension
+
+from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..kernels.loops.language import DTYPES
+
+ANY = "T"
+"""The word of a signature that stands for each of the extension's dtypes in turn."""
+_NUMBERS = {"int": int, "float": float, "bool": bool}
+_TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<axes>:(,:)*)?\]")
+_FORM = "one word for each parameter, as in 'T[:,:], float32[:], float'"
+
+
+class Signature(NamedTuple):
+    """Dtype and number of dimensions of each tensor, then the types of the numbers that follow."""
+
+    tensors: tuple[tuple[str, int], ...]
+    numbers: tuple[type, ...] = ()
+
+
+class LoopExtension(Extension):  # type: ignore[misc]
+    """The loop kernels of one Python module, compiled ahead of time for every instruction set.
+
+    ``name``       the module, as ``myops.kernels``; it is imported when the wheel is built.
+    ``functions``  what to compile: a signature, or a list of them, by the function's name. A tensor is
+                   a dtype with a colon for each dimension, a number is ``int``, ``float`` or ``bool``:
+                   ``{"scale": "T[:,:], float"}``; numbers at the end may be left out for their defaults.
+    ``dtypes``     those that ``T`` stands for.
+    ``gradients``  the functions whose derived gradient is compiled, too, for every signature.
+
+    >>> LoopExtension("myops.kernels", {"scale": "T[:], float"}, dtypes=["float32"]).signatures
+    {'scale': [Signature(tensors=(('float32', 1),), numbers=(<class 'float'>,))]}
+
+    Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for what cannot be read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        functions: Mapping[str, str | Sequence[str]],
+        *,
+        dtypes: Sequence[str] = ("float32", "float64"),
+        gradients: Sequence[str] = (),
+    ) -> None:
+        """Check and keep what is given."""
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ArgumentValueError("LoopExtension", "its name must be that of a module", repr(name))
+        subject = f"LoopExtension {name}"
+        if not isinstance(functions, Mapping) or not functions:
+            rule = "needs the signatures of its functions"
+            raise ArgumentTypeError(subject, rule, repr(functions), hint='{"scale": "T[:,:], float"}')
+        if isinstance(dtypes, str):
+            raise ArgumentTypeError(subject, "dtypes must be a list", repr(dtypes), hint=f"[{dtypes!r}]")
+        for dtype in dtypes:
+            _check_dtype(f"{subject}: dtypes", dtype)
+        self.signatures = {
+            function: _signatures(f"{subject}: {function}", texts, dtypes)
+            for function, texts in functions.items()
+        }
+        self.gradients = _listed(subject, gradients, functions)
+        super().__init__(name, [])
+
+
+def _listed(subject: str, gradients: Sequence[str], functions: Mapping[str, object]) -> list[str]:
+    if isinstance(gradients, str):
+        rule = "gradients must be a list"
+        raise ArgumentTypeError(subject, rule, repr(gradients), hint=f"[{gradients!r}]")
+    unknown = [name for name in gradients if name not in functions]
+    if unknown:
+        raise ArgumentValueError(subject, "gradients must name functions of the list", repr(unknown[0]))
+    return list(gradients)
+
+
+def _signatures(subject: str, texts: str | Sequence[str], dtypes: Sequence[str]) -> list[Signature]:
+    listed = [texts] if isinstance(texts, str) else list(texts)
+    found: list[Signature] = []
+    for text in listed:
+        found += (signature(subject, text, dtype) for dtype in (dtypes if _is_general(text) else ("",)))
+    if not found:
+        raise ArgumentValueError(subject, "needs a signature, and a dtype for T", hint=_FORM)
+    return list(dict.fromkeys(found))
+
+
+def _is_general(text: str) -> bool:
+    return re.search(rf"\b{ANY}\b", text) is not None
+
+
+def signature(subject: str, text: str, dtype: str) -> Signature:
+    """Return what a text says, with a dtype for ``T``. Raises ``ArgumentValueError``.
+
+    >>> signature("f", "T[:,:], int64[], bool", "float16").tensors
+    (('float16', 2), ('int64', 0))
+    """
+    tensors: list[tuple[str, int]] = []
+    numbers: list[type] = []
+    for word in re.split(r",(?![^\[]*\])", re.sub(r"\s", "", text)):
+        found = _TENSOR.fullmatch(word)
+        if found is not None and not numbers:
+            named = dtype if found["dtype"] == ANY else found["dtype"]
+            _check_dtype(subject, named)
+            tensors.append((named, (found["axes"] or "").count(":")))
+        elif word in _NUMBERS:
+            numbers.append(_NUMBERS[word])
+        else:
+            rule = f"its signature must be {_FORM}; tensors come first"
+            raise ArgumentValueError(subject, rule, repr(text))
+    return Signature(tuple(tensors), tuple(numbers))
+
+
+def _check_dtype(subject: str, dtype: str) -> None:
+    if dtype not in DTYPES:
+        raise ArgumentValueError(subject, f"a dtype must be one of {', '.join(DTYPES)}", repr(dtype))

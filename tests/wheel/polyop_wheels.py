@@ -1,0 +1,49 @@
+"""polyop's own wheel for a version of Python, built once in a session by tools/wheel.py."""
+
+import functools
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+WORK = ROOT / "build" / "wheels"
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+@functools.cache
+def _built(version):
+    folder = WORK / f"tested-{version}"
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, ROOT / "tools" / "wheel.py", "--python", version, "--no-try", "-o", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(folder.glob("*.whl"))
+    return done, wheels
+
+
+def polyop_wheel(version=HERE):
+    """Return (the Python, the wheel for it); the test is skipped where that Python is not."""
+    done, wheels = _built(version)
+    if "not on this machine" in done.stdout:
+        pytest.skip(f"not run: {done.stdout.strip()}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split()[2], wheels[0]
+
+
+def outside(*command, cwd, **environment):
+    """Run a command in which this checkout is not importable."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = list(map(str, command))
+    done = subprocess.run(
+        words, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def pip(version):
+    """Return the pip of the environment that built for a version, as words of a command."""
+    return (WORK / f"cp{version.replace('.', '')}-build" / "bin" / "python", "-m", "pip")

@@ -1,0 +1,217 @@
+"""Wheels of loop kernels: what ``LoopExtension`` takes, how it is built, and what ``audit`` finds."""
+
+import json
+import re
+import shutil
+import zipfile
+
+import pytest
+from loop_tools import CALLS, FLOAT32, INDEX, ISAS, use
+from wheel_tools import build, contents, install, run
+
+from polyop.core.errors import ArgumentTypeError, ArgumentValueError
+from polyop.wheel import LoopExtension
+from polyop.wheel.audit import audit
+
+
+def test_audit_lists_the_kernels(loop_wheel):
+    lines = run("-m", "polyop", "audit", loop_wheel).stdout.splitlines()
+    told = [line.partition(":")[2].strip() for line in lines if line.startswith("loop kernel:")]
+    assert told[:2] == [f"softmax(float32[:,:])  [{ISAS}]", f"softmax(float64[:,:])  [{ISAS}]"]
+    assert f"scale(float32[:], float)  [{ISAS}]" in told
+    gradients = [line for line in told if line.startswith("scale__backward(bool[], bool[], float")]
+    assert len(gradients) == 2 and len(told) == 8
+    assert any(
+        re.fullmatch(r"loop module: +loopops\.kernels, compiled by polyop \S+", line) for line in lines
+    )
+    assert lines[-1] == "it keeps what its name promises"
+    assert not [line for line in lines if line.startswith("note:")]
+
+
+def spoiled(loop_wheel, folder, change):
+    """Return breaches of the wheel with other files, but those of its RECORD."""
+    files = contents(loop_wheel)
+    change(files)
+    path = folder / loop_wheel.name
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return [one for one in audit(path).breaches if "RECORD" not in one]
+
+
+def with_index(**changed):
+    def change(files):
+        files[INDEX] = json.dumps({**json.loads(files[INDEX]), **changed}).encode()
+
+    return change
+
+
+def other_module(files):
+    files["loopops/kernels.py"] += b"# more\n"
+
+
+def other_symbol(files):
+    index = json.loads(files[INDEX])
+    index["kernels"][0]["symbol"] = "loop_none"
+    files[INDEX] = json.dumps(index).encode()
+
+
+def no_library(files):
+    del files["loopops/__polyop__/" + json.loads(files[INDEX])["kernels"][0]["library"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (other_module, rf"{INDEX} was made from another loopops/kernels\.py: the hashes differ"),
+        (lambda files: files.pop("loopops/kernels.py"), "is for loopops.kernels, which is not inside"),
+        (other_symbol, r"loopops/__polyop__/softmax-\w+\.so has no function loop_none"),
+        (no_library, r"tells of loopops/__polyop__/softmax-\w+\.so, which is not inside"),
+        (with_index(abi=7), "has ABI version 7, and this polyop takes 1"),
+        (with_index(machine="vax"), "is for vax, and no library is"),
+        (with_index(kernels=[{}]), "cannot be read: KeyError"),
+    ],
+)
+def test_audit_finds_what_is_broken(loop_wheel, tmp_path, change, says):
+    breaches = spoiled(loop_wheel, tmp_path, change)
+    assert breaches and re.search(says, breaches[0]), breaches
+
+
+def failure(loop_project, folder, setup=("", ""), module=("", "")):
+    """Return what is said by the build of the project with other texts."""
+    shutil.copytree(loop_project, folder, ignore=shutil.ignore_patterns("build", "dist", "*.egg-info"))
+    for path, change in ((folder / "setup.py", setup), (folder / "src/loopops/kernels.py", module)):
+        assert change[0] in path.read_text()
+        path.write_text(path.read_text().replace(*change))
+    return run("-W", "ignore", "setup.py", "-q", "build_ext", "--inplace", cwd=folder, check=False)
+
+
+@pytest.mark.parametrize(
+    ("setup", "module", "says"),
+    [
+        (
+            ('"softmax_gradient": ', '"softmax_gradiant": '),
+            ("", ""),
+            "must name functions of the module, but got 'softmax_gradiant'.*there are softmax, softmax_gradient, scale",
+        ),
+        (
+            ('"scale": "T[:], float"', '"scale": "T[:], T[:]"'),
+            ("", ""),
+            "takes the tensors x, and 1 numbers after them, but got a signature of 2 tensors and 0 numbers",
+        ),
+        (('"scale": "T[:], float"', '"scale": "T[:]"'), ("", ""), "needs the attribute factor"),
+        (('"scale": "T[:], float"', '"scale": "T[], float"'), ("", ""), "x.shape has 0 elements"),
+        (
+            ("loopops.kernels", "loopops.karnels"),
+            ("", ""),
+            "must name a module of the project, but got no",
+        ),
+        (("", ""), ("import polyop", "import poliop"), "cannot be imported: ModuleNotFoundError: .*poliop"),
+        (("", ""), ("return y", "return 2 * y"), "written in the Hybrid DSL"),
+    ],
+)
+def test_builds_that_fail(loop_project, tmp_path, setup, module, says):
+    done = failure(loop_project, tmp_path / "p", setup, module)
+    assert done.returncode == 1 and re.search(says, done.stderr, re.DOTALL), done.stderr
+
+
+def test_functions_that_are_not_listed_are_told(loop_project, tmp_path):
+    folder = shutil.copytree(loop_project, tmp_path / "p", ignore=shutil.ignore_patterns("build", "dist"))
+    path = folder / "setup.py"
+    path.write_text(path.read_text().replace('"softmax_gradient": "T[:,:], T[:,:]",', ""))
+    done = run("-W", "ignore:::setuptools", "setup.py", "-q", "build_ext", "--inplace", cwd=folder)
+    assert "not listed, so that users need a compiler for them: softmax_gradient" in done.stderr
+
+
+def test_numbers_that_are_left_out_have_their_defaults(loop_project, tmp_path, without_compilers):
+    setup, module = ('"T[:], float"', '"T[:]"'), ("scale(x, factor)", "scale(x, factor=2.0)")
+    assert failure(loop_project, tmp_path / "p", setup, module).returncode == 0
+    [row] = [
+        one
+        for one in json.loads((tmp_path / "p" / "src" / INDEX).read_text())["kernels"]
+        if one["function"] == "scale" and one["signature"].startswith("float32")
+    ]
+    assert row["signature"] == "float32[:], float"
+    assert use(tmp_path / "p" / "src", FLOAT32, **without_compilers).stdout.strip() == "[2. 2.]"
+
+
+def test_in_place_and_again(loop_project, tmp_path, without_compilers):
+    done = failure(loop_project, tmp_path / "p")
+    assert done.returncode == 0, done.stderr
+    source = tmp_path / "p" / "src"
+    assert use(source, FLOAT32, **without_compilers).stdout.strip() == "[2. 2.]"
+    before = set((source / "loopops/__polyop__").glob("scale*"))
+    path = source / "loopops/kernels.py"
+    path.write_text(path.read_text().replace("SMALLEST)", "SMALLEST) + 1"))
+    run("-W", "ignore", "setup.py", "-q", "build_ext", "--inplace", cwd=tmp_path / "p")
+    after = set((source / "loopops/__polyop__").glob("scale*"))
+    assert len(after) == len(before) == 4 and not after & before
+    assert use(source, FLOAT32, **without_compilers).stdout.strip() == "[3. 3.]"
+
+
+OPERATORS = """
+#include <polyop/library.h>
+polyop::Tensor same(const polyop::Tensor& x) { return x; }
+POLYOP_LIBRARY(loopops_cc, m) { m.def("count(int n) -> Tensor"); }
+polyop::Tensor count(int64_t n) { return polyop::empty({n}, polyop::kDouble); }
+POLYOP_LIBRARY_IMPL(loopops_cc, CPU, m) { m.impl("count", &count); }
+"""
+
+
+def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path, without_compilers):
+    folder = shutil.copytree(loop_project, tmp_path / "p", ignore=shutil.ignore_patterns("build", "dist"))
+    (folder / "ops.cpp").write_text(OPERATORS)
+    setup = (
+        (folder / "setup.py")
+        .read_text()
+        .replace("import BuildExtension", "import OperatorExtension, BuildExtension")
+    )
+    setup = setup.replace("ext_modules=[", 'ext_modules=[OperatorExtension("loopops._ops", ["ops.cpp"]),')
+    (folder / "setup.py").write_text(setup)
+    package = folder / "src/loopops/__init__.py"
+    package.write_text("from ._ops import count\n" + package.read_text())
+    made = build(folder)
+    assert made.name.startswith("loopops-0.1.0-py3-none-manylinux_")
+    assert {"loopops/_ops/libops.so", INDEX} <= set(contents(made))
+    program = f"{CALLS}\nassert loopops.count(3).shape == (3,)"
+    use(install(made, tmp_path / "t"), program, **without_compilers)
+    assert not audit(made).breaches
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "says"),
+    [
+        (("a-b", {"f": "T[:]"}), ArgumentValueError, "must be that of a module, but got 'a-b'"),
+        (
+            ("a", {}),
+            ArgumentTypeError,
+            r"LoopExtension a: needs the signatures of its functions, but got \{\}",
+        ),
+        (("a", ["f"]), ArgumentTypeError, "needs the signatures of its functions"),
+        (("a", {"f": "T"}), ArgumentValueError, "a: f: its signature must be one word .*, but got 'T'"),
+        (("a", {"f": "T[:;:]"}), ArgumentValueError, "its signature must be"),
+        (("a", {"f": "int, T[:]"}), ArgumentValueError, "tensors come first, but got 'int, T"),
+        (("a", {"f": "float31[:]"}), ArgumentValueError, "must be one of bool, int8, .* but got 'float31'"),
+        (("a", {"f": []}), ArgumentValueError, "needs a signature"),
+    ],
+)
+def test_arguments_that_are_refused(arguments, kind, says):
+    with pytest.raises(kind, match=says):
+        LoopExtension(*arguments)
+    with pytest.raises(ArgumentTypeError, match=r"dtypes must be a list, but got 'float32'"):
+        LoopExtension("a", {"f": "T[:]"}, dtypes="float32")
+    with pytest.raises(ArgumentTypeError, match=r"gradients must be a list, but got 'f'"):
+        LoopExtension("a", {"f": "T[:]"}, gradients="f")
+    with pytest.raises(ArgumentValueError, match=r"gradients must name functions of the list, but got 'g'"):
+        LoopExtension("a", {"f": "T[:]"}, gradients=["g"])
+
+
+def test_signatures():
+    given = {"f": ["T[:,:], int64[], float, bool", "bfloat16[:]"], "g": " T[ : , : ,:] "}
+    found = LoopExtension("a.b", given, dtypes=["int8", "uint8"]).signatures
+    assert found["f"] == [
+        ((("int8", 2), ("int64", 0)), (float, bool)),
+        ((("uint8", 2), ("int64", 0)), (float, bool)),
+        ((("bfloat16", 1),), ()),
+    ]
+    assert found["g"] == [((("int8", 3),), ()), ((("uint8", 3),), ())]

