@@ -96,6 +96,14 @@ class DerivedRule:
             for a, row in zip(self.schema.arguments, rows, strict=True)
         )
 
+    def loops(self, *inputs: Any, **attributes: Any) -> str:
+        """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""
+        from ..kernels.loops.shown import shown
+
+        kernel = self.kernel
+        found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
+        return shown(found.kernel)
+
     def source(self, *inputs: Any, **attributes: Any) -> str:
         """Return the C of the gradient for tensors or specs of the operator; without any, for those seen last."""
         from ..kernels.loops.make import sources

@@ -141,6 +141,15 @@ class BoundOperator(_core.Call):
         text: str = kernel.source(specs, attributes)
         return text
 
+    @property
+    def gradient(self) -> Any:
+        """The gradient rule: the author's function, or the rule that polyop derived, or None.
+
+        Of a derived one ``op.gradient.source(x)`` is the C that is compiled for these inputs, and
+        ``op.gradient.backward`` the operator that it calls.
+        """
+        return self.operator.gradient
+
     def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients.
 

@@ -37,7 +37,8 @@ def explain(
     lines = [str(operator), f"  defined at  {operator.origin}"]
     lines += [f"  kernel      none: {problem}"] if problem else _kernels(bound, arguments)
     lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]
-    lines += [f"  gradient    {text}" for text in _gradient(bound, arguments)]
+    first, *more = _gradient(bound, arguments)
+    lines += [f"  gradient    {first}", *(f"  {text}" for text in more)]
     lines.append(f"  forward     {_forward(operator)}")
     lines.append(f"  batching    {_batching(operator.batch)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
@@ -108,6 +109,9 @@ def _dtypes(kernel: Any) -> str:
 
 def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     rule: Any = bound.operator.gradient
+    if getattr(rule, "is_derived", False):
+        yield from _derived(bound, rule, arguments)
+        return
     if not getattr(rule, "is_recorded", False):
         yield "given" if rule else "none: asking for one is an error"
         return
@@ -127,6 +131,16 @@ def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]
     yield f"saves {', '.join(saved) or 'nothing'}; {kept} bytes beside inputs and outputs"
     launches = [step[1] for step in derived.steps if step[0] in ("launch", "kernel")]
     yield f"launches {', '.join(launches) or 'nothing'} in Forward"
+
+
+def _derived(bound: BoundOperator, rule: Any, arguments: tuple[Any, ...]) -> Iterator[str]:
+    yield f"derived from the loops{'' if arguments else '; give inputs to see what it needs'}"
+    if not arguments:
+        return
+    try:
+        yield from (f"  {line}" for line in rule.kernel.explain_values(*_split(bound, arguments)))
+    except PolyopError as problem:
+        yield f"none: {problem}"
 
 
 def _split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:

@@ -48,8 +48,7 @@ def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Se
         raise GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
     if operator.gradient is None:
         raise no_gradient(operator)
-    arrays = [jnp.asarray(g) if isinstance(g, np.ndarray) else g for g in grads]  # JAX's own constants
-    given = [*tensors.conjugated(arrays), *(None,) * (len(outputs) - len(grads))]
+    given = [*tensors.conjugated(_own(grads)), *(None,) * (len(outputs) - len(grads))]
     with _numpy_refused(operator):
         found = apply_rule(operator, site.arguments(flat), outputs, given)
     names = site.places(range(len(flat)))
@@ -62,6 +61,11 @@ def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Se
         elif place is not None:
             made[place] = _gradient(operator, argument.name, flat[place], grad)
     return tensors.conjugated(made)
+
+
+def _own(values: Sequence[Any]) -> list[Any]:
+    """Return arrays as JAX's: some of its constants are NumPy's, and rules are given one framework's."""
+    return [jnp.asarray(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _listed(operator: Operator, name: str, place: tuple[Any, ...], grads: Any) -> Sequence[Any]:
@@ -105,6 +109,7 @@ def tangents(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Seq
     From ``jvp=``, or by transposing the gradient rule. Raises ``GradientError``.
     """
     operator = site.operator
+    given = _own(given)
     if operator.jvp is not None:
         packed = tuple(outputs) if operator.several else outputs[0]
         with _numpy_refused(operator):
@@ -168,7 +173,7 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     """Return (outputs, their batch dimensions) of a batched call: by the batch rule, or sample by sample."""
     rule = site.operator.batch
     if callable(rule):
-        found = rule(site.places(dims), site.arguments(flat))
+        found = rule(site.places(dims), site.arguments(_own(flat)))
         return batching.answer(site.operator, found, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":
         moved = _batch_first(flat, dims, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .accumulate import accumulate
 from .bounds import Bounds, Precondition, both, describe, find_bounds
@@ -12,7 +12,7 @@ from .dependence import Kind, classify, conflicts
 from .emit.program import TARGETS, print_program
 from .emit.rows import once_a_row
 from .inline import inline
-from .ir import Kernel
+from .ir import Expr, Kernel, Op, rewrite
 from .plan import Plan, Planner
 from .polyhedra import Model, session, suppose
 from .privatise import privatise
@@ -74,6 +74,7 @@ class Scheduled:
 
 def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
+    kernel = computed(kernel)
     with session():
         kernel = unroll(propagate(kernel))
         early = demanded(kernel)
@@ -111,6 +112,15 @@ def demanded(kernel: Kernel) -> list[Precondition]:
     return found.preconditions
 
 
+def computed(kernel: Kernel) -> Kernel:
+    """Return the kernel without what only gradients ask: ``stop_gradient(x)`` is x."""
+
+    def change(expr: Expr) -> Expr:
+        return expr.args[0] if isinstance(expr, Op) and expr.name == "stop_gradient" else expr
+
+    return replace(kernel, body=tuple(rewrite(s, change) for s in kernel.body))
+
+
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:
     """Return the kernel in the author's order, on one thread: what is done when anything is in doubt."""
-    return Scheduled(kernel, Plan(), Bounds(), notes=((0, why),), checked=True, fallback=fallback)
+    return Scheduled(computed(kernel), Plan(), Bounds(), notes=((0, why),), checked=True, fallback=fallback)

@@ -10,7 +10,7 @@ from ...core.dtypes import dtype
 from ...core.spec import Spec
 from ..base import Accepts, flatten
 from .ir import Kernel
-from .kernel import LoopKernel
+from .kernel import LoopKernel, bytes_of
 
 if TYPE_CHECKING:
     from .derive.adjoint import Adjoint
@@ -132,3 +132,20 @@ class BackwardKernel(LoopKernel):
         kernel = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
         names = [n for n in kernel.parameters if n in kernel.buffers]
         return [n for n, flag in zip(names, self.reads(inputs, attributes), strict=False) if flag]
+
+    def explain_values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        """Return for each value that the gradient needs where it is from, with the lines, and what tapes take."""
+        found = self.adjoint(inputs, attributes, (True,) * self.base.results)
+        kernel, lines, last = found.kernel, [], None
+        for line, text in found.told:
+            if line != last and line in kernel.source:
+                lines.append(f"{line:4}: {kernel.source[line].strip()}")
+            lines.append(f"        {text}")
+            last = line
+        known = dict(zip([n for n in kernel.parameters if n in kernel.buffers], inputs, strict=False))
+        taped = sum(bytes_of(kernel, kernel.buffers[name], known, attributes) for name in found.tapes)
+        read = [n for n, flag in zip(kernel.parameters, self.reads(inputs, attributes), strict=False) if flag]
+        lines.append(
+            f"keeps {', '.join(read) or 'nothing'} for the gradient; tapes take {taped} bytes while it runs"
+        )
+        return lines

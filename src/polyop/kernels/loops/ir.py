@@ -218,6 +218,7 @@ OPERATORS: dict[str, Operator] = {
         Operator("or", 2, "bool", "b"),
         Operator("not", 1, "bool", "b"),
         Operator("neg", 1, "same", "iuf"),
+        Operator("stop_gradient", 1),
         Operator("abs", 1),
         Operator("sign", 1, "same", "iuf"),
         Operator("floor", 1, "same", "iuf"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import warnings
@@ -242,6 +243,12 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "cast": lambda a: a,
     "pow": lambda a, b: a**b,
 }
+
+
+def bytes_of(kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> int:
+    """Return how much memory a buffer takes for given specs."""
+    sizes = [max(0, int(_size(e, kernel, buffer, specs, attributes))) for e in buffer.shape]
+    return math.prod(sizes) * dtype(buffer.dtype).itemsize
 
 
 def _size(

@@ -175,6 +175,7 @@ _ROWS = (
     _math("pow", lambda x, y: x**y, 2, 2),
     _math("power", lambda x, y: x**y, 2, 2, operator="pow"),
     _math("ceil_div", lambda x, y: (x + y - 1) // y, 2, 2),
+    _math("stop_gradient", lambda x: x),  # the value itself; derived gradients take it for a constant
     _math("max", _fold(np.maximum), 2, None),  # a NaN wins, unlike in the built-in max and min
     _math("min", _fold(np.minimum), 2, None),
 )

@@ -130,7 +130,9 @@ class Model:
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
-        whole = self._read("Map", f"{self._instance(leaf)} -> {self._element(access)}")
+        whole = self._read(
+            "Map", f"{self._instance(leaf)} -> {self._element(access)}", self._somewhere(access)
+        )
         return whole.intersect_domain(self.domain(leaf, access.guards))
 
     def domain(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
@@ -197,6 +199,14 @@ class Model:
         owner = self.owners.get(access.target, ())
         free = (f"_d{k}" if i is None else i for k, i in enumerate(access.index))
         return f"{affine.word(access.target)}[{', '.join([*map(affine.word, owner), *free])}]"
+
+    def _somewhere(self, access: Access) -> tuple[str, ...]:
+        """Return that an index that isl cannot know is inside the buffer: else there is an error before."""
+        if None not in access.index:
+            return ()
+        sizes = (affine.text(e, self.known(())) for e in self.kernel.buffers[access.target].shape)
+        rows = enumerate(zip(access.index, sizes, strict=True))
+        return tuple(f"0 <= _d{k} < {size}" for k, (i, size) in rows if i is None and size is not None)
 
     def known(self, loops: Sequence[str]) -> frozenset[str]:
         """Return the names that may occur in affine expressions inside these loops."""

@@ -35,10 +35,11 @@ def too_much(kernel: Kernel) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Adjoint:
-    """The kernel, and where the values that it reads come from: (line, text)."""
+    """The kernel, where the values that it reads come from (line, text), and the buffers that keep them."""
 
     kernel: Kernel
     told: tuple[tuple[int, str], ...]
+    tapes: tuple[str, ...] = ()
 
 
 def adjoint(kernel: Kernel, present: Sequence[bool], kept: frozenset[str] = frozenset()) -> Adjoint:
@@ -58,4 +59,4 @@ def adjoint(kernel: Kernel, present: Sequence[bool], kept: frozenset[str] = froz
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
             known |= {found.given[n]: shapes[n].shape for n in found.outputs}
         made = starts(without_unread(made, known, kept))
-    return Adjoint(made, tuple(found.told()))
+    return Adjoint(made, tuple(found.told()), tuple(n for n in found.values.tapes if n in made.buffers))

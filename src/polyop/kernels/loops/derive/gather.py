@@ -20,6 +20,7 @@ from ..ir import (
     BOOL,
     INT,
     Assign,
+    Buffer,
     Const,
     Expr,
     For,
@@ -32,6 +33,7 @@ from ..ir import (
     Store,
     Type,
     Var,
+    rewrite,
     substitute,
     walk,
 )
@@ -40,6 +42,7 @@ from ..polyhedra import Model
 from ..strides import depends
 from ..tree import Branch, Loop, Node, Place, fell, grow, paths_of
 from .names import Names
+from .pad import Padded, factor, padded, sizes_of
 from .partials import number
 
 MANY = 3
@@ -57,9 +60,9 @@ class Addition:
 def gather(kernel: Kernel, sums: Sequence[str]) -> Kernel:
     """Return the kernel with additions to ``sums`` made element by element, where that is proved to be the same."""
     kernel = _apart(kernel, frozenset(sums))
-    names = Names(kernel)
-    body = tuple(_gathered(s, frozenset(sums), names) for s in kernel.body)
-    return replace(kernel, body=body)
+    gatherer = _Gatherer(kernel, frozenset(sums))
+    body = gatherer.body(kernel.body)
+    return replace(kernel, body=body, buffers={**kernel.buffers, **gatherer.buffers})
 
 
 # one nest for each target
@@ -208,34 +211,59 @@ def _renamed(kernel: Kernel) -> Kernel:
 # a nest by element
 
 
-def _gathered(node: Stmt, sums: frozenset[str], names: Names) -> Stmt:
-    match node:
-        case For():
-            made = _by_element(node, sums, names)
-            if made is not None:
-                return made
-            return replace(node, body=tuple(_gathered(s, sums, names) for s in node.body))
-        case If(body=body, orelse=orelse):
-            then = tuple(_gathered(s, sums, names) for s in body)
-            return replace(node, body=then, orelse=tuple(_gathered(s, sums, names) for s in orelse))
-    return node
+class _Gatherer:
+    """Goes through a kernel; ``buffers`` are those that it needs beside the kernel's own."""
+
+    def __init__(self, kernel: Kernel, sums: frozenset[str]) -> None:
+        self.kernel, self.sums = kernel, sums
+        self.names = Names(kernel)
+        self.buffers: dict[str, Buffer] = {}
+        leaves = Model(kernel).leaves
+        self.inside = {id(x.node) for x in leaves if all(None not in a.index for a in x.accesses if a.write)}
+        """The stores that never count from the end of an axis."""
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            match node:
+                case For():
+                    made = self._by_element(node)
+                    found += [replace(node, body=self.body(node.body))] if made is None else made
+                case If(body=then, orelse=orelse):
+                    found.append(replace(node, body=self.body(then), orelse=self.body(orelse)))
+                case _:
+                    found.append(node)
+        return tuple(found)
+
+    def _by_element(self, nest: For) -> list[Stmt] | None:
+        loops, body = _perfect(nest)
+        additions = [_addition(s, self.sums) for s in body]
+        if any(a is None for a in additions) or not _is_box(loops):
+            return None
+        found = [a for a in additions if a is not None]
+        variables = [loop.var for loop in loops]
+        target = found[0].store.buffer
+        if any(a.store.buffer != target for a in found):
+            return None
+        if not _are_shifted([a.store for a in found], variables) or _reads(found, target):
+            return None
+        owners = _owners(found, variables)
+        if owners is None:
+            return None
+        guarded = any(a.guard is not None for a in found)
+        if guarded and not all(id(a.store) in self.inside for a in found):
+            return None
+        shape = self.kernel.buffers[target].shape if guarded else ()
+        element = _Element(loops, found, owners, self.names, shape)
+        wide = element.widened(self.kernel)
+        if wide is not None:
+            self.buffers[wide.buffer.name] = wide.buffer
+        return [*([] if wide is None else [wide.filled]), element.nest()]
 
 
-def _by_element(nest: For, sums: frozenset[str], names: Names) -> Stmt | None:
-    loops, body = _perfect(nest)
-    additions = [_addition(s, sums) for s in body]
-    if any(a is None for a in additions) or not _is_box(loops):
-        return None
-    found = [a for a in additions if a is not None]
-    variables = [loop.var for loop in loops]
-    target = found[0].store.buffer
-    if any(a.store.buffer != target for a in found) or not _are_shifted([a.store for a in found], variables):
-        return None
-    values = [e for a in found for e in (a.store.value, *a.store.index, *([a.guard] if a.guard else []))]
-    if any(isinstance(e, Load) and e.buffer == target for x in values for e in walk(x)):
-        return None
-    owners = _owners(found, variables)
-    return None if owners is None else _Element(loops, found, owners, names).nest()
+def _reads(additions: Sequence[Addition], target: str) -> bool:
+    values = [e for a in additions for e in (a.store.value, *a.store.index, *([a.guard] if a.guard else []))]
+    return any(isinstance(e, Load) and e.buffer == target for x in values for e in walk(x))
 
 
 def _perfect(nest: For) -> tuple[list[For], tuple[Stmt, ...]]:
@@ -297,11 +325,19 @@ class _Element:
     """Builds the nest that goes through the elements of one target."""
 
     def __init__(
-        self, loops: Sequence[For], additions: Sequence[Addition], owners: Sequence[str | None], names: Names
+        self,
+        loops: Sequence[For],
+        additions: Sequence[Addition],
+        owners: Sequence[str | None],
+        names: Names,
+        shape: Sequence[Expr] = (),
     ) -> None:
+        """``shape``: the target's, where conditions keep additions inside it."""
+        self.shape = shape
         self.loops = {loop.var: loop for loop in loops}
         self.additions, self.owners, self.names = additions, owners, names
         self.owned = [v for v in owners if v is not None]
+        self.moving: set[str] = set()  # the loops that the widened factor depends on
         self.element = {v: Var(names.loop(v), INT) for v in self.owned}
         self.leaves: dict[str, Expr] = {}
         for addition in additions:
@@ -309,7 +345,27 @@ class _Element:
                 if isinstance(expr, (Var, Size)):
                     self.leaves[affine.name_of(expr)] = expr
 
+    def widened(self, kernel: Kernel) -> Padded | None:
+        """Put zeros around the one factor that the shifts move, where there is such a one."""
+        shifts: dict[str, tuple[For, For]] = {}
+        for axis, owner in enumerate(self.owners):
+            along = [v for v in _rest(self.additions[0], axis, owner) if v in self.loops] if owner else []
+            if owner is not None and along:
+                shifts[owner] = (self.loops[owner], self.loops[along[0]])
+        (addition, *more) = self.additions
+        if not shifts or more or addition.guard is not None:
+            return None
+        moved = factor(addition.store.value, list(shifts))
+        if moved is None:
+            return None
+        wide = padded(moved, shifts, sizes_of(kernel, moved.buffer), self.names)
+        value = rewrite(addition.store.value, lambda e: wide.load if e == moved else e)
+        self.additions = [Addition(replace(addition.store, value=value), None)]
+        self.moving = {e.name for i in moved.index for e in walk(i) if isinstance(e, Var)}
+        return wide
+
     def nest(self) -> Stmt:
+        """Return the loops."""
         first = self.additions[0].store
         of = Type(first.value.type.dtype)
         total = Var(self.names.new(f"{first.buffer}_all"), of)
@@ -322,13 +378,21 @@ class _Element:
             *(self._added(addition, total) for addition in self.additions),
             Store(first.buffer, index, total, "+", first.line),
         )
-        for axis in reversed(range(len(self.owners))):
+        for axis in reversed(self._axes()):
             owner = self.owners[axis]
             if owner is not None:
                 lo, hi = self._range(axis, owner)
                 loop = self.loops[owner]
                 body = (For(self.element[owner].name, lo, hi, body, loop.line, loop.hint),)
         return body[0]
+
+    def _axes(self) -> list[int]:
+        """Return the axes in the order of their loops: what can use the widened factor again goes before the last."""
+        axes = list(range(len(self.owners)))
+        if not self.moving:
+            return axes
+        again = [k for k in axes[:-1] if self.owners[k] not in self.moving]
+        return [*(k for k in axes[:-1] if k not in again), *again, axes[-1]]
 
     def _range(self, axis: int, owner: str) -> tuple[Expr, Expr]:
         """Return the elements that any addition reaches along an axis."""
@@ -342,7 +406,10 @@ class _Element:
             high = known if inner is None else operate("+", known, operate("-", inner.hi, Const(1, INT)))
             least.append(operate("+", loop.lo, low))
             most.append(operate("+", loop.hi, high))
-        return _extreme("min", map(_plain, least)), _extreme("max", map(_plain, most))
+        lo, hi = _extreme("min", map(_plain, least)), _extreme("max", map(_plain, most))
+        if self.shape:
+            return operate("max", lo, Const(0, INT)), operate("min", hi, self.shape[axis])
+        return lo, hi
 
     def _added(self, addition: Addition, total: Var) -> Stmt:
         values: dict[str, Expr] = {}
@@ -381,6 +448,8 @@ class _Element:
         loop, element = self.loops[owner], self.element[owner]
         along = next((v for v in rest if v in self.loops), None)
         known = self._written({n: c for n, c in rest.items() if n != along})
+        if self.moving:
+            return
         if along is not None:
             lo, hi = bounds[along]
             past = operate("-", element, operate("+", known, operate("-", loop.hi, Const(1, INT))))

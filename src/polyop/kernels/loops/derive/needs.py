@@ -10,11 +10,12 @@ A value is final, recomputed or taped by proof, never by guess: whatever may ove
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..ir import Load, Store, walk
+from ..ir import BOOL, Expr, Load, Op, Store, children, walk
 from ..polyhedra import Leaf
 from ..tree import Loop, Node, places
 from .order import Order, heads
@@ -41,6 +42,8 @@ class Needs:
     again: Order
     slices: dict[Scope, set[str]] = field(default_factory=dict)
     tapes: dict[Scope, list[Read]] = field(default_factory=dict)
+    changed: dict[Read, int] = field(default_factory=dict)
+    """Of each read that is taped, the line that overwrites what it reads."""
     _asked: set[tuple[Read, Scope | None]] = field(default_factory=set)
     _kept: dict[Read, None] = field(default_factory=dict)
     _final: dict[tuple[str, Load], bool] = field(default_factory=dict)
@@ -73,6 +76,8 @@ class Needs:
         Returns whether it can be had.
         """
         alike = self._alike(leaf)
+        if self._is_read_between(load.buffer, alike):
+            return False
         if self.result_is_given(leaf, load):
             return True
         own = self.scope(load.buffer)
@@ -81,8 +86,20 @@ class Needs:
             self._replay_all(self.again.written_before(reader, access), own)
         for other in alike:
             self._replay(other, own)
-        replayed = frozenset(self.slices.get(own, ())) - alike
-        return all(self.again.overwritten(reader, a, replayed) is None for a in self.again.updates(reader))
+        # what is not replayed yet may be later on, for another value
+        others = frozenset(x.id for x in self.again.model.leaves) - alike
+        return all(self.again.overwritten(reader, a, others) is None for a in self.again.updates(reader))
+
+    def _is_read_between(self, buffer: str, alike: frozenset[str]) -> bool:
+        """Whether an element may be read between two of the updates: what it is then is not their result."""
+        return any(
+            any(writer.id in alike for writer in self.again.written_before(reader, access))
+            and self.again.overwritten(reader, access, alike) is not None
+            for reader in self.again.model.leaves
+            for access in reader.accesses
+            if not access.write and access.target == buffer
+            if not (reader.id in alike and access.node is reader.node)
+        )
 
     def result_is_given(self, leaf: str, load: Load) -> bool:
         """Whether an output has that element in the end."""
@@ -91,6 +108,14 @@ class Needs:
         reader = next(x for x in self.order.model.leaves if x.id == leaf)
         others = frozenset(x.id for x in self.order.model.leaves) - self._alike(leaf)
         return all(self.order.overwritten(reader, a, others) is None for a in self.order.updates(reader))
+
+    def result_stays(self, leaf: str) -> bool:
+        """Whether an output has, in the end, what a leaf stores."""
+        place = self.order.places[leaf]
+        assert isinstance(place.node, Store)
+        if self.order.kernel.buffers[place.node.buffer].role != "output":
+            return False
+        return not self.order.overwritten_later(place.leaf)
 
     def _alike(self, leaf: str) -> frozenset[str]:
         node = self.order.places[leaf].node
@@ -118,21 +143,33 @@ class Needs:
             changed = False
             for read in list(self._kept):
                 own = self.scope(read.load.buffer)
-                if read in self.tapes.get(own, ()) or not self._changes(read, own):
+                by = None if read in self.changed else self._changes(read, own)
+                if by is None:
                     continue
                 changed = True
+                self.changed[read] = by.line
                 self.tapes.setdefault(own, []).append(read)
-                for inner in loads(read.load.index):
+                test = self.guard(read)
+                for inner in loads((*read.load.index, *([] if test is None else [test]))):
                     self.want(read._replace(load=inner), own)
                 self.want_heads(read.leaf, own, read.depth)
 
-    def _changes(self, read: Read, own: Scope) -> bool:
+    def guard(self, read: Read) -> Expr | None:
+        """Return the condition inside a statement under which a value is read, None: it always is."""
+        if read.depth is None:
+            node = self.order.places[read.leaf].node
+            assert isinstance(node, Store)
+            return guard_of((*node.index, node.value), read.load)
+        return guard_of(heads(self.order.around[read.leaf][read.depth]), read.load)
+
+    def _changes(self, read: Read, own: Scope) -> Leaf | None:
+        """Return what overwrites a value before its scope is computed again to the end."""
         reader = self._leaf(read.leaf)
         replayed = frozenset(self.slices.get(own, ()))
-        return any(
-            self.again.overwritten(reader, access, replayed) is not None
-            for access in self.again.reads(reader, read.load)
+        found = (
+            self.again.overwritten(reader, access, replayed) for access in self.again.reads(reader, read.load)
         )
+        return next((leaf for leaf in found if leaf is not None), None)
 
     def is_given(self, leaf: str, load: Load) -> bool:
         """Whether an input or the forward's result has the value."""
@@ -149,14 +186,21 @@ class Needs:
         """Whether a replayed scope computes what it reads of a buffer itself, in the original order."""
         return self.scope(load.buffer)[: len(within)] == within
 
-    def told(self) -> Iterator[tuple[int, str, Load]]:
-        """Yield (line, where from, load) of every value that going backwards reads and no input has."""
+    def told(self) -> Iterator[tuple[int, str]]:
+        """Yield (line, text) for every value that going backwards reads and no input has: where it is from."""
+        for leaf, load in (key for key, final in self._final.items() if final):
+            line = self.order.places[leaf].node.line
+            yield line, f"{load.buffer} is final: the output has it when the kernel ends"
         for read in self._kept:
-            how = "taped" if read in self.tapes.get(self.scope(read.load.buffer), ()) else "recomputed"
-            yield self.order.places[read.leaf].node.line, how, read.load
-        for (leaf, load), final in self._final.items():
-            if final:
-                yield self.order.places[leaf].node.line, "final", load
+            own = self.scope(read.load.buffer)
+            line, name = self.order.places[read.leaf].node.line, read.load.buffer
+            where = f"in each iteration of {', '.join(own)}" if own else "once, before going backwards"
+            changed = self.changed.get(read)
+            if changed is None:
+                yield line, f"{name} is recomputed, {where}"
+            else:
+                why = f"line {changed} overwrites it"
+                yield line, f"{name} is recomputed, {where}, and taped at this line, as {why}"
 
     def _leaf(self, leaf: str) -> Leaf:
         return self.again.places[leaf].leaf
@@ -182,6 +226,33 @@ class Needs:
 def loads(expressions: Iterable[object]) -> list[Load]:
     """Return the loads in expressions, outermost first."""
     return [e for x in expressions for e in walk(x) if isinstance(e, Load)]  # type: ignore[arg-type]
+
+
+def guard_of(expressions: Iterable[Expr], load: Load) -> Expr | None:
+    """Return the condition under which expressions read an element; None: they always do, or never."""
+    found = [test for e in expressions for test in _tests(e, load)]
+    if not found or any(test is None for test in found):
+        return None
+    tests = [test for test in found if test is not None]
+    return functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
+
+
+def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
+    if expr == load:
+        yield None
+    lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")
+    first, *rest = children(expr) or (None,)
+    for place, argument in enumerate((first, *rest)):
+        if argument is None:
+            continue
+        for inner in _tests(argument, load):
+            if not lazy or place == 0:
+                yield inner
+                continue
+            assert isinstance(expr, Op) and first is not None
+            holds = expr.name == "and" or (expr.name == "select" and place == 1)
+            own = first if holds else Op("not", (first,), BOOL)
+            yield own if inner is None else Op("and", (own, inner), BOOL)
 
 
 def first_leaf(node: Node) -> str:

@@ -88,6 +88,14 @@ class Order:
                 return writer
         return None
 
+    def overwritten_later(self, leaf: Leaf) -> bool:
+        """Whether anything may write later what a leaf writes."""
+        (own,) = (a for a in leaf.accesses if a.write)
+        return any(
+            not self._meet(leaf, own, writer, write, backward=False).is_empty()
+            for writer, write in self.writers(own.target)
+        )
+
     def is_dead(self, leaf: Leaf) -> bool:
         """Whether nothing can read what a leaf writes: it is not read later, or overwritten before that."""
         (write,) = (a for a in leaf.accesses if a.write)

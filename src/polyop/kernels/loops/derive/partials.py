@@ -151,7 +151,19 @@ PARTIALS: Mapping[str, Rule] = {
 }
 """By operator; what has no row is constant almost everywhere: its derivative is 0."""
 CONSTANT = frozenset(
-    ("//", "sign", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "ceil_div")
+    (
+        "//",
+        "sign",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "ceil_div",
+        "stop_gradient",
+    )
     + ("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^")
 )
 

@@ -41,6 +41,7 @@ class Values:
         self.buffers: dict[str, Buffer] = {}
         self._again: dict[str, str] = {}
         self._tapes: dict[Read, tuple[str, tuple[Expr, ...]]] = {}
+        self.tapes: list[str] = []
         for scope, reads in needs.tapes.items():
             for read in reads:
                 self._tapes[read] = self._tape(read, scope)
@@ -136,7 +137,10 @@ class Values:
             name, index = self._tapes[read]
             place = tuple(self.at(i, leaf, scope, depth) for i in read.load.index)
             value = replace(read.load, buffer=self.memory(read.load.buffer), index=place)
-            found.append(Store(name, index, value, "", self.needs.order.places[leaf].node.line))
+            line = self.needs.order.places[leaf].node.line
+            kept: Stmt = Store(name, index, value, "", line)
+            test = self.needs.guard(read)
+            found.append(kept if test is None else If(self.at(test, leaf, scope, depth), (kept,), (), line))
         return found
 
     def _tape(self, read: Read, scope: Scope) -> tuple[str, tuple[Expr, ...]]:
@@ -150,9 +154,10 @@ class Values:
         for loop in loops[len(scope) :]:
             low, high = self._least(loop.lo, ranges, line), self._most(loop.hi, ranges, line)
             index.append(operate("-", Var(loop.var, INT), low))
-            shape.append(operate("-", high, low))
+            shape.append(operate("max", operate("-", high, low), Const(0, INT)))
         name = self.names.new(f"{read.load.buffer}_kept")
         whole = tuple(shape) or (Const(1, INT),)
+        self.tapes.append(name)
         self.buffers[name] = Buffer(name, read.load.type.dtype, whole, "local", line)
         return name, tuple(index) or (Const(0, INT),)
 

@@ -49,6 +49,10 @@ from .replay import Values
 Parts = Sequence[Part]
 
 
+RESULT = "'"
+"""Marks the load of what a statement has just stored, where an output has it in the end."""
+
+
 class Reverse:
     """Derives the gradient of one kernel."""
 
@@ -91,9 +95,7 @@ class Reverse:
 
     def told(self) -> list[tuple[int, str]]:
         """Return where the values that going backwards reads come from: (line, text)."""
-        found = {(line, f"{load.buffer}: {how}") for line, how, load in self.needs.told()}
-        kept = sorted(b.name for b in self.values.buffers.values() if "_kept" in b.name)
-        return sorted(found) + [(self.kernel.buffers[n].line, n) for n in kept if n in self.kernel.buffers]
+        return sorted(set(self.needs.told()))
 
     def _sum(self, name: str) -> str:
         if self.kernel.buffers[name].role == "output":
@@ -108,10 +110,10 @@ class Reverse:
         if node.buffer not in self.active:
             return
         own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
-        parts = self._parts(node)
+        parts = self._parts(node, leaf)
         for part in parts:
             for read in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
-                if read.buffer not in self.sums.values():
+                if read.buffer not in self.sums.values() and not read.buffer.endswith(RESULT):
                     self.needs.want(Read(leaf, read))
         for read in loads(node.index):
             self.needs.want(Read(leaf, read))
@@ -125,14 +127,22 @@ class Reverse:
                 text = self.kernel.source.get(node.line, "").strip()
                 raise GradientError(self.kernel.name, rule, text, where=self.kernel.where(node.line))
 
-    def _parts(self, node: Store) -> Parts:
+    def _parts(self, node: Store, leaf: str) -> Parts:
         """Return what each element that a store reads is handed, in the kernel's own values."""
         buffer = self.kernel.buffers[node.buffer]
         handed = Load(self.sums[node.buffer], node.index, Type(summed_as(buffer.dtype)), node.line)
         value = node.value
         if node.op == "*":
             value = operate("*", Load(node.buffer, node.index, Type(buffer.dtype), node.line), value)
-        return pull(value, cast(handed, value.type), lambda load: load.buffer in self.active)
+        parts = pull(value, cast(handed, value.type), lambda load: load.buffer in self.active)
+        if not isinstance(value, Op) or not self.needs.result_stays(leaf):
+            return parts
+        made = Load(node.buffer + RESULT, node.index, value.type, node.line)
+
+        def change(expr: Expr) -> Expr:
+            return made if expr == value else expr
+
+        return [part._replace(value=rewrite(part.value, change)) for part in parts]
 
     # going backwards
 
@@ -183,7 +193,7 @@ class Reverse:
         assert isinstance(node, Store)
         if node.buffer not in self.active:
             return []
-        parts = self._parts(node)
+        parts = self._parts(node, leaf)
         index = self._index(node.index, leaf)
         sums = self.sums[node.buffer]
         if node.op in ("max", "min"):
@@ -222,6 +232,9 @@ class Reverse:
                 if held is not None:
                     return held
                 return replace(part, index=self._index(part.index, leaf))
+            case Load(buffer=buffer) if buffer.endswith(RESULT):
+                name = buffer.removesuffix(RESULT)
+                return replace(part, buffer=name, index=self._index(part.index, leaf))
             case Load():
                 return self.values.at(part, leaf)
             case Op(args=args):
@@ -255,7 +268,7 @@ class Reverse:
         fixed = not any(_reads(i, loop.var) for i in node.index)
         if node.buffer not in self.active or node.op not in ("max", "min") or not fixed:
             return None
-        parts = self._parts(node)
+        parts = self._parts(node, leaf)
         if not parts:
             return []
         last = Var(self.names.new("last"), INT)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..ir import Const, Expr, For, If, Kernel, Load, Stmt, Store, rewrite, statements
+from ..ir import INT, Const, Expr, For, If, Kernel, Load, Stmt, Store, rewrite, statements
 from ..polyhedra import Leaf
 from .forward import forwarded
 from .gather import gather
@@ -25,8 +25,8 @@ def tidy(kernel: Kernel, sums: Sequence[str], copies: Mapping[str, str]) -> Kern
     """
     kernel = without_zeros(kernel, sums)
     kernel = _without_copies(kernel, copies)
-    kernel = stored_first(kernel, [n for n in sums if n in kernel.buffers])
-    kernel = forwarded(kernel, sums)
+    scalars = [n for n in sums if n in kernel.buffers and kernel.buffers[n].shape == (Const(1, INT),)]
+    kernel = forwarded(stored_first(kernel, scalars), scalars)
     left = [n for n in sums if n in kernel.buffers]
     return stored_first(gather(kernel, left), left)
 

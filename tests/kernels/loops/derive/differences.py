@@ -1,0 +1,104 @@
+"""Derived gradients against central differences, both by the interpreter in double precision."""
+
+import numpy as np
+
+from polyop.kernels.loops.derive.adjoint import adjoint
+from polyop.kernels.loops.derive.functional import functional
+from polyop.kernels.loops.interpret import interpret
+from polyop.kernels.loops.parse import parse
+from polyop.kernels.loops.verify import violations
+
+STEP = 1e-6
+ABSENT = np.zeros((), bool)
+
+
+def real(array):
+    """Whether an array holds real numbers."""
+    return array.dtype.kind == "f"
+
+
+class Derived:
+    """A function's kernel, in a form that writes no input, and the gradient derived of it."""
+
+    def __init__(self, function, arrays, attributes=None, present=None):
+        self.attributes = dict(attributes or {})
+        typed = parse(function, [(a.dtype.name, a.ndim) for a in arrays], self.attributes)
+        self.kernel = functional(typed)
+        dtypes = [self.kernel.buffers[n].dtype for n in self.kernel.outputs]
+        self.present = present or tuple(
+            d not in ("float32", "float16") for d in dtypes
+        )  # too rough for differences
+        self.backward = adjoint(self.kernel, self.present).kernel
+        assert violations(self.backward) == []
+
+    def outputs(self, arrays):
+        """Return what the kernel returns."""
+        return interpret(self.kernel, arrays, self.attributes)
+
+    def weights(self, outputs, seed=0):
+        """Return a random gradient for each output that has one."""
+        random = np.random.default_rng([7, seed])
+        made = [random.normal(size=o.shape) for o in outputs]
+        rows = zip(outputs, made, self.present, strict=True)
+        return [w if real(o) and there else None for o, w, there in rows]
+
+    def gradients(self, arrays, weights):
+        """Return the gradient of each input, None of whole numbers."""
+        outputs = self.outputs(arrays)
+        handed = [o if w is None else w for o, w in zip(outputs, weights, strict=True)]
+        names = [n for n in self.backward.parameters if n in self.backward.buffers]
+        rows = zip(names, [*arrays, *outputs, *handed], strict=True)
+        given = [ABSENT if self._is_absent(name) else a for name, a in rows]
+        found = interpret(self.backward, given, self.attributes)
+        for array, gradient in zip(arrays, found, strict=True):
+            assert not real(array) or (gradient.shape, gradient.dtype) == (array.shape, array.dtype)
+        return [g if real(a) else None for a, g in zip(arrays, found, strict=True)]
+
+    def loss(self, arrays, weights):
+        """Return the sum of all outputs times their weights."""
+        rows = zip(self.outputs(arrays), weights, strict=True)
+        return sum((o * w).sum() for o, w in rows if w is not None)
+
+    def slope(self, arrays, weights, along, step=STEP):
+        """Return the central difference of the loss in a direction."""
+        high, low = (
+            [a if v is None else a + sign * step * v for a, v in zip(arrays, along, strict=True)]
+            for sign in (1, -1)
+        )
+        return (self.loss(high, weights) - self.loss(low, weights)) / (2 * step)
+
+    def _is_absent(self, name):
+        buffer = self.backward.buffers[name]
+        return buffer.dtype == "bool" and not buffer.shape
+
+
+def check_elements(derived, arrays, rough=1e-6):
+    """Compare the gradient of every element of every input."""
+    weights = derived.weights(derived.outputs(arrays))
+    found = derived.gradients(arrays, weights)
+    for number, (array, gradient) in enumerate(zip(arrays, found, strict=True)):
+        if gradient is None:
+            continue
+        expected = np.zeros_like(array)
+        for place in np.ndindex(array.shape):
+            unit = np.zeros_like(array)
+            unit[place] = 1
+            along = [unit if k == number else None for k in range(len(arrays))]
+            expected[place] = derived.slope(arrays, weights, along)
+        most = 1 + np.abs(expected).max(initial=0)
+        np.testing.assert_allclose(gradient, expected, rtol=rough, atol=rough * most)
+
+
+def check_directions(derived, arrays, count=2, rough=1e-6):
+    """Compare the derivative in random directions of all inputs at once."""
+    weights = derived.weights(derived.outputs(arrays))
+    found = derived.gradients(arrays, weights)
+    for number in range(count):
+        random = np.random.default_rng([number, 3])
+        along = [random.normal(size=a.shape) if real(a) else None for a in arrays]
+        rows = [(g, v) for g, v in zip(found, along, strict=True) if g is not None]
+        slope = sum((g * v).sum() for g, v in rows)
+        most = 1 + sum(np.abs(g * v).sum() for g, v in rows)
+        np.testing.assert_allclose(
+            slope, derived.slope(arrays, weights, along), rtol=rough, atol=rough * most
+        )
