@@ -121,7 +121,7 @@ def test_right_rules_in_all_forms():
 
 def test_a_gradient_that_nobody_gave():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    op = Custom(copied, func_type="hybrid")
+    op = Custom(lambda x: x.copy(), lambda x: x, lambda x: x, "pyfunc")
     words = r"has no gradient rule\n.*defined at .*test_custom_loops_errors.py:\d+\n.*give bprop=: a function"
     out = op(torch.tensor(X, requires_grad=True))
     assert out.requires_grad
@@ -136,7 +136,7 @@ def test_the_words_name_parameters_that_the_front_end_has():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     twice = polyop.operator("loops_errors::twice(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
     for op, gradient, batch in (
-        (Custom(copied, func_type="hybrid"), "give bprop=: a function", False),
+        (Custom(lambda x: x * 2, lambda x: x, lambda x: x, "pyfunc"), "give bprop=: a function", False),
         (twice, r"give gradient= \(or bprop=\): a function", True),
     ):
         with pytest.raises(polyop.PolyopError, match=gradient):

@@ -45,6 +45,7 @@ def loop_kernel(
         tuple(name for name in found.parameters if name in numbers),
         precise=bool(options.get("precise")),
         debug=bool(options.get("debug")),
+        tape=options.get("tape", "auto"),
     )
 
 
@@ -104,6 +105,7 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
             names,
             precise=bool(options.get("precise")),
             debug=bool(options.get("debug")),
+            tape=options.get("tape", "auto"),
             functional=bool(found.inplace)
             and not schema.mutates
             and len(schema.fresh) == len(schema.returns),

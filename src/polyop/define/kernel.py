@@ -9,7 +9,8 @@ from typing import Any
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 
-COMPILE_ATTRS = ("precise", "debug")
+COMPILE_ATTRS = ("precise", "debug", "tape")
+TAPES = ("auto", "all", "none")
 
 
 def kernel(
@@ -21,8 +22,8 @@ def kernel(
 
     ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it. ``reg_info`` is
     operator information, as ``custom_info_register`` takes it. ``compile_attrs``: ``precise``
-    (libm's functions instead of polyop's own), ``debug`` (every index is checked); names that
-    only MindSpore's schedulers know have no effect.
+    (libm's functions instead of polyop's own), ``debug`` (every index is checked), ``tape`` (what a call
+    hands over to its derived gradient: "auto", "all" temporaries or "none"); names that only MindSpore's schedulers know have no effect.
 
     >>> import numpy as np
     >>> @kernel
@@ -46,6 +47,9 @@ def kernel(
         if near and name not in COMPILE_ATTRS:
             rule = "'compile_attrs' has no such option"
             raise ArgumentValueError("kernel", rule, repr(name), hint=f"did you mean {near[0]!r}?")
+    tape = (compile_attrs or {}).get("tape", "auto")
+    if tape not in TAPES:
+        raise ArgumentValueError("kernel", f"'tape' must be one of {list(TAPES)}", repr(tape))
     if reg_info is not None and not isinstance(reg_info, (str, Mapping, tuple)):
         rule = "The input 'reg_info' of @kernel must be a str, dict or tuple"
         raise ArgumentTypeError("kernel", rule, type(reg_info).__name__)

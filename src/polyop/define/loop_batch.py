@@ -9,7 +9,7 @@ from typing import Any
 from ..core.operator import Operator
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived_batch import BatchedKernel, written
-from .loop_parts import joined, make_part, split
+from .loop_parts import joined, loop_kernels, make_part, split
 
 
 class BatchRule:
@@ -33,7 +33,7 @@ class BatchRule:
         """The operator that computes all samples."""
         with self._lock:
             if self._batched is None:
-                kernels = [BatchedKernel.of(k) for k in self.operator.kernels if hasattr(k, "outline")]
+                kernels = [BatchedKernel.of(k) for k in loop_kernels(self.operator)]
                 told, returns = kernels[0].where_samples, len(self.schema.returns)
                 self._batched = make_part(self.operator, "batched", kernels, (), returns, told)
             return self._batched

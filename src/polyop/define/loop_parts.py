@@ -33,6 +33,10 @@ def make_part(
     arguments += [dataclasses.replace(a, keyword_only=True) for _, a in schema.attributes()]
     arguments.append(Argument(told, Type("str"), keyword_only=True))
     made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
+    return _bound(operator, made, kernels, results)
+
+
+def _bound(operator: Operator, made: Schema, kernels: Sequence[Any], results: int) -> BoundOperator:
     halves = library_halves(made, kernels, operator.attributes)
     assert halves is not None
     whole = Operator(
@@ -50,6 +54,18 @@ def make_part(
     bound = BoundOperator(with_derived(whole), register=False)
     registry.add_derived(bound)
     return bound
+
+
+def loop_kernels(operator: Operator) -> list[Any]:
+    """Return the loop kernels of an operator."""
+    return [k for k in operator.kernels if hasattr(k, "outline")]
+
+
+def make_saving(operator: Operator, suffix: str, kernels: Sequence[Any], results: int) -> BoundOperator:
+    """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
+    schema = operator.schema
+    made = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
+    return _bound(operator, made, kernels, results)
 
 
 def _unused(name: str, taken: set[str]) -> str:

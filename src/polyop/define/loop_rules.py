@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.errors import PolyopError
 from ..core.operator import Operator
@@ -14,7 +14,8 @@ from ..gradients.uses import Uses
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import BackwardKernel, described
 from .loop_batch import BatchRule
-from .loop_parts import is_real, make_part, spec, specs, split
+from .loop_parts import is_real, loop_kernels, make_part, spec, specs, split
+from .loop_saving import Savings
 from .loop_tangent import TangentRule
 
 
@@ -30,15 +31,15 @@ class DerivedRule:
     def __init__(self, operator: Operator) -> None:
         """Take the operator, which is without a rule."""
         self.schema, self.operator = operator.schema, operator
-        self.kernels = tuple(k for k in operator.kernels if hasattr(k, "outline"))
+        self.kernels = loop_kernels(operator)
+        self.savings = Savings(operator, self.kernels)
         self._backward: BoundOperator | None = None
         self._lock = threading.RLock()
 
     @property
     def kernel(self) -> BackwardKernel:
         """The gradient's kernel for the CPU."""
-        found: Any = self.backward.operator.kernels[0]
-        return found
+        return cast("BackwardKernel", self.backward.operator.kernels[0])
 
     @property
     def backward(self) -> BoundOperator:
@@ -55,13 +56,20 @@ class DerivedRule:
 
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
-        return self.backward if suffix == "backward" else None
+        return self.backward if suffix == "backward" else self.savings.part(suffix)
+
+    def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
+        """Return the operator to call in place of this one where a gradient is wanted, or None.
+
+        It gives the outputs first, then temporaries that its own gradient reads.
+        """
+        return self.savings.of(arguments)
 
     def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
         tensors, numbers = split(self.schema, arguments)
         try:
-            read = self.kernel.reads(specs(tensors), numbers)
+            read = self.kernel.reads(specs(tensors), {**self.operator.attributes, **numbers})
         except PolyopError:  # said when the gradient is asked for
             read = (False,) * (len(tensors) + outputs)
         inputs = iter(read)
@@ -82,7 +90,7 @@ class DerivedRule:
         present = tuple(is_real(g) for g in grads)
         if not any(present):
             return (None,) * len(given)
-        read = self.kernel.reads(specs(tensors), numbers, present)
+        read = self.kernel.reads(specs(tensors), {**self.operator.attributes, **numbers}, present)
         real = [is_real(x) for x in tensors]
         kept = [x if flag else None for x, flag in zip((*tensors, *outputs), read, strict=True)]
         handed = [g if there else None for g, there in zip(grads, present, strict=True)]
@@ -105,7 +113,7 @@ class DerivedRule:
         return shown(found.kernel)
 
     def source(self, *inputs: Any, **attributes: Any) -> str:
-        """Return the C of the gradient for tensors or specs of the operator; without any, for those seen last."""
+        """Return the gradient's C for tensors or specs of the operator; without any, for those seen last."""
         from ..kernels.loops.make import sources
 
         given = [x if isinstance(x, Spec) else spec(x) for x in inputs]

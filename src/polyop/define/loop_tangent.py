@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.errors import PolyopError
 from ..core.operator import Operator
@@ -12,7 +12,7 @@ from ..gradients.uses import Uses
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import described
 from ..kernels.loops.derived_tangent import TangentKernel
-from .loop_parts import is_real, joined, make_part, spec, specs, split
+from .loop_parts import is_real, joined, loop_kernels, make_part, spec, specs, split
 
 
 class TangentRule:
@@ -35,7 +35,7 @@ class TangentRule:
         """The operator that computes the tangents."""
         with self._lock:
             if self._tangent is None:
-                kernels = [TangentKernel.of(k) for k in self.operator.kernels if hasattr(k, "outline")]
+                kernels = [TangentKernel.of(k) for k in loop_kernels(self.operator)]
                 arguments = self.schema.arguments
                 names = [f"t_{arguments[i].name}" for i in self.schema.tensor_positions]
                 returns = len(self.schema.returns)
@@ -45,8 +45,7 @@ class TangentRule:
     @property
     def kernel(self) -> TangentKernel:
         """The tangent's kernel for the CPU."""
-        found: Any = self.tangent.operator.kernels[0]
-        return found
+        return cast("TangentKernel", self.tangent.operator.kernels[0])
 
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""

@@ -65,25 +65,27 @@ def operator(
     given = kernels if isinstance(kernels, (list, tuple)) else [kernels]
     made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in given)
     made += tuple(k.on("cuda") for k in made if k.device == "cpu" and hasattr(k, "on"))  # built when called
-    from .loop_rules import with_derived
-
-    return BoundOperator(
-        with_derived(
-            Operator(
-                schema=parsed,
-                infer=infer_rule(parsed, infer, made, attributes or {}),
-                kernels=made,
-                gradient=gradient,
-                jvp=jvp,
-                batch=check_batch(batch, parsed),
-                attributes=dict(attributes or {}),
-                autocast=None if autocast is None else dtype(autocast).name,
-                reference=reference or _meaning(made, parsed, attributes or {}),
-                doc=doc,
-                origin=origin,
-            )
+    return _bound(
+        Operator(
+            schema=parsed,
+            infer=infer_rule(parsed, infer, made, attributes or {}),
+            kernels=made,
+            gradient=gradient,
+            jvp=jvp,
+            batch=check_batch(batch, parsed),
+            attributes=dict(attributes or {}),
+            autocast=None if autocast is None else dtype(autocast).name,
+            reference=reference or _meaning(made, parsed, attributes or {}),
+            doc=doc,
+            origin=origin,
         )
     )
+
+
+def _bound(operator: Operator) -> BoundOperator:
+    from .loop_rules import with_derived  # which needs this module
+
+    return BoundOperator(with_derived(operator))
 
 
 def _meaning(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:

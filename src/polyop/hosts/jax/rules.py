@@ -28,6 +28,10 @@ Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 def differentiable(site: Site, flat: Sequence[Any]) -> Site:
     """Return the call of which a gradient is taken: a module's also gives what its Forward saves."""
     rule = site.operator.gradient
+    if hasattr(rule, "saving") and not isinstance(rule, Recorded):
+        arguments = site.arguments(flat)
+        saving = rule.saving(arguments)
+        return site.base if saving is None else site_of(saving, arguments)
     if not isinstance(rule, Recorded) or rule.saving is None:  # none: it writes an argument
         return site.base
     arguments = site.arguments(flat)

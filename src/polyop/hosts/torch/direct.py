@@ -52,7 +52,20 @@ def attach(bound: BoundOperator) -> None:
     kind: Any = type(f"Polyop_{schema.name}", (torch.autograd.Function,), {**INHERITED, **body})
     # the engine calls apply() of the backward class; the inherited one looks backward up each time
     kind._backward_cls.apply = body["backward"].__func__
-    bound.differentiate = super(torch.autograd.Function, kind).apply
+    apply = super(torch.autograd.Function, kind).apply
+    bound.differentiate = _saving(bound, apply) if hasattr(bound.operator.gradient, "saving") else apply
+
+
+def _saving(bound: BoundOperator, apply: Any) -> Any:
+    """Return what calls the operator that also hands temporaries over, for inputs where there is such a one."""
+    rule: Any = bound.operator.gradient
+    schema, count = bound.schema, len(bound.schema.arguments)
+
+    def differentiate(*args: Any) -> Any:
+        saving = rule.saving(args if len(args) == count else bind(schema, args, {}))
+        return apply(*args) if saving is None else bound.pack(saving(*args)[: len(schema.returns)])
+
+    return differentiate
 
 
 def _inputs_only(schema: Any) -> Uses:

@@ -15,6 +15,7 @@ from ...kernels.prepare import normalise
 from ..bound import BoundOperator
 from . import batch
 from .layout import Layout
+from .tensors import for_torch
 
 
 def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
@@ -41,7 +42,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     # the base class's apply: autograd.Function.apply inspects signatures on every call
     c_apply = super(torch.autograd.Function, kind).apply
     forward_ad = torch.autograd.forward_ad
-    fast = bound.fast
+    fast, rule = bound.fast, bound.operator.gradient
     packed = bound.operator.returns_tuple and len(schema.returns) == 1
 
     def autograd(*args: Any, **kwargs: Any) -> Any:
@@ -53,12 +54,19 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         if not wanted and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
-        result = c_apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
+        return differentiated(c_apply, normalise(bound.operator, bind(schema, args, kwargs)))
+
+    def differentiated(apply: Any, arguments: tuple[Any, ...]) -> Any:
+        saving = rule.saving(arguments) if hasattr(rule, "saving") else None
+        if saving is not None:  # it also gives temporaries, which its gradient reads
+            positional, keywords = schema.split(for_torch(schema, arguments))
+            result = saving.torch(*positional, **keywords)[: len(schema.returns)]
+            return result[0] if len(schema.returns) == 1 else result
+        result = apply(*layout.flatten(arguments))
         return list(result) if schema.returns_list else result
 
     def front(*args: Any, **kwargs: Any) -> Any:
-        result = kind.apply(*layout.flatten(normalise(bound.operator, bind(schema, args, kwargs))))
-        return list(result) if schema.returns_list else result
+        return differentiated(kind.apply, normalise(bound.operator, bind(schema, args, kwargs)))
 
     return autograd, front
 

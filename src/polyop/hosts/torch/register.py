@@ -52,6 +52,11 @@ def _register(bound: BoundOperator) -> Any:
     bound.__dict__["torch_library"] = library
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload
+    part = getattr(bound.operator.gradient, "part", None)
+    if part is not None and not schema.name.endswith("__backward"):
+        register(
+            part("backward")
+        )  # a backward graph from PyTorch's cache names it, and nothing traces it first
     return overload
 
 

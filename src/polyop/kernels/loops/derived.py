@@ -57,7 +57,9 @@ class BackwardKernel(LoopKernel):
     @classmethod
     def of(cls, base: LoopKernel) -> BackwardKernel:
         """Return the gradient of a kernel, for the same device."""
-        return cls(base.function, base.attributes, base.precise, base.debug, base.device, base=base)
+        return cls(
+            base.function, base.attributes, base.precise, base.debug, base.device, tape="none", base=base
+        )
 
     def __post_init__(self) -> None:
         self.outline = self.base.outline

@@ -46,7 +46,9 @@ class BatchedKernel(LoopKernel):
     @classmethod
     def of(cls, base: LoopKernel) -> BatchedKernel:
         """Return a kernel over samples, for the same device."""
-        return cls(base.function, base.attributes, base.precise, base.debug, base.device, base=base)
+        return cls(
+            base.function, base.attributes, base.precise, base.debug, base.device, tape="none", base=base
+        )
 
     def __post_init__(self) -> None:
         self.outline = self.base.outline

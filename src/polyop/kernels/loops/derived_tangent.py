@@ -26,7 +26,9 @@ class TangentKernel(LoopKernel):
     @classmethod
     def of(cls, base: LoopKernel) -> TangentKernel:
         """Return forward mode of a kernel, for the same device."""
-        return cls(base.function, base.attributes, base.precise, base.debug, base.device, base=base)
+        return cls(
+            base.function, base.attributes, base.precise, base.debug, base.device, tape="none", base=base
+        )
 
     def __post_init__(self) -> None:
         self.outline = self.base.outline

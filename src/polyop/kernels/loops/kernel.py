@@ -34,7 +34,8 @@ class LoopKernel:
     ``precise``: libm's functions instead of polyop's own. ``debug``: every index is checked
     and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1). ``device`` "cuda": the kernel
     for GPUs, compiled by nvcc at its first launch. ``functional``: a tensor that the function writes in
-    place is copied first, and the copy returned.
+    place is copied first, and the copy returned. ``tape``: which temporaries a call hands over to its
+    derived gradient: "none", "all", or "auto", those of fewer dimensions than an input has.
     """
 
     function: Callable[..., Any]
@@ -43,12 +44,14 @@ class LoopKernel:
     debug: bool = False
     device: str = "cpu"
     functional: bool = False
+    tape: str = "auto"
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
     accepts: Accepts = field(default_factory=Accepts)
     _typed: dict[Key, Kernel] = field(default_factory=dict, repr=False)
     _libraries: dict[Any, LibraryKernel] = field(default_factory=dict, repr=False)
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +63,9 @@ class LoopKernel:
 
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device; both know each other's dtypes."""
-        found = LoopKernel(self.function, self.attributes, self.precise, self.debug, device, self.functional)
+        found = LoopKernel(
+            self.function, self.attributes, self.precise, self.debug, device, self.functional, self.tape
+        )
         found._typed, found._lock = self._typed, self._lock
         found.accepts = Accepts(device, self.accepts.dtypes)
         return found
@@ -107,6 +112,13 @@ class LoopKernel:
                     kernel = functional(kernel)
                 self._typed[key] = kernel
             return self._typed[key]
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` returned when it was first asked for under a key."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
 
     def infer_shapes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int

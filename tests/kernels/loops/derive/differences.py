@@ -54,18 +54,16 @@ class Derived:
             assert not real(array) or (gradient.shape, gradient.dtype) == (array.shape, array.dtype)
         return [g if real(a) else None for a, g in zip(arrays, found, strict=True)]
 
-    def loss(self, arrays, weights):
-        """Return the sum of all outputs times their weights."""
-        rows = zip(self.outputs(arrays), weights, strict=True)
-        return sum((o * w).sum() for o, w in rows if w is not None)
-
     def slope(self, arrays, weights, along, step=STEP):
-        """Return the central difference of the loss in a direction."""
+        """Return the central difference, in a direction, of the sum of all outputs times their weights."""
         high, low = (
-            [a if v is None else a + sign * step * v for a, v in zip(arrays, along, strict=True)]
+            self.outputs(
+                [a if v is None else a + sign * step * v for a, v in zip(arrays, along, strict=True)]
+            )
             for sign in (1, -1)
         )
-        return (self.loss(high, weights) - self.loss(low, weights)) / (2 * step)
+        rows = zip(high, low, weights, strict=True)  # not of the sums: large numbers would hide small ones
+        return sum(((one - other) * w).sum() for one, other, w in rows if w is not None) / (2 * step)
 
     def _is_absent(self, name):
         buffer = self.backward.buffers[name]

@@ -34,8 +34,10 @@ def _called(function, *xs):
     def visit(program):
         for equation in program.eqns:
             found.append(equation.primitive.name)
-            for inner in jax.core.jaxprs_in_params(equation.params):
-                visit(inner)
+            inner = (getattr(value, "jaxpr", value) for value in equation.params.values())
+            for one in inner:
+                if hasattr(one, "eqns"):
+                    visit(one)
 
     visit(jax.make_jaxpr(function)(*xs).jaxpr)
     return found

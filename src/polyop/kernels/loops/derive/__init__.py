@@ -4,12 +4,14 @@ Each is a Kernel of the same grammar, so it is scheduled, printed and derived ag
 
     partials        the derivative of every operator, a row each
     memory          the starting form: temporaries of their own loops, scalars in memory
+    compared        what a maximum compares, in memory too
     order           which accesses meet, and which of the two comes first
     needs           where each value that a derivative reads comes from: final, recomputed, taped
     replay          the statements that compute such values once more
     reverse         the loops backwards, with what each statement hands to what it read
     gather          accumulations into shifted elements, as loops over the elements
     tidy            zeros that nobody reads, first accumulations that are stores
+    saving          temporaries that the forward hands over, as further outputs
     tangent         forward mode
     batch           one more parallel loop
 """

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..ir import BOOL, Expr, Load, Op, Store, children, walk
-from ..polyhedra import Leaf
+from ..polyhedra import Access, Leaf
 from ..tree import Loop, Node, places
 from .order import Order, heads
 
@@ -46,7 +46,7 @@ class Needs:
     """Of each read that is taped, the line that overwrites what it reads."""
     _asked: set[tuple[Read, Scope | None]] = field(default_factory=set)
     _kept: dict[Read, None] = field(default_factory=dict)
-    _final: dict[tuple[str, Load], bool] = field(default_factory=dict)
+    _final: dict[Read, bool] = field(default_factory=dict)
 
     def scope(self, buffer: str) -> Scope:
         """Return the loops whose iterations have the buffer for themselves when it is computed again."""
@@ -59,15 +59,14 @@ class Needs:
         self._asked.add((read, within))
         for inner in loads(read.load.index):
             self.want(read._replace(load=inner), within)
-        if self.is_given(read.leaf, read.load):
+        if self.is_given(read):
             return
         own = self.scope(read.load.buffer)
         if within is not None and own[: len(within)] == within:
             own = within
         else:
             self._kept[read] = None
-        reader = self._leaf(read.leaf)
-        for access in self.again.reads(reader, read.load):
+        for reader, access in self._accesses(self.again, read):
             self._replay_all(self.again.written_before(reader, access), own)
 
     def want_result(self, leaf: str, load: Load) -> bool:
@@ -102,8 +101,11 @@ class Needs:
         )
 
     def result_is_given(self, leaf: str, load: Load) -> bool:
-        """Whether an output has that element in the end."""
-        if self.order.kernel.buffers[load.buffer].role != "output":
+        """Whether an output has that element in the end, and what was compared is at hand to the last bit."""
+        value = self.order.places[leaf].node.value
+        if self.order.kernel.buffers[load.buffer].role != "output" or not isinstance(value, Load):
+            return False
+        if not self.is_given(Read(leaf, value)):  # what is computed again may differ in its last bit
             return False
         reader = next(x for x in self.order.model.leaves if x.id == leaf)
         others = frozenset(x.id for x in self.order.model.leaves) - self._alike(leaf)
@@ -113,7 +115,7 @@ class Needs:
         """Whether an output has, in the end, what a leaf stores."""
         place = self.order.places[leaf]
         assert isinstance(place.node, Store)
-        if self.order.kernel.buffers[place.node.buffer].role != "output":
+        if place.node.op or self.order.kernel.buffers[place.node.buffer].role != "output":
             return False
         return not self.order.overwritten_later(place.leaf)
 
@@ -164,31 +166,49 @@ class Needs:
 
     def _changes(self, read: Read, own: Scope) -> Leaf | None:
         """Return what overwrites a value before its scope is computed again to the end."""
-        reader = self._leaf(read.leaf)
         replayed = frozenset(self.slices.get(own, ()))
         found = (
-            self.again.overwritten(reader, access, replayed) for access in self.again.reads(reader, read.load)
+            self.again.overwritten(reader, access, replayed)
+            for reader, access in self._accesses(self.again, read)
         )
         return next((leaf for leaf in found if leaf is not None), None)
 
-    def is_given(self, leaf: str, load: Load) -> bool:
+    def is_given(self, read: Read) -> bool:
         """Whether an input or the forward's result has the value."""
-        role = self.order.kernel.buffers[load.buffer].role
+        role = self.order.kernel.buffers[read.load.buffer].role
         if role != "output":
             return role == "input"
-        if (leaf, load) not in self._final:
-            reader = next(x for x in self.order.model.leaves if x.id == leaf)
-            reads = self.order.reads(reader, load)
-            self._final[leaf, load] = all(self.order.overwritten(reader, a) is None for a in reads)
-        return self._final[leaf, load]
+        if read not in self._final:
+            found = (self.order.overwritten(*at) for at in self._accesses(self.order, read))
+            self._final[read] = all(leaf is None for leaf in found)
+        return self._final[read]
+
+    def _accesses(self, order: Order, read: Read) -> Iterator[tuple[Leaf, Access]]:
+        """Yield the accesses that make a read: of a loop or condition all that is inside makes it.
+
+        One leaf does not do for all: its own conditions may leave out iterations that read.
+        """
+        leaves = [read.leaf]
+        if read.depth is not None:
+            leaves = [p.leaf.id for p in places((order.around[read.leaf][read.depth],))]
+        for leaf in leaves:
+            reader = order.places[leaf].leaf
+            yield from ((reader, access) for access in order.reads(reader, read.load))
 
     def in_order(self, load: Load, within: Scope) -> bool:
         """Whether a replayed scope computes what it reads of a buffer itself, in the original order."""
         return self.scope(load.buffer)[: len(within)] == within
 
+    def recomputed(self) -> list[str]:
+        """Return the temporaries that are computed again, and do not change after they are read."""
+        names = dict.fromkeys(read.load.buffer for read in self._kept)
+        for read in self.changed:
+            names.pop(read.load.buffer, None)
+        return [n for n in names if self.order.kernel.buffers[n].role == "local"]
+
     def told(self) -> Iterator[tuple[int, str]]:
         """Yield (line, text) for every value that going backwards reads and no input has: where it is from."""
-        for leaf, load in (key for key, final in self._final.items() if final):
+        for leaf, load, _ in (read for read, final in self._final.items() if final):
             line = self.order.places[leaf].node.line
             yield line, f"{load.buffer} is final: the output has it when the kernel ends"
         for read in self._kept:

@@ -130,6 +130,15 @@ class Order:
             if access.target == write.target
         )
 
+    def reads_own(self, leaf: Leaf) -> bool:
+        """Whether the value of an update may read the element that the update writes."""
+        (write,) = (a for a in leaf.accesses if a.write)
+        return any(
+            self._itself(leaf, read, write)
+            for read in leaf.accesses
+            if not read.write and read.target == write.target and read.node is not leaf.node
+        )
+
     def _itself(self, leaf: Leaf, read: Access, write: Access) -> bool:
         same = self._pairs(leaf, read, leaf, write)
         return not same.intersect(same.domain().identity()).is_empty()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....core.errors import GradientError
-from .. import affine
 from ..ir import (
     INT,
     Buffer,
@@ -30,6 +29,7 @@ from ..tree import Branch, Loop, Node, Place
 from .names import Names
 from .needs import Needs, Read, Scope, first_leaf
 from .order import heads
+from .ranges import extreme
 
 
 class Values:
@@ -81,8 +81,8 @@ class Values:
 
     def _load(self, load: Load, leaf: str, within: Scope | None, depth: int | None) -> Expr:
         name = load.buffer
-        if not self.needs.is_given(leaf, load):
-            read = Read(leaf, load, depth)
+        read = Read(leaf, load, depth)
+        if not self.needs.is_given(read):
             if read in self._tapes and (within is None or not self.needs.in_order(load, within)):
                 tape, index = self._tapes[read]
                 return Load(tape, index, Type(load.type.dtype), load.line)
@@ -152,7 +152,9 @@ class Values:
         index: list[Expr] = []
         shape: list[Expr] = []
         for loop in loops[len(scope) :]:
-            low, high = self._least(loop.lo, ranges, line), self._most(loop.hi, ranges, line)
+            low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
+            if low is None or high is None:
+                raise self._unbounded(line)
             index.append(operate("-", Var(loop.var, INT), low))
             shape.append(operate("max", operate("-", high, low), Const(0, INT)))
         name = self.names.new(f"{read.load.buffer}_kept")
@@ -161,37 +163,11 @@ class Values:
         self.buffers[name] = Buffer(name, read.load.type.dtype, whole, "local", line)
         return name, tuple(index) or (Const(0, INT),)
 
-    def _least(self, bound: Expr, ranges: dict[str, tuple[Expr, Expr]], line: int) -> Expr:
-        return self._extreme(bound, ranges, line, up=False)
-
-    def _most(self, bound: Expr, ranges: dict[str, tuple[Expr, Expr]], line: int) -> Expr:
-        return self._extreme(bound, ranges, line, up=True)
-
-    def _extreme(self, bound: Expr, ranges: dict[str, tuple[Expr, Expr]], line: int, *, up: bool) -> Expr:
-        """Return the largest (smallest) value that a bound has in any iteration, in sizes alone."""
-        match bound:
-            case Op(name="max" | "min" as name, args=args):
-                return operate(name, *(self._extreme(a, ranges, line, up=up) for a in args))
-        form = affine.linear(bound)
-        if form is None and any(isinstance(e, (Load, Var)) for e in walk(bound)):
-            kernel = self.kernel
-            rule = (
-                "a value that changes has to be kept for each iteration of a loop, and how many "
-                "there are cannot be told beforehand"
-            )
-            raise GradientError(
-                kernel.name, rule, kernel.source.get(line, "").strip(), where=kernel.where(line)
-            )
-        if form is None:
-            return bound
-        total: Expr = Const(form.get("", 0), INT)
-        for leaf in dict.fromkeys(e for e in walk(bound) if isinstance(e, (Var, Size))):
-            factor = form.get(affine.name_of(leaf), 0)
-            value: Expr = leaf
-            if isinstance(leaf, Var) and leaf.name in ranges:
-                lo, hi = ranges[leaf.name]
-                high = (factor > 0) == up
-                value = self._extreme(hi if high else lo, ranges, line, up=high)
-                value = operate("-", value, Const(1, INT)) if high else value
-            total = operate("+", total, operate("*", Const(factor, INT), value))
-        return total
+    def _unbounded(self, line: int) -> GradientError:
+        kernel = self.kernel
+        rule = (
+            "a value that changes has to be kept for each iteration of a loop, and how many "
+            "there are cannot be told beforehand"
+        )
+        text = kernel.source.get(line, "").strip()
+        return GradientError(kernel.name, rule, text, where=kernel.where(line))

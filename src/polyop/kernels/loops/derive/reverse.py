@@ -39,6 +39,7 @@ from ..operate import operate
 from ..tree import Branch, Loop, Node, Place
 from ..types import cast
 from .activity import active, is_real
+from .compared import compared_in_memory
 from .memory import ZERO, Scopes, in_memory, scopes_of
 from .names import Names, summed_as
 from .needs import Needs, Read, Scope, first_leaf, loads
@@ -65,7 +66,7 @@ class Reverse:
                 raise GradientError(
                     kernel.name, rule, where=kernel.where(kernel.buffers[name].line), hint=hint
                 )
-        self.kernel, scopes = in_memory(kernel)
+        self.kernel, scopes = compared_in_memory(*in_memory(kernel))
         self.scopes: Scopes = {n: s for n, s in scopes.items() if self.kernel.buffers[n].role == "local"}
         self.order = Order(self.kernel, self.scopes)
         again = Order(self.kernel, {**self.scopes, **scopes_of(self.kernel, self.kernel.outputs)})
@@ -86,12 +87,16 @@ class Reverse:
 
         Its parameters are the kernel's own tensors, its outputs, and one gradient for each output.
         """
-        for place in self.order.places.values():
-            self._ask(place)
-        self.needs.settle()
+        self.collect()
         self.values = Values(self.needs, self.names)
         body = self._sweep(self.order.tree, ())
         return self._kernel(body)
+
+    def collect(self) -> None:
+        """Find out which values going backwards needs, and where they are from."""
+        for place in self.order.places.values():
+            self._ask(place)
+        self.needs.settle()
 
     def told(self) -> list[tuple[int, str]]:
         """Return where the values that going backwards reads come from: (line, text)."""

@@ -91,7 +91,7 @@ class Tangent:
             self.kernel,
             name=f"{self.kernel.name}__tangent",
             parameters=parameters,
-            buffers={n: b for n, b in buffers.items() if b.role != "local" or _written(body, n)},
+            buffers={n: b for n, b in buffers.items() if b.role != "local" or _used(body, n)},
             outputs=outputs,
             body=body,
             derived=True,
@@ -169,7 +169,7 @@ class Tangent:
         buffers = {n: own[n] for n in self.tensors}
         for name, handed in self.given.items():
             there = own[name].shape if name in self.inputs else ()
-            shape = tuple(Size(handed, k) for k in range(len(there)))
+            shape: tuple[Expr, ...] = tuple(Size(handed, k) for k in range(len(there)))
             dtype = own[name].dtype if name in self.inputs else "bool"
             buffers[handed] = replace(own[name], name=handed, dtype=dtype, shape=shape)
         for name, buffer in own.items():
@@ -194,5 +194,7 @@ def _names(index: tuple[Expr, ...], var: str) -> bool:
     return any(isinstance(e, Var) and e.name == var for i in index for e in walk(i))
 
 
-def _written(body: Sequence[Stmt], name: str) -> bool:
-    return any(isinstance(s, Store) and s.buffer == name for s in statements(tuple(body)))
+def _used(body: Sequence[Stmt], name: str) -> bool:
+    every = list(statements(tuple(body)))
+    stored = any(isinstance(s, Store) and s.buffer == name for s in every)
+    return stored or any(isinstance(e, Load) and e.buffer == name for s in every for e in walk(s))

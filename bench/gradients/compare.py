@@ -1,0 +1,76 @@
+"""Gradients timed in turn, after it has been checked that they are the same."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from loops.compare import Times
+
+from . import contestants
+from .table import Gradient
+
+TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
+"""Of the greatest element: sums of a few thousand numbers in another order."""
+
+
+def beside_frameworks(program: Gradient, turns: int) -> Times:
+    """Return the times of polyop's gradient, called from PyTorch, and of each framework's own."""
+    arguments = program.arguments(program.bench)
+    times = Times(program.name, 0.0, "")
+    runs = {
+        "polyop": contestants.through_torch(program, arguments, ours=True),
+        "PyTorch": contestants.through_torch(program, arguments, ours=False),
+    }
+    try:
+        runs["JAX"] = contestants.through_jax(program, arguments)
+    except ImportError:
+        times.missing["JAX"] = "not installed"
+    results = {who: [np.asarray(x) for x in run()] for who, run in runs.items()}
+    for who, found in results.items():
+        agree(program, who, found, results["PyTorch"])
+    times.seconds.update(in_turn(runs, turns))
+    return times
+
+
+def beside_written(program: Gradient, turns: int) -> Times:
+    """Return the times of the kernels alone, polyop's and the one written in C, on given memory."""
+    arguments = program.arguments(program.bench)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = (np.asarray(contestants.operator(program)(*arguments)),)
+        ours = contestants.Direct(program, arguments, results)
+    written = contestants.Written(program, arguments, results)
+    ours()
+    written()
+    smooth = program.smooth(arguments)
+    agree(program, "polyop", [ours.outputs[i] for i in smooth], written.outputs)
+    times = Times(program.name, 0.0, "")
+    times.seconds.update(in_turn({"polyop": ours, "C": written}, turns))
+    return times
+
+
+def agree(program: Gradient, who: str, found: list[Any], expected: list[Any]) -> None:
+    """Raise ``RuntimeError`` when two gradients differ."""
+    for one, other in zip(found, expected, strict=True):
+        far = float(np.max(np.abs(one - other))) / max(float(np.max(np.abs(other))), 1e-30)
+        if not far <= TOLERANCE[program.dtype]:
+            raise RuntimeError(f"{program.name}: the gradient of {who} is off by {far:.1e}")
+
+
+def in_turn(runs: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
+    """Return the seconds of each turn; who was first is last in the next.
+
+    Each runs twice and the second is timed: threads of the one before still wait for work during the first.
+    """
+    found: dict[str, list[float]] = {who: [] for who in runs}
+    for turn in range(turns):
+        for who in list(runs) if turn % 2 else list(runs)[::-1]:
+            runs[who]()
+            start = time.perf_counter()
+            runs[who]()
+            found[who].append(time.perf_counter() - start)
+    return found

@@ -1,0 +1,146 @@
+"""A gradient without arguments to give, ready to be timed: polyop's, PyTorch's, JAX's, hand-written C's."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from loops import compare as comparison
+
+import polyop
+from polyop import dtype
+from polyop.core.spec import Spec
+from polyop.kernels.build import build
+from polyop.kernels.loops.derived import BackwardKernel, described
+from polyop.kernels.loops.kernel import LoopKernel
+
+from .table import Gradient, incoming
+
+Run = Callable[[], tuple[Any, ...]]
+
+
+def operator(program: Gradient) -> Any:
+    """Return the operator of a program's kernel."""
+    return _operator(program.kernel)
+
+
+@functools.cache
+def _operator(kernel: Callable[..., Any]) -> Any:
+    return polyop.Custom(kernel, func_type="hybrid")
+
+
+def through_torch(program: Gradient, arguments: tuple[Any, ...], *, ours: bool) -> Run:
+    """Return the gradient as a PyTorch user asks for it: of polyop's operator, or of PyTorch's own."""
+    import torch
+
+    smooth = program.smooth(arguments)
+    tensors = [torch.from_numpy(a.copy()).requires_grad_(i in smooth) for i, a in enumerate(arguments)]
+    made = (operator(program) if ours else program.torch)(*tensors)
+    above = torch.from_numpy(incoming(tuple(made.shape), arguments[0].dtype))
+    wanted = [tensors[i] for i in smooth]
+    return lambda: torch.autograd.grad(made, wanted, above, retain_graph=True)
+
+
+def through_jax(program: Gradient, arguments: tuple[Any, ...]) -> Run:
+    """Return the jitted gradient of JAX, with what the forward keeps computed beforehand."""
+    import jax
+
+    smooth = program.smooth(arguments)
+
+    def of_smooth(*values: Any) -> Any:
+        every = list(given)
+        for i, value in zip(smooth, values, strict=True):
+            every[i] = value
+        return program.jax(*every)
+
+    wide = enable_x64() if arguments[0].dtype == np.float64 else contextlib.nullcontext()
+    with wide:
+        given = [jax.numpy.asarray(a) for a in arguments]
+        made, rule = jax.vjp(of_smooth, *(given[i] for i in smooth))
+        above = jax.numpy.asarray(incoming(made.shape, arguments[0].dtype))
+        compiled = jax.jit(lambda rule, above: rule(above)).lower(rule, above).compile()
+
+    def run() -> tuple[Any, ...]:
+        found: tuple[Any, ...] = jax.block_until_ready(compiled(rule, above))
+        return found
+
+    return run
+
+
+def enable_x64() -> Any:
+    """Return JAX's context of 64-bit numbers, wherever this JAX has it."""
+    import jax
+
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax.experimental import enable_x64 as context
+
+    return context()
+
+
+class Direct(comparison.Direct):
+    """The derived gradient on given arrays and results, without a framework around it."""
+
+    def __init__(self, program: Gradient, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        """Derive, schedule and compile it; ``results`` are the kernel's."""
+        base = LoopKernel(program.kernel)
+        self.kernel, self.attributes = BackwardKernel.of(base), {}
+        own = specs(arguments)
+        numbers = {self.kernel.told: described(own)}
+        everything = [*arguments, *results, *(incoming(r.shape, r.dtype) for r in results)]
+        read = [*self.kernel.reads(own, {}), *[True] * len(results)]
+        kept = [a if flag else None for a, flag in zip(everything, read, strict=True)]
+        given = [None if a is None else specs([a])[0] for a in kept]
+        shapes = [a.shape if a.dtype.kind == "f" else (1,) for a in arguments]
+        self.outputs = [
+            np.zeros(s, t.numpy)
+            for s, t in zip(shapes, self.kernel.infer_types(given, numbers, 0), strict=True)
+        ]
+        address = self.kernel.library(self.kernel.typed(given, numbers))._address
+        self.function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 6)(address)
+        kept += self.outputs
+        self.count = len(kept)
+        self.pointers = (ctypes.c_void_p * self.count)(
+            *[a.ctypes.data if a is not None else None for a in kept]
+        )
+        self.sizes = [(ctypes.c_int64 * max(1, np.ndim(a)))(*np.shape(a)) for a in kept]
+        self.shapes = (ctypes.c_void_p * self.count)(*[ctypes.addressof(s) for s in self.sizes])
+        self._kept = kept
+        self._make_extra()
+
+
+def specs(arrays: Any) -> list[Spec]:
+    """Return the specs of arrays."""
+    return [Spec(a.shape, dtype(a.dtype.name), "cpu") for a in arrays]
+
+
+class Written:
+    """The hand-written gradient on the same arrays; ``outputs`` holds what it wrote."""
+
+    def __init__(self, program: Gradient, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+        self.function = _written(program.written)
+        (last,) = program.smooth(arguments)
+        above = incoming(results[0].shape, results[0].dtype)
+        self.outputs = [np.zeros_like(arguments[last])]
+        self._kept = [arguments[0], above, *self.outputs]
+        self.given = [ctypes.c_void_p(a.ctypes.data) for a in self._kept]
+        self.given += [ctypes.c_int64(n) for n in arguments[0].shape]
+
+    def __call__(self) -> None:
+        """Run it once."""
+        self.function(*self.given)
+
+
+@functools.cache
+def _written(name: str) -> Any:
+    from polyop import _core
+    from polyop.kernels.library import open_library
+
+    path = build([Path(__file__).with_name("written.c")], flags=["-O3", "-march=native", "-std=gnu11"])
+    address = _core.find_symbol(open_library(path, built=True), f"written_{name}")
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)(address)

@@ -1,0 +1,49 @@
+"""What a line of the tables says, and the data that gradients are taken of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from loops.data import spread
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Gradient:
+    """A loop kernel with one output, and the same computation in PyTorch and in JAX.
+
+    ``make(dtype, **sizes)`` returns the inputs. ``torch`` and ``jax`` take tensors of their framework; each
+    gradient is the framework's own. ``wanted`` are the inputs that gradients are asked for: all real ones,
+    when it is empty. ``written`` names the function of written.c that computes them, when there is one.
+    """
+
+    name: str
+    kernel: Callable[..., Any]
+    make: Callable[..., tuple[Any, ...]]
+    torch: Callable[..., Any]
+    jax: Callable[..., Any]
+    small: Mapping[str, int]
+    bench: Mapping[str, int]
+    dtype: str = "float32"
+    wanted: tuple[int, ...] = ()
+    written: str = ""
+
+    def arguments(self, sizes: Mapping[str, int], dtype: str | None = None) -> tuple[Any, ...]:
+        """Return fresh inputs; the same ones each time."""
+        return self.make(dtype or self.dtype, **sizes)
+
+    def smooth(self, arguments: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the positions of the inputs that gradients are asked for."""
+        return self.wanted or tuple(i for i, a in enumerate(arguments) if a.dtype.kind == "f")
+
+
+def incoming(shape: Any, dtype: Any) -> Any:
+    """Return the gradient that comes from above, for an output of this shape."""
+    return spread(shape, dtype, -1.0, 1.0, which=7)
+
+
+def scattered(count: int, extent: int) -> Any:
+    """Return indices without an order, some of them more than once."""
+    return (np.arange(count) * 2654435761 // 128) % extent

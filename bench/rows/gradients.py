@@ -1,0 +1,88 @@
+"""Derived gradients beside PyTorch's and JAX's own, and beside C written by hand."""
+
+import functools
+import os
+import statistics
+import tempfile
+import warnings
+from collections.abc import Callable
+
+import gradients
+from gradients import compare as comparison
+from kernels import FOLDER, need_torch
+from loops.compare import Times
+from measure import Measured, Missing, Row, Settings, fresh_process, seconds
+
+TURNS = 15
+
+COLD = """
+import sys, time
+sys.path.insert(0, FOLDER)
+import numpy as np
+import gradients
+from gradients.contestants import Direct
+program = gradients.PROGRAMS[NAME]
+arguments = program.arguments(program.small)
+results = (np.zeros(RESULT, program.dtype),)
+start = time.perf_counter()
+Direct(program, arguments, results)
+print(time.perf_counter() - start)
+"""
+"""Deriving, scheduling and compiling, with all that this imports; the data is small, the kernel the same."""
+
+
+@functools.cache
+def times(name: str, turns: int, kind: Callable[..., Times]) -> Times:
+    need_torch()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind(gradients.PROGRAMS[name], turns)
+
+
+def beside(
+    name: str, peer: str, settings: Settings, kind: Callable[..., Times] = comparison.beside_frameworks
+) -> Measured:
+    """Measure beside a peer, or beside the best of them when none is named."""
+    found = times(name, min(TURNS, settings.rounds // 3), kind)
+    peer = peer or found.best_peer()
+    if peer in found.missing:
+        raise Missing(f"{peer} is {found.missing[peer]}")
+    ours, other = found.seconds["polyop"], found.seconds[peer]
+    pairs = sorted(a / b for a, b in zip(ours, other, strict=True))
+    last = len(pairs) - 1
+    low, high = pairs[round(0.1 * last)], pairs[round(0.9 * last)]
+    medians = statistics.median(ours), statistics.median(other)
+    return Measured(medians[0] / medians[1], low, high, *medians)
+
+
+def compile_cold(name: str, settings: Settings) -> Measured:
+    program = gradients.PROGRAMS[name]
+    result = program.torch(*map(need_torch().from_numpy, program.arguments(program.small))).shape
+    code = COLD.replace("FOLDER", repr(str(FOLDER))).replace("NAME", repr(name))
+    found = []
+    for _ in range(min(3, settings.processes)):
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**os.environ, "XDG_CACHE_HOME": folder}
+            found.append(fresh_process(code.replace("RESULT", repr(tuple(result))), env=env))
+    return seconds(found)
+
+
+def rows_of(name: str) -> list[Row]:
+    title = f"gradients: {name}"
+    found = [
+        Row(title, "the best of PyTorch and JAX", 1.0, functools.partial(beside, name, "")),
+        Row(title, "PyTorch's own", None, functools.partial(beside, name, "PyTorch")),
+        Row(title, "JAX's own, jitted", None, functools.partial(beside, name, "JAX")),
+    ]
+    if gradients.PROGRAMS[name].written:
+        kind = comparison.beside_written
+        found.append(
+            Row(
+                f"{title}, kernel", "C written by hand", 1.25, functools.partial(beside, name, "C", kind=kind)
+            )
+        )
+    return [*found, Row(f"{title}, compile cold", "", 1.0, functools.partial(compile_cold, name), "s")]
+
+
+def rows() -> list[Row]:
+    return [row for name in gradients.PROGRAMS for row in rows_of(name)]

@@ -1,0 +1,78 @@
+"""What a ``max`` or ``min`` over a loop compares is kept in memory, so that the winner is found again.
+
+Going backwards looks for the element that equals the result. A value that is computed twice may
+differ in its last bit, and then none would: both are read from one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ....core.errors import GradientError
+from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, names_of
+from ..operate import operate
+from .names import Names
+from .ranges import extreme
+
+Scopes = dict[str, tuple[str, ...]]
+
+
+def compared_in_memory(kernel: Kernel, scopes: Scopes) -> tuple[Kernel, Scopes]:
+    """Return the kernel in which every ``max=`` and ``min=`` takes an element, and the scopes of new buffers.
+
+    Raises ``GradientError`` with the line where the number of such values cannot be told beforehand.
+    """
+    keeper = _Keeper(kernel, scopes)
+    body = keeper.body(kernel.body, ())
+    if not keeper.buffers:
+        return kernel, scopes
+    return replace(kernel, body=body, buffers={**kernel.buffers, **keeper.buffers}), keeper.scopes
+
+
+class _Keeper:
+    def __init__(self, kernel: Kernel, scopes: Scopes) -> None:
+        self.kernel, self.scopes = kernel, dict(scopes)
+        self.names = Names(kernel)
+        self.names.taken |= names_of(kernel)
+        self.buffers: dict[str, Buffer] = {}
+
+    def body(self, body: Sequence[Stmt], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            match node:
+                case For():
+                    found.append(replace(node, body=self.body(node.body, (*loops, node))))
+                case If(body=then, orelse=other):
+                    found.append(replace(node, body=self.body(then, loops), orelse=self.body(other, loops)))
+                case Store(op="max" | "min", value=value) if not isinstance(value, (Load, Const)):
+                    kept = self._kept(node, loops)
+                    found += [
+                        kept,
+                        replace(node, value=Load(kept.buffer, kept.index, Type(value.type.dtype), node.line)),
+                    ]
+                case _:
+                    found.append(node)
+        return tuple(found)
+
+    def _kept(self, node: Store, loops: Sequence[For]) -> Store:
+        scope = self.scopes.get(node.buffer, ())
+        ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
+        index: list[Expr] = []
+        shape: list[Expr] = []
+        for loop in loops:
+            if loop.var in scope:
+                continue
+            low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
+            if low is None or high is None:
+                kernel = self.kernel
+                rule = f"what the {node.op} compares is needed, and how much of it there is cannot be told beforehand"
+                text = kernel.source.get(node.line, "").strip()
+                raise GradientError(kernel.name, rule, text, where=kernel.where(node.line))
+            index.append(operate("-", Var(loop.var, INT), low))
+            shape.append(operate("max", operate("-", high, low), Const(0, INT)))
+        name = self.names.new(f"{node.buffer}_of")
+        whole = tuple(shape) or (Const(1, INT),)
+        self.buffers[name] = Buffer(name, node.value.type.dtype, whole, "local", node.line)
+        self.scopes[name] = scope
+        return Store(name, tuple(index) or (Const(0, INT),), node.value, "", node.line)

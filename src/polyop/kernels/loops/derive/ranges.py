@@ -1,0 +1,41 @@
+"""How far loops run, in sizes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .. import affine
+from ..ir import INT, Const, Expr, Load, Op, Size, Var, walk
+from ..operate import operate
+
+Ranges = Mapping[str, tuple[Expr, Expr]]
+"""The bounds of loops by variable."""
+
+
+def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
+    """Return the largest (smallest) value that a bound has in any iteration of the loops around it.
+
+    None where that depends on data, or on loops in a way that is not linear.
+    """
+    if isinstance(bound, Op) and bound.name in ("max", "min"):
+        parts = [extreme(a, ranges, up=up) for a in bound.args]
+        return operate(bound.name, *(p for p in parts if p is not None)) if None not in parts else None
+    form = affine.linear(bound)
+    if form is None:
+        return None if any(isinstance(e, Load) or _runs(e, ranges) for e in walk(bound)) else bound
+    total: Expr = Const(form.get("", 0), INT)
+    for leaf in dict.fromkeys(e for e in walk(bound) if isinstance(e, (Var, Size))):
+        factor = form.get(affine.name_of(leaf), 0)
+        value: Expr | None = leaf
+        if _runs(leaf, ranges) and isinstance(leaf, Var):
+            high = (factor > 0) == up
+            value = extreme(ranges[leaf.name][high], ranges, up=high)
+            value = operate("-", value, Const(1, INT)) if high and value is not None else value
+        if value is None:
+            return None
+        total = operate("+", total, operate("*", Const(factor, INT), value))
+    return total
+
+
+def _runs(expr: Expr, ranges: Ranges) -> bool:
+    return isinstance(expr, Var) and expr.name in ranges

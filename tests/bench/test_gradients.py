@@ -1,0 +1,113 @@
+"""Each gradient that the benchmarks time, at small sizes, equals PyTorch's; so do its peers."""
+
+import dataclasses
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+BENCH = pathlib.Path(__file__).parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+
+pytest.importorskip("torch", reason="the gradients are compared with PyTorch's")
+
+from gradients import PROGRAMS, compare, contestants  # noqa: E402 - beside the benchmarks
+
+from polyop.kernels.loops.plain import plain  # noqa: E402 - after the path
+
+WRITTEN = [name for name, program in PROGRAMS.items() if program.written]
+LISTED = {
+    "stencil", "iterated stencil", "scan", "gather", "scatter", "layer norm", "dgamma", "RMS norm", "softmax",
+    "gelu with bias", "matmul", "attention scores", "conv2d",
+}  # fmt: skip
+
+
+def small(name, dtype="float64"):
+    return PROGRAMS[name].arguments(PROGRAMS[name].small, dtype)
+
+
+def expected(name, dtype="float64"):
+    run = contestants.through_torch(PROGRAMS[name], small(name, dtype), ours=False)
+    return [np.asarray(found) for found in run()]
+
+
+def check(found, wanted, tolerance=1e-11):
+    assert len(found) == len(wanted) > 0
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def test_what_is_measured():
+    assert set(PROGRAMS) == LISTED
+    assert WRITTEN == ["stencil", "dgamma"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_kernel_computes_what_the_torch_peer_computes(name):
+    import torch
+
+    result = plain(PROGRAMS[name].kernel)(*small(name))
+    check([np.asarray(result)], [PROGRAMS[name].torch(*map(torch.from_numpy, small(name))).numpy()])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_derived_gradient_equals_torch(name):
+    run = contestants.through_torch(PROGRAMS[name], small(name), ours=True)
+    check([np.asarray(found) for found in run()], expected(name))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_jax_peer_equals_torch(name):
+    pytest.importorskip("jax", reason="the peer needs JAX")
+    run = contestants.through_jax(PROGRAMS[name], small(name))
+    check([np.asarray(found) for found in run()], expected(name))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_kernel_alone_equals_torch(name):
+    """As it is timed beside written C, and when its compilation is timed: with what it reads alone."""
+    program, arguments = PROGRAMS[name], small(name)
+    results = (np.asarray(plain(program.kernel)(*arguments)),)
+    direct = contestants.Direct(program, arguments, results)
+    direct()
+    check([direct.outputs[i] for i in program.smooth(arguments)], expected(name))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_gradient_written_in_c_equals_torch(name):
+    program = PROGRAMS[name]
+    for sizes in (program.small, {key: value + 4 for key, value in program.small.items()}):
+        arguments = program.arguments(sizes)
+        run = contestants.through_torch(program, arguments, ours=False)
+        written = contestants.Written(
+            program, arguments, (np.asarray(program.torch(*arguments_of(arguments))),)
+        )
+        written()
+        check(written.outputs, [np.asarray(found) for found in run()], 1e-5)
+
+
+def arguments_of(arguments):
+    import torch
+
+    return map(torch.from_numpy, arguments)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_all_are_timed_as_often(name):
+    program = dataclasses.replace(PROGRAMS[name], bench=PROGRAMS[name].small)
+    written, frameworks = (
+        measure(program, 3) for measure in (compare.beside_written, compare.beside_frameworks)
+    )
+    assert {who: len(found) for who, found in written.seconds.items()} == {"polyop": 3, "C": 3}
+    asked = {"polyop", "PyTorch", "JAX"} - set(frameworks.missing)
+    assert {who: len(found) for who, found in frameworks.seconds.items()} == dict.fromkeys(asked, 3)
+
+
+def test_gradients_that_differ_are_not_timed():
+    found = [np.ones(3)], [np.array([1.0, 1.0, 1.1])]
+    with pytest.raises(RuntimeError, match=r"^stencil: the gradient of JAX is off by 9\.1e-02$"):
+        compare.agree(PROGRAMS["stencil"], "JAX", *found)
+    with pytest.raises(RuntimeError, match="off by nan"):
+        compare.agree(PROGRAMS["stencil"], "JAX", [np.array([np.nan])], [np.ones(1)])
