@@ -15,6 +15,8 @@ from .table import Gradient
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 """Of the greatest element: sums of a few thousand numbers in another order."""
+SLICE_S = 0.02
+"""How long each is timed in a turn, at least."""
 
 
 def beside_frameworks(program: Gradient, turns: int) -> Times:
@@ -62,15 +64,22 @@ def agree(program: Gradient, who: str, found: list[Any], expected: list[Any]) ->
 
 
 def in_turn(runs: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
-    """Return the seconds of each turn; who was first is last in the next.
+    """Return the seconds of a call in each turn; who was first is last in the next.
 
-    Each runs twice and the second is timed: threads of the one before still wait for work during the first.
+    The first call of a turn is not timed: threads of the one before still wait for work meanwhile.
     """
     found: dict[str, list[float]] = {who: [] for who in runs}
+    calls = {who: min(20, 1 + int(SLICE_S / timed(run, 1))) for who, run in runs.items()}
     for turn in range(turns):
         for who in list(runs) if turn % 2 else list(runs)[::-1]:
             runs[who]()
-            start = time.perf_counter()
-            runs[who]()
-            found[who].append(time.perf_counter() - start)
+            found[who].append(timed(runs[who], calls[who]))
     return found
+
+
+def timed(run: Callable[[], Any], calls: int) -> float:
+    """Return the seconds that one of several calls took."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - start) / calls

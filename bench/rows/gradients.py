@@ -2,7 +2,6 @@
 
 import functools
 import os
-import statistics
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -11,7 +10,7 @@ import gradients
 from gradients import compare as comparison
 from kernels import FOLDER, need_torch
 from loops.compare import Times
-from measure import Measured, Missing, Row, Settings, fresh_process, seconds
+from measure import Measured, Missing, Row, Settings, fresh_process, seconds, summary
 
 TURNS = 15
 
@@ -47,12 +46,7 @@ def beside(
     peer = peer or found.best_peer()
     if peer in found.missing:
         raise Missing(f"{peer} is {found.missing[peer]}")
-    ours, other = found.seconds["polyop"], found.seconds[peer]
-    pairs = sorted(a / b for a, b in zip(ours, other, strict=True))
-    last = len(pairs) - 1
-    low, high = pairs[round(0.1 * last)], pairs[round(0.9 * last)]
-    medians = statistics.median(ours), statistics.median(other)
-    return Measured(medians[0] / medians[1], low, high, *medians)
+    return summary(found.seconds["polyop"], found.seconds[peer])
 
 
 def compile_cold(name: str, settings: Settings) -> Measured:

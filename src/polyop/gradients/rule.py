@@ -20,6 +20,17 @@ def no_gradient(operator: Operator) -> GradientError:
     return GradientError(operator.name, "has no gradient rule", where=operator.origin, hint=hint)
 
 
+def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
+    """Return the operator to call in place of this one where a gradient is wanted, or None.
+
+    It gives the same outputs and then what its own gradient reads. Rules that the author gave beside a
+    derived gradient would be lost with it: then there is none.
+    """
+    saving = getattr(operator.gradient, "saving", None)
+    given = [rule for rule in (operator.jvp, operator.batch) if not getattr(rule, "is_derived", rule is None)]
+    return saving(arguments) if callable(saving) and not given else None
+
+
 def apply_rule(
     operator: Operator, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
 ) -> tuple[Any, ...]:

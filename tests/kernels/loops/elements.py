@@ -387,3 +387,13 @@ def triangular_sum(x):
         for j in range(i, x.shape[0]):
             y[i] += x[i, j]
     return y
+
+
+def fourth_power(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        t = x[i]
+        for _ in range(2):
+            t = t * t  # of the loop around: one scalar for both iterations
+        y[i] = t
+    return y

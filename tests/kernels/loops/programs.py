@@ -156,6 +156,7 @@ PROGRAMS = (
     Program(elements.jacobi, "float64 n m, float64 n m", {"steps": 3}, rough=1e-12, largest=700),
     Program(elements.seidel, "int64 n m"),
     Program(elements.scan, "float64 n m, float64 m", rough=1e-12),
+    Program(elements.fourth_power, "float64 n"),
     Program(elements.prefix_sum, "float32 n"),
     Program(elements.in_place_prefix, "int32 n"),
     Program(elements.thomas, "int64 n m, int64 n m"),

@@ -16,7 +16,7 @@ from ...core.operator import Operator
 from ...core.origin import of_function
 from ...core.spec import Spec
 from ...gradients.recorded import Recorded
-from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient
+from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient, saving_of
 from .. import batching
 from . import tensors
 from .site import Site, site_of
@@ -28,11 +28,11 @@ Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 def differentiable(site: Site, flat: Sequence[Any]) -> Site:
     """Return the call of which a gradient is taken: a module's also gives what its Forward saves."""
     rule = site.operator.gradient
-    if hasattr(rule, "saving") and not isinstance(rule, Recorded):
+    if not isinstance(rule, Recorded):
         arguments = site.arguments(flat)
-        saving = rule.saving(arguments)
+        saving = saving_of(site.operator, arguments)
         return site.base if saving is None else site_of(saving, arguments)
-    if not isinstance(rule, Recorded) or rule.saving is None:  # none: it writes an argument
+    if rule.saving is None:  # none: it writes an argument
         return site.base
     arguments = site.arguments(flat)
     every = [arguments[i] for i in site.operator.schema.tensor_positions]

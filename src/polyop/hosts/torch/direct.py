@@ -15,7 +15,7 @@ import torch
 from ...core.arguments import bind
 from ...core.dtypes import DTYPES
 from ...gradients.recorded import Recorded
-from ...gradients.rule import apply_rule, check_gradient
+from ...gradients.rule import apply_rule, check_gradient, saving_of
 from ...gradients.uses import Uses
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
@@ -58,11 +58,10 @@ def attach(bound: BoundOperator) -> None:
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:
     """Return what calls the operator that also hands temporaries over, for inputs where there is such a one."""
-    rule: Any = bound.operator.gradient
     schema, count = bound.schema, len(bound.schema.arguments)
 
     def differentiate(*args: Any) -> Any:
-        saving = rule.saving(args if len(args) == count else bind(schema, args, {}))
+        saving = saving_of(bound.operator, args if len(args) == count else bind(schema, args, {}))
         return apply(*args) if saving is None else bound.pack(saving(*args)[: len(schema.returns)])
 
     return differentiate

@@ -10,7 +10,7 @@ import torch.autograd.forward_ad
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.operator import Operator
-from ...gradients.rule import no_gradient
+from ...gradients.rule import no_gradient, saving_of
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
 from . import batch
@@ -42,7 +42,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     # the base class's apply: autograd.Function.apply inspects signatures on every call
     c_apply = super(torch.autograd.Function, kind).apply
     forward_ad = torch.autograd.forward_ad
-    fast, rule = bound.fast, bound.operator.gradient
+    fast = bound.fast
     packed = bound.operator.returns_tuple and len(schema.returns) == 1
 
     def autograd(*args: Any, **kwargs: Any) -> Any:
@@ -54,10 +54,11 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         if not wanted and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
-        return differentiated(c_apply, normalise(bound.operator, bind(schema, args, kwargs)))
+        arguments = normalise(bound.operator, bind(schema, args, kwargs))
+        return differentiated(c_apply, arguments, backward=forward_ad._current_level < 0)
 
-    def differentiated(apply: Any, arguments: tuple[Any, ...]) -> Any:
-        saving = rule.saving(arguments) if hasattr(rule, "saving") else None
+    def differentiated(apply: Any, arguments: tuple[Any, ...], *, backward: bool) -> Any:
+        saving = saving_of(bound.operator, arguments) if backward else None
         if saving is not None:  # it also gives temporaries, which its gradient reads
             positional, keywords = schema.split(for_torch(schema, arguments))
             result = saving.torch(*positional, **keywords)[: len(schema.returns)]
@@ -66,9 +67,16 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         return list(result) if schema.returns_list else result
 
     def front(*args: Any, **kwargs: Any) -> Any:
-        return differentiated(kind.apply, normalise(bound.operator, bind(schema, args, kwargs)))
+        arguments = normalise(bound.operator, bind(schema, args, kwargs))
+        return differentiated(kind.apply, arguments, backward=_is_gradient_level())
 
     return autograd, front
+
+
+def _is_gradient_level() -> bool:
+    """Whether the transform that is being done is ``torch.func.grad`` or ``vjp``, neither vmap nor jvp."""
+    level = torch._C._functorch.peek_interpreter_stack()
+    return level is not None and level.key() == torch._C._functorch.TransformType.Grad
 
 
 def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -16,8 +16,8 @@ class SavingKernel(LoopKernel):
     """The loop kernel ``base`` with further outputs; see :func:`polyop.kernels.loops.derive.saving.saving`."""
 
     base: Any = None
-    results: int = 0  # type: ignore[assignment]
-    tensors: int = 0  # type: ignore[assignment]
+    results: int = 0
+    tensors: int = 0
 
     @classmethod
     def of(cls, base: Any, results: int) -> SavingKernel:
@@ -65,4 +65,5 @@ def saved(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]
     if base.tape == "none":
         return None
     kernel = base.typed(inputs, attributes)
-    return base.once(("saving", id(kernel)), lambda: saving(kernel, base.tape))
+    found: Kernel | None = base.once(("saving", id(kernel)), lambda: saving(kernel, base.tape))
+    return found

@@ -26,6 +26,7 @@ from .ir import (
     substitute,
     walk,
 )
+from .polyhedra import scalar_owners
 from .split import renamed_copy
 
 TRIPS, SIZE = 4, 64
@@ -72,27 +73,26 @@ def _written(body: Sequence[Stmt], known: Mapping[str, Expr]) -> tuple[Stmt, ...
 
 def unroll(kernel: Kernel) -> Kernel:
     """Return the kernel with short inner loops written out."""
-    return replace(kernel, body=_unrolled(kernel.body, 0, names_of(kernel)))
+    return replace(kernel, body=_unrolled(kernel.body, 0, names_of(kernel), scalar_owners(kernel)))
 
 
-def _unrolled(body: Sequence[Stmt], depth: int, taken: set[str]) -> tuple[Stmt, ...]:
+def _unrolled(
+    body: Sequence[Stmt], depth: int, taken: set[str], lives: Mapping[str, Sequence[str]]
+) -> tuple[Stmt, ...]:
     found: list[Stmt] = []
     for node in body:
         if isinstance(node, For):
-            inner = replace(node, body=_unrolled(node.body, depth + 1, taken))
-            found += _iterations(inner, taken) if depth else [inner]
+            inner = replace(node, body=_unrolled(node.body, depth + 1, taken, lives))
+            found += _iterations(inner, taken, lives) if depth else [inner]
         elif isinstance(node, If):
-            found.append(
-                replace(
-                    node, body=_unrolled(node.body, depth, taken), orelse=_unrolled(node.orelse, depth, taken)
-                )
-            )
+            then, other = (_unrolled(part, depth, taken, lives) for part in (node.body, node.orelse))
+            found.append(replace(node, body=then, orelse=other))
         else:
             found.append(node)
     return tuple(found)
 
 
-def _iterations(loop: For, taken: set[str]) -> list[Stmt]:
+def _iterations(loop: For, taken: set[str], lives: Mapping[str, Sequence[str]]) -> list[Stmt]:
     match loop.lo, loop.hi:
         case Const(value=int(lo)), Const(value=int(hi)) if 0 < hi - lo <= TRIPS:
             pass
@@ -102,7 +102,8 @@ def _iterations(loop: For, taken: set[str]) -> list[Stmt]:
     if any(isinstance(s, For) for s in statements(loop.body)) or size * (hi - lo) > SIZE * TRIPS:
         return [loop]
     found: list[Stmt] = []
+    outer = {name for name, loops in lives.items() if loop.var not in loops}
     for number in range(lo, hi):
-        copy = renamed_copy(loop, f"_{number}", taken) if number > lo else loop
+        copy = renamed_copy(loop, f"_{number}", taken, outer) if number > lo else loop
         found += (substitute(s, {copy.var: Const(number, loop.lo.type)}) for s in copy.body)
     return found

@@ -7,7 +7,7 @@ the inside without it, whose iterations can be lanes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from . import affine
@@ -220,12 +220,15 @@ def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     return tuple(found)
 
 
-def renamed_copy(loop: For, suffix: str, taken: set[str]) -> For:
-    """Return a loop with names of its own, not ``taken``, for its variables and the scalars in it."""
+def renamed_copy(loop: For, suffix: str, taken: set[str], outer: Collection[str] = ()) -> For:
+    """Return a loop with names of its own, not ``taken``, for its variables and the scalars in it.
+
+    Scalars of ``outer`` live outside the loop, and keep their names.
+    """
     kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
     inner = [loop.var, *(s.var for s in statements(loop.body) if isinstance(s, For))]
     names = {var: Var(unused(var + suffix, taken), INT) for var in inner}
-    names |= {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body)}
+    names |= {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body) if n not in outer}
 
     def rename(node: Stmt) -> Stmt:
         match node:

@@ -361,3 +361,65 @@ def scalar_changed_under_a_condition(x):
                 c = c + d
         y[i] = d * c
     return y
+
+
+@case("float64 5")
+def added_a_function(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(5):
+        y[i] = x[i]
+    for i in range(5):
+        y[i] += exp(x[i])
+    return y
+
+
+@case("float64 5, float64 5")
+def multiplied_by_a_function(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(5):
+        y[i] = x[i]
+    for i in range(5):
+        y[i] *= exp(w[i])
+    return y
+
+
+@case("float64 5")
+def clipped_by_a_function(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(5):
+        y[i] = x[i]
+    for i in range(5):
+        y[i] = max(y[i], tanh(x[i]) * 1.5)
+    return y
+
+
+@case("float64 6")
+def condition_changed_before_its_first_use(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(6):
+        y[i] = x[i]
+    for i in range(6):
+        if y[i // 2] < 0.1:
+            for j in range(6):
+                if j > 2:
+                    y[j] = y[j] * x[i]
+                else:
+                    y[j] = y[j] + x[i] * y[j]
+    return y
+
+
+@case("float64 6")
+def condition_of_two_halves(x):
+    y = output_tensor(x.shape, x.dtype)
+    t = allocate(x.shape, x.dtype)
+    for i in range(3):
+        t[i] = x[i] * x[i]
+    for i in range(3, 6):
+        t[i] = x[i] * 0.5
+    for i in range(6):
+        if t[i] < 0.2:
+            if i >= 3:
+                y[i] = x[i] * x[i]
+            else:
+                y[i] = x[i] * 3.0
+    return y

@@ -28,6 +28,7 @@ def _load(name):
 
 differences = _load("differences")
 EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
+TIED = {"polybench floyd-warshall"}  # of whole numbers, and zeros: paths of one length have no one derivative
 SIZES = (0, 1, 2, 3, 7)
 
 
@@ -54,6 +55,8 @@ def test_a_benchmark(name):
     program = EVERY[name]
     arguments = program.arguments({k: min(v, 4) for k, v in program.small.items()}, "float64")
     arrays = [a for a in arguments if np.ndim(a) > 0]
+    if name in TIED:
+        arrays = [np.random.default_rng(0).uniform(1, 10, a.shape) for a in arrays]
     names = outline(program.kernel).parameters[len(arrays) :]
     derived = differences.Derived(
         program.kernel, arrays, dict(zip(names, arguments[len(arrays) :], strict=True))

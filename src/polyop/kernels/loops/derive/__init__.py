@@ -10,6 +10,7 @@ Each is a Kernel of the same grammar, so it is scheduled, printed and derived ag
     replay          the statements that compute such values once more
     reverse         the loops backwards, with what each statement hands to what it read
     gather          accumulations into shifted elements, as loops over the elements
+    wanted          statements whose results nobody wants, left out
     tidy            zeros that nobody reads, first accumulations that are stores
     saving          temporaries that the forward hands over, as further outputs
     tangent         forward mode

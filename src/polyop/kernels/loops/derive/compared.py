@@ -13,7 +13,7 @@ from ....core.errors import GradientError
 from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, names_of
 from ..operate import operate
 from .names import Names
-from .ranges import extreme
+from .ranges import extreme, length
 
 Scopes = dict[str, tuple[str, ...]]
 
@@ -70,7 +70,7 @@ class _Keeper:
                 text = kernel.source.get(node.line, "").strip()
                 raise GradientError(kernel.name, rule, text, where=kernel.where(node.line))
             index.append(operate("-", Var(loop.var, INT), low))
-            shape.append(operate("max", operate("-", high, low), Const(0, INT)))
+            shape.append(length(low, high))
         name = self.names.new(f"{node.buffer}_of")
         whole = tuple(shape) or (Const(1, INT),)
         self.buffers[name] = Buffer(name, node.value.type.dtype, whole, "local", node.line)

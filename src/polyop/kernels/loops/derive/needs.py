@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..ir import BOOL, Expr, Load, Op, Store, children, walk
+from ..ir import BOOL, Const, Expr, Load, Op, Store, children, walk
 from ..polyhedra import Access, Leaf
 from ..tree import Loop, Node, places
 from .order import Order, heads
@@ -47,6 +47,7 @@ class Needs:
     _asked: set[tuple[Read, Scope | None]] = field(default_factory=set)
     _kept: dict[Read, None] = field(default_factory=dict)
     _final: dict[Read, bool] = field(default_factory=dict)
+    _results: dict[str, Scope] = field(default_factory=dict)
 
     def scope(self, buffer: str) -> Scope:
         """Return the loops whose iterations have the buffer for themselves when it is computed again."""
@@ -72,7 +73,7 @@ class Needs:
     def want_result(self, leaf: str, load: Load) -> bool:
         """Ask for the element that a leaf updates, as it is after all updates by the same operator.
 
-        Returns whether it can be had.
+        Returns False where it cannot be had; :meth:`lost` tells afterwards of what turned out not to be there.
         """
         alike = self._alike(leaf)
         if self._is_read_between(load.buffer, alike):
@@ -85,9 +86,20 @@ class Needs:
             self._replay_all(self.again.written_before(reader, access), own)
         for other in alike:
             self._replay(other, own)
-        # what is not replayed yet may be later on, for another value
-        others = frozenset(x.id for x in self.again.model.leaves) - alike
-        return all(self.again.overwritten(reader, a, others) is None for a in self.again.updates(reader))
+        self._results[leaf] = own
+        return True
+
+    def lost(self) -> list[str]:
+        """Return the leaves whose results are overwritten by what is computed again beside them, and forget them."""
+        found = []
+        for leaf, own in self._results.items():
+            others = frozenset(self.slices.get(own, ())) - self._alike(leaf)
+            reader = self._leaf(leaf)
+            if any(self.again.overwritten(reader, a, others) is not None for a in self.again.updates(reader)):
+                found.append(leaf)
+        for leaf in found:
+            del self._results[leaf]
+        return found
 
     def _is_read_between(self, buffer: str, alike: frozenset[str]) -> bool:
         """Whether an element may be read between two of the updates: what it is then is not their result."""
@@ -103,9 +115,11 @@ class Needs:
     def result_is_given(self, leaf: str, load: Load) -> bool:
         """Whether an output has that element in the end, and what was compared is at hand to the last bit."""
         value = self.order.places[leaf].node.value
-        if self.order.kernel.buffers[load.buffer].role != "output" or not isinstance(value, Load):
+        if self.order.kernel.buffers[load.buffer].role != "output" or not isinstance(value, (Load, Const)):
             return False
-        if not self.is_given(Read(leaf, value)):  # what is computed again may differ in its last bit
+        if isinstance(value, Load) and not self.is_given(
+            Read(leaf, value)
+        ):  # what is computed again may differ in its last bit
             return False
         reader = next(x for x in self.order.model.leaves if x.id == leaf)
         others = frozenset(x.id for x in self.order.model.leaves) - self._alike(leaf)

@@ -37,5 +37,23 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
     return total
 
 
+def length(low: Expr, high: Expr) -> Expr:
+    """Return how many elements memory for the iterations from ``low`` below ``high`` needs at most, or a few more.
+
+    It is linear in sizes where it can be, so that indices can be proven to be inside; never negative.
+    """
+    size = operate("-", high, low)
+    form = affine.linear(size)
+    leaves = dict.fromkeys(e for e in walk(size) if isinstance(e, (Var, Size)))
+    factors = [(form or {}).get(affine.name_of(leaf), 0) for leaf in leaves]
+    if form is None or min(factors, default=0) < 0 or any(isinstance(leaf, Var) for leaf in leaves):
+        return operate("max", size, Const(0, INT))
+    total: Expr = Const(max(0, form.get("", 0)), INT)
+    for leaf, factor in zip(leaves, factors, strict=True):
+        if factor:
+            total = operate("+", total, operate("*", Const(factor, INT), leaf))
+    return total
+
+
 def _runs(expr: Expr, ranges: Ranges) -> bool:
     return isinstance(expr, Var) and expr.name in ranges

@@ -29,7 +29,7 @@ from ..tree import Branch, Loop, Node, Place
 from .names import Names
 from .needs import Needs, Read, Scope, first_leaf
 from .order import heads
-from .ranges import extreme
+from .ranges import extreme, length
 
 
 class Values:
@@ -156,7 +156,7 @@ class Values:
             if low is None or high is None:
                 raise self._unbounded(line)
             index.append(operate("-", Var(loop.var, INT), low))
-            shape.append(operate("max", operate("-", high, low), Const(0, INT)))
+            shape.append(length(low, high))
         name = self.names.new(f"{read.load.buffer}_kept")
         whole = tuple(shape) or (Const(1, INT),)
         self.tapes.append(name)

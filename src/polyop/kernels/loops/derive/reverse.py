@@ -80,6 +80,7 @@ class Reverse:
         self.active = active(self.kernel, self.inputs, self.outputs)
         self.given = {n: self.names.new(f"d_{n}") for n in self.outputs}
         self.sums = {n: self._sum(n) for n in sorted(self.active)}
+        self.steps: set[str] = set()  # leaves of max and min that are taken step by step
         self.values: Values
 
     def run(self) -> Kernel:
@@ -97,6 +98,10 @@ class Reverse:
         for place in self.order.places.values():
             self._ask(place)
         self.needs.settle()
+        while lost := self.needs.lost():
+            for leaf in lost:
+                self._ask_step_by_step(self.order.places[leaf])
+            self.needs.settle()
 
     def told(self) -> list[tuple[int, str]]:
         """Return where the values that going backwards reads come from: (line, text)."""
@@ -115,30 +120,41 @@ class Reverse:
         if node.buffer not in self.active:
             return
         own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
-        parts = self._parts(node, leaf)
-        for part in parts:
-            for read in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
-                if read.buffer not in self.sums.values() and not read.buffer.endswith(RESULT):
-                    self.needs.want(Read(leaf, read))
+        self._ask_parts(place)
         for read in loads(node.index):
             self.needs.want(Read(leaf, read))
-        if parts or not node.op:
+        if self._parts(node, leaf) or node.op != "+":
             self.needs.want_heads(leaf)
-        if node.op in ("max", "min") and parts:
+        if node.op in ("max", "min"):
             for read in loads((node.value,)):
                 self.needs.want(Read(leaf, read))
             if not self.needs.want_result(leaf, own):
-                rule = f"the result of the {node.op} is overwritten before the kernel ends, and is needed"
-                text = self.kernel.source.get(node.line, "").strip()
-                raise GradientError(self.kernel.name, rule, text, where=self.kernel.where(node.line))
+                self._ask_step_by_step(place)
+
+    def _ask_step_by_step(self, place: Place) -> None:
+        """Take a maximum for what each step does: the old element or the new one is chosen."""
+        self.steps.add(place.leaf.id)
+        self._ask_parts(place)
+
+    def _ask_parts(self, place: Place) -> None:
+        node, leaf = place.node, place.leaf.id
+        assert isinstance(node, Store)
+        for part in self._parts(node, leaf):
+            for read in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
+                if read.buffer not in self.sums.values() and not read.buffer.endswith(RESULT):
+                    self.needs.want(Read(leaf, read))
 
     def _parts(self, node: Store, leaf: str) -> Parts:
         """Return what each element that a store reads is handed, in the kernel's own values."""
         buffer = self.kernel.buffers[node.buffer]
         handed = Load(self.sums[node.buffer], node.index, Type(summed_as(buffer.dtype)), node.line)
         value = node.value
+        old = Load(node.buffer, node.index, Type(buffer.dtype), node.line)
         if node.op == "*":
-            value = operate("*", Load(node.buffer, node.index, Type(buffer.dtype), node.line), value)
+            value = operate("*", old, value)
+        if leaf in self.steps:
+            wins = operate(">=" if node.op == "max" else "<=", value, old)
+            value = Op("select", (wins, value, old), old.type)
         parts = pull(value, cast(handed, value.type), lambda load: load.buffer in self.active)
         if not isinstance(value, Op) or not self.needs.result_stays(leaf):
             return parts
@@ -201,16 +217,18 @@ class Reverse:
         parts = self._parts(node, leaf)
         index = self._index(node.index, leaf)
         sums = self.sums[node.buffer]
-        if node.op in ("max", "min"):
+        if node.op in ("max", "min") and leaf not in self.steps:
             return [If(self._chosen(node, leaf), (*self._handed(node, leaf, parts), self._none(node, index)))]
-        if node.op == "+":
-            return self._handed(node, leaf, parts)
-        if not any(part.load.buffer == node.buffer for part in parts):
-            return [*self._handed(node, leaf, parts), self._none(node, index)]
+        itself = any(part.load.buffer == node.buffer for part in parts)
+        if not itself:
+            last = [] if node.op == "+" else [self._none(node, index)]
+            return [*self._handed(node, leaf, parts), *last]
         of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
         held = Var(self.names.new(f"{sums}_old"), of)
         first = Assign(held.name, Load(sums, index, of, node.line), "", node.line)
         handed = self._handed(node, leaf, parts, held)
+        if node.op == "+":  # it keeps what it was handed, and adds to it
+            return [first, *handed]
         for one in handed:  # what the element hands to itself takes the place of what it was handed
             if isinstance(one, Store) and (one.buffer, one.index) == (sums, index):
                 return [first, replace(one, op=""), *(s for s in handed if s is not one)]
@@ -271,11 +289,9 @@ class Reverse:
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         fixed = not any(_reads(i, loop.var) for i in node.index)
-        if node.buffer not in self.active or node.op not in ("max", "min") or not fixed:
+        if node.buffer not in self.active or node.op not in ("max", "min") or not fixed or leaf in self.steps:
             return None
         parts = self._parts(node, leaf)
-        if not parts:
-            return []
         last = Var(self.names.new("last"), INT)
         none = Const(-1, INT)
         here = Var(loop.var, INT)

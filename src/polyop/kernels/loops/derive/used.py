@@ -16,7 +16,7 @@ def without_unread(
     ``kept`` are tensors that are there anyway. An absent one has its place among the parameters, and no
     dimensions.
     """
-    read = _read(kernel) | kept
+    read: set[str] = {*_read(kernel), *kept}
     same: dict[Size, Size] = {}
     for name in read:
         for axis, size in enumerate(shapes.get(name, ())):
@@ -29,11 +29,11 @@ def without_unread(
     body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in kernel.body)
     buffers = {n: _sized(b, change) if b.role != "input" else b for n, b in kernel.buffers.items()}
     kernel = replace(kernel, body=body, buffers=buffers)
-    kept = _read(kernel) | _measured(kernel)
+    there = _read(kernel) | _measured(kernel)
     absent = {
         n: replace(b, shape=(), dtype="bool")
         for n, b in buffers.items()
-        if b.role == "input" and n not in kept
+        if b.role == "input" and n not in there
     }
     return replace(kernel, buffers={**buffers, **absent})
 

@@ -1,0 +1,88 @@
+"""Derived gradients in PyTorch: against its own differences, once and twice, compiled and repeated."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import polyop
+
+
+def _load(name):
+    """Import a file of this folder, which is no package."""
+    known = f"loops_derive_{name}"
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name(f"{name}.py"))
+        sys.modules[known] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[known])
+    return sys.modules[known]
+
+
+OPERATORS = _load("operators").OPERATORS
+NAMES = [row[0].__name__ for row in OPERATORS]
+
+
+def tensors(shapes, below, dtype=torch.float64):
+    """Return inputs, the last one an index where it is below something."""
+    random = torch.Generator().manual_seed(0)
+    found = [torch.randn(s, generator=random, dtype=dtype).requires_grad_() for s in shapes]
+    if below:
+        found[-1] = torch.randint(below, shapes[-1], generator=random)
+    return found
+
+
+@pytest.mark.parametrize("row", OPERATORS, ids=NAMES)
+def test_gradcheck_and_gradgradcheck(row):
+    function, shapes, below = row
+    op = polyop.Custom(function, func_type="hybrid")
+    given = tensors(shapes, below)
+    assert torch.autograd.gradcheck(op, given)
+    assert torch.autograd.gradgradcheck(op, given)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "gather"])
+def test_inside_torch_compile(name):
+    function, shapes, below = OPERATORS[NAMES.index(name)]
+    op = polyop.Custom(function, func_type="hybrid")
+
+    def loss(*inputs):
+        return (op(*inputs) * 2).sin().sum()
+
+    plain, compiled = tensors(shapes, below), tensors(shapes, below)
+    loss(*plain).backward()
+    torch.compile(loss, fullgraph=True)(*compiled).backward()
+    for one, other in zip(plain, compiled, strict=True):
+        if one.requires_grad:
+            torch.testing.assert_close(one.grad, other.grad)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("scatter", 60), ("gather", 60), ("rms_norm", 60)])
+def test_the_same_bits_every_time(name, factor):
+    function, shapes, below = OPERATORS[NAMES.index(name)]
+    op = polyop.Custom(function, func_type="hybrid")
+    larger = [(shape[0] * factor, *shape[1:]) if len(shape) > 1 or below else shape for shape in shapes]
+    found = []
+    before = polyop.get_num_threads()
+    try:
+        polyop.set_num_threads(3)
+        for _ in range(3):
+            given = tensors(larger, below * factor, torch.float32)
+            op(*given).square().sum().backward()
+            found.append([x.grad for x in given if x.requires_grad])
+    finally:
+        polyop.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+@pytest.mark.parametrize("sizes", [(0, 5), (1, 1), (5, 0), (7, 17)])
+def test_sizes_of_a_scan(sizes):
+    op = polyop.Custom(_load("operators").gated_scan, func_type="hybrid")
+    given = tensors((sizes, sizes), 0)
+    op(*given).sum().backward()
+    for x in given:
+        assert x.grad.shape == x.shape
+    if 0 not in sizes:
+        assert torch.autograd.gradcheck(op, given)
