@@ -23,7 +23,8 @@ def kernel(
     ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it. ``reg_info`` is
     operator information, as ``custom_info_register`` takes it. ``compile_attrs``: ``precise``
     (libm's functions instead of polyop's own), ``debug`` (every index is checked), ``tape`` (what a call
-    hands over to its derived gradient: "auto", "all" temporaries or "none"); names that only MindSpore's schedulers know have no effect.
+    hands over to its derived gradient: "auto", "all" temporaries or "none"); names that only MindSpore's
+    schedulers know have no effect.
 
     >>> import numpy as np
     >>> @kernel
@@ -40,16 +41,7 @@ def kernel(
     if compile_attrs is not None and not isinstance(compile_attrs, Mapping):
         rule = "The input 'compile_attrs' of @kernel must be a dict"
         raise ArgumentTypeError("kernel", rule, type(compile_attrs).__name__)
-    for name in compile_attrs or {}:
-        if not isinstance(name, str):
-            raise ArgumentTypeError("kernel", "The keys of 'compile_attrs' must be of type str", repr(name))
-        near = difflib.get_close_matches(name, COMPILE_ATTRS, 1, 0.6)
-        if near and name not in COMPILE_ATTRS:
-            rule = "'compile_attrs' has no such option"
-            raise ArgumentValueError("kernel", rule, repr(name), hint=f"did you mean {near[0]!r}?")
-    tape = (compile_attrs or {}).get("tape", "auto")
-    if tape not in TAPES:
-        raise ArgumentValueError("kernel", f"'tape' must be one of {list(TAPES)}", repr(tape))
+    _check_attrs(compile_attrs or {})
     if reg_info is not None and not isinstance(reg_info, (str, Mapping, tuple)):
         rule = "The input 'reg_info' of @kernel must be a str, dict or tuple"
         raise ArgumentTypeError("kernel", rule, type(reg_info).__name__)
@@ -73,3 +65,16 @@ def kernel(
         return decorated
 
     return decorate if fn is None else decorate(fn)
+
+
+def _check_attrs(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if not isinstance(name, str):
+            raise ArgumentTypeError("kernel", "The keys of 'compile_attrs' must be of type str", repr(name))
+        near = difflib.get_close_matches(name, COMPILE_ATTRS, 1, 0.6)
+        if near and name not in COMPILE_ATTRS:
+            rule = "'compile_attrs' has no such option"
+            raise ArgumentValueError("kernel", rule, repr(name), hint=f"did you mean {near[0]!r}?")
+    tape = given.get("tape", "auto")
+    if tape not in TAPES:
+        raise ArgumentValueError("kernel", f"'tape' must be one of {list(TAPES)}", repr(tape))

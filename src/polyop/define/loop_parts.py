@@ -10,6 +10,7 @@ from ..core import registry
 from ..core.infer import ShapeAndDtype
 from ..core.operator import Operator
 from ..core.schema import Argument, Return, Schema, Type
+from ..core.spec import Spec
 from ..hosts.base import host_of
 from ..hosts.bound import BoundOperator
 from .operator import library_halves
@@ -95,6 +96,8 @@ def specs(values: Iterable[Any]) -> list[Any]:
 
 def spec(value: Any) -> Any:
     """Return the spec of a tensor, or of one that was not kept."""
+    if isinstance(value, Spec):
+        return value
     host: Any = host_of(value)
     return None if value is None else host.spec(value) if host is not None else value.spec
 

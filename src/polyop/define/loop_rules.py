@@ -84,17 +84,27 @@ class DerivedRule:
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Return one gradient or None per argument."""
         *given, outputs, grads = arguments
-        if not (self.operator.several):
+        if not self.operator.several:
             outputs, grads = (outputs,), (grads,)
+        return self.pull(given, outputs, grads, (True,) * len(given))
+
+    def pull(
+        self, given: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+    ) -> tuple[Any, ...]:
+        """Return one gradient per argument, None for those that are not wanted."""
         tensors, numbers = split(self.schema, given)
         present = tuple(is_real(g) for g in grads)
         if not any(present):
             return (None,) * len(given)
-        read = self.kernel.reads(specs(tensors), {**self.operator.attributes, **numbers}, present)
-        real = [is_real(x) for x in tensors]
+        flags = tuple(bool(wanted[i]) for i in self.schema.tensor_positions)
+        real = [is_real(x) and flag for x, flag in zip(tensors, flags, strict=True)]
+        if not any(real):
+            return (None,) * len(given)
+        fixed = {**self.operator.attributes, **numbers}
+        read = self.kernel.reads(specs(tensors), fixed, present, flags)
         kept = [x if flag else None for x, flag in zip((*tensors, *outputs), read, strict=True)]
         handed = [g if there else None for g, there in zip(grads, present, strict=True)]
-        numbers[self.kernel.told] = described(specs(tensors))
+        numbers[self.kernel.told] = described(specs(tensors), flags)
         made = self.backward(*kept, *handed, **numbers)
         found = iter(made if isinstance(made, tuple) else (made,))
         smooth = iter(real)

@@ -17,7 +17,7 @@ PREFIX, ABSENT = "saving_", "none"
 
 
 class Savings:
-    """``<name>__saving_<dtypes>``, one operator for each set of dtypes and ranks, made when it is asked for."""
+    """``<name>__saving_<dtypes>``, one operator for each set of dtypes and ranks, made when asked for."""
 
     def __init__(self, operator: Operator, kernels: Sequence[Any]) -> None:
         """Take the operator and its loop kernels."""

@@ -15,6 +15,9 @@ CUSTOM = "custom"
 
 def no_gradient(operator: Operator) -> GradientError:
     """Return the error for a gradient that nobody defined: never a silent zero."""
+    if operator.schema.mutates:
+        rule = "writes an argument in place, and such an operator has no gradient"
+        return GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
     given = "bprop=" if operator.schema.namespace == CUSTOM else "gradient= (or bprop=)"
     hint = f"give {given}: a function of the inputs, the output and its gradient"
     return GradientError(operator.name, "has no gradient rule", where=operator.origin, hint=hint)
@@ -32,9 +35,15 @@ def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
 
 
 def apply_rule(
-    operator: Operator, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]
+    operator: Operator,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    grads: Sequence[Any],
+    wanted: Sequence[bool] | None = None,
 ) -> tuple[Any, ...]:
     """Return the input gradients, one or None per argument of the schema.
+
+    ``wanted``: the arguments whose gradients are asked for; a rule that polyop derived makes no others.
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
     Raises ``GradientError`` when there is no rule, or it returns anything but a tuple of the
@@ -43,7 +52,10 @@ def apply_rule(
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    if len(outputs) == 1 and not operator.several:
+    pull = getattr(rule, "pull", None)
+    if pull is not None and wanted is not None:
+        result = pull(inputs, outputs, grads, wanted)
+    elif len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:
         result = rule(*inputs, tuple(outputs), tuple(grads))

@@ -147,7 +147,7 @@ def _pull(grads: Sequence[Any], *values: Any, kept: Kept) -> list[Any]:
     every = [zeros(output.type) for output in kept.outputs[: kept.count]]
     for i, grad in zip(kept.smooth, grads, strict=True):
         every[i] = ad.instantiate_zeros(grad)
-    found = rules.gradients(kept.site, flat, made, every)
+    found = rules.gradients(kept.site, flat, made, every, kept.moving)
     pulled = [
         ad.Zero(value.aval) if found[i] is None else found[i]
         for i, value in zip(kept.moving, values[kept.size :], strict=True)

@@ -41,10 +41,17 @@ def differentiable(site: Site, flat: Sequence[Any]) -> Site:
     return site_of(rule.saving, (*arguments, wanted))
 
 
-def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+def gradients(
+    site: Site,
+    flat: Sequence[Any],
+    outputs: Sequence[Any],
+    grads: Sequence[Any],
+    moving: Sequence[int] | None = None,
+) -> list[Any]:
     """Return one gradient or None per flat input, checked; raises ``GradientError``.
 
     ``site`` is a :func:`differentiable` one and ``outputs`` all of its outputs; ``grads`` can be fewer.
+    ``moving`` are the inputs whose gradients are wanted, None for all.
     """
     operator = site.operator
     if operator.schema.mutates:
@@ -53,9 +60,10 @@ def gradients(site: Site, flat: Sequence[Any], outputs: Sequence[Any], grads: Se
     if operator.gradient is None:
         raise no_gradient(operator)
     given = [*tensors.conjugated(_own(grads)), *(None,) * (len(outputs) - len(grads))]
-    with _numpy_refused(operator):
-        found = apply_rule(operator, site.arguments(flat), outputs, given)
     names = site.places(range(len(flat)))
+    wanted = None if moving is None else [not isinstance(p, tuple) and p in moving for p in names]
+    with _numpy_refused(operator):
+        found = apply_rule(operator, site.arguments(flat), outputs, given, wanted)
     made: list[Any] = [None] * len(flat)
     for argument, place, grad in zip(operator.schema.arguments, names, found, strict=True):
         if isinstance(place, tuple):

@@ -57,7 +57,7 @@ def attach(bound: BoundOperator) -> None:
 
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:
-    """Return what calls the operator that also hands temporaries over, for inputs where there is such a one."""
+    """Return what calls the operator that also hands temporaries over, where there is such a one."""
     schema, count = bound.schema, len(bound.schema.arguments)
 
     def differentiate(*args: Any) -> Any:

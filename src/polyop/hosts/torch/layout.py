@@ -133,13 +133,13 @@ class Layout:
         flat = tuple([next(kept) if isinstance(x, Unread) else x for x in ctx.plan])
         return flat, tuple(kept)
 
-    def gradients(self, flat: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
+    def gradients(self, flat: Any, outputs: Any, grads: Any, wanted: Any = None) -> tuple[Any, ...]:
         """Return the flat input gradients that the rule gives, checked against the inputs."""
         operator = self.bound.operator
         if operator.gradient is None:
             raise no_gradient(operator)
         inputs = self.unflatten(flat)
-        found = apply_rule(operator, inputs, outputs, grads)
+        found = apply_rule(operator, inputs, outputs, grads, wanted)
         made: list[Any] = []
         arguments = operator.schema.arguments
         for argument, value, grad, is_list in zip(arguments, inputs, found, self.is_list, strict=True):
@@ -156,7 +156,8 @@ class Layout:
     def backward(self, ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """Return the flat input gradients."""
         flat, outputs = self.saved(ctx)
-        return self.gradients(flat, outputs, grads)
+        wanted = None if self.has_lists else (*ctx.needs_input_grad, *(False,) * len(flat))[: len(flat)]
+        return self.gradients(flat, outputs, grads, wanted)
 
     def _list_gradients(self, name: str, values: Any, grads: Any) -> tuple[Any, ...]:
         operator = self.bound.operator

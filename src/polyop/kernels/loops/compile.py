@@ -102,7 +102,7 @@ def schedule(kernel: Kernel) -> Scheduled:
 
 
 def demanded(kernel: Kernel) -> list[Precondition]:
-    """Return what the author's text demands of the sizes; in this session it is taken for granted from here on."""
+    """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
     found = find_bounds(Model(kernel))
     early = found.preconditions
     suppose(found.sizes)

@@ -16,19 +16,28 @@ if TYPE_CHECKING:
     from .derive.adjoint import Adjoint
 
 
-def described(specs: Sequence[Spec | None]) -> str:
+def described(specs: Sequence[Spec | None], wanted: Sequence[bool] = ()) -> str:
     """Return dtypes and numbers of dimensions as a text: of a tensor that is not kept they are all that is.
 
-    >>> described([Spec((2, 3), dtype("float32")), None])
-    'float32:2 -'
+    A tensor whose gradient nobody wants has a mark.
+
+    >>> described([Spec((2, 3), dtype("float32")), None], (False, True))
+    'float32:2~ -'
     """
-    return " ".join("-" if s is None else f"{s.dtype.name}:{len(s.shape)}" for s in specs)
+    marks = ["" if flag else "~" for flag in wanted] or [""] * len(specs)
+    rows = zip(specs, marks, strict=True)
+    return " ".join("-" if s is None else f"{s.dtype.name}:{len(s.shape)}{mark}" for s, mark in rows)
 
 
 def specs_of(text: str) -> list[Spec | None]:
     """Return specs, of unknown sizes, for what :func:`described` wrote."""
-    rows = (row.partition(":") for row in text.split())
+    rows = (row.rstrip("~").partition(":") for row in text.split())
     return [None if name == "-" else Spec((0,) * int(rank), dtype(name)) for name, _, rank in rows]
+
+
+def wanted_of(text: str) -> tuple[bool, ...]:
+    """Return of which tensors gradients are wanted, as :func:`described` wrote it."""
+    return tuple(not row.endswith("~") for row in text.split())
 
 
 def own_attribute(name: str, base: Any) -> str:
@@ -98,35 +107,49 @@ class BackwardKernel(LoopKernel):
         return own_attribute("polyop_tensors", self.base)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
-        """Return the kernel for these specs. Raises ``GradientError`` with the line for what has no gradient."""
+        """Return the kernel for these specs. Raises ``GradientError`` with the line of what has none."""
         given = list(flatten(tuple(inputs)))
         present = tuple(spec is not None for spec in given[-self.base.results :])
-        return self.adjoint(specs_of(attributes[self.told]), attributes, present).kernel
+        text = attributes[self.told]
+        return self.adjoint(specs_of(text), attributes, present, wanted_of(text)).kernel
 
     def adjoint(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]
+        self,
+        inputs: Sequence[Any],
+        attributes: Mapping[str, Any],
+        present: tuple[bool, ...],
+        wanted: tuple[bool, ...] = (),
     ) -> Adjoint:
-        """Return the kernel for inputs of ``base``, and gradients of those outputs that are ``present``."""
+        """Return the kernel for inputs of ``base``, and gradients of those outputs that are ``present``.
+
+        ``wanted`` tells of which inputs a gradient is made; of all, where it is empty.
+        """
         from .derive.adjoint import adjoint
 
         kernel = self.base.typed(inputs, attributes)
         real = (dtype(kernel.buffers[n].dtype).is_floating for n in kernel.outputs)
         present = tuple(there or not of for there, of in zip(present, real, strict=True))
         with self._lock:
-            key = (id(kernel), present)
+            wanted = () if all(wanted) else wanted
+            key = (id(kernel), present, wanted)
             if key not in self._adjoints:
-                kept = frozenset(self._kept(inputs, attributes)) if not all(present) else frozenset()
-                self._adjoints[key] = found = adjoint(kernel, present, kept)
+                whole = all(present) and not wanted
+                kept = frozenset() if whole else frozenset(self._kept(inputs, attributes))
+                self._adjoints[key] = found = adjoint(kernel, present, wanted, kept)
                 self._typed[key] = found.kernel
             return self._adjoints[key]
 
     def reads(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...] = ()
+        self,
+        inputs: Sequence[Any],
+        attributes: Mapping[str, Any],
+        present: tuple[bool, ...] = (),
+        wanted: tuple[bool, ...] = (),
     ) -> tuple[bool, ...]:
-        """Return of which tensors (inputs, then outputs of ``base``) the kernel reads an element or a size."""
+        """Return of which tensors (inputs and outputs of ``base``) the kernel reads an element or a size."""
         from .derive.used import is_absent
 
-        kernel = self.adjoint(inputs, attributes, present or (True,) * self.base.results).kernel
+        kernel = self.adjoint(inputs, attributes, present or (True,) * self.base.results, wanted).kernel
         names = [n for n in kernel.parameters if n in kernel.buffers]
         return tuple(not is_absent(kernel, n) for n in names[: self.base.tensors + self.base.results])
 
@@ -136,7 +159,7 @@ class BackwardKernel(LoopKernel):
         return [n for n, flag in zip(names, self.reads(inputs, attributes), strict=False) if flag]
 
     def explain_values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
-        """Return for each value that the gradient needs where it is from, with the lines, and what tapes take."""
+        """Return where each value that the gradient needs is from, with the lines, and what tapes take."""
         found = self.adjoint(inputs, attributes, (True,) * self.base.results)
         kernel, lines, last = found.kernel, [], None
         for line, text in found.told:

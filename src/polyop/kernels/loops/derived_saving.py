@@ -13,7 +13,7 @@ from .kernel import LoopKernel
 
 @dataclass(eq=False)
 class SavingKernel(LoopKernel):
-    """The loop kernel ``base`` with further outputs; see :func:`polyop.kernels.loops.derive.saving.saving`."""
+    """The loop kernel ``base`` with further outputs; see ``kernels/loops/derive/saving.py``."""
 
     base: Any = None
     results: int = 0

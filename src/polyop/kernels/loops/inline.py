@@ -44,7 +44,7 @@ INDEX = Type("int64", weak=True)
 def inline(kernel: Kernel) -> tuple[Kernel, list[tuple[int, str]]]:
     """Return the kernel without such temporaries, and (line, text) for each."""
     notes: list[tuple[int, str]] = []
-    for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed]:
+    for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
         recipe = _recipe(kernel, name)
         if recipe is None:
             continue

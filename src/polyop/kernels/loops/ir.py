@@ -144,6 +144,7 @@ class Buffer:
 
     ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten:
     it starts as zeros, as it does in Python. ``first_read`` is the line of such a read, or 0.
+    ``exact``: its values are compared for equality, so they are never computed a second time.
     """
 
     name: str
@@ -153,6 +154,7 @@ class Buffer:
     line: int = 0
     zeroed: bool = False
     first_read: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ def conv2d(x, w):
     for o in range(w.shape[0]):
         for i in range(x.shape[1] - w.shape[2] + 1):
             for j in range(x.shape[2] - w.shape[3] + 1):
+                y[o, i, j] = 0.0
                 for c in range(w.shape[1]):
                     for a in range(w.shape[2]):
                         for b in range(w.shape[3]):
@@ -86,6 +87,9 @@ def gather(x, k):
 
 def scatter(x, k):
     y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j]
     for i in range(k.shape[0]):
         for j in range(x.shape[1]):
             y[k[i], j] += x[i, j] * x[i, j]
@@ -121,6 +125,7 @@ def matmul(a, b):
     c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
     for i in range(a.shape[0]):
         for j in range(b.shape[1]):
+            c[i, j] = 0.0
             for k in range(a.shape[1]):
                 c[i, j] += a[i, k] * b[k, j]
     return c

@@ -14,9 +14,8 @@ from .reverse import Reverse
 from .tidy import tidy
 from .used import without_unread
 
-
 OPERATIONS = 40_000_000
-"""What isl may spend on deriving: without the proof there is no gradient, and an order that is merely slow."""
+"""What isl may spend on deriving: without the proof there is no gradient, not merely a slower order."""
 
 
 @contextlib.contextmanager
@@ -42,15 +41,21 @@ class Adjoint:
     tapes: tuple[str, ...] = ()
 
 
-def adjoint(kernel: Kernel, present: Sequence[bool], kept: frozenset[str] = frozenset()) -> Adjoint:
+def adjoint(
+    kernel: Kernel,
+    present: Sequence[bool],
+    wanted: Sequence[bool] = (),
+    kept: frozenset[str] = frozenset(),
+) -> Adjoint:
     """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
 
     Parameters: the kernel's tensors, its outputs, one gradient for each output; what is not read has
-    no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for each of the kernel's tensors, of its shape and dtype where it
-    holds real numbers, else of one element. Raises ``GradientError`` with the line for what has none.
+    no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for
+    each of the kernel's tensors, of its shape and dtype where it holds real numbers and is ``wanted`` (all
+    are, where that is empty), else of one element. Raises ``GradientError`` with the line for what has none.
     """
     with session(OPERATIONS), too_much(kernel):
-        found = Reverse(kernel, present)
+        found = Reverse(kernel, present, wanted)
         made = found.run()
         copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}
         made = tidy(made, [n for n in found.sums.values() if n in made.buffers], copies)

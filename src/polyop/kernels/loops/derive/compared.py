@@ -66,13 +66,15 @@ class _Keeper:
             low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
             if low is None or high is None:
                 kernel = self.kernel
-                rule = f"what the {node.op} compares is needed, and how much of it there is cannot be told beforehand"
+                rule = (
+                    f"what the {node.op} compares is needed, and how much that is cannot be told beforehand"
+                )
                 text = kernel.source.get(node.line, "").strip()
                 raise GradientError(kernel.name, rule, text, where=kernel.where(node.line))
             index.append(operate("-", Var(loop.var, INT), low))
             shape.append(length(low, high))
         name = self.names.new(f"{node.buffer}_of")
         whole = tuple(shape) or (Const(1, INT),)
-        self.buffers[name] = Buffer(name, node.value.type.dtype, whole, "local", node.line)
+        self.buffers[name] = Buffer(name, node.value.type.dtype, whole, "local", node.line, exact=True)
         self.scopes[name] = scope
         return Store(name, tuple(index) or (Const(0, INT),), node.value, "", node.line)

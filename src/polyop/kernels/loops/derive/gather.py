@@ -58,7 +58,7 @@ class Addition:
 
 
 def gather(kernel: Kernel, sums: Sequence[str]) -> Kernel:
-    """Return the kernel with additions to ``sums`` made element by element, where that is proved to be the same."""
+    """Return the kernel with additions to ``sums`` made element by element, where that is the same."""
     kernel = _apart(kernel, frozenset(sums))
     gatherer = _Gatherer(kernel, frozenset(sums))
     body = gatherer.body(kernel.body)
@@ -132,7 +132,7 @@ def _store(node: Node) -> Stmt:
 
 
 def _groups(nest: Loop, sums: frozenset[str]) -> list[tuple[Chain, list[Node]]]:
-    """Return the stores of a nest by target and loops, in order; none where they may as well stay together."""
+    """Return the stores of a nest by target and loops, in order; none where they may stay together."""
     found: dict[tuple[str, Chain], list[Node]] = {}
     for chain, leaf in _paths(nest) or ():
         store = _store(leaf)
@@ -387,7 +387,7 @@ class _Element:
         return body[0]
 
     def _axes(self) -> list[int]:
-        """Return the axes in the order of their loops: what can use the widened factor again goes before the last."""
+        """Return the axes in loop order: those that use a widened factor again before the last."""
         axes = list(range(len(self.owners)))
         if not self.moving:
             return axes
@@ -421,7 +421,7 @@ class _Element:
                 continue
             rest = _rest(addition, axis, owner)
             values[owner] = operate("-", self.element[owner], self._written(rest))
-            self._limit(axis, owner, rest, bounds, tests, whole)
+            self._limit(owner, rest, bounds, tests, whole)
         node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
         if addition.guard is not None:
             node = If(substitute(addition.guard, values), (node,), (), addition.store.line)
@@ -437,7 +437,6 @@ class _Element:
 
     def _limit(
         self,
-        axis: int,
         owner: str,
         rest: affine.Linear,
         bounds: dict[str, tuple[Expr, Expr]],
@@ -466,10 +465,10 @@ class _Element:
 def _written(form: affine.Linear, leaves: Mapping[str, Expr]) -> Expr:
     """Return the expression of a linear form."""
     total: Expr = Const(0, INT)
-    for name, factor in form.items():
+    for name, times in form.items():
         if name:
-            term = operate("*", Const(abs(factor), INT), leaves[name])
-            total = operate("+" if factor > 0 else "-", total, term)
+            term = operate("*", Const(abs(times), INT), leaves[name])
+            total = operate("+" if times > 0 else "-", total, term)
     return operate("+", total, Const(form.get("", 0), INT))
 
 

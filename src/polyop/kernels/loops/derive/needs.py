@@ -73,7 +73,7 @@ class Needs:
     def want_result(self, leaf: str, load: Load) -> bool:
         """Ask for the element that a leaf updates, as it is after all updates by the same operator.
 
-        Returns False where it cannot be had; :meth:`lost` tells afterwards of what turned out not to be there.
+        Returns False where it cannot be had; :meth:`lost` tells what turned out not to be there.
         """
         alike = self._alike(leaf)
         if self._is_read_between(load.buffer, alike):
@@ -90,7 +90,7 @@ class Needs:
         return True
 
     def lost(self) -> list[str]:
-        """Return the leaves whose results are overwritten by what is computed again beside them, and forget them."""
+        """Return, and forget, the leaves whose results are overwritten by what is computed again."""
         found = []
         for leaf, own in self._results.items():
             others = frozenset(self.slices.get(own, ())) - self._alike(leaf)
@@ -221,7 +221,7 @@ class Needs:
         return [n for n in names if self.order.kernel.buffers[n].role == "local"]
 
     def told(self) -> Iterator[tuple[int, str]]:
-        """Yield (line, text) for every value that going backwards reads and no input has: where it is from."""
+        """Yield (line, where from) for every value that going backwards reads and no input has."""
         for leaf, load, _ in (read for read, final in self._final.items() if final):
             line = self.order.places[leaf].node.line
             yield line, f"{load.buffer} is final: the output has it when the kernel ends"
@@ -283,7 +283,8 @@ def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
             if not lazy or place == 0:
                 yield inner
                 continue
-            assert isinstance(expr, Op) and first is not None
+            assert isinstance(expr, Op)
+            assert first is not None
             holds = expr.name == "and" or (expr.name == "select" and place == 1)
             own = first if holds else Op("not", (first,), BOOL)
             yield own if inner is None else Op("and", (own, inner), BOOL)

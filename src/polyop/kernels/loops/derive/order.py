@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-
 from typing import Any
 
 from ..dependence import Conflict, Paths, classify, conflicts, forward, paths

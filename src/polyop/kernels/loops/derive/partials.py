@@ -50,6 +50,8 @@ def plus(a: Expr | None, b: Expr | None) -> Expr | None:
     """Return the sum of two contributions; None is zero."""
     if a is None or b is None:
         return b if a is None else a
+    if a == b:
+        return times(number(2.0, a.type), a)
     if isinstance(b, Op) and b.name == "neg":
         return operate("-", a, b.args[0])
     return operate("+", a, b)
@@ -151,21 +153,8 @@ PARTIALS: Mapping[str, Rule] = {
 }
 """By operator; what has no row is constant almost everywhere: its derivative is 0."""
 CONSTANT = frozenset(
-    (
-        "//",
-        "sign",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "ceil_div",
-        "stop_gradient",
-    )
-    + ("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^")
-)
+    ("//", "sign", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "ceil_div")
+).union(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^"), ("stop_gradient",))
 
 
 def contributions(node: Op, g: Expr) -> Contributions:
@@ -195,7 +184,7 @@ def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
 
     An element that exists only under a condition has that as guard.
     """
-    safe = {e for e in _always(value)}
+    safe = set(_always(value))
     found: dict[tuple[Load, Expr | None], Expr] = {}
     for load, guard, part in _pulled(value, g, None, moves):
         if guard is not None and load in safe:

@@ -38,7 +38,7 @@ def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
 
 
 def length(low: Expr, high: Expr) -> Expr:
-    """Return how many elements memory for the iterations from ``low`` below ``high`` needs at most, or a few more.
+    """Return how many elements memory for the iterations from ``low`` below ``high`` needs, or a few more.
 
     It is linear in sizes where it can be, so that indices can be proven to be inside; never negative.
     """

@@ -16,13 +16,11 @@ from ..ir import (
     Kernel,
     Load,
     Op,
-    Size,
     Stmt,
     Store,
     Type,
     Var,
     substitute,
-    walk,
 )
 from ..operate import operate
 from ..tree import Branch, Loop, Node, Place
@@ -144,7 +142,7 @@ class Values:
         return found
 
     def _tape(self, read: Read, scope: Scope) -> tuple[str, tuple[Expr, ...]]:
-        """Make the memory of a tape: one element for each iteration, inside the scope, of the read's loops."""
+        """Make the memory of a tape: an element for each iteration, inside the scope, of the read's loops."""
         around = self.needs.order.around[read.leaf][: read.depth]
         loops = [x.node for x in around if isinstance(x, Loop)]
         ranges = {x.var: (x.lo, x.hi) for x in loops}

@@ -11,10 +11,12 @@ Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ....core.errors import GradientError
+from ..cost import HEAVY
 from ..ir import (
     BOOL,
     INT,
@@ -50,6 +52,7 @@ from .replay import Values
 Parts = Sequence[Part]
 
 
+SLOW = frozenset(HEAVY) - {"/", "//", "%"}
 RESULT = "'"
 """Marks the load of what a statement has just stored, where an output has it in the end."""
 
@@ -57,8 +60,13 @@ RESULT = "'"
 class Reverse:
     """Derives the gradient of one kernel."""
 
-    def __init__(self, kernel: Kernel, present: Sequence[bool] | None = None) -> None:
-        """``present`` tells of which outputs there are gradients; the others' are zero."""
+    def __init__(
+        self, kernel: Kernel, present: Sequence[bool] | None = None, wanted: Sequence[bool] = ()
+    ) -> None:
+        """``present`` tells of which outputs there are gradients; the others' are zero.
+
+        ``wanted`` tells of which tensors a gradient is made.
+        """
         for name in kernel.outputs:
             if kernel.buffers[name].role == "inplace":
                 rule = f"it writes its input {name} in place, and the gradient needs what was there before"
@@ -73,7 +81,13 @@ class Reverse:
         self.needs = Needs(self.order, again)
         self.names = Names(self.kernel)
         buffers = self.kernel.buffers.values()
-        self.inputs = [b.name for b in buffers if b.role == "input" and is_real(self.kernel, b.name)]
+        tensors = [n for n in self.kernel.parameters if n in self.kernel.buffers]
+        left_out = {n for n, flag in zip(tensors, wanted, strict=False) if not flag}
+        self.inputs = [
+            b.name
+            for b in buffers
+            if b.role == "input" and is_real(self.kernel, b.name) and b.name not in left_out
+        ]
         flags = present or (True,) * len(kernel.outputs)
         rows = zip(self.kernel.outputs, flags, strict=True)
         self.outputs = [n for n, there in rows if there and is_real(self.kernel, n)]
@@ -231,22 +245,38 @@ class Reverse:
             return [first, *handed]
         for one in handed:  # what the element hands to itself takes the place of what it was handed
             if isinstance(one, Store) and (one.buffer, one.index) == (sums, index):
-                return [first, replace(one, op=""), *(s for s in handed if s is not one)]
+                scalars = [s for s in handed if isinstance(s, Assign)]
+                stores = [s for s in handed if s is not one and not isinstance(s, Assign)]
+                return [first, *scalars, replace(one, op=""), *stores]
         return [first, self._none(node, index), *handed]
 
     def _handed(self, node: Store, leaf: str, parts: Parts, held: Var | None = None) -> list[Stmt]:
         """Return the stores that hand on; ``held`` has what the statement's own element was handed."""
         own = self.sums[node.buffer]
-        found: list[Stmt] = []
+        found, parts = self._once(parts, leaf, own, held, node.line)
         for load, guard, part in parts:
             sums = self.sums[load.buffer]
             to = Type(summed_as(self.kernel.buffers[load.buffer].dtype))
-            value = cast(self._now(part, leaf, own, held), to)
+            value = cast(part, to)
             one: Stmt = Store(sums, self._index(load.index, leaf), value, "+", node.line)
             if guard is not None:
                 one = If(self.values.at(guard, leaf), (one,), (), node.line)
             found.append(one)
         return found
+
+    def _once(
+        self, parts: Parts, leaf: str, own: str, held: Var | None, line: int
+    ) -> tuple[list[Stmt], Parts]:
+        """Return parts in values that are there, and scalars for the slow functions that they repeat."""
+        now = [part._replace(value=self._now(part.value, leaf, own, held)) for part in parts]
+        seen = Counter(e for part in now if part.guard is None for e in _always(part.value))
+        found: list[Stmt] = []
+        known: dict[Expr, Expr] = {}
+        for slow in [e for e, count in seen.items() if count > 1]:
+            scalar = Var(self.names.new("part"), slow.type)
+            found.append(Assign(scalar.name, slow, "", line))
+            known[slow] = scalar
+        return found, [part._replace(value=rewrite(part.value, lambda e: known.get(e, e))) for part in now]
 
     def _now(self, part: Expr, leaf: str, own: str, held: Var | None) -> Expr:
         """Return a partial derivative in values that are there; sums are as they stand."""
@@ -398,6 +428,16 @@ class Reverse:
 
 def _at(index: tuple[Expr, ...]) -> Callable[[Expr], Expr]:
     return lambda e: replace(e, index=index) if isinstance(e, Load) else e
+
+
+def _always(value: Expr) -> Iterator[Op]:
+    """Yield the slow functions that are computed whatever the conditions say."""
+    if isinstance(value, Op):
+        if value.name in SLOW:
+            yield value
+            return
+        for argument in value.args[:1] if value.name in ("select", "and", "or") else value.args:
+            yield from _always(argument)
 
 
 def _input(like: Buffer, name: str) -> Buffer:

@@ -19,7 +19,7 @@ from .reverse import Reverse
 
 
 def saving(kernel: Kernel, tape: str) -> Kernel | None:
-    """Return a typed kernel with outputs more, of what its gradient reads; None where there is nothing to hand over.
+    """Return a typed kernel with further outputs, of what its gradient reads; None where there are none.
 
     ``tape``: "all" of what would be computed again, or "auto": what is of fewer dimensions than an input is.
     """

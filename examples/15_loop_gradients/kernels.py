@@ -1,0 +1,53 @@
+"""Three loop kernels; polyop derives their gradients. docs/loop-gradients.md shows what it makes of them."""
+# ruff: noqa: F821 - the words of the language
+
+
+# [stencil]
+def burgers(a):
+    b = output_tensor(a.shape, a.dtype)
+    for i in range(1, a.shape[0] - 1):
+        b[i] = a[i] * (a[i + 1] - a[i - 1])
+    return b
+
+
+# [/stencil]
+
+
+# [norm]
+def rms_norm(x, scale):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        squares = 0.0
+        for j in range(x.shape[1]):
+            squares += x[i, j] * x[i, j]
+        factor = rsqrt(squares / x.shape[1] + 1e-6)
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * factor * scale[j]
+    return y
+
+
+# [/norm]
+
+
+# [scan]
+def filtered(x, decay):
+    y = output_tensor(x.shape, x.dtype)
+    for b in range(x.shape[0]):
+        state = 0.0
+        for t in range(x.shape[1]):
+            state = tanh(decay[t] * state + x[b, t])
+            y[b, t] = state * state
+    return y
+
+
+# [/scan]
+
+
+# [refused]
+def doubled(x):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * 2
+    return x
+
+
+# [/refused]

@@ -1,0 +1,61 @@
+"""Derived gradients of loop kernels: shown, compared with finite differences, refused."""
+
+from pathlib import Path
+
+import numpy as np
+from kernels import burgers, doubled, filtered, rms_norm
+
+import polyop
+from polyop import Custom
+
+HERE = Path(__file__).parent
+rng = np.random.default_rng(0)
+
+
+def differences(op, inputs, weight, step=1e-6):
+    """Return the gradients of ``sum(weight * op(*inputs))`` by central differences."""
+    found = []
+    for x in inputs:
+        grad = np.zeros_like(x)
+        for place in np.ndindex(x.shape):
+            kept = x[place]
+            sums = []
+            for moved in (kept + step, kept - step):
+                x[place] = moved
+                sums.append(np.sum(weight * op(*inputs)))
+            x[place] = kept
+            grad[place] = (sums[0] - sums[1]) / (2 * step)
+        found.append(grad)
+    return found
+
+
+def shown(name, function, *inputs):
+    """Compare a derived gradient with differences, and print its loops."""
+    # [use]
+    op = Custom(function, func_type="hybrid")
+    y, pull = op.vjp(*inputs)
+    weight = rng.standard_normal(y.shape)
+    gradients = pull(weight)
+    print(op.gradient.loops(*inputs))
+    # [/use]
+    for one, other in zip(gradients, differences(op, inputs, weight), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
+    print(f"{name}: equal to finite differences\n")
+
+
+shown("stencil", burgers, rng.standard_normal(9))
+shown("norm", rms_norm, rng.standard_normal((3, 5)), rng.standard_normal(5))
+shown("scan", filtered, rng.standard_normal((3, 5)), rng.standard_normal(5))
+
+# [asked]
+op = polyop.operator("example::filtered(Tensor x, Tensor decay) -> Tensor", polyop.kernel(filtered))
+print(op.gradient.source(np.ones((3, 5)), np.ones(5)).count("\n"), "lines of C")
+# [/asked]
+
+op = Custom(doubled, func_type="hybrid")
+try:
+    op.vjp(np.ones(3))
+except polyop.PolyopError as problem:
+    print(problem)
+else:
+    raise AssertionError
