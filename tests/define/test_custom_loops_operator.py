@@ -61,13 +61,19 @@ WRONG = [
         scaled,
         "has outputs 2, and the function scaled has 1",
     ),
-    ("Tensor x) -> Tensor", incremented, "has outputs in place {}, and the function incremented has {0: 0}"),
     (
         "Tensor(a!) x, float alpha, int n=2) -> Tensor(a!)",
         scaled,
         "in place {0: 0}, and the function scaled has {}",
     ),
 ]
+
+
+def test_a_schema_without_writes_makes_the_kernel_copy_first():
+    op = polyop.operator("loops::incremented_copy(Tensor x) -> Tensor", incremented)
+    x = np.arange(4.0)
+    assert op(x).tolist() == incremented(x.copy()).tolist()
+    assert x.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("schema", "function", "words"), WRONG)

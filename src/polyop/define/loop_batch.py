@@ -38,6 +38,10 @@ class BatchRule:
                 self._batched = make_part(self.operator, "batched", kernels, (), returns, told)
             return self._batched
 
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made for this one so far."""
+        return [] if self._batched is None else [self._batched]
+
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
         return self.batched if suffix == "batched" else None

@@ -58,6 +58,10 @@ class DerivedRule:
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
         return self.backward if suffix == "backward" else self.savings.part(suffix)
 
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made for this one so far."""
+        return [*([self._backward] if self._backward is not None else []), *self.savings.made()]
+
     def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
         """Return the operator to call in place of this one where a gradient is wanted, or None.
 

@@ -34,6 +34,10 @@ class Savings:
                 self._known[key] = self.named(described(specs(tensors)), numbers)
         return self._known[key]
 
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made so far."""
+        return [*dict.fromkeys(x for x in self._known.values() if x is not None)]
+
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the operator of a suffix, in a process that has not made it yet."""
         if not suffix.startswith(PREFIX):

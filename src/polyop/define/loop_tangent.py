@@ -47,6 +47,10 @@ class TangentRule:
         """The tangent's kernel for the CPU."""
         return cast("TangentKernel", self.tangent.operator.kernels[0])
 
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made for this one so far."""
+        return [] if self._tangent is None else [self._tangent]
+
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
         return self.tangent if suffix == "tangent" else None

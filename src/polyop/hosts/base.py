@@ -58,7 +58,11 @@ def load(framework: str) -> Host | None:
             return None
         if module.__name__ != framework:
             return None  # polyop.mindspore under the name of the framework that it stands in for
-        _loaded[framework] = importlib.import_module(f"{__package__}.{framework}").HOST
+        host = importlib.import_module(f"{__package__}.{framework}").HOST
+        _loaded[framework] = host
+        start = getattr(host, "start", None)
+        if start is not None:  # it may make operators, and they ask for their hosts
+            start()
     return _loaded[framework]
 
 

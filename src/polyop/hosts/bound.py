@@ -182,6 +182,9 @@ class BoundOperator(_core.Call):
         host: Any = load("torch")
         if host is not None:
             host.forget(self)
+        for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
+            for part in getattr(rule, "made", list)():
+                part.retire()
         retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
         self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))
 

@@ -38,6 +38,9 @@ class TorchHost:
         _core.locate_keys(*_key_samples())
         with torch.inference_mode():
             _core.note_inference_mode()
+
+    def start(self) -> None:
+        """Take in the operators that were defined before PyTorch was imported."""
         for bound in BoundOperator.alive():
             self.attach(bound)
             if registry.known(bound.name) is bound and not bound._by_signature:
