@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from polyop.kernels.loops import isa
+from polyop.kernels.loops.derive.adjoint import adjoint
 from polyop.kernels.loops.interpret import interpret
 from polyop.kernels.loops.parse import parse
 
@@ -158,6 +159,33 @@ def test_programs_of_the_table(kind, batch, programs, tmp_path):
             arrays = program.arrays(sizes)
             made = fresh(kernels[-1], interpret(kernels[-1], arrays, given))
             rows.append(row(number, arrays, made, refused=False))
+    sanitized(batch, tmp_path, kind, kernels, rows)
+
+
+BACKWARD = "matmul_ijk conv softmax layernorm rms_norm column_reductions row_reductions stencil two_stencils"
+BACKWARD += " scan prefix_sum indirect scatter_add row_temporary leaky_relu triangular_sum"
+
+
+@pytest.mark.parametrize("kind", ["asan", "tsan"])
+def test_gradients_of_programs_of_the_table(kind, batch, programs, tmp_path):
+    kernels, rows = [], []
+    for program in programs.PROGRAMS:
+        if program.function.__name__ not in BACKWARD.split() or program.attributes:
+            continue
+        types = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
+        forward = parse(program.function, types, {})
+        kernel = adjoint(forward, (True,) * len(forward.outputs)).kernel
+        names = [n for n in kernel.parameters if n in kernel.buffers]
+        if len(names) + len(kernel.outputs) > 8:
+            continue  # more than the driver has places for
+        for sizes in program.sizes()[2::4]:
+            inputs = program.arrays(sizes)
+            outputs = interpret(forward, inputs)
+            given = dict(zip(names, [*inputs, *outputs, *outputs], strict=True))
+            arrays = [a if kernel.buffers[n].shape else np.zeros((), bool) for n, a in given.items()]
+            rows.append(row(len(kernels), arrays, interpret(kernel, arrays), refused=False))
+        kernels.append(kernel)
+    assert len(kernels) >= 12
     sanitized(batch, tmp_path, kind, kernels, rows)
 
 
