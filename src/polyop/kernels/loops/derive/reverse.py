@@ -35,7 +35,9 @@ from ..ir import (
     Type,
     Var,
     rewrite,
+    statements,
     substitute,
+    walk,
 )
 from ..operate import operate
 from ..tree import Branch, Loop, Node, Place
@@ -394,6 +396,8 @@ class Reverse:
                     self.sums[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
                 )
                 buffers[made.name] = made
+        for name in _asked(body) & self.values.buffers.keys():  # both ways must take the same branch
+            buffers[name] = replace(buffers[name], exact=True)
         outputs, last = self._results(buffers, tensors)
         return replace(
             self.kernel,
@@ -438,6 +442,12 @@ def _always(value: Expr) -> Iterator[Op]:
             return
         for argument in value.args[:1] if value.name in ("select", "and", "or") else value.args:
             yield from _always(argument)
+
+
+def _asked(body: Sequence[Stmt]) -> set[str]:
+    """Return the buffers that conditions and bounds of loops read."""
+    nodes = [s for s in statements(tuple(body)) if isinstance(s, (For, If))]
+    return {e.buffer for s in nodes for e in walk(s) if isinstance(e, Load)}
 
 
 def _input(like: Buffer, name: str) -> Buffer:
