@@ -9,7 +9,10 @@ Each is a Kernel of the same grammar, so it is scheduled, printed and derived ag
     needs           where each value that a derivative reads comes from: final, recomputed, taped
     replay          the statements that compute such values once more
     reverse         the loops backwards, with what each statement hands to what it read
+    forward         values that are only passed on, read where they are
+    apart           nests that add to several targets, one for each
     gather          accumulations into shifted elements, as loops over the elements
+    pad             zeros around a factor, so that sums keep their range
     wanted          statements whose results nobody wants, left out
     tidy            zeros that nobody reads, first accumulations that are stores
     saving          temporaries that the forward hands over, as further outputs
