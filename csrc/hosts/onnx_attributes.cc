@@ -66,6 +66,8 @@ PyObject* tensor_of(const Api& api, ort::Value* value) {
                             : PyFloat_FromDouble(static_cast<const double*>(data)[i]);
     });
   }
+  if (kind != ort::kString && kind != kInt64 && kind != kFloat64)  // bytes are no attribute: they are refused by name
+    return PyBytes_FromFormat("a tensor of ONNX's dtype %d", kind);
   if (list == nullptr || ndim > 0) return list;
   PyObject* only = PyList_GET_ITEM(list, 0);
   Py_INCREF(only);
@@ -99,6 +101,7 @@ PyObject* read(const Api& api, const Info* info, const char* name) {
                : list_of(size, [&](size_t i) { return PyLong_FromLongLong(all[i]); });
   }
   if (!well(api, api.read_floats(info, name, nullptr, &size))) return nullptr;
+  if (size == 0) return PyTuple_New(0);  // no list of numbers, or an empty one
   std::vector<float> all(size);
   if (size > 0 && !well(api, api.read_floats(info, name, all.data(), &size))) return nullptr;
   return list_of(size, [&](size_t i) { return PyFloat_FromDouble(all[i]); });

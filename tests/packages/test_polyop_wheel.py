@@ -8,6 +8,7 @@ import sys
 import zipfile
 
 import pytest
+from filelock import FileLock
 
 from polyop.wheel.audit import audit
 
@@ -30,7 +31,9 @@ def made(tmp_path_factory):
     """The wheel for this Python, and what the one command printed."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, TOOL, "--python", VERSION, "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (ROOT / "build" / "wheels").mkdir(parents=True, exist_ok=True)
+    with FileLock(ROOT / "build" / "wheels" / "lock"):  # tests/wheel builds there too
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     [wheel] = folder.iterdir()
     return wheel, done.stdout

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 ROOT = pathlib.Path(__file__).parents[2]
 WORK = ROOT / "build" / "wheels"
@@ -16,10 +17,12 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 @functools.cache
 def _built(version):
-    folder = WORK / f"tested-{version}"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = WORK / f"tested-{version}-{os.getpid()}"
     command = [sys.executable, ROOT / "tools" / "wheel.py", "--python", version, "--no-try", "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    WORK.mkdir(parents=True, exist_ok=True)
+    with FileLock(WORK / "lock"):  # every worker of a test run builds in this folder
+        shutil.rmtree(folder, ignore_errors=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = sorted(folder.glob("*.whl"))
     return done, wheels
 

@@ -17,6 +17,7 @@ import pytest
 from loop_tools import CALLS, FLOAT32, INDEX, ISAS, use
 from wheel_tools import SOURCE, contents, run
 
+import polyop._core
 from polyop.kernels.loops import isa, shipped
 from polyop.kernels.loops.ir import Assign, Buffer, Const, Kernel, Type
 
@@ -42,7 +43,11 @@ def empty_python(tmp_path_factory, loop_wheel):
         for path in (source, source.with_name(f"{source.name}.libs")):
             if path.is_dir():
                 (site / path.name).symlink_to(path)
-    (site / "polyop.pth").write_text(f"{SOURCE}\n")
+    copied = shutil.copytree(
+        SOURCE / "polyop", site / "polyop", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
+    core = pathlib.Path(polyop._core.__file__)  # an editable install has it elsewhere
+    (copied / core.name).symlink_to(core)
     with zipfile.ZipFile(loop_wheel) as archive:
         archive.extractall(site)
     return folder / "bin" / "python"

@@ -62,6 +62,11 @@ def _int(value: Any) -> int:
     return number
 
 
+def _size(value: Any) -> Any:
+    # a size that PyTorch traces as a symbol stays one: as a number it would be fixed without a word
+    return value if hasattr(value, "node") and hasattr(value, "__index__") else _int(value)
+
+
 def _float(value: Any) -> float:
     if isinstance(value, (str, bytes)):
         raise TypeError
@@ -94,7 +99,7 @@ def _unknown(_: Any) -> Any:
 
 _CONVERT = {  # base type of an attribute to its one Python type; each raises TypeError
     "int": _int,
-    "SymInt": _int,
+    "SymInt": _size,
     "float": _float,
     "bool": _bool,
     "str": _str,

@@ -101,10 +101,12 @@ class DerivedRule:
         if not any(present):
             return (None,) * len(given)
         flags = tuple(bool(wanted[i]) for i in self.schema.tensor_positions)
-        real = [is_real(x) and flag for x, flag in zip(tensors, flags, strict=True)]
+        fixed = {**self.operator.attributes, **numbers}
+        moves = self.kernel.moves(specs(tensors), fixed)
+        rows = zip(tensors, flags, moves, strict=True)
+        real = [is_real(x) and flag and moved for x, flag, moved in rows]
         if not any(real):
             return (None,) * len(given)
-        fixed = {**self.operator.attributes, **numbers}
         read = self.kernel.reads(specs(tensors), fixed, present, flags)
         kept = [x if flag else None for x, flag in zip((*tensors, *outputs), read, strict=True)]
         handed = [g if there else None for g, there in zip(grads, present, strict=True)]
@@ -112,10 +114,10 @@ class DerivedRule:
         made = self.backward(*kept, *handed, **numbers)
         found = iter(made if isinstance(made, tuple) else (made,))
         smooth = iter(real)
-        rows = [next(found) if a.type.is_tensor else None for a in self.schema.arguments]
+        results = [next(found) if a.type.is_tensor else None for a in self.schema.arguments]
         return tuple(
             row if not a.type.is_tensor or next(smooth) else None
-            for a, row in zip(self.schema.arguments, rows, strict=True)
+            for a, row in zip(self.schema.arguments, results, strict=True)
         )
 
     def loops(self, *inputs: Any, **attributes: Any) -> str:

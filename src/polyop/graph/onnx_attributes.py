@@ -164,6 +164,9 @@ def _read(operator: Operator, argument: Argument, value: Any) -> Any:
     if value is MISSING:
         rule = f"the node must have an attribute {argument.name}, {argument.type}"
         raise ArgumentTypeError(operator.name, rule, "a node without it", where=operator.origin)
+    if isinstance(value, tuple) and not value and argument.type.base in ("str", "ScalarType"):
+        rule = f"the attribute {argument.name}, a list of strings, must be a TENSOR of strings"
+        raise ArgumentTypeError(operator.name, rule, "STRINGS", where=operator.origin)
     if argument.type.base == "bool" and value is not None:
         value = [_bool(item) for item in value] if isinstance(value, (list, tuple)) else _bool(value)
     return attribute(argument, value, operator.name)

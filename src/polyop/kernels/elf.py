@@ -173,14 +173,19 @@ def _int_at(elf: Any, symbol: Any) -> int | None:
     return None
 
 
+_BY_FEATURE = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
+"""Versions that are named for a feature, and the release that brought it."""
+
+
 def _newest_versions(elf: Any) -> Iterator[str]:
     section = elf.get_section_by_name(".gnu.version_r")
     newest: dict[str, tuple[list[int], str]] = {}
     for _, wanted in () if section is None else section.iter_versions():
         for version in wanted:
-            family, _, number = version.name.partition("_")
+            name = _BY_FEATURE.get(version.name, version.name)
+            family, _, number = name.partition("_")
             if number.replace(".", "").isdigit():
                 key = [int(part) for part in number.split(".")]
-                newest[family] = max(newest.get(family, (key, version.name)), (key, version.name))
+                newest[family] = max(newest.get(family, (key, name)), (key, name))
     for family in sorted(newest):
         yield newest[family][1]

@@ -143,7 +143,7 @@ def _check_library(
         report.breaches.append(
             f"{member} needs {listed}, which {named['tag']} does not promise, nor is it inside"
         )
-    if file.runpath and not file.runpath.startswith("$ORIGIN"):
+    if any(not path.startswith("$ORIGIN") for path in (file.runpath or "").split(":") if path):
         report.breaches.append(f"{member} looks for libraries in {file.runpath}, a folder of the builder")
 
 

@@ -82,6 +82,8 @@ def _signatures(subject: str, texts: str | Sequence[str], dtypes: Sequence[str])
     listed = [texts] if isinstance(texts, str) else list(texts)
     found: list[Signature] = []
     for text in listed:
+        if not isinstance(text, str):
+            raise ArgumentTypeError(subject, "a signature must be a text", repr(text), hint=_FORM)
         found += (signature(subject, text, dtype) for dtype in (dtypes if _is_general(text) else ("",)))
     if not found:
         raise ArgumentValueError(subject, "needs a signature, and a dtype for T", hint=_FORM)

@@ -237,7 +237,7 @@ def rounded(a):
     for i, j in grid(a.shape):
         h = a[i, j]
         y[i, j, 0] = floor(h) + ceil(h) + trunc(h)
-        y[i, j, 1] = round(h) + abs(h) + sign(h)
+        y[i, j, 1] = round(h) + abs(stop_gradient(h)) + sign(h)
         y[i, j, 2] = max(h, 1, a[i, 0]) - min(h, j)
         y[i, j, 3] = isnan(h) + isinf(h) * 2
         y[i, j, 4] = isfinite(h)

@@ -154,9 +154,18 @@ class BackwardKernel(LoopKernel):
         return tuple(not is_absent(kernel, n) for n in names[: self.base.tensors + self.base.results])
 
     def _kept(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        """Return the tensors that the whole kernel takes: they are there for a kernel of a part of it too."""
+        from .derive.used import is_absent
+
         kernel = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
-        names = [n for n in kernel.parameters if n in kernel.buffers]
-        return [n for n, flag in zip(names, self.reads(inputs, attributes), strict=False) if flag]
+        return [n for n in kernel.parameters if n in kernel.buffers and not is_absent(kernel, n)]
+
+    def moves(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
+        """Return of which tensors of ``base`` there are gradients: what ``base`` does not read is none."""
+        kernel = self.base.typed(inputs, attributes)
+        return tuple(
+            dtype(kernel.buffers[n].dtype).is_floating for n in kernel.parameters if n in kernel.buffers
+        )
 
     def explain_values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return where each value that the gradient needs is from, with the lines, and what tapes take."""

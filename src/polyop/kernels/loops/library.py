@@ -60,10 +60,8 @@ def compiled(kernel: Kernel, options: Options) -> str:
     try:
         compiler = compilers.find(language)
     except BuildError as problem:
-        if not look.why:
-            raise
-        subject = f"loop kernel {kernel.name}"
-        raise BuildError(subject, look.why, where=kernel.file, hint=str(problem)) from None
+        rule = look.why or "needs a compiler: it was not compiled ahead of time"
+        raise BuildError(f"loop kernel {kernel.name}", rule, where=kernel.file, hint=str(problem)) from None
     if look.why and not look.asked:
         _say_once(f"loop kernel {kernel.name} of {kernel.file} is compiled here: {look.why}")
     architectures: list[str] = []

@@ -1,5 +1,7 @@
 """Derived gradients in PyTorch: against its own differences, once and twice, compiled and repeated."""
 
+# ruff: noqa: F821 - the words of the language
+
 import importlib.util
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 import polyop
+from polyop import Custom
 
 
 def _load(name):
@@ -86,3 +89,59 @@ def test_sizes_of_a_scan(sizes):
         assert x.grad.shape == x.shape
     if 0 not in sizes:
         assert torch.autograd.gradcheck(op, given)
+
+
+def squares_and_products(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+        z[i] = w[i] * x[i]
+    return y, z
+
+
+def test_a_second_derivative_where_an_output_does_not_reach_the_input():
+    op = Custom(squares_and_products, func_type="hybrid")
+    x = torch.linspace(1, 2, 4, dtype=torch.float64)
+    w = torch.linspace(-1, 1, 4, dtype=torch.float64, requires_grad=True)
+
+    def second(outputs):
+        loss = sum(out.sin().sum() for out in outputs)
+        (first,) = torch.autograd.grad(loss, w, create_graph=True)
+        return torch.autograd.grad(first.sum(), w)[0]
+
+    torch.testing.assert_close(second(op(x, w)), second((x * x, w * x)))
+
+
+def floored(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = w[i] + floor(x[i])
+    return y
+
+
+def test_an_input_alone_whose_gradient_is_zero():
+    x = torch.rand(4, requires_grad=True)
+    Custom(floored, func_type="hybrid")(x, torch.rand(4)).sum().backward()
+    assert x.grad.tolist() == [0, 0, 0, 0]
+
+
+def scaled_rows(x, p):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        shift = p * p
+        squares = 0.0
+        for j in range(x.shape[1]):
+            squares += x[i, j] * x[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / sqrt(squares + shift)
+    return y
+
+
+def test_attributes_of_another_type_hand_over_other_temporaries():
+    op = polyop.operator(
+        "derived::scaled_rows(Tensor x, *, Scalar p=2) -> Tensor", polyop.kernel(scaled_rows)
+    )
+    x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+    for p in (2, 2.5, 3):
+        assert torch.autograd.gradcheck(lambda value, p=p: op(value, p=p), x)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ..ir import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var, walk
 from ..operate import operate
 from .names import Names
+from .ranges import length as of_length
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def padded(load: Load, loops: Mapping[str, tuple[For, For]], shape: Sequence[Exp
             loop, shift = loops[at.name]
             width = operate("-", operate("-", shift.hi, shift.lo), Const(1, INT))
             length = operate("-", loop.hi, loop.lo)
-            sizes.append(operate("+", length, operate("*", Const(2, INT), width)))
+            whole = operate("+", length, operate("*", Const(2, INT), width))
+            sizes.append(of_length(Const(0, INT), whole))
             source.append(operate("+", here, loop.lo))
             target.append(operate("+", here, width))
             index.append(operate("+", operate("-", at, loop.lo), width))
