@@ -44,7 +44,7 @@ def empty_python(tmp_path_factory, loop_wheel):
             if path.is_dir():
                 (site / path.name).symlink_to(path)
     copied = shutil.copytree(
-        SOURCE / "polyop", site / "polyop", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+        pathlib.Path(SOURCE) / "polyop", site / "polyop", ignore=shutil.ignore_patterns("*.so", "__pycache__")
     )
     core = pathlib.Path(polyop._core.__file__)  # an editable install has it elsewhere
     (copied / core.name).symlink_to(core)
