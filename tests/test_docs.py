@@ -23,7 +23,7 @@ def wanted(file, region):
         found = re.search(rf"^[^\n]*\[{region}\][^\n]*\n(.*?)^[^\n]*\[/{region}\]", text, re.S | re.M)
         assert found, f"{file} has no region [{region}]"
         text = found[1]
-    return re.sub(r"  # noqa: \w+", "", textwrap.dedent(text))
+    return re.sub(r"  # noqa: \w+", "", textwrap.dedent(text).rstrip() + "\n")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
