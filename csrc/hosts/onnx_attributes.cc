@@ -66,7 +66,8 @@ PyObject* tensor_of(const Api& api, ort::Value* value) {
                             : PyFloat_FromDouble(static_cast<const double*>(data)[i]);
     });
   }
-  if (kind != ort::kString && kind != kInt64 && kind != kFloat64)  // bytes are no attribute: they are refused by name
+  if (kind != ort::kString && kind != kInt64 &&
+      kind != kFloat64)  // bytes are no attribute: they are refused by name
     return PyBytes_FromFormat("a tensor of ONNX's dtype %d", kind);
   if (list == nullptr || ndim > 0) return list;
   PyObject* only = PyList_GET_ITEM(list, 0);
