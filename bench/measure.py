@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 BYTECODE = Path(__file__).resolve().parent / "build" / "bytecode"
+TRIM_THRESHOLD, MMAP_MAX = -1, -4
+"""Of malloc.h: when memory at the end of the heap is given back, and how many pieces lie outside it."""
 
 
 class Missing(Exception):  # noqa: N818 - says what a row lacks here; not a failure
@@ -117,3 +120,14 @@ def fresh_process(code: str, *, env: Mapping[str, str] | None = None) -> float:
     if done.returncode:
         raise RuntimeError(f"{code!r} failed:\n{done.stderr}")
     return float(done.stdout)
+
+
+def keep_memory() -> None:
+    """Have the C library keep memory that was freed, as a program has it that runs for a while.
+
+    Else it is chance who of several in one process is given pages that the system must clear first.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):  # glibc
+        library.mallopt(TRIM_THRESHOLD, 2**30)
+        library.mallopt(MMAP_MAX, 0)

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
 
 import report  # noqa: E402 - beside this file
-from measure import Missing, Row, Settings  # noqa: E402 - same
+from measure import Missing, Row, Settings, keep_memory  # noqa: E402 - same
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     settings = Settings(rounds=15, slice_s=0.002, processes=3) if options.quick else Settings()
     machine = report.machine()
+    keep_memory()  # for all rows and all peers
     print(f"load average {machine['load']} on {machine['cores']} cores, before the first row", flush=True)
     if machine["busy"]:
         print("warning: the machine is busy; the ratios are less sure", file=sys.stderr, flush=True)

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "scratch.h"
 #include "threads.h"
 
 namespace polyop {
@@ -73,6 +74,7 @@ uintptr_t open_library(const std::string& path) {
     throw std::runtime_error(text == nullptr ? "the loader gave no reason" : text);
   }
   connect_threads(handle);
+  connect_scratch(handle);
   return reinterpret_cast<uintptr_t>(handle);
 }
 

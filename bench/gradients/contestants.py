@@ -90,13 +90,14 @@ class Direct(comparison.Direct):
         """Derive, schedule and compile it; ``results`` are the kernel's."""
         base = LoopKernel(program.kernel)
         self.kernel, self.attributes = BackwardKernel.of(base), {}
-        own = specs(arguments)
-        numbers = {self.kernel.told: described(own)}
+        own, present = specs(arguments), (True,) * len(results)
+        wanted = tuple(i in program.smooth(arguments) for i in range(len(arguments)))
+        numbers = {self.kernel.told: described(own, wanted)}
         everything = [*arguments, *results, *(incoming(r.shape, r.dtype) for r in results)]
-        read = [*self.kernel.reads(own, {}), *[True] * len(results)]
+        read = [*self.kernel.reads(own, {}, present, wanted), *present]
         kept = [a if flag else None for a, flag in zip(everything, read, strict=True)]
         given = [None if a is None else specs([a])[0] for a in kept]
-        shapes = [a.shape if a.dtype.kind == "f" else (1,) for a in arguments]
+        shapes = [a.shape if flag else (1,) for a, flag in zip(arguments, wanted, strict=True)]
         self.outputs = [
             np.zeros(s, t.numpy)
             for s, t in zip(shapes, self.kernel.infer_types(given, numbers, 0), strict=True)

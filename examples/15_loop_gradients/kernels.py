@@ -1,5 +1,7 @@
-"""Three loop kernels; polyop derives their gradients. docs/loop-gradients.md shows what it makes of them."""
+"""Loop kernels; polyop derives their gradients. docs/loop-gradients.md shows what it makes of them."""
 # ruff: noqa: F821 - the words of the language
+
+import math
 
 
 # [stencil]
@@ -41,6 +43,26 @@ def filtered(x, decay):
 
 
 # [/scan]
+
+
+# [own]
+def log_sum_exp(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top = -math.inf
+        for j in range(x.shape[1]):
+            top = max(top, x[i, j])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += exp(x[i, j] - top)
+        whole = top + log(total)
+        y[i] = stop_gradient(whole)
+        for j in range(x.shape[1]):
+            y[i] += with_gradient(0.0, x[i, j], exp(x[i, j] - whole))
+    return y
+
+
+# [/own]
 
 
 # [refused]

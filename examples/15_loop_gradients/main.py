@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from kernels import burgers, doubled, filtered, rms_norm
+from kernels import burgers, doubled, filtered, log_sum_exp, rms_norm
 
 import polyop
 from polyop import Custom
@@ -46,6 +46,7 @@ def shown(name, function, *inputs):
 shown("stencil", burgers, rng.standard_normal(9))
 shown("norm", rms_norm, rng.standard_normal((3, 5)), rng.standard_normal(5))
 shown("scan", filtered, rng.standard_normal((3, 5)), rng.standard_normal(5))
+shown("own", log_sum_exp, rng.standard_normal((3, 5)))
 
 # [asked]
 op = polyop.operator("example::filtered(Tensor x, Tensor decay) -> Tensor", polyop.kernel(filtered))

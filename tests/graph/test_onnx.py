@@ -15,6 +15,7 @@ pytest.importorskip("onnxscript", reason="not run: onnxscript is not installed")
 ort = pytest.importorskip("onnxruntime", reason="not run: onnxruntime is not installed")
 torch = pytest.importorskip("torch", reason="not run: PyTorch is not installed")
 
+from polyop.core.errors import HostError  # noqa: E402
 from polyop.graph.onnx import library, session_options, translation_table  # noqa: E402
 
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
@@ -116,6 +117,24 @@ def test_three_kinds_of_kernels_in_one_model(operators, tmp_path):
     by_hand = (x + y * np.float32(0.1) * 2 + 1.25).numpy()
     np.testing.assert_allclose(first, by_hand, rtol=1e-5)
     np.testing.assert_allclose(product, by_hand + 0.9 * torch.relu(y).numpy().T, rtol=1e-5)
+
+
+def test_options_are_given_operators_once(operators, tmp_path):
+    aot, *_ = operators
+    x, y = torch.randn(3), torch.randn(3)
+    exported(lambda x, y: aot(x, y), (x, y), tmp_path / "m.onnx")
+    first, second = session_options(), session_options()
+    assert session_options(first) is first and session_options(second) is second
+    for options in (first, second, first):
+        running = ort.InferenceSession(tmp_path / "m.onnx", options)
+        names = [each.name for each in running.get_inputs()]
+        [found] = running.run(None, dict(zip(names, (x.numpy(), y.numpy()), strict=True)))
+        np.testing.assert_array_equal(found, aot(x, y).numpy())
+    late = polyop.operator("onnx_late::f(Tensor x) -> Tensor", lambda x: x, infer="x")
+    words = "these options have polyop's operators already, and take none that were defined since, but got "
+    with pytest.raises(HostError, match=f"{words}{late.name}\n  begin with new SessionOptions"):
+        session_options(first)
+    assert session_options(session_options()) is not first
 
 
 def test_a_dynamic_axis(operators, tmp_path):

@@ -107,6 +107,11 @@ class TestSessions:
         options.log_severity_level = 4
         return ort.InferenceSession(model.SerializeToString(), session_options(options))
 
+    def test_an_attribute_that_the_schema_does_not_have_is_ignored(self):
+        op = polyop.operator("onnx_refused::u(Tensor x, int n=2) -> Tensor", lambda x, n: x * n, infer="x")
+        [found] = self.session(op, "u", N=5).run(None, {"x": np.ones(2, np.float32)})
+        assert found.tolist() == [2, 2]
+
     def test_a_node_that_does_not_fit(self):
         op = polyop.operator("onnx_refused::h(Tensor x, int n) -> Tensor", lambda x, n: x * n, infer="x")
         words = "polyop: ArgumentTypeError: onnx_refused::h: the node must have an attribute n, int"

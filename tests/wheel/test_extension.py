@@ -196,3 +196,69 @@ def test_options_of_the_command():
     assert BuildExtension.with_options(use_ninja=True) is BuildExtension
     with pytest.raises(ArgumentTypeError, match="takes use_ninja and no_python_abi_suffix, but got fast"):
         BuildExtension.with_options(fast=True)
+
+
+TAKEN = [
+    "_polyop",
+    "_pathlib",
+    "polyop",
+    "Any",
+    "TypeVar",
+    "Sequence",
+    "_Tensor",
+    "int",
+    "list",
+    "str",
+    "float",
+]
+ARGUMENTS = (
+    "Tensor _polyop, int int=2, str library='Any', Tensor? _Tensor=None, int[] self=[], *, float float=1"
+)
+TWICE = """
+std::vector<Tensor> twice(const Tensor& x, int64_t n, std::string, std::optional<Tensor>, std::vector<int64_t>,
+                          double) {
+  Tensor y = polyop::empty_like(x);
+  y.data_ptr<double>()[0] = n * x.data_ptr<double>()[0];
+  return {y};
+}
+"""
+
+
+def test_names_that_the_package_needs_itself(tmp_path):
+    defined = "".join(f'  m.def("{name}({ARGUMENTS}) -> Tensor[]");\n' for name in TAKEN)
+    added = "".join(f'  m.impl("{name}", &twice);\n' for name in TAKEN)
+    register = REGISTER.replace("  m.def", defined + "  m.def", 1)
+    add = ADD.replace("Tensor count", TWICE + "Tensor count").replace("m.impl", added + "  m.impl", 1)
+    folder = project(
+        tmp_path / "p", 'define_macros=[("OFFSET", "1")],', csrc__register=register, csrc__extension_add=add
+    )
+    (folder / "custom_ops" / "__init__.py").write_text("")
+    site = install(build(folder), tmp_path / "t")
+    program = f"""
+import numpy as np, custom_ops_lib
+for name in {TAKEN}:
+    [y] = getattr(custom_ops_lib, name)(np.array([3.0]))
+    assert y.tolist() == [6.0], name
+    [y] = getattr(custom_ops_lib, name)(_polyop=np.array([3.0]), int=5, library="x", self=[1])
+    assert y.tolist() == [15.0], name
+assert custom_ops_lib.count(1).tolist() == [1.0]
+"""
+    run("-c", program, PYTHONPATH=str(site))
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    (tmp_path / "use.py").write_text(
+        "import custom_ops_lib as ops\n"
+        + "".join(f"good_{i}: list[bytes] = ops.{name}(b'', int=1)\n" for i, name in enumerate(TAKEN))
+        + "ops.int(b'', int='x')\n"
+    )
+    done = run("-m", "mypy", "--no-incremental", "use.py", cwd=tmp_path, check=False, MYPYPATH=str(site))
+    assert re.findall(r"^(.*\.pyi?):(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M) == [
+        ("use.py", str(len(TAKEN) + 2), "arg-type")
+    ], done.stdout
+
+
+@pytest.mark.parametrize("name", ["lambda", "None", "library", "__file__", "a-b"])
+def test_names_that_python_does_not_take(tmp_path, name):
+    text = failure(project(tmp_path, f'names={{"{name}": "my_op"}}, define_macros=[("OFFSET", "1")],'))
+    assert "custom_ops_ns::my_op: must have a Python name that is free: no keyword" in text
+    assert f"but got '{name}'" in text and "csrc/register.cpp:4" in text
+    assert "OperatorExtension(names={...}) gives it another" in text

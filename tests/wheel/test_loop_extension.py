@@ -149,6 +149,18 @@ def test_in_place_and_again(loop_project, tmp_path, without_compilers):
     assert use(source, FLOAT32, **without_compilers).stdout.strip() == "[3. 3.]"
 
 
+def test_another_folder_for_what_is_built(loop_project, tmp_path, without_compilers):
+    ignored = shutil.ignore_patterns("build", "dist", "*.egg-info", "__polyop__")
+    folder = shutil.copytree(loop_project, tmp_path / "p", ignore=ignored)
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    run("-W", "ignore", "setup.py", "-q", "build_ext", "-b", tmp_path / "out", cwd=folder)
+    built = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")}
+    assert {"loopops/__init__.py", "loopops/kernels.py", INDEX} <= built
+    assert len([name for name in built if name.endswith(".so")]) == 8
+    assert {p for p in folder.rglob("*") if p.is_file() and "egg-info" not in str(p)} == before
+    use(tmp_path / "out", CALLS, **without_compilers)
+
+
 OPERATORS = """
 #include <polyop/library.h>
 polyop::Tensor same(const polyop::Tensor& x) { return x; }

@@ -135,6 +135,15 @@ assert t.grad.tolist() == [5.0, 5.0]
     run("-c", program, PYTHONPATH=str(second))
 
 
+@pytest.mark.parametrize("order", ["vecops, torch", "torch, vecops"])
+def test_pytorch_has_the_operators_in_any_order_of_imports(installed, order):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    program = (
+        f"import {order}; x = torch.ones(2); print(torch.ops.vecops.add_custom(x, x, alpha=2.0).tolist())"
+    )
+    assert run("-c", program, PYTHONPATH=str(installed)).stdout.strip() == "[3.0, 3.0]"
+
+
 def test_in_place(project, tmp_path):
     copy = tmp_path / "copy"
     for path in sorted(project.rglob("*")):

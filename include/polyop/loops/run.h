@@ -10,6 +10,7 @@
 
 #include "polyop/abi.h"
 #include "polyop/parallel.h"
+#include "polyop/scratch.h"
 
 #define POLYOP_RUN_FN static inline __attribute__((unused))
 #ifndef POLYOP_GRAIN
@@ -42,10 +43,16 @@ POLYOP_RUN_FN void polyop_no_memory(struct polyop_failure* failure) {
 }
 #define polyop_out_of_memory(k) polyop_no_memory(&(k)->failure)
 
-/* Memory for `bytes`, aligned for vectors; null when there is none. */
-POLYOP_RUN_FN void* polyop_scratch(int64_t bytes) {
-  void* found = 0;
-  return posix_memalign(&found, 64, bytes > 0 ? (size_t)bytes + 64 : 64) ? 0 : found;
+/* Memory that one call of a part has to itself: on its stack where there is little of it, as the heap that
+ * tensors come from is better left alone between them. */
+struct polyop_stack {
+  char bytes[1 << 14] __attribute__((aligned(64)));
+};
+POLYOP_RUN_FN void* polyop_own(struct polyop_stack* stack, int64_t bytes) {
+  return bytes + 64 <= (int64_t)sizeof stack->bytes ? stack->bytes : polyop_scratch(bytes);
+}
+POLYOP_RUN_FN void polyop_disown(const struct polyop_stack* stack, void* memory) {
+  if ((const char*)memory != stack->bytes) polyop_release(memory);
 }
 
 /* How many threads are worth it: a cost of 1 is about a quarter of a nanosecond, and each gets POLYOP_GRAIN.
@@ -63,6 +70,24 @@ POLYOP_RUN_FN int polyop_run(polyop_body body, void* k, int64_t lo, int64_t hi, 
   if (parts > 1) return polyop_for(body, k, lo, hi, chunk, parts);
   body(k, lo, hi, 0);
   return 1;
+}
+
+/* Fill memory with zeros, on several threads where it is large. */
+enum { POLYOP_ZEROS = 1 << 16 };
+struct polyop_zeros {
+  char* start;
+  int64_t bytes;
+};
+POLYOP_RUN_FN void polyop_zero_part(void* context, int64_t begin, int64_t end, int thread) {
+  const struct polyop_zeros all = *(const struct polyop_zeros*)context;
+  const int64_t stop = end * POLYOP_ZEROS;
+  memset(all.start + begin * POLYOP_ZEROS, 0, (stop < all.bytes ? stop : all.bytes) - begin * POLYOP_ZEROS);
+  (void)thread;
+}
+POLYOP_RUN_FN void polyop_zero(void* start, int64_t bytes) {
+  struct polyop_zeros all = {(char*)start, bytes};
+  const int64_t pieces = (bytes + POLYOP_ZEROS - 1) / POLYOP_ZEROS;
+  polyop_run(polyop_zero_part, &all, 0, pieces, 0, polyop_parts(bytes * 0.25, pieces));
 }
 
 /* An index in the author's text. */

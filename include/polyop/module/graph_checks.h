@@ -32,45 +32,6 @@ inline TypePtr TypeIdToType(TypeId id) {
   return all.at(static_cast<size_t>(id));
 }
 
-inline std::string TypeIdToString(TypeId id) {
-  switch (id) {
-    case kNumberTypeBool:
-      return "Bool";
-    case kNumberTypeInt8:
-      return "Int8";
-    case kNumberTypeInt16:
-      return "Int16";
-    case kNumberTypeInt32:
-      return "Int32";
-    case kNumberTypeInt64:
-      return "Int64";
-    case kNumberTypeUInt8:
-      return "UInt8";
-    case kNumberTypeUInt16:
-      return "UInt16";
-    case kNumberTypeUInt32:
-      return "UInt32";
-    case kNumberTypeUInt64:
-      return "UInt64";
-    case kNumberTypeFloat16:
-      return "Float16";
-    case kNumberTypeFloat32:
-      return "Float32";
-    case kNumberTypeFloat64:
-      return "Float64";
-    case kNumberTypeBFloat16:
-      return "BFloat16";
-    case kNumberTypeComplex64:
-      return "Complex64";
-    case kNumberTypeComplex128:
-      return "Complex128";
-    case kMetaTypeNone:
-      return "None";
-    default:
-      return "TypeId " + std::to_string(static_cast<int>(id));
-  }
-}
-
 inline std::set<TypePtr> polyop_types(const std::vector<TypeId>& more) {
   std::set<TypePtr> all;
   for (int id = kNumberTypeInt8; id <= kNumberTypeBFloat16; ++id)

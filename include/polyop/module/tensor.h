@@ -74,8 +74,8 @@ class Tensor {
   template <typename T>
   T* data() const {
     if (data_type() != polyop::type_of<T>()) {
-      throw std::runtime_error("the data of a tensor with TypeId " + std::to_string(data_type()) +
-                               " was asked for as TypeId " + std::to_string(polyop::type_of<T>()));
+      throw std::runtime_error("the data of a tensor of " + polyop::dtype_name(data_type()) +
+                               " was asked for as " + polyop::dtype_name(polyop::type_of<T>()));
     }
     return static_cast<T*>(GetDataPtr());
   }

@@ -3,6 +3,7 @@
 #define POLYOP_MODULE_TYPES_H
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -29,6 +30,46 @@ enum TypeId : int {
   kNumberTypeComplex64 = 47,
   kNumberTypeComplex128 = 48
 };
+
+// The name of a dtype as MindSpore has it: "Float32".
+inline std::string TypeIdToString(TypeId id) {
+  switch (id) {
+    case kNumberTypeBool:
+      return "Bool";
+    case kNumberTypeInt8:
+      return "Int8";
+    case kNumberTypeInt16:
+      return "Int16";
+    case kNumberTypeInt32:
+      return "Int32";
+    case kNumberTypeInt64:
+      return "Int64";
+    case kNumberTypeUInt8:
+      return "UInt8";
+    case kNumberTypeUInt16:
+      return "UInt16";
+    case kNumberTypeUInt32:
+      return "UInt32";
+    case kNumberTypeUInt64:
+      return "UInt64";
+    case kNumberTypeFloat16:
+      return "Float16";
+    case kNumberTypeFloat32:
+      return "Float32";
+    case kNumberTypeFloat64:
+      return "Float64";
+    case kNumberTypeBFloat16:
+      return "BFloat16";
+    case kNumberTypeComplex64:
+      return "Complex64";
+    case kNumberTypeComplex128:
+      return "Complex128";
+    case kMetaTypeNone:
+      return "None";
+    default:
+      return "TypeId " + std::to_string(static_cast<int>(id));
+  }
+}
 
 using ::ShapeVector;
 using ShapeArray = std::vector<ShapeVector>;
@@ -79,6 +120,16 @@ constexpr mindspore::TypeId type_of() {
                             : kNumberTypeUInt8;
   }
   return kTypeUnknown;
+}
+
+// The name of a dtype as NumPy and PyTorch have it: "float32".
+inline std::string dtype_name(mindspore::TypeId type) {
+  if (type == mindspore::kTypeUnknown) return "a type that no tensor has";
+  std::string name = mindspore::TypeIdToString(type);
+  for (char& letter : name) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return name;
 }
 
 }  // namespace polyop

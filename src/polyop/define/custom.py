@@ -136,7 +136,7 @@ class Custom(BoundOperator):
             return self._change(kernels=(kernel,), target=None if target == "Ascend" else DEVICES[target])
         return self._change(target=DEVICES[target])
 
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients."""
         operator = self._for((*args, *kwargs.values()))
         return BoundOperator.vjp(operator, *args, **kwargs)
@@ -159,7 +159,7 @@ class Custom(BoundOperator):
             raise HostError(self.subject, rule, where=self.operator.origin, hint=hint)
         return super().torch
 
-    def _slow(self, *args: Any, **kwargs: Any) -> Any:
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         operator = self._for((*args, *kwargs.values()))
         if operator is self:
             return super()._slow(*args, **kwargs)

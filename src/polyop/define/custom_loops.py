@@ -39,14 +39,8 @@ def loop_kernel(
         raise InformationError(subject, rule, seen, where=where, hint=_unregistered(scalars))
     _check_names(attributes, scalars, found, information, (subject, where))
     numbers = {a.name for a in attributes} | (set(found.defaults) - set(found.tensors))
-    options = getattr(func, "compile_attrs", {})
-    return LoopKernel(
-        func,
-        tuple(name for name in found.parameters if name in numbers),
-        precise=bool(options.get("precise")),
-        debug=bool(options.get("debug")),
-        tape=options.get("tape", "auto"),
-    )
+    names = tuple(name for name in found.parameters if name in numbers)
+    return LoopKernel(func, names, **_options(getattr(func, "compile_attrs", {})))
 
 
 def _unregistered(scalars: Sequence[str]) -> str:
@@ -96,23 +90,22 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
         from ..kernels.loops.kernel import LoopKernel
         from ..kernels.loops.parse import outline
 
-        options = kernel.compile_attrs
         found = outline(kernel)
         schema_names = {argument.name for _, argument in schema.attributes()}
         names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
+        new = not schema.mutates and len(schema.fresh) == len(schema.returns)
         kernel = LoopKernel(
-            kernel,
-            names,
-            precise=bool(options.get("precise")),
-            debug=bool(options.get("debug")),
-            tape=options.get("tape", "auto"),
-            functional=bool(found.inplace)
-            and not schema.mutates
-            and len(schema.fresh) == len(schema.returns),
+            kernel, names, **_options(kernel.compile_attrs), functional=bool(found.inplace) and new
         )
     if hasattr(kernel, "outline"):
         _agree(kernel, schema, where)
     return kernel
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a loop kernel is told of the author's ``compile_attrs``."""
+    words = {word: bool(given.get(word)) for word in ("precise", "debug")}
+    return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
 
 
 def _agree(kernel: Any, schema: Schema, where: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 
-COMPILE_ATTRS = ("precise", "debug", "tape")
+COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes")
 TAPES = ("auto", "all", "none")
 
 
@@ -23,8 +23,8 @@ def kernel(
     ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it. ``reg_info`` is
     operator information, as ``custom_info_register`` takes it. ``compile_attrs``: ``precise``
     (libm's functions instead of polyop's own), ``debug`` (every index is checked), ``tape`` (what a call
-    hands over to its derived gradient: "auto", "all" temporaries or "none"); names that only MindSpore's
-    schedulers know have no effect.
+    hands over to its derived gradient: "auto", "all" temporaries or "none"), ``tape_bytes`` (how many bytes
+    that, or the tapes of the gradient, may be); names that only MindSpore's schedulers know have no effect.
 
     >>> import numpy as np
     >>> @kernel
@@ -78,3 +78,8 @@ def _check_attrs(given: Mapping[str, Any]) -> None:
     tape = given.get("tape", "auto")
     if tape not in TAPES:
         raise ArgumentValueError("kernel", f"'tape' must be one of {list(TAPES)}", repr(tape))
+    limit = given.get("tape_bytes")
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        rule = "'tape_bytes' must be a number of bytes, or None for no limit"
+        kind = ArgumentValueError if isinstance(limit, int) else ArgumentTypeError
+        raise kind("kernel", rule, repr(limit))

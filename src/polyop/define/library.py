@@ -221,4 +221,4 @@ class Library:
                 host.forget(parts.bound)
             parts.bound.update(operator)
             if host is not None:
-                host.overload(parts.bound)
+                host.offer(parts.bound)

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.operator import Operator
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived_batch import BatchedKernel, written
+from .loop_given import GivenRule
 from .loop_parts import joined, loop_kernels, make_part, split
 
 
@@ -17,13 +18,13 @@ class BatchRule:
 
     ``batched`` is the operator ``<name>__batched``, which takes what the operator takes with the samples
     along any axis of any tensor, and returns outputs with the samples first. What can be derived of the
-    operator can be derived of it.
+    operator can be derived of it; a gradient rule that is given serves both.
     """
 
     is_derived = True
 
     def __init__(self, operator: Operator) -> None:
-        """Take the operator, which is without a rule."""
+        """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""
         self.schema, self.operator = operator.schema, operator
         self._batched: BoundOperator | None = None
         self._lock = threading.RLock()
@@ -35,7 +36,8 @@ class BatchRule:
             if self._batched is None:
                 kernels = [BatchedKernel.of(k) for k in loop_kernels(self.operator)]
                 told, returns = kernels[0].where_samples, len(self.schema.returns)
-                self._batched = make_part(self.operator, "batched", kernels, (), returns, told)
+                given = None if self.operator.gradient is None else GivenRule(self.operator)
+                self._batched = make_part(self.operator, "batched", kernels, (), returns, told, given)
             return self._batched
 
     def made(self) -> list[BoundOperator]:

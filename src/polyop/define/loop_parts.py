@@ -19,12 +19,19 @@ _OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
 
 
 def make_part(
-    operator: Operator, suffix: str, kernels: Sequence[Any], more: Sequence[str], results: int, told: str
+    operator: Operator,
+    suffix: str,
+    kernels: Sequence[Any],
+    more: Sequence[str],
+    results: int,
+    told: str,
+    gradient: Any = None,
 ) -> BoundOperator:
     """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
 
     It takes the operator's tensors, each or None, those named in ``more``, then by keyword the operator's
-    attributes and the text ``told``; it returns ``results`` new tensors.
+    attributes and the text ``told``; it returns ``results`` new tensors. ``gradient`` is its rule, where
+    that is not to be derived.
     """
     schema = operator.schema
     tensors = [schema.arguments[i] for i in schema.tensor_positions]
@@ -34,16 +41,19 @@ def make_part(
     arguments += [dataclasses.replace(a, keyword_only=True) for _, a in schema.attributes()]
     arguments.append(Argument(told, Type("str"), keyword_only=True))
     made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
-    return _bound(operator, made, kernels, results)
+    return _bound(operator, made, kernels, results, gradient)
 
 
-def _bound(operator: Operator, made: Schema, kernels: Sequence[Any], results: int) -> BoundOperator:
+def _bound(
+    operator: Operator, made: Schema, kernels: Sequence[Any], results: int, gradient: Any = None
+) -> BoundOperator:
     halves = library_halves(made, kernels, operator.attributes)
     assert halves is not None
     whole = Operator(
         schema=made,
         infer=ShapeAndDtype(*halves, results, made.qualified_name),
         kernels=tuple(kernels),
+        gradient=gradient,
         attributes=operator.attributes,
         attribute_names=operator.attribute_names,
         returns_tuple=True,

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..core.errors import PolyopError
 from ..core.operator import Operator
-from ..core.spec import Spec
 from ..gradients.uses import Uses
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import BackwardKernel, described
 from .loop_batch import BatchRule
-from .loop_parts import is_real, loop_kernels, make_part, spec, specs, split
+from .loop_parts import is_real, joined, loop_kernels, make_part, specs, split
 from .loop_saving import Savings
 from .loop_tangent import TangentRule
+
+Specs = tuple[Any, ...]
+Flags = tuple[bool, ...]
+PLANS = 256
+"""Shapes of which a rule remembers what a call does."""
+
+
+class Plan(NamedTuple):
+    """What a gradient's call does: by tensor the output whose gradient it shares, or whether it is computed.
+
+    ``read`` tells which tensors and outputs the kernel is given, ``told`` is its text of what all were.
+    """
+
+    same: tuple[int | None, ...]
+    computed: Flags
+    read: Flags
+    told: str
 
 
 class DerivedRule:
@@ -35,6 +52,7 @@ class DerivedRule:
         self.savings = Savings(operator, self.kernels)
         self._backward: BoundOperator | None = None
         self._lock = threading.RLock()
+        self._plans = functools.lru_cache(maxsize=PLANS)(self._plan)
 
     @property
     def kernel(self) -> BackwardKernel:
@@ -100,25 +118,39 @@ class DerivedRule:
         present = tuple(is_real(g) for g in grads)
         if not any(present):
             return (None,) * len(given)
-        flags = tuple(bool(wanted[i]) for i in self.schema.tensor_positions)
-        fixed = {**self.operator.attributes, **numbers}
-        moves = self.kernel.moves(specs(tensors), fixed)
-        rows = zip(tensors, flags, moves, strict=True)
-        real = [is_real(x) and flag and moved for x, flag, moved in rows]
-        if not any(real):
-            return (None,) * len(given)
-        read = self.kernel.reads(specs(tensors), fixed, present, flags)
-        kept = [x if flag else None for x, flag in zip((*tensors, *outputs), read, strict=True)]
-        handed = [g if there else None for g, there in zip(grads, present, strict=True)]
-        numbers[self.kernel.told] = described(specs(tensors), flags)
-        made = self.backward(*kept, *handed, **numbers)
-        found = iter(made if isinstance(made, tuple) else (made,))
-        smooth = iter(real)
-        results = [next(found) if a.type.is_tensor else None for a in self.schema.arguments]
-        return tuple(
-            row if not a.type.is_tensor or next(smooth) else None
-            for a, row in zip(self.schema.arguments, results, strict=True)
-        )
+        asked = tuple(bool(wanted[i]) for i in self.schema.tensor_positions)
+        plan = self._planned(tuple(specs(tensors)), tuple(specs(grads)), numbers, present, asked)
+        own = [None if k is None else grads[k] for k in plan.same]
+        if any(plan.computed):
+            taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
+            handed = [g if there else None for g, there in zip(grads, present, strict=True)]
+            made = joined(self.backward(*taken, *handed, **numbers, **{self.kernel.told: plan.told}))
+            own = [g if flag else mine for g, flag, mine in zip(made, plan.computed, own, strict=True)]
+        found = iter(own)
+        return tuple(next(found) if a.type.is_tensor else None for a in self.schema.arguments)
+
+    def _planned(
+        self, seen: Specs, above: Specs, numbers: dict[str, Any], present: Flags, asked: Flags
+    ) -> Plan:
+        typed = tuple((name, type(value), value) for name, value in numbers.items())
+        try:
+            hash((seen, above, typed))
+        except TypeError:  # sizes that are symbols, or a list of numbers
+            return self._plan(seen, above, typed, present, asked)
+        return self._plans(seen, above, typed, present, asked)
+
+    def _plan(
+        self, seen: Specs, above: Specs, numbers: tuple[Any, ...], present: Flags, asked: Flags
+    ) -> Plan:
+        """Return what a call with these specs does: of the tensors, and of the gradients from above."""
+        kernel = self.kernel
+        fixed = {**self.operator.attributes, **{name: value for name, _, value in numbers}}
+        passed = kernel.passed(seen, above, fixed, present, asked)
+        same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
+        asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))
+        computed = tuple(a and moved for a, moved in zip(asked, kernel.moves(seen, fixed), strict=True))
+        read = kernel.reads(seen, fixed, present, asked) if any(computed) else ()
+        return Plan(same, computed, read, described(seen, asked))
 
     def loops(self, *inputs: Any, **attributes: Any) -> str:
         """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""
@@ -132,23 +164,25 @@ class DerivedRule:
         """Return the gradient's C for tensors or specs of the operator; without any, for those seen last."""
         from ..kernels.loops.make import sources
 
-        given = [x if isinstance(x, Spec) else spec(x) for x in inputs]
         kernel = self.kernel
-        if not given:
+        if not inputs:
             return kernel.source()
-        found = kernel.adjoint(given, attributes, (True,) * kernel.base.results)
+        found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
 
 
 def with_derived(operator: Operator) -> Operator:
     """Return an operator of loop kernels with what it lacks and can be derived.
 
-    That is its gradient, its tangent and its batch; of one that has a gradient given nothing else is
-    derived, as that would be another one's.
+    That is its gradient, its tangent and its batch. Of one that has a gradient given only the batch is
+    derived, whose gradient is the given one of each sample: a tangent would be another function's.
     """
     loops = operator.kernels and all(hasattr(k, "outline") for k in operator.kernels)
-    if not loops or operator.gradient is not None or operator.schema.mutates:
+    if not loops or operator.schema.mutates:
         return operator
+    if operator.gradient is not None:
+        alone = operator.batch is None and operator.jvp is None
+        return dataclasses.replace(operator, batch=BatchRule(operator)) if alone else operator
     return dataclasses.replace(
         operator,
         gradient=DerivedRule(operator),

@@ -112,7 +112,7 @@ class ModuleOperator(BoundOperator):
         )
         self.update(dataclasses.replace(operator, infer=self._rule(kernel, schema)))
         if host is not None:
-            host.overload(self)
+            host.offer(self)
 
     def _rule(self, kernel: ModuleKernel, schema: Schema) -> Any:
         if self.infer_given is None:
@@ -124,7 +124,7 @@ class ModuleOperator(BoundOperator):
         self.settle(normalise(self.operator, specs(host, self.operator, arguments)))
         return super()._prepare(arguments)
 
-    def _slow(self, *args: Any, **kwargs: Any) -> Any:
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self.opened(args, kwargs)
         return super()._slow(*args, **kwargs)
 

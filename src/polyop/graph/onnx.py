@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -115,18 +116,31 @@ def library() -> str:
     return str(_core.__file__)
 
 
+_has: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()  # options, and rows of theirs
+
+
 def session_options(options: Any = None) -> Any:
     """Return ``onnxruntime.SessionOptions`` with the operators of this process; ``options`` are kept.
 
     Operators that are defined later are not among them, and an operator must live as long as its
-    sessions. Raises ``HostError`` where ONNX Runtime is not installed, or older than 1.16.
+    sessions. Options that have all operators already are returned as they are. Raises ``HostError``
+    where ONNX Runtime is not installed, or older than 1.16, and for options that have the operators of
+    before: ONNX Runtime adds none to them.
     """
     runtime = _need("onnxruntime", "onnxruntime")
     made = runtime.SessionOptions() if options is None else options
+    now = onnx_session.rows()
+    if made in _has:
+        later = sorted({row[2] for row in now if row not in _has[made]})
+        if later:
+            rule = "these options have polyop's operators already, and take none that were defined since"
+            raise HostError("onnxruntime", rule, ", ".join(later), hint="begin with new SessionOptions")
+        return made
     try:
         made.register_custom_ops_library(library())
     except Exception as problem:  # noqa: BLE001 - its errors have no class in common
         raise HostError("onnxruntime", f"does not take polyop's operators: {problem}") from None
+    _has[made] = now
     return made
 
 

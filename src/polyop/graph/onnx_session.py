@@ -41,7 +41,6 @@ def _told(function: _F) -> _F:
     return told  # type: ignore[return-value]
 
 
-@_told
 def rows() -> list[tuple[str, str, str, tuple[str, ...]]]:
     """Return domain, type, name and attributes of each operator that ONNX can hold, by domain."""
     able = [bound.operator for bound in registry.operators() if refusal(bound.operator) is None]
@@ -70,5 +69,5 @@ def results(
     return found, prepared.repeatable
 
 
-_core.start_onnx(rows, text, results)
+_core.start_onnx(_told(rows), text, results)
 atexit.register(_core.stop_onnx)

@@ -119,8 +119,8 @@ def _word(cursor: Cursor, item: str, subject: str) -> Any:
     sign = 1
     while cursor.ahead("-") or cursor.ahead("+"):
         sign = -sign if cursor.next().text == "-" else sign
-    if cursor.token.kind == "number":
-        return _number(cursor, subject) * sign
+    if cursor.token.kind == "number" or cursor.ahead("("):
+        return sign * (_behind_sign if cursor.ahead("(") else _number)(cursor, subject)
     constant = _constant(cursor)
     if constant is not None and not isinstance(constant, tuple):
         return constant * sign
@@ -131,6 +131,16 @@ def _word(cursor: Cursor, item: str, subject: str) -> Any:
     if cursor.token.text.startswith("DT_") and sign == 1:
         return DTypeName(cursor.dtype())
     return cursor.expected(f"{_WHAT[item]} for the default {subject}")
+
+
+def _behind_sign(cursor: Cursor, subject: str) -> int | float:
+    """Return the number in brackets here; those without a sign in front are no matter of a word."""
+    cursor.need("(", "")
+    line, found = cursor.line, _word(cursor, "float", subject)
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        cursor.fail(f"expected a number behind the sign of the default {subject}", repr(found), line=line)
+    cursor.need(")", f"after the default {subject}")
+    return found
 
 
 def _constant(cursor: Cursor) -> Any:

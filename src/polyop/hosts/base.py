@@ -10,10 +10,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from ..core import registry
 from ..core.errors import ArgumentTypeError, HostError
 from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
+from .arrival import Arrival
 
 
 class Host(Protocol):
@@ -58,12 +60,23 @@ def load(framework: str) -> Host | None:
             return None
         if module.__name__ != framework:
             return None  # polyop.mindspore under the name of the framework that it stands in for
-        host = importlib.import_module(f"{__package__}.{framework}").HOST
+        host = getattr(importlib.import_module(f"{__package__}.{framework}"), "HOST", None)
+        if host is None:
+            return None  # another thread, or a caller of this one, is about to import it
         _loaded[framework] = host
         start = getattr(host, "start", None)
         if start is not None:  # it may make operators, and they ask for their hosts
             start()
     return _loaded[framework]
+
+
+def _start(framework: str) -> None:
+    if registry.operators():  # else the first one does it
+        load(framework)
+
+
+if "torch" not in sys.modules:  # PyTorch alone has operators by name, before any is called
+    Arrival("torch", _start).wait()
 
 
 def host_of(value: Any) -> Host | None:

@@ -51,26 +51,26 @@ class BoundOperator(_core.Call):
         """Bind an operator; ``register`` makes it known under its name."""
         self._set(operator)
         load("numpy")  # here, not in the first call: a process forked in between would wait for the import
-        host: Any = load("torch")
-        if host is not None:  # now, not at the first call: that may be inside torch.compile
-            host.attach(self)
-        if register:
-            old = registry.add(self)
+        old = registry.add(self) if register else None
+        try:
+            host: Any = load("torch")  # after that: what starts meanwhile, in a thread, has seen this one
+            if host is not None:  # now, not at the first call: that may be inside torch.compile
+                host.attach(self)
             if old is not None:
                 old.retire()
-            if host is not None:
-                try:
-                    host.overload(self)  # torch.ops.<namespace>.<name> is there at once
-                except Exception:
-                    registry.discard(self)  # a failed definition leaves the name free
-                    raise
+            if host is not None and register:
+                host.offer(self)  # torch.ops.<namespace>.<name> is there at once
+        except Exception:
+            if register:
+                registry.discard(self)  # a failed definition leaves the name free
+            raise
 
     def __init_subclass__(cls) -> None:
         """Give the subclass the native call slots."""
         super().__init_subclass__()
         _core.Call.rearm(cls)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():  # this is what tracers read
@@ -124,7 +124,7 @@ class BoundOperator(_core.Call):
         host: Any = load("mindspore")
         return host.graph(self)
 
-    def source(self, *inputs: Any, **attributes: Any) -> str:
+    def source(self, /, *inputs: Any, **attributes: Any) -> str:
         """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
 
         Raises ``UnsupportedError`` for an operator whose kernel is not compiled from Python.
@@ -150,7 +150,7 @@ class BoundOperator(_core.Call):
         """
         return self.operator.gradient
 
-    def vjp(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients.
 
         With several outputs both take tuples. The function can be called more than once.
@@ -258,7 +258,7 @@ class BoundOperator(_core.Call):
         inner = LIST if listed else PLAIN
         self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
 
-    def _slow(self, *args: Any, **kwargs: Any) -> Any:
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
         arguments = normalise(self.operator, arguments)
         host = find_host(self.operator, arguments)

@@ -43,7 +43,7 @@ def explain(
     lines.append(f"  batching    {_batching(operator.batch)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
     lines.append(f"  fast call   {_fast(bound)}")
-    lines += [f"  {host.name:<11} {text}" for host in hosts() for text in _host(host)]
+    lines += [f"  {host.name:<11} {text}" for host in hosts() for text in _host(host, bound)]
     return "\n".join(lines)
 
 
@@ -181,7 +181,11 @@ def _fast(bound: BoundOperator) -> str:
     return f"yes, with {bound.prepared()} prepared kernels"
 
 
-def _host(host: Any) -> Iterator[str]:
+def _host(host: Any, bound: BoundOperator) -> Iterator[str]:
+    refusal = host.refusal(bound) if hasattr(host, "refusal") else ""
+    if refusal:
+        yield f"none: it does not take this schema: {refusal}"
+        return
     state = getattr(host, "state", None)
     missing = getattr(host, "missing_guards", None)
     if state is not None:

@@ -29,6 +29,9 @@ from ..kernels.content import digest
 from ..kernels.prepare import normalise, prepare
 from .base import load
 
+Run = Callable[[list[Any]], None]
+"""Runs a Python kernel on arrays over a runtime's memory."""
+
 _DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
 _contents: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
@@ -36,6 +39,15 @@ _lock = threading.RLock()
 _given: set[str] = set()
 _seen: dict[tuple[str, str], int] = {}  # how many operators of a name and a digest there were
 _bound: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+_watches: list[Callable[[Operator, Run], Run]] = []
+
+
+def watch(around: Callable[[Operator, Run], Run]) -> None:
+    """Have runtimes call what ``around(operator, run)`` returns, in place of a Python kernel's ``run``.
+
+    For every set of shapes that is resolved from now on.
+    """
+    _watches.append(around)
 
 
 def call_text(bound: Any, arguments: Sequence[Any]) -> str:
@@ -180,7 +192,9 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
         return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, failed
     if specs and specs[0].device != "cpu":
         raise HostError(bound.name, f"{kernel} runs on the CPU", f"tensors on {specs[0].device}")
-    run = functools.partial(_run, of, given, inputs, len(prepared.outputs), pairs)
+    run: Run = functools.partial(_run, of, given, inputs, len(prepared.outputs), pairs)
+    for around in _watches:
+        run = around(operator, run)
     return run, (), tuple(pairs.items()), prepared.repeatable, failed
 
 

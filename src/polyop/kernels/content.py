@@ -35,7 +35,8 @@ def _parts(kernel: Any) -> Iterator[bytes]:
     path = getattr(kernel, "path", None)
     if getattr(kernel, "outline", None) is not None:
         yield from described.loop_kernel(kernel.function)
-        yield repr((kernel.attributes, kernel.precise, kernel.debug, kernel.functional, kernel.tape)).encode()
+        taped = (kernel.tape, kernel.tape_bytes)
+        yield repr((kernel.attributes, kernel.precise, kernel.debug, kernel.functional, *taped)).encode()
     elif isinstance(path, Path):
         yield kernel.name.encode()
         yield hashlib.sha256(path.read_bytes()).digest()

@@ -74,10 +74,20 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         if not mine:
             return []
         if not (self.inplace or self.editable_mode):
-            self.run_command("build_py")
+            self._build_modules()
         from .loop_build import compile_module
 
         return [path for one in mine for path in compile_module(one, *self._module(one.name))]
+
+    def _build_modules(self) -> None:
+        """Copy the project's modules to where the extensions are built, ``build_ext -b DIR`` included."""
+        if Path(self.get_finalized_command("build_py").build_lib) == Path(self.build_lib):
+            self.run_command("build_py")
+            return
+        copy = self.distribution.get_command_class("build_py")(self.distribution)
+        copy.build_lib = self.build_lib
+        copy.ensure_finalized()
+        copy.run()
 
     def _module(self, name: str) -> tuple[Path, Path]:
         """Return the file of a module where it is built, and the folder that it is imported from."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,10 +64,10 @@ def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
 def _check_functions(found: list[Described]) -> None:
     owners: dict[str, Described] = {}
     for one in found:
-        if not one.function.isidentifier() or one.function in ("library", "polyop"):
-            raise ArgumentValueError(
-                one.schema.qualified_name, "must have a Python name that is free", repr(one.function)
-            )
+        name, hint = one.function, "OperatorExtension(names={...}) gives it another"
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__") or name == "library":
+            rule = "must have a Python name that is free: no keyword, not library, and no __ in front"
+            raise ArgumentValueError(one.schema.qualified_name, rule, repr(name), where=one.place, hint=hint)
         if one.function in owners:
             rule = f"has the Python name {one.function}, as {owners[one.function].schema.qualified_name} has"
             hint = "OperatorExtension(names={...}) gives one of them another"

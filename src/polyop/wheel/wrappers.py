@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,14 @@ _PYTHON = {
     "complex": "complex",
     "Scalar": "complex",
     "Tensor": "_Tensor",
+}
+# Words of annotations, and where each is from; an operator may have the name of one.
+_WORDS = {
+    "Any": "typing",
+    "TypeVar": "typing",
+    "Sequence": "collections.abc",
+    **dict.fromkeys(("int", "float", "bool", "str", "complex", "list", "tuple"), "builtins"),
+    "_Tensor": "",
 }
 _FIXED = '''"""Operators of {library}, for every framework; written by polyop when the wheel was built."""
 '''
@@ -41,20 +50,34 @@ def module(library: str, operators: Sequence[Described]) -> str:
 
 def stubs(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
     """Return the text of ``__init__.pyi``: each operator as a function, with its docstring."""
-    lines = [
-        "from typing import Any, TypeVar",
-        "",
-        '_Tensor = TypeVar("_Tensor")  # of one framework in a call',
-        "",
-        "library: Any",
-        f"__all__ = {[one.function for one in operators]!r}",
-    ]
+    taken = {one.function for one in operators}
+    spell = _Spelling({word: f"__{word.strip('_')}" for word in _WORDS if word in taken})
+    body = [f"library: {spell('Any')}", f"__all__ = {[one.function for one in operators]!r}"]
     for one in operators:
-        lines += ["", f"def {one.function}({_parameters(one.schema)}) -> {_result(one.schema)}:"]
-        lines += _docstring(one, docs.get(one.function, "")).splitlines()
-    if any("Sequence[" in line for line in lines):
-        lines.insert(0, "from collections.abc import Sequence")
-    return "\n".join([_FIXED.format(library=library), *lines]) + "\n"
+        body += ["", f"def {one.function}({_parameters(one.schema, spell)}) -> {spell(_result(one.schema))}:"]
+        body += _docstring(one, docs.get(one.function, "")).splitlines()
+    tensor = spell("_Tensor")
+    body = [f'{tensor} = {spell("TypeVar")}("{tensor}")  # of one framework in a call', "", *body]
+    return "\n".join([_FIXED.format(library=library), *spell.imports(), "", *body]) + "\n"
+
+
+class _Spelling:
+    """Annotations without the names that operators have, and what they need imported."""
+
+    def __init__(self, others: Mapping[str, str]) -> None:
+        self._others, self._used = others, {"Any", "TypeVar"}
+
+    def __call__(self, annotation: str) -> str:
+        self._used |= set(re.findall(r"\w+", annotation))
+        return re.sub(r"\w+", lambda found: self._others.get(found[0], found[0]), annotation)
+
+    def imports(self) -> list[str]:
+        rows: dict[str, list[str]] = {}
+        for word, module in sorted(_WORDS.items()):
+            other = self._others.get(word)
+            if module and word in self._used and (other or module != "builtins"):
+                rows.setdefault(module, []).append(f"{word} as {other}" if other else word)
+        return [f"from {module} import {', '.join(rows[module])}" for module in sorted(rows)]
 
 
 def _docstring(one: Described, text: str) -> str:
@@ -67,17 +90,17 @@ def _docstring(one: Described, text: str) -> str:
     return "\n".join([f'    """{first}', *(f"    {line}" if line else "" for line in rest), '    """'])
 
 
-def _parameters(schema: Schema) -> str:
+def _parameters(schema: Schema, spell: _Spelling) -> str:
     parts: list[str] = []
     for argument in schema.arguments:
         if argument.keyword_only and "*" not in parts:
             parts.append("*")
-        parts.append(_parameter(argument))
+        parts.append(_parameter(argument, spell))
     return ", ".join(parts)
 
 
-def _parameter(argument: Argument) -> str:
-    text = f"{argument.name}: {python_type(argument.type)}"
+def _parameter(argument: Argument, spell: _Spelling) -> str:
+    text = f"{argument.name}: {spell(python_type(argument.type))}"
     return text if argument.default is MISSING else f"{text} = {_literal(argument.default)}"
 
 

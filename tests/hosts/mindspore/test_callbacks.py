@@ -74,14 +74,11 @@ def test_what_the_thread_had_is_left_as_it_was():
 
     seen = []
 
-    class Operator:
-        name, part_of = "demo::op", None
-
     def stopped(arrays):
         seen.append(sys.getprofile() is not None)
         raise ValueError(arrays)
 
     with pytest.raises(ValueError, match="1"):
-        callbacks._watched(Operator, stopped, [1])
+        callbacks._watched("demo::op", stopped, [1])
     callbacks.check()
     assert seen == [True] and sys.getprofile() is None

@@ -251,7 +251,7 @@ def functions(a):
     for i, j in grid(a.shape):
         h = abs(a[i, j])
         y[i, j, 0] = exp(h) + expm1(h)
-        y[i, j, 1] = log(h) + sqrt(h) + rsqrt(h)
+        y[i, j, 1] = log(h) + with_gradient(sqrt(h), exp(h), 2, sin(h), 0.5) + rsqrt(h)
         y[i, j, 2] = tanh(h)
         y[i, j, 3] = erf(h)
         y[i, j, 4] = sin(h) + cos(h)

@@ -10,12 +10,10 @@ import functools
 import os.path
 import sys
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import mindspore
 
-from ... import _core
 from ...core.errors import HostError
 from .. import foreign
 
@@ -27,7 +25,7 @@ _thread = threading.local()
 
 def start() -> None:
     """Watch what runtimes call."""
-    _core.set_resolver(_resolve)
+    foreign.watch(lambda operator, run: functools.partial(_watched, operator.part_of or operator.name, run))
 
 
 def check() -> None:
@@ -39,16 +37,9 @@ def check() -> None:
         raise HostError(name, rule, hint=hint)
 
 
-def _resolve(text: str, rows: Any, inputs: int) -> tuple[Any, ...]:
-    run, *rest = foreign.resolve(text, rows, inputs)
-    if isinstance(run, functools.partial):  # else it is no Python
-        run = functools.partial(_watched, foreign.find(text)[0].operator, run)
-    return (run, *rest)
-
-
-def _watched(operator: Any, run: Any, arrays: Sequence[Any]) -> None:
+def _watched(name: str, run: foreign.Run, arrays: list[Any]) -> None:
     before, outer = sys.getprofile(), getattr(_thread, "operator", None)
-    _thread.operator = operator.part_of or operator.name
+    _thread.operator = name
     if before is None:  # else somebody measures this thread
         sys.setprofile(_watch)
     try:

@@ -10,7 +10,7 @@ import torch
 
 from ... import _core
 from ...core import registry
-from ...core.errors import HostError, SchemaError
+from ...core.errors import HostError
 from ...core.spec import Spec
 from ...gradients.recorded import Recorded
 from ...gradients.rule import no_gradient
@@ -43,9 +43,8 @@ class TorchHost:
         """Take in the operators that were defined before PyTorch was imported."""
         for bound in BoundOperator.alive():
             self.attach(bound)
-            if registry.known(bound.name) is bound and not bound._by_signature:
-                with contextlib.suppress(SchemaError):  # said when that operator is used
-                    self.overload(bound)
+            if _has_name(bound):
+                self.offer(bound)
 
     def owns(self, value: Any) -> bool:
         """Whether ``value`` is a tensor, of any subclass."""
@@ -59,8 +58,22 @@ class TorchHost:
         """Give the native call its gradient."""
         direct.attach(bound)
 
+    def offer(self, bound: BoundOperator) -> None:
+        """Put the operator into ``torch.ops``, unless PyTorch refuses its schema: a call of it says so."""
+        with contextlib.suppress(register.RefusedError):
+            register.register(bound)
+
+    def refusal(self, bound: BoundOperator) -> str:
+        """Return why PyTorch does not take the operator, in its words, or an empty text."""
+        try:
+            if _has_name(bound):
+                register.register(bound)
+        except register.RefusedError as problem:
+            return problem.reason
+        return ""
+
     def overload(self, bound: BoundOperator) -> Any:
-        """Return the operator's ``torch.ops`` overload."""
+        """Return the operator's ``torch.ops`` overload; raises ``SchemaError`` where PyTorch refuses it."""
         return register.register(bound)
 
     def forget(self, bound: BoundOperator) -> None:
@@ -107,6 +120,10 @@ class TorchHost:
         """Return tensors without what is left of transforms that have ended; a new one refuses these."""
         unwrap = torch._C._functorch.unwrap_if_dead
         return [unwrap(value) if isinstance(value, torch.Tensor) else value for value in values]
+
+
+def _has_name(bound: BoundOperator) -> bool:
+    return registry.known(bound.name) is bound and not bound._by_signature
 
 
 def _vjp_recorded(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:

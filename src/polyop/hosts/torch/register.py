@@ -28,6 +28,16 @@ _lock = threading.RLock()
 _FRONT = "FuncTorchDynamicLayerFrontMode"
 
 
+class RefusedError(SchemaError):
+    """PyTorch does not take the schema; ``reason`` has its words."""
+
+    def __init__(self, schema: str, problem: Exception, where: object) -> None:
+        """Take the first line of PyTorch's text that has words; the rest shows the schema again."""
+        lines = [line.strip(" :") for line in str(problem).splitlines() if line.strip()]
+        self.reason = lines[0] if lines else type(problem).__name__
+        super().__init__(schema, f"PyTorch does not take this schema: {self.reason}", where=where)
+
+
 def register(bound: BoundOperator) -> Any:
     """Return the operator's overload, registering it with PyTorch on first use."""
     found = bound.__dict__.get("torch_overload")
@@ -47,8 +57,7 @@ def _register(bound: BoundOperator) -> Any:
         overload = getattr(packet, schema.overload or "default")
     except (RuntimeError, IndexError, AttributeError, AssertionError) as problem:
         library._destroy()
-        rule = f"PyTorch does not take this schema: {str(problem).splitlines()[0]}"
-        raise SchemaError(str(schema), rule, where=bound.operator.origin) from None
+        raise RefusedError(str(schema), problem, bound.operator.origin) from None
     bound.__dict__["torch_library"] = library
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload

@@ -87,7 +87,7 @@ class ExpressionChecker:
             self.fail(ArgumentTypeError, rule, node, names, "give its inputs by position")
         for item in inputs:
             self.refuse(item)
-        if len(inputs) < word.least or (word.most is not None and len(inputs) > word.most):
+        if not word.takes(len(inputs)):
             expected = "two inputs" if word.kind == "buffer" else word.counts()
             rule = f"function [{word.name}] expects {expected}, but get {len(inputs)}"
             self.fail(ArgumentTypeError, rule, node, hint=self.complete(node, word))
@@ -116,6 +116,8 @@ class ExpressionChecker:
         if word.kind == "buffer":
             shape = ast.unparse(node.args[0]) if node.args else f"{self.example()}.shape"
             return f"write {word.name}({shape}, {self.example(node)}.dtype)"
+        if word.pairs:
+            return f"write {word.name}(value, x, slope): the derivative by x is slope"
         if word.name in ("max", "min") and len(node.args) == 1:
             return f"over a tensor, write a loop: best = {word.name}(best, x[i])"
         return None

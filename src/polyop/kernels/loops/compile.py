@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from .accumulate import accumulate
 from .bounds import Bounds, Precondition, both, describe, find_bounds
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
+from .distribute import distribute
 from .emit.program import TARGETS, print_program
 from .emit.rows import once_a_row
 from .inline import inline
-from .ir import Expr, Kernel, Op, rewrite
+from .ir import Kernel
+from .marks import computed
 from .plan import Plan, Planner
 from .polyhedra import Model, session, suppose
 from .privatise import privatise
+from .reciprocals import reciprocals
+from .shares import shares
 from .simplify import propagate, unroll
 from .split import has_conditions, split
 from .structure import Report, restructure
+from .turn import turn
 
 
 @dataclass(frozen=True)
@@ -81,22 +86,23 @@ def schedule(kernel: Kernel) -> Scheduled:
         kernel = starts(kernel)
         report = Report()
         kernel, report.done = inline(kernel)
+        kernel = distribute(kernel, report)
         kernel, owners = privatise(kernel)
-        kernel = restructure(kernel, owners, report)
+        kernel = turn(restructure(kernel, owners, report), report)
         kernel, owners = privatise(kernel)
-        kernel = accumulate(kernel, owners)
+        kernel = reciprocals(accumulate(kernel, owners))
         model = Model(kernel, owners)
-        kinds = classify(model, conflicts(model))
+        kinds = classify(model, found := conflicts(model))
         if has_conditions(kernel):
             kernel, borders = split(kernel, kinds)
             if borders:
                 report.done += borders
                 model = Model(kernel, owners)
-                kinds = classify(model, conflicts(model))
+                kinds = classify(model, found := conflicts(model))
         bounds = find_bounds(model)
         both(early, bounds)
-        planner = Planner(kernel, kinds, bounds, owners)
-        plan = planner.run()
+        shared = shares(kernel, model, found, kinds, owners)
+        plan = Planner(kernel, kinds, bounds, owners, shared).run()
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 
@@ -110,15 +116,6 @@ def demanded(kernel: Kernel) -> list[Precondition]:
         found = find_bounds(Model(kernel))
         both(early, found)
     return found.preconditions
-
-
-def computed(kernel: Kernel) -> Kernel:
-    """Return the kernel without what only gradients ask: ``stop_gradient(x)`` is x."""
-
-    def change(expr: Expr) -> Expr:
-        return expr.args[0] if isinstance(expr, Op) and expr.name == "stop_gradient" else expr
-
-    return replace(kernel, body=tuple(rewrite(s, change) for s in kernel.body))
 
 
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:

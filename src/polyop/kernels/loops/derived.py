@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.dtypes import dtype
+from ...core.errors import GradientError
 from ...core.spec import Spec
 from ..base import Accepts, flatten
-from .ir import Kernel
-from .kernel import LoopKernel, bytes_of
+from .ir import Kernel, Size, walk
+from .kernel import LoopKernel, bytes_of, size_of, tensors_of
+from .types import is_real
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .derive.adjoint import Adjoint
 
 
@@ -54,52 +58,98 @@ def own_attribute(name: str, base: Any) -> str:
 
 
 @dataclass(eq=False)
-class BackwardKernel(LoopKernel):
-    """The gradient of the loop kernel ``base``; see :func:`polyop.kernels.loops.derive.adjoint.adjoint`.
-
-    Its tensors are those of ``base``, its outputs and their gradients, None for what it does not read.
-    """
+class DerivedKernel(LoopKernel):
+    """What all kernels share that polyop makes of a loop kernel ``base``; ``SUFFIX`` ends their names."""
 
     base: Any = None
-    _adjoints: dict[Any, Adjoint] = field(default_factory=dict, repr=False)
+    SUFFIX: ClassVar[str] = ""
+    WHAT: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, base: LoopKernel) -> BackwardKernel:
-        """Return the gradient of a kernel, for the same device."""
-        return cls(
-            base.function, base.attributes, base.precise, base.debug, base.device, tape="none", base=base
-        )
+    def of(cls, base: Any, **more: Any) -> Self:
+        """Return the kernel made of another, for the same device."""
+        given = (base.function, base.attributes, base.precise, base.debug, base.device)
+        return cls(*given, tape="none", tape_bytes=base.tape_bytes, base=base, **more)
 
     def __post_init__(self) -> None:
         self.outline = self.base.outline
         self.accepts = Accepts(self.device, self.base.accepts.dtypes)
 
     def __str__(self) -> str:
-        """Return ``gradient of loop kernel name``."""
-        return f"gradient of {self.base}"
+        """Return what it is of which loop kernel."""
+        return f"{self.WHAT} of {self.base}"
 
-    def on(self, device: str) -> BackwardKernel:
-        """Return the same gradient for another device."""
-        found = BackwardKernel.of(self.base.on(device))
-        found._adjoints, found._lock = self._adjoints, self._lock
+    def on(self, device: str) -> Self:
+        """Return the same kernel for another device; what is derived is derived once for both."""
+        found = self.of(self.base.on(device))
+        found._made, found._typed, found._lock = self._made, self._typed, self._lock
         return found
 
     @property
     def name(self) -> str:
-        """The function's name and ``__backward``."""
-        return f"{self.base.name}__backward"
+        """The function's name and the suffix."""
+        return f"{self.base.name}__{self.SUFFIX}"
 
     @property
     def tensors(self) -> int:
         """How many tensors it takes."""
-        found: int = self.base.tensors + 2 * self.base.results
-        return found
+        return int(self.base.tensors)
 
     @property
     def results(self) -> int:
         """How many tensors it returns."""
-        found: int = self.base.tensors
+        return int(self.base.results)
+
+    def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
+        """Return the native launch for these specs. Raises ``GradientError`` for tapes beyond the limit."""
+        if self.tape_bytes is not None:
+            self.check_tapes(inputs, attributes)
+        return super().launch(inputs, outputs, attributes)
+
+    def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
+        """Raise ``GradientError`` where what the kernel tapes for these specs is beyond the limit."""
+
+    def derived(self, key: Any, make: Callable[[], Kernel]) -> Kernel:
+        """Return the kernel under a key, made when it is first asked for."""
+
+        def first() -> Kernel:
+            self._typed[key] = made = make()
+            return made
+
+        found: Kernel = self.once(key, first)
         return found
+
+    def takes(self, kernel: Kernel) -> tuple[bool, ...]:
+        """Return of which of its tensors a kernel reads an element or a size."""
+        from .derive.used import taken
+
+        def first() -> tuple[bool, ...]:
+            there = taken(kernel)
+            return tuple(n in there for n in tensors_of(kernel))
+
+        found: tuple[bool, ...] = self.once(("takes", id(kernel)), first)
+        return found
+
+
+@dataclass(eq=False)
+class BackwardKernel(DerivedKernel):
+    """The gradient of the loop kernel ``base``; see :func:`polyop.kernels.loops.derive.adjoint.adjoint`.
+
+    Its tensors are those of ``base``, its outputs and their gradients, None for what it does not read.
+    """
+
+    SUFFIX: ClassVar[str] = "backward"
+    WHAT: ClassVar[str] = "gradient"
+
+    @property
+    def tensors(self) -> int:
+        """How many tensors it takes."""
+        return int(self.base.tensors + 2 * self.base.results)
+
+    @property
+    def results(self) -> int:
+        """How many tensors it returns."""
+        return int(self.base.tensors)
 
     @property
     def told(self) -> str:
@@ -108,10 +158,34 @@ class BackwardKernel(LoopKernel):
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs. Raises ``GradientError`` with the line of what has none."""
+        return self._asked(inputs, attributes).kernel
+
+    def _asked(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Adjoint:
         given = list(flatten(tuple(inputs)))
         present = tuple(spec is not None for spec in given[-self.base.results :])
         text = attributes[self.told]
-        return self.adjoint(specs_of(text), attributes, present, wanted_of(text)).kernel
+        return self.adjoint(specs_of(text), attributes, present, wanted_of(text))
+
+    def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
+        """Raise ``GradientError`` that names the largest, where all tapes take more than ``tape_bytes``."""
+        found = self._asked(inputs, attributes)
+        kernel, limit = found.kernel, self.tape_bytes
+        sizes = self._tapes(found, list(flatten(tuple(inputs))), attributes)
+        if limit is None or sum(sizes.values()) <= limit:
+            return
+        name = max(sizes, key=lambda n: sizes[n])
+        line = kernel.buffers[name].line
+        rule = f"{found.tapes[name]} changes after this line reads it, and to keep its values takes too much"
+        seen = f"{sizes[name]} bytes, all that is taped {sum(sizes.values())}, and tape_bytes is {limit}"
+        text = kernel.source.get(line, "").strip()
+        hint = "allow more in compile_attrs, call it on less at once, or give bprop="
+        raise GradientError(kernel.name, rule, seen, where=f"{kernel.where(line)}\n    {text}", hint=hint)
+
+    def _tapes(self, found: Adjoint, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> dict[str, int]:
+        known = dict(zip(tensors_of(found.kernel), inputs, strict=False))
+        given = {**self.outline.defaults, **attributes}
+        buffers = found.kernel.buffers
+        return {n: bytes_of(found.kernel, buffers[n], known, given) for n in found.tapes}
 
     def adjoint(
         self,
@@ -127,17 +201,23 @@ class BackwardKernel(LoopKernel):
         from .derive.adjoint import adjoint
 
         kernel = self.base.typed(inputs, attributes)
-        real = (dtype(kernel.buffers[n].dtype).is_floating for n in kernel.outputs)
+        real = self.once(("real", id(kernel)), lambda: tuple(is_real(kernel, n) for n in kernel.outputs))
         present = tuple(there or not of for there, of in zip(present, real, strict=True))
-        with self._lock:
-            wanted = () if all(wanted) else wanted
-            key = (id(kernel), present, wanted)
-            if key not in self._adjoints:
-                whole = all(present) and not wanted
-                kept = frozenset() if whole else frozenset(self._kept(inputs, attributes))
-                self._adjoints[key] = found = adjoint(kernel, present, wanted, kept)
-                self._typed[key] = found.kernel
-            return self._adjoints[key]
+        wanted = () if all(wanted) else wanted
+        key = (id(kernel), present, wanted)
+
+        def first() -> Adjoint:
+            kept: frozenset[str] = frozenset()
+            if wanted or not all(present):  # what the whole kernel takes is there for a part of it too
+                whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
+                rows = zip(tensors_of(whole), self.takes(whole), strict=True)
+                kept = frozenset(n for n, flag in rows if flag)
+            found = adjoint(kernel, present, wanted, kept)
+            self._typed[key] = found.kernel
+            return found
+
+        made: Adjoint = self.once(key, first)
+        return made
 
     def reads(
         self,
@@ -147,25 +227,48 @@ class BackwardKernel(LoopKernel):
         wanted: tuple[bool, ...] = (),
     ) -> tuple[bool, ...]:
         """Return of which tensors (inputs and outputs of ``base``) the kernel reads an element or a size."""
-        from .derive.used import is_absent
-
         kernel = self.adjoint(inputs, attributes, present or (True,) * self.base.results, wanted).kernel
-        names = [n for n in kernel.parameters if n in kernel.buffers]
-        return tuple(not is_absent(kernel, n) for n in names[: self.base.tensors + self.base.results])
-
-    def _kept(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
-        """Return the tensors that the whole kernel takes: they are there for a kernel of a part of it too."""
-        from .derive.used import is_absent
-
-        kernel = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
-        return [n for n in kernel.parameters if n in kernel.buffers and not is_absent(kernel, n)]
+        return self.takes(kernel)[: self.base.tensors + self.base.results]
 
     def moves(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
         """Return of which tensors of ``base`` there are gradients: what ``base`` does not read is none."""
         kernel = self.base.typed(inputs, attributes)
-        return tuple(
-            dtype(kernel.buffers[n].dtype).is_floating for n in kernel.parameters if n in kernel.buffers
+        found: tuple[bool, ...] = self.once(
+            ("moves", id(kernel)), lambda: tuple(is_real(kernel, n) for n in tensors_of(kernel))
         )
+        return found
+
+    def passed(
+        self,
+        inputs: Sequence[Any],
+        grads: Sequence[Any],
+        attributes: Mapping[str, Any],
+        present: tuple[bool, ...],
+        wanted: tuple[bool, ...],
+    ) -> tuple[int | None, ...]:
+        """Return for each tensor of ``base`` of which output the gradient is its own as well, or None.
+
+        ``grads`` are the specs of the outputs' gradients; sizes that are symbols are not compared.
+        """
+        from .derive.passed import passed
+
+        kernel = self.adjoint(inputs, attributes, present, wanted).kernel
+        rows = self.once(("passed", id(kernel)), lambda: passed(kernel))
+        found: list[int | None] = [None] * self.base.tensors
+        if not rows:
+            return tuple(found)
+        names = tensors_of(kernel)
+        known = dict(zip(names, [*inputs, *grads, *grads], strict=True))  # outputs are of their shapes
+        given = {**self.outline.defaults, **attributes}
+        for number, row in rows.items():
+            buffer = kernel.buffers[kernel.outputs[number]]
+            measured = {e.buffer for pair in row.equal for x in pair for e in walk(x) if isinstance(e, Size)}
+            if any(known[name] is None for name in measured):
+                continue
+            sizes = [size_of(e, kernel, buffer, known, given) for pair in row.equal for e in pair]
+            if all(type(n) is int for n in sizes) and sizes[::2] == sizes[1::2]:
+                found[number] = names.index(row.source) - self.base.tensors - self.base.results
+        return tuple(found)
 
     def explain_values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return where each value that the gradient needs is from, with the lines, and what tapes take."""
@@ -176,10 +279,26 @@ class BackwardKernel(LoopKernel):
                 lines.append(f"{line:4}: {kernel.source[line].strip()}")
             lines.append(f"        {text}")
             last = line
-        known = dict(zip([n for n in kernel.parameters if n in kernel.buffers], inputs, strict=False))
-        taped = sum(bytes_of(kernel, kernel.buffers[name], known, attributes) for name in found.tapes)
-        read = [n for n, flag in zip(kernel.parameters, self.reads(inputs, attributes), strict=False) if flag]
-        lines.append(
-            f"keeps {', '.join(read) or 'nothing'} for the gradient; tapes take {taped} bytes while it runs"
-        )
+        taped = sum(self._tapes(found, inputs, attributes).values())
+        allowed = taped if self.tape_bytes is None else self.tape_bytes
+        more = f", which is an error: tape_bytes is {allowed}" if taped > allowed else ""
+        read = [
+            n for n, flag in zip(tensors_of(kernel), self.reads(inputs, attributes), strict=False) if flag
+        ]
+        lines += self._handed(inputs, attributes)
+        kept = ", ".join(read) or "nothing"
+        lines.append(f"keeps {kept} for the gradient; tapes take {taped} bytes while it runs{more}")
         return lines
+
+    def _handed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what a framework's call hands over to be read instead, and what is beyond the limit."""
+        from .derived_saving import handed_over
+
+        rows = handed_over(self.base, inputs, attributes)
+        for fits, start in (
+            (True, "handed over by the forward, not recomputed:"),
+            (False, f"recomputed, beyond the {self.tape_bytes} of tape_bytes:"),
+        ):
+            named = [f"{row.name} ({row.size} bytes)" for row in rows if row.fits is fits]
+            if named:
+                yield f"{start} {', '.join(named)}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ...core.spec import Spec
-from ..base import Accepts, flatten
-from .derived import own_attribute
+from ..base import flatten
+from .derived import DerivedKernel, own_attribute
 from .ir import Kernel
-from .kernel import LoopKernel
 
 Dims = tuple[int | None, ...]
 
@@ -34,50 +33,14 @@ def dims_of(text: str) -> Dims:
 
 
 @dataclass(eq=False)
-class BatchedKernel(LoopKernel):
+class BatchedKernel(DerivedKernel):
     """The loop kernel ``base`` over samples; see :func:`.derive.batch.batched`.
 
     Its tensors are those of ``base``, with one more axis where the attribute ``where_samples`` says so.
     """
 
-    base: Any = None
-    _batches: dict[Any, Kernel] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(cls, base: LoopKernel) -> BatchedKernel:
-        """Return a kernel over samples, for the same device."""
-        return cls(
-            base.function, base.attributes, base.precise, base.debug, base.device, tape="none", base=base
-        )
-
-    def __post_init__(self) -> None:
-        self.outline = self.base.outline
-        self.accepts = Accepts(self.device, self.base.accepts.dtypes)
-
-    def __str__(self) -> str:
-        """Return ``batch of loop kernel name``."""
-        return f"batch of {self.base}"
-
-    def on(self, device: str) -> BatchedKernel:
-        """Return the same batch for another device."""
-        found = BatchedKernel.of(self.base.on(device))
-        found._batches, found._typed, found._lock = self._batches, self._typed, self._lock
-        return found
-
-    @property
-    def name(self) -> str:
-        """The function's name and ``__batched``."""
-        return f"{self.base.name}__batched"
-
-    @property
-    def tensors(self) -> int:
-        """How many tensors it takes."""
-        return int(self.base.tensors)
-
-    @property
-    def results(self) -> int:
-        """How many tensors it returns."""
-        return int(self.base.results)
+    SUFFIX: ClassVar[str] = "batched"
+    WHAT: ClassVar[str] = "batch"
 
     @property
     def where_samples(self) -> str:
@@ -89,13 +52,18 @@ class BatchedKernel(LoopKernel):
         from .derive.batch import batched
 
         dims = dims_of(attributes[self.where_samples])
-        given = list(flatten(tuple(inputs)))
-        kernel = self.base.typed([_sample(s, d) for s, d in zip(given, dims, strict=True)], attributes)
-        key = (id(kernel), dims)
-        with self._lock:
-            if key not in self._batches:
-                self._batches[key] = self._typed[key] = batched(kernel, dims)
-            return self._batches[key]
+        kernel = self.base.typed(_samples(inputs, dims), attributes)
+        return self.derived((id(kernel), dims), lambda: batched(kernel, dims))
+
+    def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
+        """Raise ``GradientError`` where what is taped for one sample is beyond the limit."""
+        if isinstance(self.base, DerivedKernel):
+            self.base.check_tapes(_samples(inputs, dims_of(attributes[self.where_samples])), attributes)
+
+
+def _samples(inputs: Sequence[Any], dims: Dims) -> list[Spec | None]:
+    given = list(flatten(tuple(inputs)))
+    return [_sample(s, d) for s, d in zip(given, dims, strict=True)]
 
 
 def _sample(spec: Spec | None, dim: int | None) -> Spec | None:

@@ -4,66 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from ..base import Accepts, flatten
+from ..base import flatten
+from .derived import DerivedKernel
 from .ir import Kernel
-from .kernel import LoopKernel
+from .kernel import LoopKernel, bytes_of, tensors_of
+
+Left = frozenset[str]
 
 
 @dataclass(eq=False)
-class SavingKernel(LoopKernel):
+class SavingKernel(DerivedKernel):
     """The loop kernel ``base`` with further outputs; see ``kernels/loops/derive/saving.py``."""
 
-    base: Any = None
-    results: int = 0
-    tensors: int = 0
-
-    @classmethod
-    def of(cls, base: Any, results: int) -> SavingKernel:
-        """Return the kernel that returns so many tensors."""
-        return cls(
-            base.function,
-            base.attributes,
-            base.precise,
-            base.debug,
-            base.device,
-            tape="none",
-            base=base,
-            results=results,
-            tensors=base.tensors,
-        )
-
-    def __post_init__(self) -> None:
-        self.outline = self.base.outline
-        self.accepts = Accepts(self.device, self.base.accepts.dtypes)
-
-    def __str__(self) -> str:
-        """Return ``loop kernel name, saving``."""
-        return f"{self.base}, saving"
+    count: int = 0
+    """How many tensors it returns: the kernel is for dtypes with which it is always as many."""
+    left: Left = frozenset()
+    """The temporaries that it does not return, as they take too much."""
+    SUFFIX: ClassVar[str] = "saving"
+    WHAT: ClassVar[str] = "saving form"
 
     def on(self, device: str) -> SavingKernel:
-        """Return the same for another device."""
-        return SavingKernel.of(self.base.on(device), self.results)
+        """Return the same kernel for another device."""
+        return SavingKernel.of(self.base.on(device), count=self.count, left=self.left)
 
     @property
-    def name(self) -> str:
-        """The function's name and ``__saving``."""
-        return f"{self.base.name}__saving"
+    def results(self) -> int:
+        """How many tensors it returns."""
+        return self.count
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs."""
-        kernel = saved(self.base, list(flatten(tuple(inputs))), attributes)
+        kernel = saved(self.base, list(flatten(tuple(inputs))), attributes, self.left)
         assert kernel is not None, self.name
         return kernel
 
 
-def saved(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel | None:
+def saved(
+    base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any], left: Left = frozenset()
+) -> Kernel | None:
     """Return the kernel of ``base`` that also returns temporaries for specs, or None where there are none."""
     from .derive.saving import saving
 
     if base.tape == "none":
         return None
     kernel = base.typed(inputs, attributes)
-    found: Kernel | None = base.once(("saving", id(kernel)), lambda: saving(kernel, base.tape))
+    found: Kernel | None = base.once(("saving", id(kernel), left), lambda: saving(kernel, base.tape, left))
     return found
+
+
+class Handed(NamedTuple):
+    """A temporary that a call can hand over: how many bytes it takes, and whether it is handed over."""
+
+    name: str
+    size: int
+    fits: bool
+
+
+def handed_over(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Handed]:
+    """Return what calls with these specs can hand over; while it is beyond the limit the largest stays."""
+    kernel = saved(base, inputs, attributes)
+    if kernel is None:
+        return []
+    known = dict(zip(tensors_of(kernel), inputs, strict=True))
+    given = {**base.outline.defaults, **attributes}
+    names = kernel.outputs[base.results :]
+    sizes = {n: bytes_of(kernel, kernel.buffers[n], known, given) for n in names}
+    fits = dict(sizes)
+    while base.tape_bytes is not None and sum(fits.values()) > base.tape_bytes:
+        del fits[max(fits, key=lambda name: fits[name])]
+    return [Handed(n, size, n in fits) for n, size in sizes.items()]
+
+
+def beyond(base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Left:
+    """Return the temporaries that calls with these specs can hand over and the limit forbids.
+
+    Of sizes that are symbols none is known to fit.
+    """
+    shapes = [size for spec in inputs if spec is not None for size in spec.shape]
+    if not all(isinstance(size, int) for size in shapes):
+        kernel = saved(base, inputs, attributes)
+        return frozenset(kernel.outputs[base.results :] if kernel is not None else ())
+    return frozenset(one.name for one in handed_over(base, inputs, attributes) if not one.fits)

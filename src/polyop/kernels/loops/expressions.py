@@ -12,7 +12,7 @@ from ...core.dtypes import dtype
 from .access import Access, count, number
 from .ir import BOOL, INT, Const, Expr, Load, Op, Type, Var
 from .language import WORDS
-from .operate import choose, operate, power, truth
+from .operate import choose, operate, power, truth, with_gradient
 from .types import Refusal, cast
 
 BINARY = {
@@ -142,6 +142,8 @@ class Expressions(Access):
             return truth(inputs[0]) if word.type == BOOL else explicit(inputs[0], word.type)
         if word.operator == "pow":
             return power(*inputs)
+        if word.operator == "with_gradient":
+            return with_gradient(*inputs)
         if len(inputs) > 2:
             return functools.reduce(lambda a, b: operate(word.operator, a, b), inputs)
         return operate(word.operator, *inputs)

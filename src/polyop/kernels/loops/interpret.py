@@ -173,5 +173,7 @@ class _Machine:
         if len(args) == 1:
             (only,) = args
             return lambda values: make(function(only(values)))
+        if len(args) > 2:
+            return lambda values: make(function(*(a(values) for a in args)))
         one, other = args
         return lambda values: make(function(one(values), other(values)))

@@ -76,7 +76,8 @@ class Op:
     """A row of ``OPERATORS``; arguments are converted to the operator's own type beforehand.
 
     ``cast`` converts its one argument to ``type``. ``select`` is (condition, then, otherwise) and,
-    like ``and`` and ``or``, evaluates only what it needs.
+    like ``and`` and ``or``, evaluates only what it needs. ``with_gradient`` is (value, x, slope, ...): the
+    value, with derivatives of its own.
     """
 
     name: str
@@ -185,6 +186,7 @@ class Operator:
     ``result``: "same" as the arguments' common type; "bool"; "float" (an integer becomes a
     float first, by NumPy's rule: int8 float16, int16 float32, wider float64; a Python int float64);
     "cast", "select": see :class:`Op`. ``kinds`` are the dtype kinds that it takes (b i u f).
+    An ``arity`` of 0 is any number.
     """
 
     name: str
@@ -221,6 +223,7 @@ OPERATORS: dict[str, Operator] = {
         Operator("not", 1, "bool", "b"),
         Operator("neg", 1, "same", "iuf"),
         Operator("stop_gradient", 1),
+        Operator("with_gradient", 0, "same", "f"),
         Operator("abs", 1),
         Operator("sign", 1, "same", "iuf"),
         Operator("floor", 1, "same", "iuf"),
@@ -281,6 +284,15 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
         elif isinstance(statement, If):
             yield from statements(statement.body)
             yield from statements(statement.orelse)
+
+
+def unconditional(expr: Expr) -> Iterator[Expr]:
+    """Yield an expression and what is computed for it whatever conditions say; indices are not entered."""
+    yield expr
+    if not isinstance(expr, Load):
+        lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")
+        for argument in children(expr)[:1] if lazy else children(expr):
+            yield from unconditional(argument)
 
 
 def names_of(kernel: Kernel) -> set[str]:

@@ -35,7 +35,8 @@ class LoopKernel:
     and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1). ``device`` "cuda": the kernel
     for GPUs, compiled by nvcc at its first launch. ``functional``: a tensor that the function writes in
     place is copied first, and the copy returned. ``tape``: which temporaries a call hands over to its
-    derived gradient: "none", "all", or "auto", those of fewer dimensions than an input has.
+    derived gradient: "none", "all", or "auto", those of fewer dimensions than an input has; ``tape_bytes``:
+    how many bytes of them, and of what the gradient tapes, there may be (None: any number).
     """
 
     function: Callable[..., Any]
@@ -45,6 +46,7 @@ class LoopKernel:
     device: str = "cpu"
     functional: bool = False
     tape: str = "auto"
+    tape_bytes: int | None = None
     native: bool = True
     has_infer_shape: bool = True
     has_infer_type: bool = True
@@ -63,9 +65,8 @@ class LoopKernel:
 
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device; both know each other's dtypes."""
-        found = LoopKernel(
-            self.function, self.attributes, self.precise, self.debug, device, self.functional, self.tape
-        )
+        given = (self.function, self.attributes, self.precise, self.debug, device, self.functional)
+        found = LoopKernel(*given, self.tape, self.tape_bytes)
         found._typed, found._lock = self._typed, self._lock
         found.accepts = Accepts(device, self.accepts.dtypes)
         return found
@@ -125,10 +126,10 @@ class LoopKernel:
     ) -> list[list[Any]]:
         """Return the shapes of the new outputs; sizes may be symbols. Raises ``InferError``."""
         kernel = self.typed(inputs, attributes)
-        specs = dict(zip(_tensors(kernel), flatten(tuple(inputs)), strict=True))
+        specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
         del outputs
         given = self._given(attributes)
-        return [[_size(e, kernel, b, specs, given) for e in b.shape] for b in _fresh(kernel)]
+        return [[size_of(e, kernel, b, specs, given) for e in b.shape] for b in _fresh(kernel)]
 
     def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
         """Return the dtypes of the new outputs."""
@@ -234,7 +235,8 @@ def _say_once(text: str) -> None:
         warnings.warn_explicit(text.split(": ", 1)[1], UninitialisedWarning, file, int(line))
 
 
-def _tensors(kernel: Kernel) -> list[str]:
+def tensors_of(kernel: Kernel) -> list[str]:
+    """Return the parameters that are tensors, in order."""
     return [name for name in kernel.parameters if name in kernel.buffers]
 
 
@@ -259,13 +261,14 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 
 def bytes_of(kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> int:
     """Return how much memory a buffer takes for given specs."""
-    sizes = [max(0, int(_size(e, kernel, buffer, specs, attributes))) for e in buffer.shape]
+    sizes = [max(0, int(size_of(e, kernel, buffer, specs, attributes))) for e in buffer.shape]
     return math.prod(sizes) * dtype(buffer.dtype).itemsize
 
 
-def _size(
+def size_of(
     expr: Expr, kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> Any:
+    """Return the number, or symbol, that a size of ``buffer`` is for these specs of tensors by name."""
     match expr:
         case Const(value=value):
             return value
@@ -274,6 +277,6 @@ def _size(
         case Var(name=name):
             return attributes[name]
         case Op(name=name, args=args) if name in _ARITHMETIC:
-            return _ARITHMETIC[name](*(_size(a, kernel, buffer, specs, attributes) for a in args))
+            return _ARITHMETIC[name](*(size_of(a, kernel, buffer, specs, attributes) for a in args))
     rule = f"the size of {buffer.name} must be written in sizes and attributes with + - * // %"
     raise InferError(kernel.name, rule, where=kernel.where(buffer.line))

@@ -43,10 +43,19 @@ class Word:
     meaning: Callable[..., Any]
     operator: str = ""
     type: Type | None = None
+    pairs: bool = False
+    """Whether inputs beyond the least come in pairs."""
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many inputs."""
+        fits = count >= self.least and (self.most is None or count <= self.most)
+        return fits and (not self.pairs or (count - self.least) % 2 == 0)
 
     def counts(self) -> str:
         """Return how many inputs it takes, in words."""
         names = ("no", "one", "two", "three")
+        if self.pairs:
+            return f"{names[self.least]} inputs, and two for each further pair"
         if self.most is None:
             return f"{names[self.least]} or more inputs"
         if self.least == self.most:
@@ -133,10 +142,21 @@ def _without_meaning(*inputs: Any) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
 
 
+def _with_gradient(value: Any, *pairs: Any) -> Any:
+    typed = [np.asarray(x).dtype for x in pairs if not is_python(x)]
+    return np.result_type(*typed).type(value) if typed and is_python(value) else value
+
+
 def _math(
-    name: str, meaning: Callable[..., Any], least: int = 1, most: int | None = 1, *, operator: str = ""
+    name: str,
+    meaning: Callable[..., Any],
+    least: int = 1,
+    most: int | None = 1,
+    *,
+    operator: str = "",
+    pairs: bool = False,
 ) -> Word:
-    return Word(name, "math", least, most, _number(meaning), operator or name)
+    return Word(name, "math", least, most, _number(meaning), operator or name, pairs=pairs)
 
 
 _ROWS = (
@@ -176,6 +196,7 @@ _ROWS = (
     _math("power", lambda x, y: x**y, 2, 2, operator="pow"),
     _math("ceil_div", lambda x, y: (x + y - 1) // y, 2, 2),
     _math("stop_gradient", lambda x: x),  # the value itself; derived gradients take it for a constant
+    _math("with_gradient", _with_gradient, 3, None, pairs=True),  # (value, x, slope, ...): the value itself
     _math("max", _fold(np.maximum), 2, None),  # a NaN wins, unlike in the built-in max and min
     _math("min", _fold(np.minimum), 2, None),
 )

@@ -132,6 +132,21 @@ def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
     return Op("+" if step > 0 else "-", (one, Const(abs(step), INT)), INT)
 
 
+def with_gradient(value: Expr, *pairs: Expr) -> Expr:
+    """Return the value with derivatives of its own, in the value's type; a Python number takes the others'.
+
+    ``pairs``: an expression and the derivative with respect to it, by turns. Raises ``Refusal`` for integers.
+    """
+    for place, one in enumerate((value, *pairs)):
+        if kind(one.type) != "f" and not (one.type.weak and place % 2 == 0):
+            what = "value" if place == 0 else "slope" if place % 2 == 0 else "expression to differentiate by"
+            raise Refusal(f"the {what} of with_gradient must be floating", one.type, "cast it: float32(n)")
+    met = common((value, *pairs)) if value.type.weak else value.type
+    if kind(met) != "f":
+        met = FLOAT
+    return Op("with_gradient", tuple(cast(a, met) for a in (value, *pairs)), met)
+
+
 def whole(expression: Expr, what: str) -> Expr:
     """Return an index, size or bound as an int64; raise ``Refusal`` for a float or a bool."""
     if kind(expression.type) not in "iu":

@@ -3,7 +3,7 @@
 The rules, outermost loops first:
 
 threads   the first parallel loop; or a reduction whose results are small beside its range, each
-          thread having its own copy
+          thread having its own copy; or a loop in order that threads share (shares.py)
 vector    in each nest, the loop along which memory is walked with the smallest cost
 tile      a vector loop around sums, inside a parallel loop: several iterations of both at once in
           registers, operands that rows share packed into a panel
@@ -19,6 +19,7 @@ from .bounds import Bounds, key
 from .cost import arithmetic, work
 from .dependence import Kind
 from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
+from .shares import Row, Shares
 from .strides import COSTS, UNIT, depends, stride
 
 LANES = 8
@@ -40,6 +41,10 @@ class Plan:
     threads: set[str] = field(default_factory=set)
     private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Of a loop of threads that is a reduction: (target, op) that each thread has its own of."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Of a loop in order: the loop of threads inside it; each thread runs the whole with its part of that."""
+    rows: dict[str, Row] = field(default_factory=dict)
+    """Of a loop in order: what tells whose iteration it is; each thread has a part of the tensor."""
     vector: set[str] = field(default_factory=set)
     tiles: dict[str, Tile] = field(default_factory=dict)
     """By the vector loop's variable."""
@@ -55,8 +60,10 @@ class Planner:
         kinds: Mapping[str, Kind],
         bounds: Bounds,
         owners: Mapping[str, tuple[str, ...]],
+        shares: Shares,
     ) -> None:
         self.kernel, self.kinds, self.bounds, self.owners = kernel, kinds, bounds, owners
+        self.shares = shares
         self.plan = Plan()
 
     def run(self) -> Plan:
@@ -95,6 +102,12 @@ class Planner:
                 self._vectors(node)
             elif kind == "reduction" and not any(isinstance(s, For) for s in node.body):
                 self._vectors(node)
+            elif node.var in self.shares.columns:
+                self._columns(node)
+            elif node.var in self.shares.rows:
+                row = self.plan.rows[node.var] = self.shares.rows[node.var]
+                self.note(node, f"on all threads, each for its own part of {row.buffer}, in order")
+                self._threads(node.body)
             else:
                 because = self.kinds[node.var].because if node.var in self.kinds else None
                 if node.hint == "serial":
@@ -104,6 +117,15 @@ class Planner:
                     shown = " and ".join(map(str, lines))
                     self.note(node, f"in order: its iterations share {because.target} (line {shown})")
                 self._threads(node.body)
+
+    def _columns(self, node: For) -> None:
+        inner = next(
+            s for s in statements((node,)) if isinstance(s, For) and s.var == self.shares.columns[node.var]
+        )
+        self.plan.threads.add(inner.var)
+        self.plan.columns[node.var] = inner.var
+        self.note(node, f"in order on all threads, each with its own part of loop {inner.var}")
+        self._vectors(inner)
 
     def _divisible(self, loop: For) -> bool:
         """Whether threads can have copies of what the loop reduces to."""

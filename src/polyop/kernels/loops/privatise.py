@@ -26,6 +26,8 @@ def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
             continue
         loops = coverage.shared_loops(name)
         level = next((n for n in range(len(loops), -1, -1) if _private(coverage, name, n)), None)
+        if level is None and kernel.buffers[name].zeroed and _of_one_iteration(coverage, name, loops):
+            level = len(loops)
         if level is None:
             continue
         if _single_element(coverage, name, frozenset(loops[:level])):
@@ -38,6 +40,13 @@ def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
 
 def _private(coverage: Coverage, name: str, level: int) -> bool:
     return coverage.uncovered(name, level) is None
+
+
+def _of_one_iteration(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
+    """Whether each iteration of the loops has one element, which no other one has: zero when it begins."""
+    index = coverage.writes(name)[0][1].node.index
+    plain = {e.name for e in index if isinstance(e, Var)}
+    return plain >= {*loops} and _single_element(coverage, name, frozenset(loops))
 
 
 def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> bool:

@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sign": np.sign, "floor": _whole(np.floor), "ceil": _whole(np.ceil),
     "trunc": _whole(np.trunc), "round": _whole(np.rint),
     "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
-    "stop_gradient": lambda x: x,
+    "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
     "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "erf": _erf, "sin": np.sin,
     "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from .ir import Assign, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
@@ -79,7 +80,11 @@ def _text(expr: Expr) -> tuple[str, int]:
     match expr:
         case Const(value=value):
             negative = not isinstance(value, bool) and value < 0
-            return repr(value), UNARY if negative else ATOM
+            finite = isinstance(value, int) or math.isfinite(value)
+            text = (
+                repr(value) if finite else repr(value).replace("inf", "math.inf").replace("nan", "math.nan")
+            )
+            return text, UNARY if negative else ATOM
         case Var(name=name):
             return name, ATOM
         case Size(buffer=buffer, axis=axis):

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from ...core.dtypes import dtype
-from .ir import BOOL, FLOAT, INT, Const, Expr, Op, Type
+from .ir import BOOL, FLOAT, INT, Const, Expr, Kernel, Op, Type
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes an error where the line is known
@@ -24,6 +24,11 @@ class Refusal(Exception):  # noqa: N818 - it becomes an error where the line is 
 def kind(of: Type) -> str:
     """Return "b", "i", "u" or "f"."""
     return "f" if of.dtype == "bfloat16" else dtype(of.dtype).numpy.kind
+
+
+def is_real(kernel: Kernel, buffer: str) -> bool:
+    """Whether a buffer holds floating-point numbers."""
+    return kind(Type(kernel.buffers[buffer].dtype)) == "f"
 
 
 # ml_dtypes has no common dtype for these, but its scalars do: the NumPy dtype that holds both

@@ -109,7 +109,7 @@ def _expression(kernel: Kernel, node: Expr, bound: set[str]) -> Iterator[str]:
 
 def _operator(node: Op) -> Iterator[str]:
     row = OPERATORS[node.name]
-    if len(node.args) != row.arity:
+    if row.arity and len(node.args) != row.arity:
         yield f"{node.name} has {len(node.args)} arguments"
     if node.name == "cast":
         return

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - programs in the language, whose words are no names here
-"""Kernels for the tests of transforms, each with inputs: what frameworks do with derived rules."""
+"""Kernels for the tests of what frameworks do with derived rules, each with inputs."""
 
 import numpy as np
 
@@ -80,6 +80,86 @@ def scatter(x, at):
     return y
 
 
+def rms_norm(x, g):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        s = 0.0
+        for j in range(x.shape[1]):
+            s += x[i, j] * x[i, j]
+        r = rsqrt(s / x.shape[1] + 1e-5)
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * r * g[j]
+    return y
+
+
+def scores(q, k):
+    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
+    for i in range(q.shape[0]):
+        m = -1e30
+        for j in range(k.shape[0]):
+            s = 0.0
+            for d in range(q.shape[1]):
+                s += q[i, d] * k[j, d]
+            p[i, j] = s * 0.5
+            m = max(m, p[i, j])
+        z = 0.0
+        for j in range(k.shape[0]):
+            p[i, j] = exp(p[i, j] - m)
+            z += p[i, j]
+        for j in range(k.shape[0]):
+            p[i, j] = p[i, j] / z
+    return p
+
+
+def conv2d(x, w):
+    y = output_tensor((w.shape[0], x.shape[1] - w.shape[2] + 1, x.shape[2] - w.shape[3] + 1), x.dtype)
+    for o in range(w.shape[0]):
+        for i in range(x.shape[1] - w.shape[2] + 1):
+            for j in range(x.shape[2] - w.shape[3] + 1):
+                y[o, i, j] = 0.0
+                for c in range(w.shape[1]):
+                    for a in range(w.shape[2]):
+                        for b in range(w.shape[3]):
+                            y[o, i, j] += x[c, i + a, j + b] * w[o, c, a, b]
+    return y
+
+
+def index_add(x, at):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j]
+    for i in range(at.shape[0]):
+        for j in range(x.shape[1]):
+            y[at[i], j] += x[i, j] * x[i, j]
+    return y
+
+
+def gated_scan(x, u):
+    y = output_tensor(x.shape, x.dtype)
+    for b in range(x.shape[0]):
+        h = 0.0
+        for t in range(x.shape[1]):
+            z = 1.0 / (1.0 + exp(-(x[b, t] + u[b, t] * h)))
+            n = tanh(x[b, t] + z * h)
+            h = (1.0 - z) * n + z * h
+            y[b, t] = h
+    return y
+
+
+def sweeps(x):
+    u = output_tensor(x.shape, x.dtype)
+    v = allocate(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        u[i] = x[i]
+    for t in range(4):
+        for i in range(1, x.shape[0] - 1):
+            v[i] = u[i] * (u[i + 1] - u[i - 1]) * 0.1 + u[i] + t * 0.1
+        for i in range(1, x.shape[0] - 1):
+            u[i] = v[i]
+    return u
+
+
 _random = np.random.default_rng(7)
 CASES = {
     function.__name__: (function, [_random.normal(size=shape) for shape in shapes], whole)
@@ -93,4 +173,18 @@ CASES = {
         (scatter, [(3, 2)], [np.array([2, 0, 2])]),
     )
 }
-"""Function, real inputs, then inputs of whole numbers."""
+"""For transforms: function, real inputs, then inputs of whole numbers."""
+
+OPERATORS = (
+    (softmax, ((3, 5),), 0),
+    (layernorm, ((3, 5), (5,), (5,)), 0),
+    (rms_norm, ((3, 5), (5,)), 0),
+    (scores, ((3, 4), (5, 4)), 0),
+    (conv2d, ((2, 5, 4), (2, 2, 3, 2)), 0),
+    (gather, ((4, 3), (5,)), 4),
+    (index_add, ((4, 3), (4,)), 4),
+    (gated_scan, ((2, 4), (2, 4)), 0),
+    (sweeps, ((7,),), 0),
+    (matmul, ((3, 4), (4, 2)), 0),
+)
+"""For gradients, larger: function, shapes, and what the last input, an index, is below (0: it is a real one too)."""

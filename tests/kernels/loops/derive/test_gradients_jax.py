@@ -23,7 +23,7 @@ def _load(name):
     return sys.modules[known]
 
 
-OPERATORS = _load("operators").OPERATORS
+OPERATORS = _load("kernels").OPERATORS
 
 
 @pytest.fixture(autouse=True)

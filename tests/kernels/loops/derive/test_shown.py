@@ -19,6 +19,7 @@ CASES = {
     "stencil": (kernels.burgers, ((7,),)),
     "norm": (kernels.rms_norm, ((3, 5), (5,))),
     "scan": (kernels.filtered, ((3, 5), (5,))),
+    "own": (kernels.log_sum_exp, ((3, 5),)),
 }
 
 
@@ -39,7 +40,7 @@ def test_the_text_of_a_kernel_is_a_kernel_again(name, tmp_path):
     signature = [(a.dtype.name, a.ndim) for a in arrays]
     typed = parse(function, signature, {})
     path = tmp_path / "again.py"
-    path.write_text(shown(typed).replace("float64)", '"float64")', 1))
+    path.write_text("import math\n\n" + shown(typed).replace("float64)", '"float64")', 1))
     found = importlib.util.spec_from_file_location(f"again_{name}", path)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir import Kernel, Store, Type, statements
-from ..types import kind
+from ..ir import Kernel, Store, statements
+from ..types import is_real
 from .partials import number, pull
-
-
-def is_real(kernel: Kernel, buffer: str) -> bool:
-    """Whether a buffer holds floating-point numbers."""
-    return kind(Type(kernel.buffers[buffer].dtype)) == "f"
 
 
 def active(kernel: Kernel, inputs: Sequence[str], outputs: Sequence[str]) -> frozenset[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ....core.errors import GradientError
 from ..coverage import starts
@@ -34,11 +34,11 @@ def too_much(kernel: Kernel) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Adjoint:
-    """The kernel, where the values that it reads come from (line, text), and the buffers that keep them."""
+    """The kernel, where the values that it reads come from (line, text), and what each tape keeps."""
 
     kernel: Kernel
     told: tuple[tuple[int, str], ...]
-    tapes: tuple[str, ...] = ()
+    tapes: Mapping[str, str] = field(default_factory=dict)
 
 
 def adjoint(
@@ -64,4 +64,5 @@ def adjoint(
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
             known |= {found.given[n]: shapes[n].shape for n in found.outputs}
         made = starts(without_unread(made, known, kept))
-    return Adjoint(made, tuple(found.told()), tuple(n for n in found.values.tapes if n in made.buffers))
+    tapes = {n: value for n, value in found.values.tapes.items() if n in made.buffers}
+    return Adjoint(made, tuple(found.told()), tapes)

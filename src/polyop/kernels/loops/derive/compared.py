@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....core.errors import GradientError
-from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, names_of
+from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
 from ..operate import operate
+from .memory import Scopes
 from .names import Names
 from .ranges import extreme, length
-
-Scopes = dict[str, tuple[str, ...]]
 
 
 def compared_in_memory(kernel: Kernel, scopes: Scopes) -> tuple[Kernel, Scopes]:
@@ -34,7 +33,6 @@ class _Keeper:
     def __init__(self, kernel: Kernel, scopes: Scopes) -> None:
         self.kernel, self.scopes = kernel, dict(scopes)
         self.names = Names(kernel)
-        self.names.taken |= names_of(kernel)
         self.buffers: dict[str, Buffer] = {}
 
     def body(self, body: Sequence[Stmt], loops: tuple[For, ...]) -> tuple[Stmt, ...]:

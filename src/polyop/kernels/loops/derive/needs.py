@@ -81,7 +81,7 @@ class Needs:
         if self.result_is_given(leaf, load):
             return True
         own = self.scope(load.buffer)
-        reader = self._leaf(leaf)
+        reader = self.leaf(leaf)
         for access in self.again.updates(reader):
             self._replay_all(self.again.written_before(reader, access), own)
         for other in alike:
@@ -94,7 +94,7 @@ class Needs:
         found = []
         for leaf, own in self._results.items():
             others = frozenset(self.slices.get(own, ())) - self._alike(leaf)
-            reader = self._leaf(leaf)
+            reader = self.leaf(leaf)
             if any(self.again.overwritten(reader, a, others) is not None for a in self.again.updates(reader)):
                 found.append(leaf)
         for leaf in found:
@@ -131,7 +131,7 @@ class Needs:
         assert isinstance(place.node, Store)
         if place.node.op or self.order.kernel.buffers[place.node.buffer].role != "output":
             return False
-        return not self.order.overwritten_later(place.leaf)
+        return not self.order.overwriters(place.leaf)
 
     def _alike(self, leaf: str) -> frozenset[str]:
         node = self.order.places[leaf].node
@@ -236,7 +236,8 @@ class Needs:
                 why = f"line {changed} overwrites it"
                 yield line, f"{name} is recomputed, {where}, and taped at this line, as {why}"
 
-    def _leaf(self, leaf: str) -> Leaf:
+    def leaf(self, leaf: str) -> Leaf:
+        """Return a leaf of ``again``."""
         return self.again.places[leaf].leaf
 
     def _replay(self, leaf: str, scope: Scope) -> None:

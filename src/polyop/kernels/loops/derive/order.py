@@ -76,6 +76,29 @@ class Order:
             if not self._meet(leaf, read, writer, write, backward=True).is_empty()
         ]
 
+    def sources(self, leaf: Leaf, load: Load) -> list[Leaf]:
+        """Return the leaves of which a leaf may read what they wrote, not yet overwritten by a store."""
+        found = []
+        for writer, write in {id(w): (w, a) for w, a in self.writers(load.buffer)}.values():
+            for read in self.reads(leaf, load):
+                alive = self._meet(leaf, read, writer, write, backward=True)
+                if not self._left(alive, leaf, read, writer, write).is_empty():
+                    found.append(writer)
+                    break
+        return found
+
+    def written_last(self, buffer: str) -> list[Leaf]:
+        """Return the leaves that may have written what a buffer has in the end: no store comes later."""
+        found = []
+        for leaf, write in self.writers(buffer):
+            left = self.model.map(leaf, write).domain()
+            for other, over in self.writers(buffer):
+                if over.exact and not over.op and other is not leaf:
+                    left -= self._meet(leaf, write, other, over, backward=False).domain()
+            if not left.is_empty():
+                found.append(leaf)
+        return found
+
     def overwritten(self, leaf: Leaf, read: Access, by: frozenset[str] | None = None) -> Leaf | None:
         """Return a leaf (one of ``by``) that may write what an access has read, at once or later."""
         for writer, write in self.writers(read.target):
@@ -87,13 +110,22 @@ class Order:
                 return writer
         return None
 
-    def overwritten_later(self, leaf: Leaf) -> bool:
-        """Whether anything may write later what a leaf writes."""
+    def overwriters(self, leaf: Leaf) -> list[Leaf]:
+        """Return what may write later what a leaf writes."""
         (own,) = (a for a in leaf.accesses if a.write)
-        return any(
-            not self._meet(leaf, own, writer, write, backward=False).is_empty()
+        return [
+            writer
             for writer, write in self.writers(own.target)
-        )
+            if not self._meet(leaf, own, writer, write, backward=False).is_empty()
+        ]
+
+    def always_overwritten(self, leaf: Leaf, by: Leaf) -> bool:
+        """Whether another leaf writes each element later that a leaf writes, and writes no element twice."""
+        (own,), (over,) = ([a for a in x.accesses if a.write] for x in (leaf, by))
+        if not over.exact or not self.touches_once(by):
+            return False
+        later = self._meet(leaf, own, by, over, backward=False).domain()
+        return bool(self.model.map(leaf, own).domain().is_subset(later))
 
     def is_dead(self, leaf: Leaf) -> bool:
         """Whether nothing can read what a leaf writes: it is not read later, or overwritten before that."""
@@ -103,15 +135,19 @@ class Order:
                 if read.write or read.target != write.target:
                     continue
                 alive = self._meet(reader, read, leaf, write, backward=True)
-                if alive.is_empty():
-                    continue
-                for other, over in self.writers(write.target):
-                    if over.exact and not over.op and other is not leaf:
-                        between = self._meet(reader, read, other, over, backward=True)
-                        alive -= between.apply_range(self._meet(other, over, leaf, write, backward=True))
-                if not alive.is_empty():
+                if not self._left(alive, reader, read, leaf, write).is_empty():
                     return False
         return True
+
+    def _left(self, alive: Any, reader: Leaf, read: Access, leaf: Leaf, write: Access) -> Any:
+        """Return the pairs, of what reads and what wrote before it, that no store is between."""
+        if alive.is_empty():
+            return alive
+        for other, over in self.writers(write.target):
+            if over.exact and not over.op and other is not leaf:
+                between = self._meet(reader, read, other, over, backward=True)
+                alive -= between.apply_range(self._meet(other, over, leaf, write, backward=True))
+        return alive
 
     def touches_once(self, leaf: Leaf) -> bool:
         """Whether every instance of a leaf, in one scope, writes an element of its own."""
@@ -127,15 +163,6 @@ class Order:
             if other is not leaf and not but(other)
             for access in other.accesses
             if access.target == write.target
-        )
-
-    def reads_own(self, leaf: Leaf) -> bool:
-        """Whether the value of an update may read the element that the update writes."""
-        (write,) = (a for a in leaf.accesses if a.write)
-        return any(
-            self._itself(leaf, read, write)
-            for read in leaf.accesses
-            if not read.write and read.target == write.target and read.node is not leaf.node
         )
 
     def _itself(self, leaf: Leaf, read: Access, write: Access) -> bool:

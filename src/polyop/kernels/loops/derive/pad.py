@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var, walk
+from ..ir import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
 from ..operate import operate
+from ..strides import depends
 from .names import Names
 from .ranges import length as of_length
 
@@ -26,11 +27,12 @@ class Padded:
 
 def factor(value: Expr, variables: Sequence[str]) -> Load | None:
     """Return the one factor of a product that depends on some loops, by their plain variables; or None."""
-    moving = [e for e in _factors(value) if _reads(e, variables)]
+    names = frozenset(variables)
+    moving = [e for e in _factors(value) if depends(e, names)]
     if len(moving) != 1 or not isinstance(moving[0], Load):
         return None
     plain = [i.name for i in moving[0].index if isinstance(i, Var) and i.name in variables]
-    others = [i for i in moving[0].index if not isinstance(i, Var) and _reads(i, variables)]
+    others = [i for i in moving[0].index if not isinstance(i, Var) and depends(i, names)]
     return moving[0] if sorted(plain) == sorted(variables) and not others else None
 
 
@@ -38,10 +40,6 @@ def _factors(value: Expr) -> list[Expr]:
     if isinstance(value, Op) and value.name in ("*", "neg"):
         return [f for a in value.args for f in _factors(a)]
     return [value]
-
-
-def _reads(expr: Expr, variables: Sequence[str]) -> bool:
-    return any(isinstance(e, Var) and e.name in variables for e in walk(expr))
 
 
 def padded(load: Load, loops: Mapping[str, tuple[For, For]], shape: Sequence[Expr], names: Names) -> Padded:

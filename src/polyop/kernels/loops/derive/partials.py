@@ -127,6 +127,12 @@ def _atan(node: Op, g: Expr) -> Contributions:
     return (operate("/", g, operate("+", one, operate("*", a, a))),)
 
 
+def _own(node: Op, g: Expr) -> Contributions:
+    """Nothing for the value and for the slopes, which the author gives."""
+    pairs = ((times(g, slope), None) for slope in node.args[2::2])
+    return (None, *(part for pair in pairs for part in pair))
+
+
 PARTIALS: Mapping[str, Rule] = {
     "+": lambda node, g: (g, g),
     "-": lambda node, g: (g, negative(g)),
@@ -150,6 +156,7 @@ PARTIALS: Mapping[str, Rule] = {
     "cos": lambda node, g: (negative(operate("*", g, operate("sin", node.args[0]))),),
     "atan": _atan,
     "cast": lambda node, g: (cast(g, node.args[0].type),),
+    "with_gradient": _own,
 }
 """By operator; what has no row is constant almost everywhere: its derivative is 0."""
 CONSTANT = frozenset(

@@ -39,7 +39,7 @@ class Values:
         self.buffers: dict[str, Buffer] = {}
         self._again: dict[str, str] = {}
         self._tapes: dict[Read, tuple[str, tuple[Expr, ...]]] = {}
-        self.tapes: list[str] = []
+        self.tapes: dict[str, str] = {}
         for scope, reads in needs.tapes.items():
             for read in reads:
                 self._tapes[read] = self._tape(read, scope)
@@ -157,7 +157,7 @@ class Values:
             shape.append(length(low, high))
         name = self.names.new(f"{read.load.buffer}_kept")
         whole = tuple(shape) or (Const(1, INT),)
-        self.tapes.append(name)
+        self.tapes[name] = read.load.buffer
         self.buffers[name] = Buffer(name, read.load.type.dtype, whole, "local", line)
         return name, tuple(index) or (Const(0, INT),)
 

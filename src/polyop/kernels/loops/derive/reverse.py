@@ -40,9 +40,10 @@ from ..ir import (
     walk,
 )
 from ..operate import operate
+from ..strides import depends
 from ..tree import Branch, Loop, Node, Place
-from ..types import cast
-from .activity import active, is_real
+from ..types import cast, is_real
+from .activity import active
 from .compared import compared_in_memory
 from .memory import ZERO, Scopes, in_memory, scopes_of
 from .names import Names, summed_as
@@ -50,11 +51,12 @@ from .needs import Needs, Read, Scope, first_leaf, loads
 from .order import Order, heads
 from .partials import Part, number, pull
 from .replay import Values
+from .shifts import without_shifts
+from .undone import divided, undone
 
 Parts = Sequence[Part]
-
-
 SLOW = frozenset(HEAVY) - {"/", "//", "%"}
+"""What is worth a scalar where a statement's partial derivatives repeat it."""
 RESULT = "'"
 """Marks the load of what a statement has just stored, where an output has it in the end."""
 
@@ -76,7 +78,12 @@ class Reverse:
                 raise GradientError(
                     kernel.name, rule, where=kernel.where(kernel.buffers[name].line), hint=hint
                 )
-        self.kernel, scopes = compared_in_memory(*in_memory(kernel))
+        flags = present or (True,) * len(kernel.outputs)
+        rows = zip(kernel.outputs, flags, strict=True)
+        self.outputs = [n for n, there in rows if there and is_real(kernel, n)]
+        plain, scopes = in_memory(kernel)
+        plain, self.shifts = without_shifts(plain, scopes, self.outputs)
+        self.kernel, scopes = compared_in_memory(plain, scopes)
         self.scopes: Scopes = {n: s for n, s in scopes.items() if self.kernel.buffers[n].role == "local"}
         self.order = Order(self.kernel, self.scopes)
         again = Order(self.kernel, {**self.scopes, **scopes_of(self.kernel, self.kernel.outputs)})
@@ -90,12 +97,10 @@ class Reverse:
             for b in buffers
             if b.role == "input" and is_real(self.kernel, b.name) and b.name not in left_out
         ]
-        flags = present or (True,) * len(kernel.outputs)
-        rows = zip(self.kernel.outputs, flags, strict=True)
-        self.outputs = [n for n, there in rows if there and is_real(self.kernel, n)]
         self.active = active(self.kernel, self.inputs, self.outputs)
         self.given = {n: self.names.new(f"d_{n}") for n in self.outputs}
         self.sums = {n: self._sum(n) for n in sorted(self.active)}
+        self.undone: dict[str, tuple[str, Expr] | None] = {}
         self.steps: set[str] = set()  # leaves of max and min that are taken step by step
         self.values: Values
 
@@ -121,7 +126,17 @@ class Reverse:
 
     def told(self) -> list[tuple[int, str]]:
         """Return where the values that going backwards reads come from: (line, text)."""
-        return sorted(set(self.needs.told()))
+        found = {*self.needs.told(), *self._told_of_shifts()}
+        for leaf, by in self.undone.items():
+            if by is not None:
+                node, divides = (self.order.places[x].node for x in (leaf, by[0]))
+                assert isinstance(node, Store)
+                found.add((node.line, f"{node.buffer} is had back from the quotient of line {divides.line}"))
+        return sorted(found)
+
+    def _told_of_shifts(self) -> Iterator[tuple[int, str]]:
+        for name in self.shifts:
+            yield self.kernel.buffers[name].line, f"no output depends on {name}: nothing is handed to it"
 
     def _sum(self, name: str) -> str:
         if self.kernel.buffers[name].role == "output":
@@ -157,7 +172,10 @@ class Reverse:
         assert isinstance(node, Store)
         for part in self._parts(node, leaf):
             for read in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
-                if read.buffer not in self.sums.values() and not read.buffer.endswith(RESULT):
+                if read.buffer.endswith(RESULT) and (by := self._divided(leaf)):
+                    for inner in loads((by[1],)):
+                        self.needs.want(Read(by[0], inner))
+                elif read.buffer not in self.sums.values() and not read.buffer.endswith(RESULT):
                     self.needs.want(Read(leaf, read))
 
     def _parts(self, node: Store, leaf: str) -> Parts:
@@ -172,7 +190,7 @@ class Reverse:
             wins = operate(">=" if node.op == "max" else "<=", value, old)
             value = Op("select", (wins, value, old), old.type)
         parts = pull(value, cast(handed, value.type), lambda load: load.buffer in self.active)
-        if not isinstance(value, Op) or not self.needs.result_stays(leaf):
+        if not isinstance(value, Op) or not (self.needs.result_stays(leaf) or self._divided(leaf)):
             return parts
         made = Load(node.buffer + RESULT, node.index, value.type, node.line)
 
@@ -180,6 +198,12 @@ class Reverse:
             return made if expr == value else expr
 
         return [part._replace(value=rewrite(part.value, change)) for part in parts]
+
+    def _divided(self, leaf: str) -> tuple[str, Expr] | None:
+        """Return what divides an exponential, where the quotient stays; see ``undone``."""
+        if leaf not in self.undone:
+            self.undone[leaf] = divided(self.needs, self.order.places[leaf])
+        return self.undone[leaf]
 
     # going backwards
 
@@ -289,7 +313,9 @@ class Reverse:
                 return replace(part, index=self._index(part.index, leaf))
             case Load(buffer=buffer) if buffer.endswith(RESULT):
                 name = buffer.removesuffix(RESULT)
-                return replace(part, buffer=name, index=self._index(part.index, leaf))
+                result = replace(part, buffer=name, index=self._index(part.index, leaf))
+                by = self._divided(leaf)
+                return undone(result, self.values.at(by[1], by[0])) if by else result
             case Load():
                 return self.values.at(part, leaf)
             case Op(args=args):
@@ -320,7 +346,7 @@ class Reverse:
         place = loop.body[0]
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
-        fixed = not any(_reads(i, loop.var) for i in node.index)
+        fixed = not any(depends(i, frozenset({loop.var})) for i in node.index)
         if node.buffer not in self.active or node.op not in ("max", "min") or not fixed or leaf in self.steps:
             return None
         parts = self._parts(node, leaf)
@@ -454,12 +480,3 @@ def _input(like: Buffer, name: str) -> Buffer:
     """Return an input of the dtype and the number of dimensions of another buffer."""
     shape = tuple(Size(name, k) for k in range(len(like.shape)))
     return replace(like, name=name, role="input", shape=shape, zeroed=False, first_read=0)
-
-
-def _reads(expr: Expr, var: str) -> bool:
-    match expr:
-        case Var(name=name):
-            return name == var
-        case Load(index=found) | Op(args=found):
-            return any(_reads(e, var) for e in found)
-    return False

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..coverage import starts
 from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Var, rewrite
 from ..operate import operate
 from ..polyhedra import session
 from ..tree import Loop
-from .activity import is_real
+from ..types import is_real
 from .adjoint import OPERATIONS, too_much
 from .memory import ZERO
-from .ranges import extreme
+from .ranges import extreme, length
 from .reverse import Reverse
 
 
-def saving(kernel: Kernel, tape: str) -> Kernel | None:
+def saving(kernel: Kernel, tape: str, left: frozenset[str] = frozenset()) -> Kernel | None:
     """Return a typed kernel with further outputs, of what its gradient reads; None where there are none.
 
     ``tape``: "all" of what would be computed again, or "auto": what is of fewer dimensions than an input is.
+    ``left`` are temporaries that are not handed over in any case.
     """
     with session(OPERATIONS), too_much(kernel):
         reverse = Reverse(kernel)
@@ -31,16 +33,16 @@ def saving(kernel: Kernel, tape: str) -> Kernel | None:
         chosen = []
         for name in reverse.needs.recomputed():
             rows = _rows(reverse, name)
-            if rows is None or not is_real(made, name):
+            if rows is None or name in left or not is_real(made, name):
                 continue
             own = made.buffers[name].shape if made.buffers[name].shape != (Const(1, INT),) else ()
             if tape == "all" or len(rows) + len(own) < most:
                 made = _handed_over(made, name, rows)
                 chosen.append(name)
-    if not chosen:
-        return None
-    name = f"{kernel.name}__saving"
-    return replace(made, name=name, outputs=(*made.outputs, *chosen), derived=True)
+        if not chosen:
+            return None
+        name = f"{kernel.name}__saving"
+        return starts(replace(made, name=name, outputs=(*made.outputs, *chosen), derived=True))
 
 
 def _rows(reverse: Reverse, name: str) -> list[tuple[str, Expr, Expr]] | None:
@@ -63,7 +65,7 @@ def _handed_over(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) 
     """Return the kernel with a temporary as an output that has one for each iteration of its loops."""
     buffer = kernel.buffers[name]
     alone = buffer.shape == (Const(1, INT),)
-    lengths = tuple(operate("max", operate("-", high, low), Const(0, INT)) for _, low, high in rows)
+    lengths = tuple(length(low, high) for _, low, high in rows)
     first = tuple(operate("-", Var(var, INT), low) for var, low, _ in rows)
 
     def at(index: tuple[Expr, ...]) -> tuple[Expr, ...]:

@@ -36,8 +36,8 @@ from ..ir import (
 )
 from ..operate import operate
 from ..polyhedra import session
-from ..types import cast
-from .activity import active, is_real
+from ..types import cast, is_real
+from .activity import active
 from .memory import in_memory
 from .names import Names
 from .partials import number, push

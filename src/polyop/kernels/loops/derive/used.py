@@ -29,7 +29,7 @@ def without_unread(
     body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in kernel.body)
     buffers = {n: _sized(b, change) if b.role != "input" else b for n, b in kernel.buffers.items()}
     kernel = replace(kernel, body=body, buffers=buffers)
-    there = _read(kernel) | _measured(kernel)
+    there = taken(kernel)
     absent = {
         n: replace(b, shape=(), dtype="bool")
         for n, b in buffers.items()
@@ -38,9 +38,9 @@ def without_unread(
     return replace(kernel, buffers={**buffers, **absent})
 
 
-def is_absent(kernel: Kernel, name: str) -> bool:
-    """Whether a parameter is one that :func:`without_unread` left out."""
-    return name not in _read(kernel) | _measured(kernel)
+def taken(kernel: Kernel) -> frozenset[str]:
+    """Return the buffers of which a kernel reads an element or a size."""
+    return frozenset(_read(kernel) | _measured(kernel))
 
 
 def _sized(buffer: Buffer, change: object) -> Buffer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 
 from .. import affine
 from ..bounds import Bounds
@@ -15,8 +16,17 @@ from .writer import Writer
 class Entry:
     """Prints the entry of one kernel."""
 
-    def __init__(self, kernel: Kernel, bounds: Bounds, expressions: Expressions, function: str) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        bounds: Bounds,
+        expressions: Expressions,
+        function: str,
+        without: AbstractSet[str] = frozenset(),
+    ) -> None:
         self.kernel, self.bounds, self.expressions, self.function = kernel, bounds, expressions, function
+        self.without = without
+        """Local tensors that need no memory from here."""
         buffers = kernel.buffers
         self.inputs = [b for b in buffers.values() if b.role in ("input", "inplace")]
         self.outputs = [buffers[n] for n in kernel.outputs if buffers[n].role == "output"]
@@ -102,16 +112,16 @@ class Entry:
 
     def _run(self) -> None:
         buffers = self.kernel.buffers.values()
-        local = [b for b in buffers if b.role == "local"]
+        local = [b for b in buffers if b.role == "local" and b.name not in self.without]
         for buffer in local:
             c = identifier(buffer.name)
             self.out.line(f"self.{c} = polyop_scratch({self.bytes(buffer)});")
             self.out.line(f"if (!self.{c}) polyop_out_of_memory(k);")
         with self.out.block("if (!self.failure.place)"):
             for buffer in buffers:
-                if buffer.zeroed and buffer.role in ("output", "local"):
-                    self.out.line(f"memset(self.{identifier(buffer.name)}, 0, {self.bytes(buffer)});")
+                if buffer.zeroed and (buffer.role == "output" or buffer in local):
+                    self.out.line(f"polyop_zero(self.{identifier(buffer.name)}, {self.bytes(buffer)});")
             self.out.line("run(k);")
         for buffer in local:
-            self.out.line(f"free(self.{identifier(buffer.name)});")
+            self.out.line(f"polyop_release(self.{identifier(buffer.name)});")
         self.out.line("return polyop_report(extra, &self.failure, places);")

@@ -80,8 +80,8 @@ class Expressions:
         self.kernel, self.bounds = kernel, bounds
         self.precise, self.checked = precise, checked
         self.used: set[str] = set()
-        self.found: dict[Load, tuple[str, Mapping[int, str]]] = {}
-        """Loads that were checked before the loop that is being printed: C of the answer, indices by axis."""
+        self.found: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
+        """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
         self.strips: dict[tuple[Load, str], str] = {}
         """Loads of which the loop that is being printed has columns turned round, by the lanes' first row."""
         self.places: list[tuple[int, str, int]] = []
@@ -196,7 +196,7 @@ class Expressions:
 
     def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
         """Return declarations, the condition that all checked indices are inside, and the indices."""
-        known = self.found.get(node) if isinstance(node, Load) else None
+        known = self.found.get(node)
         if known is not None:
             return "", known[0], tuple(known[1].get(axis, i) for axis, i in enumerate(index))
         declared, tests, names = "", [], list(index)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..cost import HEAVY, slow_steps
-from ..ir import Assign, For, Kernel, Load, Op, Stmt, statements, walk
+from ..ir import Assign, For, Kernel, Op, Stmt, statements, walk
 from ..plan import Plan
 from . import streams, strips
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
 from .joined import joinable
-from .rows import Around, Later, check_once, later, rows
+from .rows import Around, Element, Later, check_once, later, rows
 from .statements import Statements, combined
 
 UNITS = 4
@@ -42,6 +42,8 @@ class Loops:
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
+        self.first: Mapping[str, Sequence[str]] = {}
+        """Lines before it."""
         self.strips = 0
         statements.loop = self.loop
 
@@ -95,6 +97,8 @@ class Loops:
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
             begin()
+            for line in self.first.get(node.var, ()):
+                self.out.line(line)
             before, self.around = self.around, Around(node, f"{var}_end")
             self.statements.body(node.body, copies)
             self.around = before
@@ -120,7 +124,9 @@ class Loops:
             picked = rows(node, self.expressions.bounds)
             check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
             ahead = self._later(picked, node, scope)
-            walked = streams.streams(node, self.around.loop if self.around else None, self.owners.keys())
+            around = self.around.loop if self.around else None
+            once_more = streams.again(node, around, self.owners.keys())
+            walked = [e for e in streams.streams(node, around, self.owners.keys()) if e not in once_more]
             for number in dict.fromkeys((units, 1)):
                 step = f"{number} * {lanes}" if number > 1 else lanes
                 with self.out.block(f"for (; {var} + {step} <= {var}_end; {var} += {step})"):
@@ -130,6 +136,10 @@ class Loops:
                     for unit, load in itertools.product(range(number), walked if number == units else ()):
                         at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
                         self.out.line(streams.line(load, self.expressions, at))
+                    for unit, load in itertools.product(range(number), once_more if number == units else ()):
+                        assert around is not None
+                        at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
+                        self.out.line(streams.next_line(load, around, self.expressions, at))
                     self._copies(node, scope, differs, width, number, None)
             with self.out.block(f"if ({var} < {var}_end)"):
                 self._copies(node, scope, differs, width, 1, f"({var}_end - {var})")
@@ -137,7 +147,7 @@ class Loops:
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = kept
 
-    def _later(self, picked: Sequence[Load], node: For, scope: Scope) -> list[Later]:
+    def _later(self, picked: Sequence[Element], node: For, scope: Scope) -> list[Later]:
         if self.around is None:
             return []
         return later(self.out, self.expressions, picked, node, self.around, scope)

@@ -58,12 +58,13 @@ def print_program(
     expressions = Expressions(kernel, bounds, precise=precise, checked=checked)
     functions = Functions(kernel, plan, expressions, owners, SHAPES[target.name])
     body = functions.print()
+    entry = Entry(kernel, bounds, expressions, function, functions.owned)
     return "\n".join(
         (
             _head(kernel, target, function, expressions, body),
             _struct(kernel, plan, functions, expressions),
             body,
-            Entry(kernel, bounds, expressions, function).print() + warnings_text(kernel, function),
+            entry.print() + warnings_text(kernel, function),
         )
     )
 

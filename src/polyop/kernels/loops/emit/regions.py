@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from .. import affine
 from ..cost import work
@@ -25,15 +26,20 @@ from ..ir import (
     walk,
 )
 from ..plan import Plan
+from ..shares import Row
 from ..strides import depends
 from .copies import Copies, plain
 from .ctypes import computed, identifier, identity, memory
 from .expressions import Expressions, Scope
+from .jammed import ROWS, jammed
 from .loops import Loops
-from .rows import Around
+from .rows import Around, picked
 from .statements import Statements, combined
 from .tile import Shape, TilePrinter
 from .writer import Writer
+
+COLUMNS = 256
+"""Iterations that are not divided between threads: enough for memory to be read in a row."""
 
 
 class Functions:
@@ -52,6 +58,8 @@ class Functions:
         self.parts: list[str] = []
         self.fields: dict[str, str] = {}
         """Scalars that regions are given: field name -> C type."""
+        self.owned: set[str] = set()
+        """Tensors that regions have memory of their own for: nobody else uses them."""
         self.types = _scalar_types(kernel)
 
     def print(self) -> str:
@@ -96,6 +104,11 @@ class Functions:
         self.parts[number] = self._function(number, node, shared, private, printer)
         self._call(printer, number, node, shared, private)
 
+    def _split(self, node: For) -> For:
+        """Return the loop whose iterations threads have parts of: the loop itself, or one inside it."""
+        var = self.plan.columns.get(node.var, node.var)
+        return next(s for s in statements((node,)) if isinstance(s, For) and s.var == var)
+
     def _function(
         self, number: int, node: For, shared: list[str], private: dict[str, str], printer: _Body
     ) -> str:
@@ -104,6 +117,7 @@ class Functions:
             out.line("struct kernel* const k = context;")
             buffers = [n for n in private if n in self.kernel.buffers]
             own = [n for n, loops in self.owners.items() if node.var in loops]
+            self.owned |= {*own}
             self.unpack(out, shared, [*buffers, *own])
             for name in buffers:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
@@ -115,10 +129,11 @@ class Functions:
             for name in own:
                 c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
                 size = f"{self._length(name)} * {self._owned(name)}"
-                out.line(f"{elem}* const restrict {c} = polyop_scratch({size});")
+                out.line(f"struct polyop_stack own_{c};")
+                out.line(f"{elem}* const restrict {c} = polyop_own(&own_{c}, {size});")
             if own:
                 missing = " || ".join(f"!{identifier(n)}" for n in own)
-                freed = " ".join(f"free({identifier(n)});" for n in own)
+                freed = " ".join(f"polyop_disown(&own_{n}, {n});" for n in map(identifier, own))
                 out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
             scalars = [n for n in private if n not in self.kernel.buffers]
             for name in scalars:
@@ -126,12 +141,17 @@ class Functions:
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
             inner = _Body(self, out, live, printer.outer | {node.var}, outside=False)
-            inner.statements.shared = _shared(node) - {*private, *own}
-            inner.range(node, "begin", "end")
+            inner.statements.shared = _shared(self._split(node)) - {*private, *own}
+            if node.var in self.plan.columns:
+                inner.columns(node, self._split(node))
+            elif node.var in self.plan.rows:
+                inner.rows(node, self.plan.rows[node.var])
+            else:
+                inner.range(node, "begin", "end")
             for name in scalars:
                 out.line(f"(({_c(self.types[name])}*)k->own_{name})[thread] = {identifier(name)};")
-            for name in own:
-                out.line(f"free({identifier(name)});")
+            for name in map(identifier, own):
+                out.line(f"polyop_disown(&own_{name}, {name});")
             out.line("(void)thread;")
         return out.text()
 
@@ -139,13 +159,12 @@ class Functions:
         self, printer: _Body, number: int, node: For, shared: list[str], private: dict[str, str]
     ) -> None:
         out = printer.out
-        lo, hi = self.expressions.scalar(node.lo, Scope()), self.expressions.scalar(node.hi, Scope())
         with out.block(""):
             for name in shared:
                 out.line(f"k->at_{name} = {identifier(name)};")
+            lo, hi, cost = self._range(node)
             out.line(f"const int64_t lo = {lo}, hi = {hi};")
-            cost = self.expressions.scalar(_cost(node.body, {node.var: (node.lo, node.hi)}), Scope())
-            out.line(f"const int parts = polyop_parts((double)(hi - lo) * {cost}, hi - lo);")
+            out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
             for name in private:
                 elem = (
                     memory(self.kernel.buffers[name].dtype)
@@ -155,11 +174,29 @@ class Functions:
                 length = self._length(name) if name in self.kernel.buffers else "1"
                 out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
                 out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
-            chunk = "0" if private or not _uneven(node) else "(hi - lo) / (8 * parts) + 1"
+            chunk = (
+                "0"
+                if private or node.var in self.plan.rows or not _uneven(node)
+                else "(hi - lo) / (8 * parts) + 1"
+            )
             out.line(f"const int used = polyop_run(part{number}, k, lo, hi, {chunk}, parts);")
             for name, op in private.items():
                 self._combine(out, name, op)
             out.line("(void)used;")
+
+    def _range(self, node: For) -> tuple[str, str, str]:
+        """Return what threads have parts of, from and to, and what all of it costs, in C."""
+        by = self._split(node)
+        lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
+        if node.var in self.plan.threads:
+            cost = self.expressions.scalar(_cost(node.body, {node.var: (node.lo, node.hi)}), Scope())
+            return lo, hi, f"(double)(hi - lo) * {cost}"
+        cost = self.expressions.scalar(_cost((node,), {}), Scope())
+        if node.var in self.plan.rows:
+            row = self.plan.rows[node.var]
+            size = self.expressions.size(row.buffer, row.axis)
+            return "0", f"({size} ? {size} : 1)", cost  # of no rows, too, the iterations are run
+        return "0", f"(({hi}) - ({lo}) + {COLUMNS - 1}) / {COLUMNS}", cost
 
     def _combine(self, out: Writer, name: str, op: str) -> None:
         buffer = self.kernel.buffers.get(name)
@@ -174,7 +211,7 @@ class Functions:
             each = combined(op, f"{c}[e]", f"(({elem}*)k->own_{name})[p * {self._length(name)} + e]", elem)
             with out.block("for (int p = 0; p < used; ++p)"):
                 out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {each};")
-        out.line(f"free(k->own_{name});")
+        out.line(f"polyop_release(k->own_{name});")
 
     def _owned(self, name: str) -> str:
         """Return the bytes of an element that iterations have their own of: in lanes, of each lane's."""
@@ -204,7 +241,7 @@ class _Body:
         """Take a loop of threads, or the rows of a tile."""
         plan = self.functions.plan
         inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
-        if self.outside and node.var in plan.threads:
+        if self.outside and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
             self.functions.region(self, node)
             return True
         if not inside and self._tile_of(node) is not None:
@@ -234,9 +271,41 @@ class _Body:
             self.loops.vector(node, scope, lo, hi)
         else:
             var = identifier(node.var)
+            several = jammed(node, self.functions.plan, self.functions.expressions)
+            self.out.line(f"int64_t {var} = {lo};")
+            if several is not None:
+                with self.out.block(f"for (; {var} + {ROWS} <= {hi}; {var} += {ROWS})"):
+                    self.statements.body((several,), plain(scope))
             self.loops.around = Around(node, hi)
-            with self.out.block(f"for (int64_t {var} = {lo}; {var} < {hi}; ++{var})"):
+            with self.out.block(f"for (; {var} < {hi}; ++{var})"):
                 self.statements.body(node.body, plain(scope))
+
+    def columns(self, node: For, inner: For) -> None:
+        """Print a loop in order for ``COLUMNS`` times ``begin`` .. ``end`` iterations of one inside it."""
+        lo, hi = (self.functions.expressions.scalar(e, Scope()) for e in (inner.lo, inner.hi))
+        self.out.line(f"const int64_t columns_lo = ({lo}) + begin * {COLUMNS};")
+        self.out.line(f"const int64_t columns_end = ({lo}) + end * {COLUMNS};")
+        self.out.line(f"const int64_t columns_hi = columns_end < ({hi}) ? columns_end : ({hi});")
+        names = {"first column": "columns_lo", "last column": "columns_hi"}  # no author's variables
+        first, last = (Var(name, INT) for name in names)
+        part = _with(node, replace(inner, lo=first, hi=last))
+        self.loops.loop(part, plain(Scope().with_names(names)))
+
+    def rows(self, node: For, row: Row) -> None:
+        """Print the iterations of a loop that pick the rows ``begin`` .. ``end - 1``.
+
+        Whose row is outside the tensor, the first thread reports.
+        """
+        size = self.functions.expressions.size(row.buffer, row.axis)
+        index = picked(self.functions.expressions, row.index)
+        self.out.line("struct polyop_failure q_2 = {.place = 1};")
+        self.loops.first = {
+            node.var: (
+                f"const int64_t q = {index}, q_1 = q < 0 ? q + {size} : q;",  # no author's names
+                f"if (!(q_1 >= 0 && q_1 < {size} ? q_1 >= begin && q_1 < end : begin == 0)) continue;",
+            )
+        }
+        self.loops.loop(node, plain(Scope()))
 
     def _tile_of(self, node: For) -> For | None:
         if len(node.body) != 1 or not isinstance(node.body[0], For):
@@ -250,6 +319,14 @@ class _Body:
         assert lane is not None
         tile = self.functions.plan.tiles[lane.var]
         TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi)
+
+
+def _with(node: For, inner: For) -> For:
+    """Return a loop with another one for that of the same variable inside it."""
+    if node.var == inner.var:
+        return inner
+    body = tuple(_with(s, inner) if isinstance(s, For) else s for s in node.body)
+    return replace(node, body=body)
 
 
 def _c(kind: Type) -> str:

@@ -159,7 +159,8 @@ class Statements:
             return
         value = self.expressions.spread(value, scope)
         blends = scope.mask is not None and node.buffer in self.shared  # it would write what was there back
-        if kind == UNIT and not self.expressions.axes(node) and copy.start is None and not blends:
+        settled = not self.expressions.axes(node) or node in self.expressions.found
+        if kind == UNIT and settled and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
         apart = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
@@ -197,9 +198,9 @@ class Statements:
         scope, lanes = copy.scope, copy.scope.lanes
         assert lanes is not None
         bare = replace(scope, lanes=None)
-        at = self.expressions.place(
-            node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index), scope
-        )
+        index = [self.expressions.scalar(i, bare) for i in node.index]
+        _, inside, names = self.expressions.checks(node, index)
+        at = self.expressions.place(node.buffer, names, scope)
         elem = "u16" if dtype in HALVES else memory(dtype)
         kind = self.expressions.vector(elem, scope)
         address = f"&{identifier(node.buffer)}[{at}]"
@@ -218,10 +219,9 @@ class Statements:
         if scope.mask is not None:
             mask = self.expressions.mask(scope.mask, elem, scope)
             text = f"sel_{kind}({mask}, {text}, {old})"
-        if count:
-            self.out.line(f"store_n_{kind}({address}, {text}, {count});")
-        else:
-            self.out.line(f"store_{kind}({address}, {text});")
+        suffix, rest = ("_n", f", {count}") if count else ("", "")
+        where = f"if ({inside}) " if inside else ""
+        self.out.line(f"{where}store{suffix}_{kind}({address}, {text}{rest});")
 
     def _scatter(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
         scope, lanes = copy.scope, copy.scope.lanes

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from .. import affine
-from ..ir import Assign, For, If, Load, Store, children, statements, walk
+from ..ir import INT, Assign, Const, For, If, Load, Op, Store, Var, children, statements, substitute, walk
 from ..strides import UNIT, depends, stride
-from .ctypes import identifier
+from .ctypes import identifier, memory
 from .expressions import Expressions, Scope
 from .rows import always
 
@@ -29,9 +29,10 @@ def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
     if any(isinstance(s, (For, If)) for s in inside):
         return []
     loads = [e for s in inside if isinstance(s, (Assign, Store)) for e in always(children(s))]
+    inner = _scalars(node)
     found: dict[str, Load] = {}
     for load in loads:
-        if load.buffer in own or stride(load, node.var) != UNIT or _indirect(load):
+        if load.buffer in own or stride(load, node.var) != UNIT or _indirect(load) or _uses(load, inner):
             continue
         if around is not None and not any(depends(i, frozenset({around.var})) for i in load.index):
             continue
@@ -39,6 +40,53 @@ def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
         if _offsets(load) > _offsets(known):
             found[load.buffer] = load
     return list(found.values())[:MOST]
+
+
+def again(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
+    """Return loads of rows that an earlier loop beside this one has read, and no later one reads.
+
+    Meanwhile memory can bring the row of the next iteration of the loop around both.
+    """
+    if (
+        around is None
+        or not any(s is node for s in around.body)
+        or any(isinstance(s, For) for s in node.body)
+    ):
+        return []
+    place = next(k for k, s in enumerate(around.body) if s is node)
+    rows = [_rows(s) for s in around.body if isinstance(s, For)]
+    number = sum(isinstance(s, For) for s in around.body[:place])
+    before = [row for found in rows[:number] for row in found]
+    after = [row for found in rows[number + 1 :] for row in found]
+    moving = frozenset({around.var})
+    return [
+        load
+        for row, load in rows[number].items()
+        if row in before and row not in after and load.buffer not in own
+        if any(depends(i, moving) for i in load.index) and stride(load, node.var) == UNIT
+    ][:MOST]
+
+
+def _rows(node: For) -> dict[object, Load]:
+    """Return the loads of a loop by what they have in common with those of a loop of another name."""
+    direct = [s for s in node.body if isinstance(s, (Assign, Store))]
+    written = {s.buffer for s in direct if isinstance(s, Store)}
+    loads = [e for s in direct for e in always(children(s)) if not _indirect(e) and e.buffer not in written]
+    here, inner = Var("", INT), _scalars(node)
+    return {
+        (e.buffer, tuple(substitute(i, {node.var: here}) for i in e.index)): e
+        for e in loads
+        if not (_uses(e, inner) or _divides(e))
+    }
+
+
+def next_line(load: Load, around: For, expressions: Expressions, scope: Scope) -> str:
+    """Return the statement that asks for the same place in the next iteration's row."""
+    var = identifier(around.var)
+    later = scope.with_names({around.var: f"({scope.names.get(around.var, var)} + 1)"})
+    at = expressions.address(load.buffer, tuple(expressions.scalar(i, later) for i in load.index))
+    size = f"(int64_t)sizeof({memory(load.type.dtype)})"
+    return f"polyop_fetch({identifier(load.buffer)}, ({at}) * {size});"
 
 
 def line(load: Load, expressions: Expressions, scope: Scope) -> str:
@@ -49,6 +97,21 @@ def line(load: Load, expressions: Expressions, scope: Scope) -> str:
 
 def _indirect(load: Load) -> bool:
     return any(isinstance(e, Load) for i in load.index for e in walk(i))
+
+
+def _scalars(node: For) -> frozenset[str]:
+    """Return the scalars that have their values inside a loop's body only."""
+    return frozenset(s.name for s in statements(node.body) if isinstance(s, Assign))
+
+
+def _uses(load: Load, names: frozenset[str]) -> bool:
+    return any(depends(i, names) for i in load.index)
+
+
+def _divides(load: Load) -> bool:
+    """Whether the place in a row that does not come may be a division by zero."""
+    inside = [e for i in load.index for e in walk(i) if isinstance(e, Op)]
+    return any(e.name in ("//", "%") and not isinstance(e.args[1], Const) for e in inside)
 
 
 def _offsets(load: Load) -> tuple[int, ...]:

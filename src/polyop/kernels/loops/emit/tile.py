@@ -25,12 +25,9 @@ class Shape:
     rows: int
     units: int
 
-    @property
-    def narrow(self) -> Shape:
-        """The shape where one vector covers all lanes: as many sums at once, so that none is waited for."""
-        return Shape(2 * self.rows, 1)
 
-
+NARROW = Shape(8, 1)
+"""Where one vector covers all lanes: as many sums at once as are under way, so that none is waited for."""
 SHAPES = {"avx512": Shape(6, 4), "avx2": Shape(4, 3), "baseline": Shape(4, 2), "neon": Shape(6, 4)}
 """What fills the registers of each instruction set: accumulators, one row of operands, one broadcast."""
 
@@ -80,7 +77,7 @@ class TilePrinter:
                 if self.edges or not self._deep():
                     self._strips(scope)
                     return
-                narrow = TilePrinter(self.loops, self.shape.narrow, self.row, self.lane, self.tile)
+                narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
                 with out.block(f"if ({j}_end - {j}_lo <= {self.lanes})"):
                     narrow._strips(scope)
                 with out.block("else"):
@@ -103,7 +100,7 @@ class TilePrinter:
                 with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"):
                     self._tile(scope, rows)
         for panel in self.panels:
-            out.line(f"free({panel.name}_panel);")
+            out.line(f"polyop_release({panel.name}_panel);")
 
     def _scalar(self, expr: Expr, scope: Scope) -> str:
         return self.expressions.scalar(expr, scope)
@@ -130,7 +127,7 @@ class TilePrinter:
             self.out.line(f"{elem}* const {panel.name}_panel = polyop_scratch({size});")
         if self.panels:
             missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
-            freed = " ".join(f"free({p.name}_panel);" for p in self.panels)
+            freed = " ".join(f"polyop_release({p.name}_panel);" for p in self.panels)
             self.out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
 
     def _pack(self, scope: Scope) -> None:

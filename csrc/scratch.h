@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace polyop {
+
+// Sets the hooks of include/polyop/scratch.h in a library that has them.
+void connect_scratch(void* library);
+
+}  // namespace polyop

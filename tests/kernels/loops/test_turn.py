@@ -1,0 +1,239 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Turned copies of what contractions read across their rows, and temporaries of one element per iteration."""
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+from polyop.core.errors import KernelError
+from polyop.kernels.loops import isa
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.interpret import interpret
+from polyop.kernels.loops.parse import parse
+
+
+def weights(d, x):
+    w = output_tensor(
+        (d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1, x.shape[3] - d.shape[3] + 1), x.dtype
+    )
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for q in range(w.shape[3]):
+                    for n in range(d.shape[0]):
+                        for i in range(d.shape[2]):
+                            for j in range(d.shape[3]):
+                                w[o, c, p, q] += d[n, o, i, j] * x[n, c, i + p, j + q]
+    return w
+
+
+def padded(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], 3), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(d.shape[2]):
+                        w[o, c, p] += d[n, o, i, 0] * (
+                            x[n, c, i + p - 1, 0] if i + p >= 1 and i + p - 1 < x.shape[2] else 0
+                        )
+    return w
+
+
+def sometimes(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+    if x.shape[0] > 2:
+        for o in range(w.shape[0]):
+            for c in range(w.shape[1]):
+                for p in range(w.shape[2]):
+                    for n in range(d.shape[0]):
+                        for i in range(d.shape[2]):
+                            w[o, c, p] += d[n, o, i, 0] * x[n, c, i + p, 0]
+    return w
+
+
+def read_again(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(d.shape[2]):
+                        w[o, c, p] += d[n, o, i, 0] * x[n, c, i + p, 0]
+    for n in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            for i in range(x.shape[2]):
+                for j in range(x.shape[3]):
+                    z[n, c, i, j] = x[n, c, i, j] * 2
+    return w, z
+
+
+def taken_name(x_turned, x):
+    w = output_tensor((x_turned.shape[1], x.shape[1], x.shape[2] - x_turned.shape[2] + 1), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(x_turned.shape[0]):
+                    for i in range(x_turned.shape[2]):
+                        w[o, c, p] += x_turned[n, o, i, 0] * x[n, c, i + p, 0]
+    return w
+
+
+def picked(d, x, at):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2]), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(at.shape[0]):
+                        w[o, c, p] += d[n, o, i, 0] * x[n, c, at[i] + p, 0]
+    return w
+
+
+def windows(d, x):
+    y = output_tensor((d.shape[1], x.shape[2] - d.shape[2] + 1, x.shape[3]), x.dtype)
+    for o in range(y.shape[0]):
+        for i in range(y.shape[1]):
+            for j in range(y.shape[2]):
+                for c in range(d.shape[0]):
+                    for p in range(d.shape[2]):
+                        y[o, i, j] += d[c, o, p, 0] * x[c, 0, i + p, j]
+    return y
+
+
+def written(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+    t = allocate(x.shape, x.dtype)
+    for n in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            for i in range(x.shape[2]):
+                t[n, c, i, 0] = x[n, c, x.shape[2] - 1 - i, 0]
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(d.shape[2]):
+                        w[o, c, p] += d[n, o, i, 0] * t[n, c, i + p, 0]
+    return w
+
+
+def sums(d, x):
+    y = output_tensor(d.shape, x.dtype)
+    s = allocate((d.shape[0], d.shape[1]), x.dtype)
+    for n in range(d.shape[0]):
+        for o in range(d.shape[1]):
+            for i in range(d.shape[2]):
+                s[n, o] += d[n, o, i, 0]
+            for i in range(d.shape[2]):
+                for j in range(d.shape[3]):
+                    y[n, o, i, j] = d[n, o, i, j] + s[n, o]
+    return y
+
+
+def once_positive(d, x):
+    y = output_tensor((d.shape[0],), x.dtype)
+    s = allocate((d.shape[0],), x.dtype)
+    for n in range(d.shape[0]):
+        if d.shape[1] > 3:
+            s[n] = 2
+        y[n] = s[n] + d.shape[1]
+    return y
+
+
+def of_all_iterations(d, x):
+    y = output_tensor((d.shape[0], d.shape[1]), x.dtype)
+    s = allocate((d.shape[1],), x.dtype)
+    for n in range(d.shape[0]):
+        for o in range(d.shape[1]):
+            s[o] += d[n, o, 0, 0]
+            y[n, o] = s[o]
+    return y
+
+
+TURNED = (weights, padded, sometimes, read_again, taken_name)
+KEPT = (picked, windows, written)
+ONE_ELEMENT, MORE = (sums, once_positive), (of_all_iterations,)
+ALL = (*TURNED, *KEPT, *ONE_ELEMENT, *MORE)
+CASES = [*((f, "float32") for f in ALL), *((f, d) for f in (weights, sums) for d in ("float16", "int32"))]
+SIZES = ((2, 3, 5, 2, 2, 4, 3), (2, 3, 17, 2, 1, 4, 2), (1, 1, 1, 1, 1, 1, 1), (0, 2, 3, 2, 2, 4, 4))
+SIZES += ((2, 0, 3, 2, 2, 4, 4), (2, 3, 1, 2, 2, 4, 4))
+NOTE = "x: read from a copy with dimension 1 last"
+
+
+@functools.cache
+def typed(function, dtype="float32"):
+    tensors = [(dtype, 4), (dtype, 4), ("int64", 1)]
+    return parse(function, tensors[: function.__code__.co_argcount], {})
+
+
+@pytest.fixture(scope="module")
+def compiled(batch):
+    """Return a function that gives a kernel as an operator; all are compiled once, for threads at any size."""
+    path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
+
+    @functools.cache
+    def of(function, dtype):
+        tensors = [(dtype, list("noij"), ""), (dtype, list("mchw"), ""), ("int64", ["i"], "")]
+        rows = tensors[: function.__code__.co_argcount]
+        return batch.bound(function, rows, {}, path, CASES.index((function, dtype)))
+
+    return of
+
+
+@pytest.mark.parametrize(("function", "dtype"), CASES)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_results_are_those_of_the_loops(function, dtype, size, compiled, batch):
+    n, o, c, i, j, h, w = size
+    random = np.random.default_rng(size)
+    d, x = (random.integers(-2, 3, s).astype(dtype) for s in ((n, o, i, j), (n, c, h, w)))
+    if function is windows:
+        d, x = np.ones((n, o, i, j), dtype), random.integers(-2, 3, (n, 1, h, w)).astype(dtype)
+    given = [d, x, -h * (np.arange(i) % 2)][: function.__code__.co_argcount]
+    expected = interpret(typed(function, dtype), given, {})
+    for threads in (1, 3):
+        with batch.threads(threads):
+            for one, other in zip(expected, compiled(function, dtype)(*given), strict=True):
+                np.testing.assert_array_equal(other, one, strict=True)
+
+
+@pytest.mark.parametrize("function", TURNED)
+def test_what_is_turned(function):
+    made = schedule(typed(function))
+    assert NOTE in [text for _, text in made.notes]
+    (copy,) = [b for b in made.kernel.buffers.values() if b.role == "local"]
+    assert copy.name.startswith("x_turned")
+    assert [size.axis for size in copy.shape] == [0, 2, 3, 1]
+
+
+@pytest.mark.parametrize("function", KEPT)
+def test_what_is_not_turned(function):
+    made = schedule(typed(function))
+    assert not [name for name in made.kernel.buffers if "turned" in name]
+    assert not [text for _, text in made.notes if "copy" in text]
+
+
+@pytest.mark.parametrize(("indices", "seen"), [([0, 0, 9, 0], 9), ([0, 0, -9, 0], -9)])
+def test_an_index_outside_is_of_the_tensor_itself(indices, seen, compiled):
+    d, x = np.ones((2, 3, 4, 1), "float32"), np.ones((2, 5, 6, 2), "float32")
+    words = f"index {seen} is outside dimension 2 of x, which has size 6"
+    with pytest.raises(KernelError, match=re.escape(words)):
+        compiled(picked, "float32")(d, x, np.array(indices))
+
+
+def test_sizes_that_do_not_fit_are_of_the_tensor_itself(compiled):
+    d, x = np.ones((2, 3, 2, 2), "float32"), np.ones((1, 5, 4, 4), "float32")
+    with pytest.raises(KernelError, match="an index leaves dimension 0 of x, which has size 1"):
+        compiled(weights, "float32")(d, x)
+
+
+@pytest.mark.parametrize("function", ONE_ELEMENT)
+def test_a_temporary_of_one_element_is_a_scalar(function):
+    assert "s" not in schedule(typed(function)).kernel.buffers
+
+
+@pytest.mark.parametrize(("function", "dtype"), [*((f, "float32") for f in MORE), (sums, "float16")])
+def test_a_temporary_that_stays_in_memory(function, dtype):
+    assert "s" in schedule(typed(function, dtype)).kernel.buffers  # a half type is rounded there at each step
