@@ -82,11 +82,6 @@ def in_a_thread(work: Callable[[], Any]) -> Any:
     return found[0]
 
 
-def resident() -> int:
-    """The bytes of this process that are in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 needs_frees = pytest.mark.skipif(
     bool(os.environ.get("POLYOP_SANITIZED")), reason="AddressSanitizer keeps what is freed for a while"
 )
@@ -152,29 +147,6 @@ def test_without_memory_there_is_none(opened: Any, size: int) -> None:
     assert opened.turns(3, LEAST, LEAST) == 0
 
 
-@needs_frees
-@pytest.mark.parametrize(
-    ("first", "step"), [(1 << 20, 4096), (MOST // 3, 1 << 16), (MOST - (1 << 20), 1 << 15)]
-)
-def test_many_sizes_keep_no_more_than_the_limit(opened: Any, first: int, step: int) -> None:
-    def work() -> tuple[int, int]:
-        before = resident()
-        return opened.turns(60, first, step), resident() - before
-
-    missing, more = in_a_thread(work)
-    assert missing == 0
-    assert more < 2 * MOST
-
-
-@needs_frees
-def test_threads_that_end_leave_nothing(opened: Any) -> None:
-    assert in_a_thread(lambda: opened.turns(2, 8 << 20, 0)) == 0
-    before = resident()
-    for _ in range(40):
-        assert in_a_thread(lambda: opened.turns(2, 8 << 20, 0)) == 0
-    assert resident() - before < 64 << 20  # of 40 * 12 MB
-
-
 def test_memory_is_given_back_in_another_thread(opened: Any) -> None:
     sizes = [LEAST // 2, 2 * LEAST, 1 << 20, MOST + 1]
     taken = in_a_thread(lambda: [opened.take(size) for size in sizes])
@@ -203,6 +175,8 @@ lib.take.restype, lib.take.argtypes = ctypes.c_void_p, [ctypes.c_int64]
 lib.give.restype, lib.give.argtypes = None, [ctypes.c_void_p]
 lib.turns.restype, lib.turns.argtypes = ctypes.c_int64, [ctypes.c_int64] * 3
 from polyop.kernels.library import open_library
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 """
 
 
@@ -251,6 +225,42 @@ threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert found == [0] * 8, found
+print("right")
+""",
+    )
+
+
+@needs_frees
+@pytest.mark.parametrize(
+    ("first", "step"), [(1 << 20, 4096), (MOST // 3, 1 << 16), (MOST - (1 << 20), 1 << 15)]
+)
+def test_many_sizes_keep_no_more_than_the_limit(built: Path, first: int, step: int) -> None:
+    run(
+        built,
+        f"""
+open_library(path)
+before = resident()
+assert lib.turns(60, {first}, {step}) == 0
+assert resident() - before < {2 * MOST}
+print("right")
+""",
+    )
+
+
+@needs_frees
+def test_threads_that_end_leave_nothing(built: Path) -> None:
+    run(
+        built,
+        """
+open_library(path)
+def work():
+    thread = threading.Thread(target=lambda: lib.turns(2, 8 << 20, 0))
+    thread.start()
+    thread.join()
+work()
+before = resident()
+for _ in range(40): work()
+assert resident() - before < 64 << 20, resident() - before  # of 40 * 12 MB
 print("right")
 """,
     )

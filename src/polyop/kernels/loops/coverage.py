@@ -5,7 +5,8 @@ It tells what need not start as zeros, and what each iteration of a loop may hav
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,9 @@ from .ir import Buffer, Kernel
 from .polyhedra import Access, Leaf, Model
 
 Place = tuple[Leaf, Access]
+
+PIECES = 4
+"""Of a set of sizes for which a tensor starts as zeros: with more, it always does."""
 
 
 class Coverage:
@@ -45,33 +49,64 @@ class Coverage:
 
         Looked at is what the same iteration of the outer ``level`` loops writes (0: the whole kernel).
         """
-        for leaf, access in self.reads(target):
-            left = self._map(leaf, access)
-            for writer, write in self.writes(target):
-                if not write.exact:
-                    continue
-                pairs = self._earlier(leaf, access, writer, write, level)
-                if pairs is not None:
-                    left = left.subtract(pairs.apply_range(self._map(writer, write)))
-            if not left.is_empty():
-                return leaf, access
-        return None
+        return next((place for place, _ in self.early(target, level)), None)
 
-    def fills(self, buffer: Buffer) -> bool:
-        """Whether every element of the buffer is written, whatever the sizes are."""
+    def early(self, target: str, level: int = 0) -> Iterator[tuple[Place, Any]]:
+        """Yield each such read, and the isl map of the instances that find nothing."""
+        for place in self.reads(target):
+            left = self._early(*place, level)
+            if not left.is_empty():
+                yield place, left
+
+    def _early(self, leaf: Leaf, access: Access, level: int) -> Any:
+        left = self._map(leaf, access)
+        for writer, write in self.writes(access.target):
+            if not write.exact:
+                continue
+            pairs = self._earlier(leaf, access, writer, write, level)
+            if pairs is not None:
+                left = left.subtract(pairs.apply_range(self._map(writer, write)))
+        return left
+
+    def lacking(self, buffer: Buffer, early: Sequence[Any]) -> str | None:
+        """Return when an element is read too early, or never written: None for not at all.
+
+        Nothing stands for always; else it is a condition on the sizes, in C with names as
+        :func:`affine.word` gives them to isl.
+        """
+        left = [instances.domain().params() for instances in early]
+        if buffer.role == "output":
+            never = self._never(buffer)
+            if never is None:
+                return ""
+            left.append(never.params())
+        whole = functools.reduce(lambda one, other: one.union(other), left) if left else None
+        return None if whole is None or whole.is_empty() else self._condition(whole)
+
+    def _condition(self, sizes: Any) -> str:
+        """Return a set of sizes in C, or nothing where it has all sizes that are not 0, or many pieces."""
+        model = self.model
+        usual = model.parameter_set([f"{affine.word(p)} >= 1" for p in model.parameters])
+        sizes = sizes.coalesce()
+        if sizes.n_basic_set() > PIECES or usual.is_subset(sizes):
+            return ""
+        return str(model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(sizes).to_C_str())
+
+    def _never(self, buffer: Buffer) -> Any | None:
+        """Return the elements of the buffer that are not written; None when they are not known."""
         known = self.model.known(())
         dims = [f"_e{k}" for k in range(len(buffer.shape))]
         constraints = []
         for dim, size in zip(dims, buffer.shape, strict=True):
             found = affine.text(size, known)
             if found is None:
-                return False
+                return None
             constraints += [f"0 <= {dim} < {found}"]
         left = self.model.box(buffer.name, dims, constraints)
         for leaf, write in self.writes(buffer.name):
             if write.exact:
                 left = left.subtract(self._map(leaf, write).range())
-        return bool(left.is_empty())
+        return left
 
     def shared_loops(self, target: str) -> tuple[str, ...]:
         """Return the loops around all accesses of a target, outermost first."""
@@ -102,18 +137,19 @@ class Coverage:
 
 
 def starts(kernel: Kernel) -> Kernel:
-    """Return the kernel with ``zeroed`` and ``first_read`` of its buffers settled."""
+    """Return the kernel with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
     coverage = Coverage(Model(kernel))
     buffers = dict(kernel.buffers)
     for name, buffer in kernel.buffers.items():
         if buffer.role not in ("output", "local"):
             continue
-        early = coverage.uncovered(name)
-        whole = buffer.role == "local" or coverage.fills(buffer)
-        definite = early is not None and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
+        early = list(coverage.early(name))
+        lacking = coverage.lacking(buffer, [instances for _, instances in early])
+        definite = bool(early) and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
         buffers[name] = replace(
             buffer,
-            zeroed=early is not None or not whole,
-            first_read=early[0].line if early is not None and definite else 0,
+            zeroed=lacking is not None,
+            lacking=lacking or "",
+            first_read=early[0][0][0].line if definite else 0,
         )
     return replace(kernel, buffers=buffers)

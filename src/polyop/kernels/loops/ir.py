@@ -144,7 +144,8 @@ class Buffer:
     """A tensor. ``shape`` is written in sizes of parameters and attributes, or numbers.
 
     ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten:
-    it starts as zeros, as it does in Python. ``first_read`` is the line of such a read, or 0.
+    it starts as zeros, as it does in Python, but for sizes that ``lacking`` rules out: a condition in C
+    with names as :func:`affine.word` gives them. ``first_read`` is the line of such a read, or 0.
     ``exact``: its values are compared for equality, so they are never computed a second time.
     """
 
@@ -154,6 +155,7 @@ class Buffer:
     role: str = "input"
     line: int = 0
     zeroed: bool = False
+    lacking: str = ""
     first_read: int = 0
     exact: bool = False
 

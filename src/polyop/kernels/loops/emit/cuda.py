@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..bounds import Bounds
 from ..dependence import Kind
-from ..ir import Kernel
+from ..ir import Buffer, Kernel
 from ..plan import Plan
 from .ctypes import identifier, memory
 from .cuda_bodies import CudaExpressions, c_type
@@ -100,7 +100,7 @@ class CudaEntry(Entry):
     ) -> None:
         super().__init__(kernel, bounds, expressions, function)
         self.parts = parts
-        self.memory: list[tuple[str, str, str, bool]] = []
+        self.memory: list[tuple[str, str, str, str]] = []
         """Of what a call allocates: the field, its type, the bytes, whether it starts as zeros."""
 
     def print(self) -> str:
@@ -145,19 +145,20 @@ class CudaEntry(Entry):
         for name, buffer in self.kernel.buffers.items():
             c, size = identifier(name), self.bytes(buffer)
             if buffer.role == "local" and name not in self.parts.slotted:
-                self.memory.append((c, memory(buffer.dtype), size, buffer.zeroed))
+                when = self._lacking(buffer) if buffer.zeroed else ""
+                self.memory.append((c, memory(buffer.dtype), size, when))
             elif buffer.role == "output" and buffer.zeroed:
-                self._clear(c, size)
+                self._clear(c, self._lacking(buffer), size)
         if self.parts.outer:
-            self.memory.append(("state", "scalars", "(int64_t)sizeof(scalars)", True))
+            self.memory.append(("state", "scalars", "(int64_t)sizeof(scalars)", "true"))
         if self.expressions.places:
-            self.memory.append(("failure", "polyop_failure", "(int64_t)sizeof(polyop_failure)", True))
-        for number, (field, elem, size, zeroed) in enumerate(self.memory):
+            self.memory.append(("failure", "polyop_failure", "(int64_t)sizeof(polyop_failure)", "true"))
+        for number, (field, elem, size, when) in enumerate(self.memory):
             self.out.line(f"const polyop_taken taken{number}_({size}, stream);")
             self.out.line(f"if (taken{number}_.wrong) return polyop_fail(extra, taken{number}_.wrong);")
             self.out.line(f"self.{field} = ({elem}*)taken{number}_.data;")
-            if zeroed:
-                self._clear(field, size)
+            if when:
+                self._clear(field, when, size)
         self.out.line("if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);")
         if not self.expressions.places:
             self.out.line("return 0;")
@@ -170,8 +171,13 @@ class CudaEntry(Entry):
             self._try(call)
         self.out.line("return polyop_report(extra, &failure, places);")
 
-    def _clear(self, field: str, size: str) -> None:
-        with self.out.block(f"if ({size} > 0)"):
+    def _lacking(self, buffer: Buffer) -> str:
+        """Return when a tensor starts as zeros."""
+        more = f" && ({self.condition(buffer.lacking)})" if buffer.lacking else ""
+        return f"{self.bytes(buffer)} > 0{more}"
+
+    def _clear(self, field: str, when: str, size: str) -> None:
+        with self.out.block(f"if ({when})"):
             self._try(f"cudaMemsetAsync(self.{field}, 0, {size}, stream)")
 
     def _try(self, call: str) -> None:

@@ -82,15 +82,20 @@ class Entry:
 
     def preconditions(self) -> None:
         """Print what the sizes must fulfil."""
+        for wrong in self.bounds.preconditions:
+            place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
+            size = self.expressions.scalar(wrong.size, Scope())
+            self.out.line(
+                f"if ({self.condition(wrong.condition)}) return polyop_misfit(extra, {place}, {size});"
+            )
+
+    def condition(self, text: str) -> str:
+        """Return a condition on the sizes, in isl's names, with the names that they have here."""
         names = {affine.word(n): identifier(n) for n in self.kernel.attributes}
         for name, buffer in self.kernel.buffers.items():
             for axis in range(len(buffer.shape)):
                 names[affine.word(affine.name_of(Size(name, axis)))] = self.expressions.size(name, axis)
-        for wrong in self.bounds.preconditions:
-            place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
-            size = self.expressions.scalar(wrong.size, Scope())
-            condition = re.sub(r"\bv_\w*", lambda found: names[found[0]], wrong.condition)
-            self.out.line(f"if ({condition}) return polyop_misfit(extra, {place}, {size});")
+        return re.sub(r"\bv_\w*", lambda found: names[found[0]], text)
 
     def overlaps(self) -> None:
         """Print checks that a tensor which is written is not given a second time."""
@@ -120,7 +125,9 @@ class Entry:
         with self.out.block("if (!self.failure.place)"):
             for buffer in buffers:
                 if buffer.zeroed and (buffer.role == "output" or buffer in local):
-                    self.out.line(f"polyop_zero(self.{identifier(buffer.name)}, {self.bytes(buffer)});")
+                    clear = f"polyop_zero(self.{identifier(buffer.name)}, {self.bytes(buffer)});"
+                    when = f"if ({self.condition(buffer.lacking)}) " if buffer.lacking else ""
+                    self.out.line(when + clear)
             self.out.line("run(k);")
         for buffer in local:
             self.out.line(f"polyop_release(self.{identifier(buffer.name)});")

@@ -42,8 +42,6 @@ class Loops:
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
-        self.first: Mapping[str, Sequence[str]] = {}
-        """Lines before it."""
         self.strips = 0
         statements.loop = self.loop
 
@@ -97,9 +95,7 @@ class Loops:
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
             begin()
-            for line in self.first.get(node.var, ()):
-                self.out.line(line)
-            before, self.around = self.around, Around(node, f"{var}_end")
+            before, self.around = self.around, Around.counting(node, f"{var}_end")
             self.statements.body(node.body, copies)
             self.around = before
             for line in self.after.get(node.var, ()):
@@ -135,11 +131,11 @@ class Loops:
                         self.out.line(row.line(self.expressions, at))
                     for unit, load in itertools.product(range(number), walked if number == units else ()):
                         at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
-                        self.out.line(streams.line(load, self.expressions, at))
+                        self.out.line(streams.line(load, self.around, self.expressions, at))
                     for unit, load in itertools.product(range(number), once_more if number == units else ()):
-                        assert around is not None
+                        assert self.around is not None
                         at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
-                        self.out.line(streams.next_line(load, around, self.expressions, at))
+                        self.out.line(streams.next_line(load, self.around, self.expressions, at))
                     self._copies(node, scope, differs, width, number, None)
             with self.out.block(f"if ({var} < {var}_end)"):
                 self._copies(node, scope, differs, width, 1, f"({var}_end - {var})")

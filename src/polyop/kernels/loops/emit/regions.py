@@ -33,13 +33,17 @@ from .ctypes import computed, identifier, identity, memory
 from .expressions import Expressions, Scope
 from .jammed import ROWS, jammed
 from .loops import Loops
-from .rows import Around, picked
+from .rows import AHEAD, Around, picked
 from .statements import Statements, combined
 from .tile import Shape, TilePrinter
 from .writer import Writer
 
 COLUMNS = 256
 """Iterations that are not divided between threads: enough for memory to be read in a row."""
+
+
+PICKED = 512
+"""Iterations of which a thread looks for its own at once."""
 
 
 class Functions:
@@ -276,7 +280,7 @@ class _Body:
             if several is not None:
                 with self.out.block(f"for (; {var} + {ROWS} <= {hi}; {var} += {ROWS})"):
                     self.statements.body((several,), plain(scope))
-            self.loops.around = Around(node, hi)
+            self.loops.around = Around.counting(node, hi)
             with self.out.block(f"for (; {var} < {hi}; ++{var})"):
                 self.statements.body(node.body, plain(scope))
 
@@ -296,16 +300,23 @@ class _Body:
 
         Whose row is outside the tensor, the first thread reports.
         """
-        size = self.functions.expressions.size(row.buffer, row.axis)
-        index = picked(self.functions.expressions, row.index)
-        self.out.line("struct polyop_failure q_2 = {.place = 1};")
-        self.loops.first = {
-            node.var: (
-                f"const int64_t q = {index}, q_1 = q < 0 ? q + {size} : q;",  # no author's names
-                f"if (!(q_1 >= 0 && q_1 < {size} ? q_1 >= begin && q_1 < end : begin == 0)) continue;",
-            )
-        }
-        self.loops.loop(node, plain(Scope()))
+        expressions, var = self.functions.expressions, identifier(node.var)
+        size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
+        lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
+        self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
+        self.out.line(f"int64_t q_3[{PICKED}];")
+        with self.out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
+            self.out.line("int64_t q_6 = 0;")
+            last = f"{var}_end = q_5 - q_4 < {PICKED} ? q_5 : q_4 + {PICKED}"
+            with self.out.block(f"for (int64_t {var} = q_4, {last}; {var} < {var}_end; ++{var})"):
+                self.out.line(f"const int64_t q = {index}, q_1 = q < 0 ? q + {size} : q;")
+                self.out.line(f"q_3[q_6] = {var};")
+                self.out.line(f"q_6 += q_1 >= 0 && q_1 < {size} ? q_1 >= begin && q_1 < end : begin == 0;")
+            with self.out.block("for (int64_t q_7 = 0; q_7 < q_6; ++q_7)"):
+                self.out.line(f"const int64_t {var} = q_3[q_7];")
+                self.out.line(f"const int64_t q_8 = q_3[q_7 + {AHEAD} < q_6 ? q_7 + {AHEAD} : q_6 - 1];")
+                self.loops.around = Around(node, "q_8", "1")
+                self.statements.body(node.body, plain(Scope()))
 
     def _tile_of(self, node: For) -> For | None:
         if len(node.body) != 1 or not isinstance(node.body[0], For):

@@ -19,10 +19,21 @@ AHEAD = 4
 
 @dataclass(frozen=True)
 class Around:
-    """The loop around a vector loop: its own node, and its end in C."""
+    """The loop around a vector loop, and in C an iteration that comes soon and whether it does.
+
+    ``apart``: iterations between the two may be other threads', whose memory is not to be touched.
+    """
 
     loop: For
-    end: str
+    soon: str
+    runs: str
+    apart: bool = True
+
+    @classmethod
+    def counting(cls, loop: For, end: str) -> Around:
+        """Return a loop that runs up to an end."""
+        var = identifier(loop.var)
+        return cls(loop, f"({var} + {AHEAD})", f"{var} + {AHEAD} < {end}", apart=False)
 
 
 Element = Load | Store
@@ -145,8 +156,7 @@ def later(
     outer = frozenset({var})
     if not any(s is node for s in around.loop.body) or depends(node.lo, outer) or depends(node.hi, outer):
         return []  # a later iteration may not run the loop: what says which row it takes may not exist
-    text = identifier(var)
-    ahead = scope.with_names({var: f"({text} + {AHEAD})"})
+    ahead = scope.with_names({var: around.soon})
     rows: list[Later] = []
     for number, row in enumerate(found):
         axes = sorted(expressions.axes(row))
@@ -159,7 +169,6 @@ def later(
         names = {axis: f"next{number}_{axis}" for axis in axes}
         for axis, name in names.items():
             there = expressions.scalar(row.index[axis], ahead)
-            runs = f"found{number} && {text} + {AHEAD} < {around.end}"
-            out.line(f"const int64_t {name} = {runs} ? {there} : 0;")
+            out.line(f"const int64_t {name} = found{number} && {around.runs} ? {there} : 0;")
         rows.append(Later(row, names))
     return rows

@@ -12,7 +12,7 @@ from ..ir import INT, Assign, Const, For, If, Load, Op, Store, Var, children, st
 from ..strides import UNIT, depends, stride
 from .ctypes import identifier, memory
 from .expressions import Expressions, Scope
-from .rows import always
+from .rows import Around, always
 
 AHEAD = 2048
 """Bytes: half a page, and more than is under way at once."""
@@ -80,19 +80,27 @@ def _rows(node: For) -> dict[object, Load]:
     }
 
 
-def next_line(load: Load, around: For, expressions: Expressions, scope: Scope) -> str:
+def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope) -> str:
     """Return the statement that asks for the same place in the next iteration's row."""
-    var = identifier(around.var)
-    later = scope.with_names({around.var: f"({scope.names.get(around.var, var)} + 1)"})
-    at = expressions.address(load.buffer, tuple(expressions.scalar(i, later) for i in load.index))
-    size = f"(int64_t)sizeof({memory(load.type.dtype)})"
-    return f"polyop_fetch({identifier(load.buffer)}, ({at}) * {size});"
+    var = around.loop.var
+    following = around.soon if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
+    at = _address(load, expressions, scope.with_names({var: following}))
+    return f"polyop_fetch({identifier(load.buffer)}, ({at}) * (int64_t)sizeof({memory(load.type.dtype)}));"
 
 
-def line(load: Load, expressions: Expressions, scope: Scope) -> str:
+def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope) -> str:
     """Return the statement that asks for what a load in this scope comes to soon."""
-    at = expressions.address(load.buffer, tuple(expressions.scalar(i, scope) for i in load.index))
-    return f"polyop_fetch(&{identifier(load.buffer)}[{at}], {AHEAD});"
+    if (
+        around is not None
+        and around.apart
+        and any(depends(i, frozenset({around.loop.var})) for i in load.index)
+    ):
+        return next_line(load, around, expressions, scope)
+    return f"polyop_fetch(&{identifier(load.buffer)}[{_address(load, expressions, scope)}], {AHEAD});"
+
+
+def _address(load: Load, expressions: Expressions, scope: Scope) -> str:
+    return expressions.address(load.buffer, tuple(expressions.scalar(i, scope) for i in load.index))
 
 
 def _indirect(load: Load) -> bool:
