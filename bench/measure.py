@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 BYTECODE = Path(__file__).resolve().parent / "build" / "bytecode"
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Of malloc.h: when memory at the end of the heap is given back, and how many pieces lie outside it."""
+SETTLE_S = 0.03
 
 
 class Missing(Exception):  # noqa: N818 - says what a row lacks here; not a failure
@@ -120,6 +122,18 @@ def fresh_process(code: str, *, env: Mapping[str, str] | None = None) -> float:
     if done.returncode:
         raise RuntimeError(f"{code!r} failed:\n{done.stderr}")
     return float(done.stdout)
+
+
+def settle(run: Callable[[], Any]) -> None:
+    """Call a contestant, not timed, until threads of the one before have gone to sleep.
+
+    Those of OpenMP and OpenBLAS spin for some milliseconds after a loop, on CPUs that the next one needs.
+    To wait for that without work is worse: a machine may put all threads on one CPU meanwhile.
+    """
+    end = time.perf_counter() + SETTLE_S
+    run()
+    while time.perf_counter() < end:
+        run()
 
 
 def keep_memory() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from loops.compare import Times
+from measure import settle
 
 from . import contestants
 from .table import Gradient
@@ -64,15 +65,12 @@ def agree(program: Gradient, who: str, found: list[Any], expected: list[Any]) ->
 
 
 def in_turn(runs: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
-    """Return the seconds of a call in each turn; who was first is last in the next.
-
-    The first call of a turn is not timed: threads of the one before still wait for work meanwhile.
-    """
+    """Return the seconds of a call in each turn; who was first is last in the next."""
     found: dict[str, list[float]] = {who: [] for who in runs}
     calls = {who: min(20, 1 + int(SLICE_S / timed(run, 1))) for who, run in runs.items()}
     for turn in range(turns):
         for who in list(runs) if turn % 2 else list(runs)[::-1]:
-            runs[who]()
+            settle(runs[who])
             found[who].append(timed(runs[who], calls[who]))
     return found
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from measure import settle
 
 from polyop import dtype
 from polyop.core.spec import Spec
@@ -135,6 +136,7 @@ def compare(row: Row, *, torch: bool = True, turns: int = 9) -> Times:
     for turn in range(turns):
         order = list(contestants) if turn % 2 else list(contestants)[::-1]
         for who in order:
+            settle(lambda who=who: (reset(), contestants[who]()))
             reset()
             start = time.perf_counter()
             contestants[who]()

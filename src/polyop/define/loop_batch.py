@@ -52,7 +52,5 @@ class BatchRule:
         """Return (outputs, the axis of each that counts samples) of one call."""
         tensors, numbers = split(self.schema, inputs)
         places, _ = split(self.schema, dims)
-        kernel: Any = self.batched.operator.kernels[0]
-        numbers[kernel.where_samples] = written(places)
-        made = joined(self.batched(*tensors, **numbers))
+        made = joined(self.batched(*tensors, written(places), *numbers.values()))
         return made, (0,) * len(made)

@@ -38,8 +38,7 @@ class GivenRule:
         *given, outputs, grads = arguments
         schema = self.operator.schema
         count = len(schema.tensor_positions)
-        tensors, numbers = given[:count], given[count:-1]
-        places = dims_of(given[-1])
+        tensors, places, numbers = given[:count], dims_of(given[count]), given[count + 1 :]
         parts = (*tensors, *outputs, *grads)
         dims = (*places, *(0 for _ in outputs), *(None if g is None else 0 for g in grads))
         moved = [

@@ -29,17 +29,17 @@ def make_part(
 ) -> BoundOperator:
     """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
 
-    It takes the operator's tensors, each or None, those named in ``more``, then by keyword the operator's
-    attributes and the text ``told``; it returns ``results`` new tensors. ``gradient`` is its rule, where
-    that is not to be derived.
+    It takes the operator's tensors, each or None, those named in ``more``, the text ``told`` and the
+    operator's attributes, all by position, as native calls do; it returns ``results`` new tensors.
+    ``gradient`` is its rule, where that is not to be derived.
     """
     schema = operator.schema
     tensors = [schema.arguments[i] for i in schema.tensor_positions]
     taken = {a.name for a in schema.arguments}
     arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False) for a in tensors]
     arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
-    arguments += [dataclasses.replace(a, keyword_only=True) for _, a in schema.attributes()]
-    arguments.append(Argument(told, Type("str"), keyword_only=True))
+    arguments.append(Argument(told, Type("str")))
+    arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
     made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
     return _bound(operator, made, kernels, results, gradient)
 

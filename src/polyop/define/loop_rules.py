@@ -14,7 +14,7 @@ from ..gradients.uses import Uses
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import BackwardKernel, described
 from .loop_batch import BatchRule
-from .loop_parts import is_real, joined, loop_kernels, make_part, specs, split
+from .loop_parts import joined, loop_kernels, make_part, specs, split
 from .loop_saving import Savings
 from .loop_tangent import TangentRule
 
@@ -115,16 +115,17 @@ class DerivedRule:
     ) -> tuple[Any, ...]:
         """Return one gradient per argument, None for those that are not wanted."""
         tensors, numbers = split(self.schema, given)
-        present = tuple(is_real(g) for g in grads)
+        above = tuple(specs(grads))
+        present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
         if not any(present):
             return (None,) * len(given)
         asked = tuple(bool(wanted[i]) for i in self.schema.tensor_positions)
-        plan = self._planned(tuple(specs(tensors)), tuple(specs(grads)), numbers, present, asked)
+        plan = self._planned(tuple(specs(tensors)), above, numbers, present, asked)
         own = [None if k is None else grads[k] for k in plan.same]
         if any(plan.computed):
             taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
             handed = [g if there else None for g, there in zip(grads, present, strict=True)]
-            made = joined(self.backward(*taken, *handed, **numbers, **{self.kernel.told: plan.told}))
+            made = joined(self.backward(*taken, *handed, plan.told, *numbers.values()))
             own = [g if flag else mine for g, flag, mine in zip(made, plan.computed, own, strict=True)]
         found = iter(own)
         return tuple(next(found) if a.type.is_tensor else None for a in self.schema.arguments)

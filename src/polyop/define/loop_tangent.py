@@ -79,8 +79,7 @@ class TangentRule:
             return (None,) * len(kept) if self.operator.several else None
         read = self._reads(given, tuple(t is not None for t in handed))
         primals = [x if flag else None for x, flag in zip(tensors, read, strict=True)]
-        numbers[self.kernel.told] = described(specs(tensors))
-        made = joined(self.tangent(*primals, *handed, **numbers))
+        made = joined(self.tangent(*primals, *handed, described(specs(tensors)), *numbers.values()))
         real = [is_real(x) if spec(x) is not None else True for x in kept]
         found = tuple(t if there else None for t, there in zip(made, real, strict=True))
         return found if self.operator.several else found[0]

@@ -5,6 +5,7 @@ A host is imported only when its framework already is.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -81,13 +82,19 @@ if "torch" not in sys.modules:  # PyTorch alone has operators by name, before an
 
 def host_of(value: Any) -> Host | None:
     """Return the host that owns a value, or None."""
-    for kind in type(value).__mro__:
-        framework = _ROOTS.get(kind.__module__.split(".", 1)[0])
-        if framework is not None:
-            host = load(framework)
-            if host is not None and host.owns(value):
-                return host
+    kind: type = type(value)
+    for framework in _frameworks(kind):
+        host = load(framework)
+        if host is not None and host.owns(value):
+            return host
     return None
+
+
+@functools.lru_cache(maxsize=256)
+def _frameworks(kind: type) -> tuple[str, ...]:
+    """Return the frameworks that a class and its bases are of."""
+    roots = (_ROOTS.get(base.__module__.split(".", 1)[0]) for base in kind.__mro__)
+    return tuple(dict.fromkeys(name for name in roots if name is not None))
 
 
 def array_namespace(*tensors: Any) -> Any:

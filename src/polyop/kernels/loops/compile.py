@@ -10,7 +10,7 @@ from .bounds import Bounds, Precondition, both, describe, find_bounds
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .distribute import distribute
-from .emit.program import TARGETS, print_program
+from .emit.program import TARGETS, Program, print_program
 from .emit.rows import once_a_row
 from .inline import inline
 from .ir import Kernel
@@ -54,6 +54,10 @@ class Scheduled:
                 function=function,
                 checked=checked,
             )
+        return self.program(target, function, precise=precise, checked=checked).text()
+
+    def program(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> Program:
+        """Return the C text for an instruction set."""
         return print_program(
             self.kernel,
             self.plan,

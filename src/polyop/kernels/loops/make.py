@@ -31,26 +31,31 @@ def arranged(kernel: Kernel, options: Options) -> Scheduled:
         return original(kernel, text, fallback=text)
 
 
-def sources(kernel: Kernel, options: Options) -> list[str]:
+def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[str]:
     """Return the files of a kernel: one, or one for each instruction set and one that chooses.
 
-    They are in C, and in CUDA for the instruction set "cuda".
+    They are in C, and in CUDA for the instruction set "cuda". ``divided``: a long one may be two, which
+    are compiled side by side.
     """
     found = arranged(kernel, options)
 
-    def text(name: str, function: str) -> str:
-        whole = found.source(name, function, precise=options.precise, checked=found.checked)
-        if not found.fallback:
-            return whole
-        linkage = 'extern "C" ' if name == CUDA else ""
-        return f"{whole}{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
+    def files(name: str, function: str) -> list[str]:
+        if name == CUDA or not divided:
+            texts = [found.source(name, function, precise=options.precise, checked=found.checked)]
+        else:
+            texts = found.program(name, function, precise=options.precise, checked=found.checked).files()
+        if found.fallback:
+            linkage = 'extern "C" ' if name == CUDA else ""
+            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
+        return texts
 
     if options.isa != isa.PORTABLE:
-        return [text(options.isa, exported(kernel))]
+        return files(options.isa, exported(kernel))
     names = isa.family()
     if len(names) == 1:
-        return [text(names[0], exported(kernel))]
-    return [*(text(name, f"{exported(kernel)}__{name}") for name in names), choosing(exported(kernel), names)]
+        return files(names[0], exported(kernel))
+    texts = [text for name in names for text in files(name, f"{exported(kernel)}__{name}")]
+    return [*texts, choosing(exported(kernel), names)]
 
 
 def make(kernel: Kernel, options: Options, request: Any) -> str:
@@ -66,7 +71,7 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     cache = Cache()
 
     def made(work: Path) -> Made:
-        files = [keep(text, language) for text in sources(kernel, options)]
+        files = [keep(text, language) for text in sources(kernel, options, divided=True)]
         plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
         try:
             library = make_library(plan, work, kernel.name, cache)

@@ -12,13 +12,14 @@ tile      a vector loop around sums, inside a parallel loop: several iterations 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from . import affine
 from .bounds import Bounds, key
 from .cost import arithmetic, work
 from .dependence import Kind
-from .ir import Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
+from .ir import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
 from .shares import Row, Shares
 from .strides import COSTS, UNIT, depends, stride
 
@@ -28,9 +29,10 @@ LANES = 8
 
 @dataclass(frozen=True)
 class Tile:
-    """A register tile: ``rows`` iterations of ``row``, with the loads that are packed."""
+    """A register tile of iterations of ``row``: the loads that all rows share, and those that are packed."""
 
     row: str
+    shared: tuple[Load, ...] = ()
     packed: tuple[Load, ...] = ()
 
 
@@ -180,7 +182,7 @@ class Planner:
         inner_cost, chosen = self._inner(node.body, (*parents, node))
         if self.blocked(node) is None:
             tile = self._tile(node, parents)
-            own = self._cost(node.body, node, 1.0, tile.packed if tile else ()) / LANES
+            own = self._cost(node.body, node, 1.0, tile.shared if tile else ()) / LANES
             if own < inner_cost:  # of two that cost the same, the inner loop
                 return own * 16, [(node, parents)]
         return inner_cost * 16, chosen
@@ -202,19 +204,19 @@ class Planner:
             total += cost
         return total, chosen
 
-    def _cost(self, body: Sequence[Stmt], loop: For, weight: float, packed: Sequence[Load] = ()) -> float:
+    def _cost(self, body: Sequence[Stmt], loop: For, weight: float, shared: Sequence[Load] = ()) -> float:
         """Return what the statements cost for one vector of iterations of ``loop``."""
         total = 0.0
         for node in body:
             if isinstance(node, For):
-                total += self._cost(node.body, loop, weight * 16, packed)
+                total += self._cost(node.body, loop, weight * 16, shared)
             elif isinstance(node, If):
-                total += self._cost(node.body, loop, weight, packed)
-                total += self._cost(node.orelse, loop, weight, packed)
+                total += self._cost(node.body, loop, weight, shared)
+                total += self._cost(node.orelse, loop, weight, shared)
             else:
                 accesses = [e for e in walk(node) if isinstance(e, Load)]
                 accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
-                steps = (0.5 if a in packed else COSTS[self._stride(a, loop)] for a in accesses)
+                steps = (0.5 if a in shared else COSTS[self._stride(a, loop)] for a in accesses)
                 total += weight * sum(steps)
                 total += weight * arithmetic(node)
         return total
@@ -290,7 +292,7 @@ class Planner:
             return None
         indices = [i for e in [*loads, *inner] if isinstance(e, (Load, Store)) for i in e.index]
         addresses = {e for i in indices for e in walk(i) if isinstance(e, Load)}  # not of the lanes' width
-        packed = tuple(
+        of_lanes = tuple(
             dict.fromkeys(
                 e
                 for e in shared
@@ -303,11 +305,18 @@ class Planner:
                 and not _indirect(e)
             )
         )
-        return Tile(row.var, packed)
+        packed = tuple(e for e in of_lanes if not _windows(e, loop.var, {s.var for s in sums}))
+        return Tile(row.var, of_lanes, packed)
 
     def note(self, loop: For, text: str) -> None:
         """Record what was decided for a loop."""
         self.plan.notes.append((loop.line, f"loop {loop.var}: {text}"))
+
+
+def _windows(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
+    """Whether a panel would have the same rows of lanes several times, one for each place of a window."""
+    used = [{e.name for e in walk(i) if isinstance(e, Var)} for i in load.index]
+    return load.index[-1] == Var(lane, INT) and any(len(names & inner) > 1 for names in used[:-1])
 
 
 def asks_whether_it_runs(node: If) -> bool:

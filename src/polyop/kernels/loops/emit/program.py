@@ -13,9 +13,12 @@ from ..plan import Plan
 from .ctypes import computed, identifier, memory
 from .entry import Entry
 from .expressions import Expressions
-from .regions import Functions
+from .regions import PARAMETERS, Functions
 from .tile import SHAPES
 from .writer import Writer
+
+LONG = 20_000
+"""Characters that a compiler takes about half a second for."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,38 @@ TARGETS = {
 }
 
 
+@dataclass(frozen=True)
+class Program:
+    """The C text of a kernel: what it includes, its struct, a function for each loop of threads, the rest."""
+
+    function: str
+    head: str
+    struct: str
+    parts: tuple[str, ...]
+    rest: str
+
+    def text(self) -> str:
+        """Return it as one file."""
+        return "\n".join((self.head, self.struct, *self.parts, self.rest))
+
+    def files(self) -> list[str]:
+        """Return it as one file, or as two that take about as long to compile, where that is long."""
+        if len(self.parts) < 2 or sum(map(len, self.parts)) < LONG:
+            return [self.text()]
+        groups: tuple[list[int], list[int]] = ([], [])
+        for number in sorted(range(len(self.parts)), key=lambda n: -len(self.parts[n])):
+            min(groups, key=lambda g: sum(len(self.parts[n]) for n in g)).append(number)
+        names = [f"#define part{n} {self.function}_part{n}" for n in range(len(self.parts))]
+        shown = [f"void part{n}({PARAMETERS});" for n in range(len(self.parts))]
+        hidden = ["#pragma GCC visibility push(hidden)", *names, *shown, "#pragma GCC visibility pop\n"]
+        above = "\n".join((self.head, self.struct, "\n".join(hidden)))
+        own = [
+            "\n".join(self.parts[n].replace(f"static void part{n}(", f"void part{n}(", 1) for n in sorted(g))
+            for g in groups
+        ]
+        return ["\n".join((above, own[0], self.rest)), "\n".join((above, own[1]))]
+
+
 def print_program(
     kernel: Kernel,
     plan: Plan,
@@ -53,19 +88,18 @@ def print_program(
     function: str,
     precise: bool = False,
     checked: bool = False,
-) -> str:
-    """Return the C file; ``function`` is the exported name, with the signature of a kernel."""
+) -> Program:
+    """Return the C text; ``function`` is the exported name, with the signature of a kernel."""
     expressions = Expressions(kernel, bounds, precise=precise, checked=checked)
     functions = Functions(kernel, plan, expressions, owners, SHAPES[target.name])
-    body = functions.print()
+    run = functions.print()
     entry = Entry(kernel, bounds, expressions, function, functions.owned)
-    return "\n".join(
-        (
-            _head(kernel, target, function, expressions, body),
-            _struct(kernel, plan, functions, expressions),
-            body,
-            entry.print() + warnings_text(kernel, function),
-        )
+    return Program(
+        function,
+        _head(kernel, target, function, expressions, "\n".join((*functions.parts, run))),
+        _struct(kernel, plan, functions, expressions),
+        tuple(functions.parts),
+        "\n".join((run, entry.print() + warnings_text(kernel, function))),
     )
 
 

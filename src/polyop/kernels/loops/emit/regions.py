@@ -42,6 +42,8 @@ COLUMNS = 256
 """Iterations that are not divided between threads: enough for memory to be read in a row."""
 
 
+PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
+"""Of a function that threads run parts of a loop by."""
 PICKED = 512
 """Iterations of which a thread looks for its own at once."""
 
@@ -67,12 +69,12 @@ class Functions:
         self.types = _scalar_types(kernel)
 
     def print(self) -> str:
-        """Return the C text of all functions."""
+        """Return the C text of ``run``; ``parts`` are what it calls."""
         out = Writer()
         with out.block("static void run(struct kernel* k)"):
             self.unpack(out, ())
             self._body(out, self.kernel.body, frozenset(), frozenset(), outside=True)
-        return "\n".join([*self.parts, out.text()])
+        return out.text()
 
     def unpack(self, out: Writer, scalars: Sequence[str], private: Sequence[str] = ()) -> None:
         """Declare tensors, sizes and scalars of the struct under their own names."""
@@ -117,7 +119,7 @@ class Functions:
         self, number: int, node: For, shared: list[str], private: dict[str, str], printer: _Body
     ) -> str:
         out = Writer()
-        with out.block(f"static void part{number}(void* context, int64_t begin, int64_t end, int thread)"):
+        with out.block(f"static void part{number}({PARAMETERS})"):
             out.line("struct kernel* const k = context;")
             buffers = [n for n in private if n in self.kernel.buffers]
             own = [n for n, loops in self.owners.items() if node.var in loops]
