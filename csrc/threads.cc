@@ -35,6 +35,7 @@ enum Word : uint32_t { kIdle, kAsleep, kOpen, kTaken, kAwaited };
 
 struct alignas(64) Slot {
   std::atomic<uint32_t> word{kIdle};
+  std::atomic<int64_t> begun{0};  // pieces of the share, of a dynamic loop
 };
 
 struct Loop {
@@ -48,9 +49,8 @@ struct Loop {
 constexpr int64_t kSpin = 40'000;  // ns; waking a sleeping thread takes about as long
 
 // Everything is constant-initialised and never destroyed: workers may outlive exit().
-Slot slots[kMostThreads];  // the first is not used: share 0 is the loop's own thread's
+Slot slots[kMostThreads];  // the first one's word is not used: share 0 is the loop's own thread's
 Loop loop;
-alignas(64) std::atomic<int64_t> next_piece{0};  // of a dynamic loop
 alignas(64) std::atomic<bool> busy{false};       // a loop has the workers
 std::atomic<int> alone{0};                       // threads that run a loop without them
 std::atomic<int64_t> spin{0};                    // ns that a wait spins before it sleeps
@@ -95,13 +95,20 @@ bool spin_until(Done done) {
 
 int64_t pieces(const Loop& of) { return (of.end - of.begin - 1) / of.chunk + 1; }
 
+// A share is pieces side by side. Who has run all of its own takes what is left of the others'.
 void run_pieces(const Loop& of, int thread) {
   const int64_t count = pieces(of);
-  for (;;) {
-    const int64_t piece = next_piece.fetch_add(1, std::memory_order_relaxed);
-    if (piece >= count) return;
-    const int64_t from = of.begin + piece * of.chunk;
-    of.body(of.context, from, piece == count - 1 ? of.end : from + of.chunk, thread);
+  for (int turn = 0; turn < of.team; ++turn) {
+    const int share = (thread + turn) % of.team;
+    const int64_t first = polyop_part(0, count, share, of.team);
+    const int64_t last = polyop_part(0, count, share + 1, of.team);
+    std::atomic<int64_t>& begun = slots[share].begun;
+    while (begun.load(std::memory_order_relaxed) < last - first) {
+      const int64_t piece = first + begun.fetch_add(1, std::memory_order_relaxed);
+      if (piece >= last) break;
+      const int64_t from = of.begin + piece * of.chunk;
+      of.body(of.context, from, piece == count - 1 ? of.end : from + of.chunk, thread);
+    }
   }
 }
 
@@ -230,7 +237,7 @@ int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_
   }
   wanted.team = recruit(wanted.team);
   loop = wanted;
-  next_piece.store(0, std::memory_order_relaxed);
+  for (int share = 0; share < loop.team; ++share) slots[share].begun.store(0, std::memory_order_relaxed);
   const bool crowded = wanted.team + alone.load(std::memory_order_relaxed) > cpus();
   spin.store(crowded ? 0 : kSpin, std::memory_order_relaxed);
   open_shares();

@@ -22,8 +22,8 @@ typedef void (*polyop_body)(void* context, int64_t begin, int64_t end, int threa
  * threads  how many parts to divide the range into at most; 0 or less: as many as there may be
  *          threads. More parts than threads take turns.
  * chunk    0: parts of equal size, the longer ones first; part t covers polyop_part(t), so the
- *          division depends on the range and `threads` alone. More than 0: pieces of that size,
- *          handed out as threads become free.
+ *          division depends on the range and `threads` alone. More than 0: pieces of that size;
+ *          each thread runs those of its part of the range, then what is left of the others'.
  *
  * Returns how many numbers `thread` can have had: each was from 0 to the result - 1. With chunk 0
  * each of them was called exactly once.

@@ -138,6 +138,22 @@ def test_parts_run_at_the_same_time(loops: ctypes.CDLL) -> None:
     assert {call[3] for call in traced(loops, 0, 4, 0, 4)[1]} == {threading.get_native_id()}
 
 
+@pytest.mark.parametrize("at", [0, 5, 49, 50, 99])
+@pytest.mark.parametrize("threads", [2, 3])
+def test_pieces_of_a_slow_thread_are_taken_by_others(loops: ctypes.CDLL, threads: int, at: int) -> None:
+    set_num_threads(threads)
+    chunk, all_of_them = ctypes.c_int64(5), ctypes.c_int64(100)
+    assert loops.waits(all_of_them, chunk, threads, ctypes.c_int64(at)) == 1
+
+
+def test_a_thread_begins_with_its_part_of_the_range(loops: ctypes.CDLL) -> None:
+    set_num_threads(2)
+    _, rows = traced(loops, 0, 1000, 10, 2)
+    first = {thread: begin for begin, _, thread, _ in reversed(rows)}
+    assert first[0] == 0
+    assert first.get(1, 500) >= 500  # more, where the other one was there before it
+
+
 def test_a_static_sum_depends_on_the_parts_alone(loops: ctypes.CDLL) -> None:
     x = np.random.default_rng(1).standard_normal(10_007)
     wanted = []

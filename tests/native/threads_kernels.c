@@ -75,3 +75,26 @@ int meets(int threads) {
   polyop_for(meet, &meeting, 0, threads, 0, threads);
   return meeting.met;
 }
+
+/* One call waits, up to ten seconds, until all other iterations have run; returns whether they have. */
+struct late {
+  atomic_llong done;
+  int64_t all, waits;
+  int met;
+};
+
+static void wait(void* context, int64_t begin, int64_t end, int thread) {
+  struct late* late = context;
+  (void)thread;
+  if (begin <= late->waits && late->waits < end) {
+    for (time_t last = time(0) + 10; time(0) < last && !late->met; sched_yield())
+      late->met = atomic_load(&late->done) == late->all - (end - begin);
+  }
+  atomic_fetch_add(&late->done, end - begin);
+}
+
+int waits(int64_t n, int64_t chunk, int threads, int64_t at) {
+  struct late late = {0, n, at, 0};
+  polyop_for(wait, &late, 0, n, chunk, threads);
+  return late.met && late.done == n;
+}

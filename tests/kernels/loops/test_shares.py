@@ -9,6 +9,7 @@ import pytest
 from polyop.core.errors import KernelError
 from polyop.kernels.loops import isa
 from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.emit.regions import PICKED
 from polyop.kernels.loops.interpret import interpret
 from polyop.kernels.loops.parse import parse
 
@@ -236,6 +237,16 @@ def test_on_any_number_of_threads(function, dtype, size, compiled, batch):
                 continue
             for one, other in zip(expected, compiled(function, dtype)(*given), strict=True):
                 np.testing.assert_array_equal(other, one, strict=True)
+
+
+@pytest.mark.parametrize("count", [PICKED - 1, PICKED, PICKED + 1, 2 * PICKED + 7])
+@pytest.mark.parametrize("function", ROWS)
+def test_more_iterations_than_are_looked_at_at_once(function, count, compiled, batch):
+    given = arrays(count, 5, 9, "float32")
+    (expected,) = interpret(typed(function), given, {})
+    for threads in (1, 3):
+        with batch.threads(threads):
+            np.testing.assert_array_equal(compiled(function, "float32")(*given)[0], expected)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

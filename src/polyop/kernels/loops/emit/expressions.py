@@ -82,6 +82,8 @@ class Expressions:
         self.used: set[str] = set()
         self.found: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
         """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
+        self.seldom: set[str] = set()
+        """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
         self.strips: dict[tuple[Load, str], str] = {}
         """Loads of which the loop that is being printed has columns turned round, by the lanes' first row."""
         self.places: list[tuple[int, str, int]] = []
@@ -239,9 +241,10 @@ class Expressions:
         declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
         at = self.place(node.buffer, names, scope)
         vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
-        some = lanes.count is not None and node.buffer not in lanes.varying  # there is room for all lanes
-        count = f", {lanes.count}" if some else ""
-        suffix = "_n" if some else ""
+        used = None if node.buffer in lanes.varying else lanes.count  # else there is room for all lanes
+        if kind != UNIT and node.buffer in self.seldom:
+            used = used or lanes.number
+        suffix, count = ("_n", f", {used}") if used else ("", "")
         if kind == UNIT:
             text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
         else:

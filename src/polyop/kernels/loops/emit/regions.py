@@ -42,6 +42,10 @@ COLUMNS = 256
 """Iterations that are not divided between threads: enough for memory to be read in a row."""
 
 
+PIECES = 4
+"""Of a loop, for each thread."""
+ALIGNED = 64
+"""Elements: pieces begin where vectors do."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Of a function that threads run parts of a loop by."""
 PICKED = 512
@@ -180,15 +184,25 @@ class Functions:
                 length = self._length(name) if name in self.kernel.buffers else "1"
                 out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
                 out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
-            chunk = (
-                "0"
-                if private or node.var in self.plan.rows or not _uneven(node)
-                else "(hi - lo) / (8 * parts) + 1"
+            out.line(
+                f"const int used = polyop_run(part{number}, k, lo, hi, {self._chunk(node, private)}, parts);"
             )
-            out.line(f"const int used = polyop_run(part{number}, k, lo, hi, {chunk}, parts);")
             for name, op in private.items():
                 self._combine(out, name, op)
             out.line("(void)used;")
+
+    def _chunk(self, node: For, private: Mapping[str, str]) -> str:
+        """Return how many iterations a thread takes at once, in C: 0 for all of its part.
+
+        Several pieces even out threads that start late or are slow; to begin one must not cost much.
+        """
+        plan, uneven = self.plan, _uneven(node)
+        packs = node.var in plan.columns or _tile_of(node, plan) is not None
+        if private or node.var in plan.rows or (packs and not uneven):
+            return "0"
+        if node.var in plan.vector:
+            return f"((hi - lo) / ({PIECES} * parts) / {ALIGNED} + 1) * {ALIGNED}"
+        return f"(hi - lo) / ({2 * PIECES if uneven else PIECES} * parts) + 1"
 
     def _range(self, node: For) -> tuple[str, str, str]:
         """Return what threads have parts of, from and to, and what all of it costs, in C."""
@@ -250,7 +264,7 @@ class _Body:
         if self.outside and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
             self.functions.region(self, node)
             return True
-        if not inside and self._tile_of(node) is not None:
+        if not inside and _tile_of(node, self.functions.plan) is not None:
             scope = copies.all[0].scope
             lo, hi = (self.functions.expressions.scalar(e, scope) for e in (node.lo, node.hi))
             self._print_tile(node, scope, lo, hi)
@@ -271,7 +285,7 @@ class _Body:
     def range(self, node: For, lo: str, hi: str) -> None:
         """Print the iterations ``lo`` .. ``hi - 1`` of a loop of threads."""
         scope = Scope()
-        if self._tile_of(node) is not None:
+        if _tile_of(node, self.functions.plan) is not None:
             self._print_tile(node, scope, lo, hi)
         elif node.var in self.functions.plan.vector:
             self.loops.vector(node, scope, lo, hi)
@@ -320,18 +334,20 @@ class _Body:
                 self.loops.around = Around(node, "q_8", "1")
                 self.statements.body(node.body, plain(Scope()))
 
-    def _tile_of(self, node: For) -> For | None:
-        if len(node.body) != 1 or not isinstance(node.body[0], For):
-            return None
-        inner = node.body[0]
-        tile = self.functions.plan.tiles.get(inner.var)
-        return inner if tile is not None and tile.row == node.var else None
-
     def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
-        lane = self._tile_of(node)
+        lane = _tile_of(node, self.functions.plan)
         assert lane is not None
         tile = self.functions.plan.tiles[lane.var]
         TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi)
+
+
+def _tile_of(node: For, plan: Plan) -> For | None:
+    """Return the lanes' loop of a tile whose rows a loop is."""
+    if len(node.body) != 1 or not isinstance(node.body[0], For):
+        return None
+    inner = node.body[0]
+    tile = plan.tiles.get(inner.var)
+    return inner if tile is not None and tile.row == node.var else None
 
 
 def _with(node: For, inner: For) -> For:

@@ -233,10 +233,9 @@ class Statements:
         kind = self.expressions.vector(memory(dtype), scope)
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
         address = f"&{identifier(node.buffer)}[{at}]"
-        if lanes.count:
-            self.out.line(f"scatter_n_{kind}({address}, {rest}, {lanes.count});")
-        else:
-            self.out.line(f"scatter_{kind}({address}, {rest});")
+        used = lanes.count or (lanes.number if node.buffer in self.expressions.seldom else "")
+        suffix, count = ("_n", f", {used}") if used else ("", "")
+        self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
 
     def _store_lanes(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
         """Print a store one lane after another: strided, indirect or checked."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import Expr, For, If, Load, Stmt, Var, rewrite, statements
+from ..ir import Expr, For, If, Load, Stmt, Store, Var, rewrite, statements
 from ..plan import Tile
 from ..strides import depends
 from .copies import LANE, Copies, Copy, differing, lanes_for
@@ -96,7 +96,8 @@ class TilePrinter:
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
             self._pack(scope)
             out.line(f"int64_t {i} = {i}_lo;")
-            for rows in dict.fromkeys((self.shape.rows, 1)):
+            pairs = (2,) if self._deep() and self.shape is not NARROW else ()
+            for rows in (self.shape.rows, *pairs, 1):
                 with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"):
                     self._tile(scope, rows)
         for panel in self.panels:
@@ -218,8 +219,8 @@ class TilePrinter:
             self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
         copies = Copies(tuple(made), self.differs, self.row.var, self.lane.var).named()
         step = f"{self.shape.units} * {self.lanes}"
-        before = self.loops.after
-        self.loops.after = {}
+        before, self.loops.after = self.loops.after, {}
+        self.expressions.seldom = {s.buffer for s in statements(self.lane.body) if isinstance(s, Store)}
         for panel in self.panels:
             last = panel.loops[-1].var
             self.loops.after = {
@@ -227,7 +228,7 @@ class TilePrinter:
                 last: [*self.loops.after.get(last, ()), f"{panel.name} += {step};"],
             }
         self.loops.statements.body(self.body, copies)
-        self.loops.after = before
+        self.loops.after, self.expressions.seldom = before, set()
 
     def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
         j = identifier(self.lane.var)

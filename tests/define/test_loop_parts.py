@@ -1,0 +1,66 @@
+"""Operators that are made of an operator of loop kernels: how their gradients are called."""
+# ruff: noqa: F821 - the words of the language
+
+import cProfile
+import pstats
+
+import numpy as np
+import pytest
+import torch
+
+from polyop import Custom, CustomRegOp
+
+
+def powers(x, w, alpha, times):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = sin(alpha * x[i, j]) * w[j] + times * x[i, j]
+    return y
+
+
+@pytest.fixture(scope="module")
+def op():
+    known = CustomRegOp().attr("alpha", "required", "float").attr("times", "required", "int")
+    return Custom(powers, func_type="hybrid", reg_info=known.target("CPU").get_op_info())
+
+
+def inputs():
+    random = np.random.default_rng(0)
+    return random.normal(size=(4, 5)), random.normal(size=5)
+
+
+def test_a_part_takes_all_by_position_and_by_name(op):
+    x, w = inputs()
+    y = op(x, w, 0.5, 3)
+    backward = op.gradient.backward
+    assert not any(a.keyword_only for a in backward.schema.arguments)
+    names = [a.name for a in backward.schema.arguments]
+    assert names[:4] == ["x", "w", "out0", "d_out0"]
+    told = "float64:2 float64:1"
+    by_position = backward(x, w, y, np.ones_like(y), told, 0.5, 3)
+    by_name = backward(x, w, y, np.ones_like(y), alpha=0.5, times=3, **{names[4]: told})
+    for one, other in zip(by_position, by_name, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(by_position[0], 0.5 * np.cos(0.5 * x) * w + 3)
+
+
+def test_an_eager_gradient_does_not_pass_through_the_dispatcher(op):
+    x, w = (torch.tensor(a, requires_grad=True) for a in inputs())
+    total = op(x, w, 0.5, 3).sum()
+    torch.autograd.grad(total, (x, w), retain_graph=True)
+    seen = cProfile.Profile()
+    seen.enable()  # PyTorch's own profiler has operators dispatched, to see them
+    d_x, d_w = torch.autograd.grad(total, (x, w), retain_graph=True)
+    seen.disable()
+    names = {row[2] for row in pstats.Stats(seen).stats}
+    assert "run_backward" in " ".join(names)
+    assert not [name for name in names if name == "call_overload" or "torch._ops" in name]
+    torch.testing.assert_close(d_x, 0.5 * torch.cos(0.5 * x) * w + 3)
+    torch.testing.assert_close(d_w, torch.sin(0.5 * x).sum(0))
+
+
+def test_a_second_derivative_by_the_same_parts(op):
+    x, w = (torch.tensor(a, requires_grad=True) for a in inputs())
+    assert torch.autograd.gradcheck(lambda *a: op(*a, 0.5, 3), (x, w))
+    assert torch.autograd.gradgradcheck(lambda *a: op(*a, 0.5, 3), (x, w))

@@ -1,0 +1,136 @@
+"""What starts as zeros: never, always, or for sizes that leave something unwritten or read too early."""
+# ruff: noqa: F821 - the language's words are not names of this module
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from polyop.kernels.library import open_library
+from polyop.kernels.loops import isa
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.interpret import interpret
+from polyop.kernels.loops.parse import parse
+
+
+def picked(x, at):
+    y = output_tensor((at.shape[0], x.shape[1]), x.dtype)
+    for i in range(at.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[at[i], j]
+    return y
+
+
+def first_rows(x, at):
+    y = output_tensor((at.shape[0], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    return y
+
+
+def first_columns(x, at):
+    y = output_tensor((x.shape[0], at.shape[0]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * 2
+    return y
+
+
+def read_beyond(x, at):
+    y = output_tensor((at.shape[0], x.shape[1]), x.dtype)
+    kept = allocate((at.shape[0], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            kept[i, j] = x[i, j] * x[i, j]
+    for i in range(at.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = kept[at.shape[0] - 1 - i, j]
+    return y
+
+
+def inner(x, at):
+    y = output_tensor((x.shape[0], x.shape[1]), x.dtype)
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j]
+    return y
+
+
+def added(x, at):
+    y = output_tensor((at.shape[0], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] += x[i, j]
+    return y
+
+
+def even(x, at):
+    y = output_tensor((x.shape[0], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if at[0] > 0:
+                y[i, j] = x[i, j]
+    return y
+
+
+NEVER, ALWAYS = [picked], [inner, added, even]
+SOMETIMES = {first_rows: "y", first_columns: "y", read_beyond: "kept"}
+FUNCTIONS = [*NEVER, *ALWAYS, *SOMETIMES]
+SIZES = [(5, 3, 5), (5, 3, 8), (4, 7, 7), (4, 6, 7), (0, 3, 4), (3, 0, 4), (1, 1, 1)]
+
+
+def typed(function):
+    return parse(function, [("float32", 2), ("int64", 1)], {})
+
+
+@pytest.mark.parametrize("function", NEVER)
+def test_what_is_written_everywhere_does_not_start_as_zeros(function):
+    buffers = schedule(typed(function)).kernel.buffers.values()
+    assert not any(b.zeroed for b in buffers)
+
+
+@pytest.mark.parametrize("function", ALWAYS)
+def test_what_is_never_written_whole_always_starts_as_zeros(function):
+    y = schedule(typed(function)).kernel.buffers["y"]
+    assert (y.zeroed, y.lacking) == (True, "")
+
+
+@pytest.mark.parametrize("function", SOMETIMES)
+def test_the_sizes_tell(function):
+    made = schedule(typed(function))
+    name = SOMETIMES[function]
+    assert made.kernel.buffers[name].lacking
+    zero = f"polyop_zero(self.{name},"
+    (line,) = [row for row in made.source(isa.available()[0], "f").splitlines() if zero in row]
+    assert line.strip().startswith("if (")
+    text = made.source("cuda", "f").splitlines()
+    (place,) = [k for k, row in enumerate(text) if f"cudaMemsetAsync(self.{name}," in row]
+    assert "&& (" in text[place - 1]
+
+
+@pytest.fixture(scope="module")
+def opened(batch):
+    path = batch.build(batch.text([typed(f) for f in FUNCTIONS], isa.available()[0]))
+    open_library(path, built=True)
+    return ctypes.CDLL(str(path))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_what_was_in_memory_does_not_matter(function, size, opened):
+    n, m, r = size
+    random = np.random.default_rng(size)
+    given = [random.normal(size=(n, m)).astype("float32"), random.integers(0, max(n, 1), r)]
+    try:
+        (expected,) = interpret(typed(function), given, {})
+    except IndexError:
+        pytest.skip("an index leaves its tensor for these sizes: an error, tested elsewhere")
+    seen = np.full_like(expected, 7)
+    arrays = [*given, seen]
+    shapes = [(ctypes.c_int64 * a.ndim)(*a.shape) for a in arrays]
+    pointers = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
+    rows = (ctypes.c_void_p * 3)(*(ctypes.addressof(s) for s in shapes))
+    call = getattr(opened, f"loops_{FUNCTIONS.index(function)}")
+    assert call(3, pointers, None, rows, None, None, None) == 0
+    np.testing.assert_allclose(seen, expected, rtol=1e-6)

@@ -1,0 +1,127 @@
+"""A kernel's C as one file, or as two that are compiled side by side; what a tile leaves where it is."""
+# ruff: noqa: F821 - the language's words are not names of this module
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.kernels.loops import isa
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.emit import program as printed
+from polyop.kernels.loops.parse import parse
+
+
+def products(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    d = output_tensor((b.shape[0], b.shape[0]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] = 0.0
+            for k in range(b.shape[0]):
+                c[i, j] += a[i, k] * b[k, j]
+    for i in range(b.shape[0]):
+        for j in range(b.shape[0]):
+            d[i, j] = 0.0
+            for k in range(b.shape[1]):
+                d[i, j] += b[i, k] * b[j, k]
+    return c, d
+
+
+def taps(x, d):
+    w = output_tensor((d.shape[0], x.shape[1], x.shape[0] - d.shape[1] + 1), x.dtype)
+    for o in range(d.shape[0]):
+        for c in range(x.shape[1]):
+            for p in range(w.shape[2]):
+                total = 0.0
+                for i in range(d.shape[1]):
+                    total += d[o, i] * x[i + p, c]
+                w[o, c, p] = total
+    return w
+
+
+def turned(x, w):
+    y = output_tensor((w.shape[1], x.shape[1]), x.dtype)
+    for o in range(w.shape[1]):
+        for c in range(x.shape[1]):
+            total = 0.0
+            for p in range(x.shape[0]):
+                total += x[p, c] * w[p, o]
+            y[o, c] = total
+    return y
+
+
+def made(function):
+    return schedule(parse(function, [("float32", 2), ("float32", 2)], {}))
+
+
+def files(function, *, long):
+    """The files, where ``long`` is what takes two."""
+    whole = made(function).program(isa.available()[0], "loop_f")
+    before, printed.LONG = printed.LONG, long
+    try:
+        return whole, whole.files()
+    finally:
+        printed.LONG = before
+
+
+def test_a_short_kernel_is_one_file():
+    whole, found = files(products, long=10**9)
+    assert found == [whole.text()]
+
+
+def test_a_kernel_with_one_loop_of_threads_is_one_file():
+    whole, found = files(turned, long=0)
+    assert len(whole.parts) == 1
+    assert found == [whole.text()]
+
+
+def test_each_function_is_in_one_of_two_files():
+    whole, found = files(products, long=0)
+    assert len(found) == 2
+    bodies = [re.findall(r"^void (part\d+)\(.*\) \{", text, re.MULTILINE) for text in found]
+    assert sorted(name for names in bodies for name in names) == [f"part{k}" for k in range(len(whole.parts))]
+    assert all(bodies)
+    assert ["int loop_f(" in text for text in found] == [True, False]
+
+
+def test_two_files_are_one_library_that_exports_the_kernel_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(printed, "LONG", 0)
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path))
+    op = polyop.Custom(products, func_type="hybrid")
+    a, b = np.random.default_rng(0).normal(size=(2, 37, 37))
+    c, d = op(a, b)
+    np.testing.assert_allclose(c, a @ b)
+    np.testing.assert_allclose(d, b @ b.T)
+    (library,) = tmp_path.rglob("*.so")
+    text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    names = [row.split()[-1] for row in text.stdout.splitlines()]
+    assert [name for name in names if name.startswith("loop_")] == ["loop_products"]
+    assert not [name for name in names if "part" in name]
+
+
+@pytest.mark.parametrize(("function", "packed"), [(taps, False), (turned, True)])
+def test_a_window_of_rows_is_read_where_it_is(function, packed):
+    found = made(function)
+    notes = [text for _, text in found.told(isa.available()[0]) if "tiled in registers" in text]
+    assert [("packed" in text) for text in notes] == [packed]
+    assert ("_panel" in found.source(isa.available()[0], "f")) is packed
+
+
+def across(x, w):
+    y = output_tensor((x.shape[1], w.shape[1]), x.dtype)
+    for o in range(w.shape[1]):
+        for c in range(x.shape[1]):
+            total = 0.0
+            for p in range(x.shape[0]):
+                total += x[p, c] * w[p, o]
+            y[c, o] = total
+    return y
+
+
+def test_what_a_tile_writes_once_and_strided_it_writes_by_calls():
+    source = made(across).source(isa.available()[0], "f")
+    assert "scatter_n_f32" in source
+    assert not re.search(r"scatter_f32", source)
