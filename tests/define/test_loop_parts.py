@@ -47,11 +47,12 @@ def test_a_part_takes_all_by_position_and_by_name(op):
 
 def test_an_eager_gradient_does_not_pass_through_the_dispatcher(op):
     x, w = (torch.tensor(a, requires_grad=True) for a in inputs())
-    total = op(x, w, 0.5, 3).sum()
-    torch.autograd.grad(total, (x, w), retain_graph=True)
+    y = op(x, w, 0.5, 3)
+    above = torch.ones_like(y)  # that of a sum is expanded, and copied first
+    torch.autograd.grad(y, (x, w), above, retain_graph=True)
     seen = cProfile.Profile()
     seen.enable()  # PyTorch's own profiler has operators dispatched, to see them
-    d_x, d_w = torch.autograd.grad(total, (x, w), retain_graph=True)
+    d_x, d_w = torch.autograd.grad(y, (x, w), above, retain_graph=True)
     seen.disable()
     names = {row[2] for row in pstats.Stats(seen).stats}
     assert "run_backward" in " ".join(names)

@@ -150,8 +150,8 @@ def test_a_thread_begins_with_its_part_of_the_range(loops: ctypes.CDLL) -> None:
     set_num_threads(2)
     _, rows = traced(loops, 0, 1000, 10, 2)
     first = {thread: begin for begin, _, thread, _ in reversed(rows)}
-    assert first[0] == 0
-    assert first.get(1, 500) >= 500  # more, where the other one was there before it
+    assert first.get(0, 0) < 500  # none or a later one, where the other thread was there before it
+    assert first.get(1, 500) >= 500
 
 
 def test_a_static_sum_depends_on_the_parts_alone(loops: ctypes.CDLL) -> None:
