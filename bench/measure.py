@@ -17,7 +17,7 @@ from typing import Any
 BYTECODE = Path(__file__).resolve().parent / "build" / "bytecode"
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Of malloc.h: when memory at the end of the heap is given back, and how many pieces lie outside it."""
-SETTLE_S = 0.03
+SETTLE_S = 0.15
 
 
 class Missing(Exception):  # noqa: N818 - says what a row lacks here; not a failure
@@ -127,7 +127,8 @@ def fresh_process(code: str, *, env: Mapping[str, str] | None = None) -> float:
 def settle(run: Callable[[], Any]) -> None:
     """Call a contestant, not timed, until threads of the one before have gone to sleep.
 
-    Those of OpenMP and OpenBLAS spin for some milliseconds after a loop, on CPUs that the next one needs.
+    Those of OpenMP spin for milliseconds after a loop, those of OpenBLAS for a tenth of a second, on CPUs that
+    the next one needs.
     To wait for that without work is worse: a machine may put all threads on one CPU meanwhile.
     """
     end = time.perf_counter() + SETTLE_S

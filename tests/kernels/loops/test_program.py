@@ -1,6 +1,7 @@
 """A kernel's C as one file, or as two that are compiled side by side; what a tile leaves where it is."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
+import functools
 import re
 import subprocess
 
@@ -125,3 +126,67 @@ def test_what_a_tile_writes_once_and_strided_it_writes_by_calls():
     source = made(across).source(isa.available()[0], "f")
     assert "scatter_n_f32" in source
     assert not re.search(r"scatter_f32", source)
+
+
+def rows_with_rows(a, b):
+    c = output_tensor((a.shape[0], b.shape[0]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            for k in range(b.shape[1]):
+                c[i, j] += a[i, k] * b[j, k]
+    return c
+
+
+def rows_backwards(a, b):
+    c = output_tensor((a.shape[0], b.shape[0]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            for k in range(b.shape[1]):
+                c[i, j] += a[i, k] * b[j, b.shape[1] - 1 - k]
+    return c
+
+
+@pytest.mark.parametrize(("function", "turned"), [(rows_with_rows, True), (rows_backwards, False)])
+def test_rows_are_turned_round_into_a_panel(function, turned):
+    source = made(function).source(isa.available()[0], "f")
+    assert ("polyop_strip_f32" in source) is turned
+    assert ("b0__panel" in source) is True
+
+
+CASES = [
+    (f, t) for f in (rows_with_rows, rows_backwards, across, taps) for t in ("float32", "float64", "int32")
+]
+
+
+@pytest.fixture(scope="module")
+def compiled(batch):
+    """Return a function that gives a case as an operator; all are compiled once."""
+    kernels = [parse(f, [(t, 2), (t, 2)], {}) for f, t in CASES]
+    path = batch.build(batch.text(kernels, isa.available()[0]))
+
+    @functools.cache
+    def of(case):
+        rows = [(case[1], ["n", "m"], "")] * 2
+        return batch.bound(case[0], rows, {}, path, CASES.index(case))
+
+    return of
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
+@pytest.mark.parametrize(
+    "size", [(0, 3, 4), (1, 1, 1), (7, 5, 3), (6, 64, 16), (13, 70, 33), (5, 129, 1)], ids=str
+)
+def test_tiles_of_any_size(case, size, compiled):
+    n, m, k = size
+    random = np.random.default_rng(size)
+    shapes = {rows_with_rows: ((n, k), (m, k)), rows_backwards: ((n, k), (m, k))}
+    shapes |= {across: ((k, n), (k, m)), taps: ((k + 2, m), (n, k))}
+    a, b = (random.integers(-4, 5, shape).astype(case[1]) for shape in shapes[case[0]])
+    wanted = {
+        rows_with_rows: lambda: a @ b.T,
+        rows_backwards: lambda: a @ b[:, ::-1].T,
+        across: lambda: a.T @ b,
+        taps: lambda: np.stack([b @ a[p : p + k] for p in range(3)], axis=2),
+    }
+    (seen,) = compiled(case)(a, b)
+    np.testing.assert_array_equal(seen, wanted[case[0]]())

@@ -194,7 +194,7 @@ class Functions:
     def _chunk(self, node: For, private: Mapping[str, str]) -> str:
         """Return how many iterations a thread takes at once, in C: 0 for all of its part.
 
-        Several pieces even out threads that start late or are slow; to begin one must not cost much.
+        Several pieces even out threads that start late or are slow; what packs has few, as each packs again.
         """
         plan, uneven = self.plan, _uneven(node)
         packs = node.var in plan.columns or _tile_of(node, plan) is not None
@@ -202,7 +202,7 @@ class Functions:
             return "0"
         if node.var in plan.vector:
             return f"((hi - lo) / ({PIECES} * parts) / {ALIGNED} + 1) * {ALIGNED}"
-        return f"(hi - lo) / ({2 * PIECES if uneven else PIECES} * parts) + 1"
+        return f"(hi - lo) / ({2 * PIECES if uneven and not packs else PIECES} * parts) + 1"
 
     def _range(self, node: For) -> tuple[str, str, str]:
         """Return what threads have parts of, from and to, and what all of it costs, in C."""

@@ -16,7 +16,7 @@ from ..ir import Assign, For, Load, Store, children, statements, walk
 from ..strides import STRIDED, depends, stride
 from .copies import Copy
 from .ctypes import HALVES, SIZES, identifier, memory
-from .expressions import Expressions, Scope
+from .expressions import Expressions, Lanes, Scope
 from .rows import always
 from .writer import Writer
 
@@ -80,6 +80,13 @@ def _form(
     fixed = not any(depends(i, frozenset({var})) for i in rows)
     plain = not any(depends(i, assigned) or isinstance(e, Load) for i in load.index for e in walk(i))
     return form if fixed and plain else None
+
+
+def turns(load: Load, var: str, lane: str, expressions: Expressions) -> bool:
+    """Whether a loop walks forward along rows of which a load has one in each lane."""
+    scope = Scope(lanes=Lanes(lane, SIZES[memory(load.type.dtype)]))
+    form = _form(load, var, frozenset(), scope, expressions)
+    return form is not None and form.get(var) == 1
 
 
 def _split(group: list[tuple[int, Load]], gap: int, scope: Scope, var: str) -> list[Strip]:

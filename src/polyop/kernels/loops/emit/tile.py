@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from ..ir import Expr, For, If, Load, Stmt, Store, Var, rewrite, statements
 from ..plan import Tile
 from ..strides import depends
+from . import strips
 from .copies import LANE, Copies, Copy, differing, lanes_for
-from .ctypes import identifier
+from .ctypes import identifier, memory
 from .expressions import Scope, Value
 from .loops import Loops
 
@@ -145,6 +146,11 @@ class TilePrinter:
     def _pack_loops(self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope) -> None:
         if loops:
             node, *rest = loops
+            if not rest and all(
+                strips.turns(p.load, node.var, self.lane.var, self.expressions) for p in panels
+            ):
+                self._pack_turned(panels, node, scope)
+                return
             var = identifier(node.var)
             lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
             with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
@@ -160,6 +166,36 @@ class TilePrinter:
                 kind = self.expressions.vector(found.elem, inner)
                 self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {found.text});")
             self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
+
+    def _pack_turned(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
+        """Pack loads whose lanes are rows that the loop walks along: some columns of them at once."""
+        var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
+        lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
+        kinds = [f"{memory(p.load.type.dtype)}v{self.width}" for p in panels]
+        for panel in panels:
+            size = f"({strips.COLUMNS} + {self.lanes}) * {self.lanes}"
+            self.out.line(
+                f"{memory(panel.load.type.dtype)} {panel.name}_strip_[{size}] __attribute__((aligned(64)));"
+            )
+        with self.out.block(
+            f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {strips.COLUMNS})"
+        ):
+            self.out.line(f"const int64_t {var}_n0 = min({strips.COLUMNS}, {var}_end - {var});")
+            for panel, kind in zip(panels, kinds, strict=True):
+                for unit in range(units):
+                    at = f"({j} + {unit} * {self.lanes})"
+                    lanes = lanes_for(self.lane.var, self.width, None, {})
+                    inner = scope.with_names({self.lane.var: at})
+                    index = tuple(self.expressions.scalar(i, inner) for i in panel.load.index)
+                    place = self.expressions.address(panel.load.buffer, index)
+                    step = self.expressions.strides(panel.load, lanes)
+                    source = f"&{identifier(panel.load.buffer)}[{place}], {step}, {var}_n0, {j}_end - {at}"
+                    self.out.line(f"polyop_strip_{kind}({panel.name}_strip_, {source});")
+                    target = f"{panel.name} + ({var}_r0 * {units} + {unit}) * {self.lanes}"
+                    turned = f"load_{kind}({panel.name}_strip_ + {var}_r0 * {self.lanes})"
+                    with self.out.block(f"for (int64_t {var}_r0 = 0; {var}_r0 < {var}_n0; ++{var}_r0)"):
+                        self.out.line(f"store_{kind}({target}, {turned});")
+                self.out.line(f"{panel.name} += {var}_n0 * {units} * {self.lanes};")
 
     # the tile
 
