@@ -331,7 +331,7 @@ class _Body:
             with self.out.block("for (int64_t q_7 = 0; q_7 < q_6; ++q_7)"):
                 self.out.line(f"const int64_t {var} = q_3[q_7];")
                 self.out.line(f"const int64_t q_8 = q_3[q_7 + {AHEAD} < q_6 ? q_7 + {AHEAD} : q_6 - 1];")
-                self.loops.around = Around(node, "q_8", "1")
+                self.loops.around = Around(node, "q_8", "")
                 self.statements.body(node.body, plain(Scope()))
 
     def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:

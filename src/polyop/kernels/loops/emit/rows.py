@@ -19,7 +19,7 @@ AHEAD = 4
 
 @dataclass(frozen=True)
 class Around:
-    """The loop around a vector loop, and in C an iteration that comes soon and whether it does.
+    """The loop around a vector loop, and in C an iteration that comes soon, and when it does if not always.
 
     ``apart``: iterations between the two may be other threads', whose memory is not to be touched.
     """
@@ -169,6 +169,7 @@ def later(
         names = {axis: f"next{number}_{axis}" for axis in axes}
         for axis, name in names.items():
             there = expressions.scalar(row.index[axis], ahead)
-            out.line(f"const int64_t {name} = found{number} && {around.runs} ? {there} : 0;")
+            when = " && ".join(filter(None, (f"found{number}", around.runs)))
+            out.line(f"const int64_t {name} = {when} ? {there} : 0;")
         rows.append(Later(row, names))
     return rows
