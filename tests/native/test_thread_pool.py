@@ -146,6 +146,17 @@ def test_pieces_of_a_slow_thread_are_taken_by_others(loops: ctypes.CDLL, threads
     assert loops.waits(all_of_them, chunk, threads, ctypes.c_int64(at)) == 1
 
 
+@pytest.mark.parametrize(
+    ("trips", "pieces", "expected"),
+    [(64, 8, 0), (511, 8, 0), (512, 8, 64), (5000, 8, 576), (2**40, 8, 2**37)],
+)
+def test_pieces_of_lanes_are_whole_vectors_or_whole_parts(
+    loops: ctypes.CDLL, trips: int, pieces: int, expected: int
+) -> None:
+    loops.piece.restype = ctypes.c_int64
+    assert loops.piece(ctypes.c_int64(trips), pieces) == expected
+
+
 def test_a_thread_begins_with_its_part_of_the_range(loops: ctypes.CDLL) -> None:
     set_num_threads(2)
     _, rows = traced(loops, 0, 1000, 10, 2)

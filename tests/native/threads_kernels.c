@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "polyop/loops/run.h"
 #include "polyop/parallel.h"
 
 int allowed(void) { return polyop_threads ? polyop_threads() : 0; }
@@ -98,3 +99,5 @@ int waits(int64_t n, int64_t chunk, int threads, int64_t at) {
   polyop_for(wait, &late, 0, n, chunk, threads);
   return late.met && late.done == n;
 }
+
+int64_t piece(int64_t trips, int pieces) { return polyop_piece(trips, pieces); }

@@ -72,6 +72,9 @@ POLYOP_RUN_FN int polyop_run(polyop_body body, void* k, int64_t lo, int64_t hi, 
   return 1;
 }
 
+/* Iterations of a piece where each is a lane: whole vectors, or 0, all of a part, where there are too few. */
+POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int pieces) { return trips / pieces / 64 * 64; }
+
 /* Fill memory with zeros, on several threads where it is large. */
 enum { POLYOP_ZEROS = 1 << 16 };
 struct polyop_zeros {
@@ -101,6 +104,14 @@ POLYOP_RUN_FN int polyop_misfit(void* extra, struct polyop_place at, int64_t siz
   char text[200];
   snprintf(text, sizeof text, "line %d: an index leaves dimension %d of %s, which has size %lld", at.line,
            at.axis, at.name, (long long)size);
+  return polyop_fail(extra, text);
+}
+
+/* Give the error of a temporary that cannot be made; returns 1. */
+POLYOP_RUN_FN int polyop_negative(void* extra, struct polyop_place at, int64_t size) {
+  char text[200];
+  snprintf(text, sizeof text, "line %d: a size of %s cannot be negative, but got %lld", at.line, at.name,
+           (long long)size);
   return polyop_fail(extra, text);
 }
 

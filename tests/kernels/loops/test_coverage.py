@@ -6,11 +6,15 @@ import ctypes
 import numpy as np
 import pytest
 
+from polyop import Custom, CustomRegOp
+from polyop.core.errors import KernelError
 from polyop.kernels.library import open_library
 from polyop.kernels.loops import isa
 from polyop.kernels.loops.compile import schedule
 from polyop.kernels.loops.interpret import interpret
 from polyop.kernels.loops.parse import parse
+
+INFORMATION = CustomRegOp().attr("n", "required", "int").target("CPU").get_op_info()
 
 
 def picked(x, at):
@@ -134,3 +138,23 @@ def test_what_was_in_memory_does_not_matter(function, size, opened):
     call = getattr(opened, f"loops_{FUNCTIONS.index(function)}")
     assert call(3, pointers, None, rows, None, None, None) == 0
     np.testing.assert_allclose(seen, expected, rtol=1e-6)
+
+
+def of_size(x, n):
+    y = output_tensor((x.shape[0],), x.dtype)
+    kept = allocate((n - 1,), x.dtype)
+    for i in range(x.shape[0]):
+        for r in range(n - 1):
+            kept[r] = x[i] * r
+        y[i] = 0.0
+        for r in range(n - 1):
+            y[i] += kept[r]
+    return y
+
+
+@pytest.mark.parametrize("n", [0, -5])
+def test_a_temporary_of_a_negative_size(n):
+    op = Custom(of_size, func_type="hybrid", reg_info=INFORMATION)
+    np.testing.assert_array_equal(op(np.ones(2, "float32"), 1), [0, 0])
+    with pytest.raises(KernelError, match=rf"a size of kept cannot be negative, but got {n - 1}"):
+        op(np.ones(2, "float32"), n)

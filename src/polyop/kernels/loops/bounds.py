@@ -21,7 +21,7 @@ SIMPLE = 4
 class Precondition:
     """What the sizes must fulfil: where ``condition`` holds, the line's access leaves its dimension.
 
-    It is C, with names as :func:`affine.word` gives them to isl.
+    It is C, with names as :func:`affine.word` gives them to isl. ``negative``: there the size is less than 0.
     """
 
     condition: str
@@ -29,6 +29,7 @@ class Precondition:
     buffer: str
     axis: int
     size: Expr
+    negative: bool = False
 
 
 @dataclass
@@ -69,6 +70,20 @@ def find_bounds(model: Model) -> Bounds:
                 if same not in seen:
                     seen.add(same)
                     _settle(model, leaf, access, axis, found)
+    return found
+
+
+def negative_sizes(model: Model) -> list[Precondition]:
+    """Return for which sizes and attributes a temporary cannot be made."""
+    found = []
+    for buffer in model.kernel.buffers.values():
+        for axis, size in enumerate(buffer.shape):
+            text = affine.text(size, model.known(())) if buffer.role == "local" else None
+            bad = model.parameter_set([f"{text} < 0"]) if text is not None else None
+            if bad is not None and not bad.is_empty():
+                condition = model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(bad)
+                row = (condition.to_C_str(), buffer.line, buffer.name, axis, size)
+                found.append(Precondition(*row, negative=True))
     return found
 
 

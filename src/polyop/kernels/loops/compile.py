@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .accumulate import accumulate
-from .bounds import Bounds, Precondition, both, describe, find_bounds
+from .bounds import Bounds, Precondition, both, describe, find_bounds, negative_sizes
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .distribute import distribute
@@ -119,7 +119,8 @@ def demanded(kernel: Kernel) -> list[Precondition]:
     if found.sizes and found.dynamic:
         found = find_bounds(Model(kernel))
         both(early, found)
-    return found.preconditions
+    sizes = [] if kernel.derived else negative_sizes(Model(kernel))
+    return [*sizes, *found.preconditions]
 
 
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:

@@ -85,8 +85,9 @@ class Entry:
         for wrong in self.bounds.preconditions:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.scalar(wrong.size, Scope())
+            function = "polyop_negative" if wrong.negative else "polyop_misfit"
             self.out.line(
-                f"if ({self.condition(wrong.condition)}) return polyop_misfit(extra, {place}, {size});"
+                f"if ({self.condition(wrong.condition)}) return {function}(extra, {place}, {size});"
             )
 
     def condition(self, text: str) -> str:

@@ -44,8 +44,6 @@ COLUMNS = 256
 
 PIECES = 4
 """Of a loop, for each thread."""
-ALIGNED = 64
-"""Elements: pieces begin where vectors do."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Of a function that threads run parts of a loop by."""
 PICKED = 512
@@ -194,15 +192,16 @@ class Functions:
     def _chunk(self, node: For, private: Mapping[str, str]) -> str:
         """Return how many iterations a thread takes at once, in C: 0 for all of its part.
 
-        Several pieces even out threads that start late or are slow; what packs has few, as each packs again.
+        Several pieces even out threads that start late or are slow. A tile's rows are divided only where they
+        are uneven, and into few: each piece packs again.
         """
         plan, uneven = self.plan, _uneven(node)
-        packs = node.var in plan.columns or _tile_of(node, plan) is not None
-        if private or node.var in plan.rows or (packs and not uneven):
+        whole = node.var in plan.columns or _tile_of(node, plan) is not None
+        if private or node.var in plan.rows or (whole and not uneven):
             return "0"
         if node.var in plan.vector:
-            return f"((hi - lo) / ({PIECES} * parts) / {ALIGNED} + 1) * {ALIGNED}"
-        return f"(hi - lo) / ({2 * PIECES if uneven and not packs else PIECES} * parts) + 1"
+            return f"polyop_piece(hi - lo, {PIECES} * parts)"
+        return f"(hi - lo) / ({2 * PIECES if uneven and not whole else PIECES} * parts) + 1"
 
     def _range(self, node: For) -> tuple[str, str, str]:
         """Return what threads have parts of, from and to, and what all of it costs, in C."""

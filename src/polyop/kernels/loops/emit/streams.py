@@ -81,7 +81,7 @@ def _rows(node: For) -> dict[object, Load]:
 
 
 def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope) -> str:
-    """Return the statement that asks for the same place in the next iteration's row."""
+    """Return the statement that asks for the same place in the row of the next iteration, or one soon."""
     var = around.loop.var
     following = around.soon if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
     at = _address(load, expressions, scope.with_names({var: following}))
