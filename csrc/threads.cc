@@ -51,11 +51,11 @@ constexpr int64_t kSpin = 40'000;  // ns; waking a sleeping thread takes about a
 // Everything is constant-initialised and never destroyed: workers may outlive exit().
 Slot slots[kMostThreads];  // the first one's word is not used: share 0 is the loop's own thread's
 Loop loop;
-alignas(64) std::atomic<bool> busy{false};       // a loop has the workers
-std::atomic<int> alone{0};                       // threads that run a loop without them
-std::atomic<int64_t> spin{0};                    // ns that a wait spins before it sleeps
-int started = 0;                                 // workers; belongs to who set busy
-bool exhausted = false;                          // the system refused a thread; likewise
+alignas(64) std::atomic<bool> busy{false};  // a loop has the workers
+std::atomic<int> alone{0};                  // threads that run a loop without them
+std::atomic<int64_t> spin{0};               // ns that a wait spins before it sleeps
+int started = 0;                            // workers; belongs to who set busy
+bool exhausted = false;                     // the system refused a thread; likewise
 
 void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
