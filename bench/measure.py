@@ -127,9 +127,8 @@ def fresh_process(code: str, *, env: Mapping[str, str] | None = None) -> float:
 def settle(run: Callable[[], Any]) -> None:
     """Call a contestant, not timed, until threads of the one before have gone to sleep.
 
-    Those of OpenMP spin for milliseconds after a loop, those of OpenBLAS for a tenth of a second, on CPUs
-    that the next one needs. To wait for that without work is worse: a machine may put all threads on one
-    CPU meanwhile.
+    Those of OpenMP and OpenBLAS spin for a while after a loop, on CPUs that the next one needs. To wait for
+    that without work is worse: a machine may put all threads on one CPU meanwhile.
     """
     end = time.perf_counter() + SETTLE_S
     run()

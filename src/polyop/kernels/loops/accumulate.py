@@ -19,6 +19,7 @@ from .ir import (
     Store,
     Type,
     Var,
+    perfect,
     rewrite,
     statements,
     walk,
@@ -73,13 +74,13 @@ class _Pass:
                 always.append(Store(buffer, index, Var(name, kind), "", loop.line))
             else:
                 found.append(Assign(name, Load(buffer, index, kind, loop.line), "", loop.line))
-                guard = guard or not all(map(_runs, (loop, *_only(loop))))
+                guard = guard or not all(map(_runs, perfect(loop)))
                 after.append(Store(buffer, index, Var(name, kind), "", loop.line))
         inner = replace(loop, body=self.body(loop.body, (*loops, loop.var)))
         found += [inner, *after]
         if guard:  # a loop that does not run must not touch the element: it may not exist
             wrapped = tuple(found[start:])
-            tests = [Op("<", (one.lo, one.hi), BOOL) for one in (loop, *_only(loop)) if not _runs(one)]
+            tests = [Op("<", (one.lo, one.hi), BOOL) for one in perfect(loop) if not _runs(one)]
             test = functools.reduce(lambda one, other: Op("and", (one, other), BOOL), tests)
             found[start:] = [If(test, wrapped, (), loop.line)]
         found += always
@@ -125,15 +126,6 @@ class _Pass:
         for dim in range(level):
             pairs = pairs.equate(kind.in_, dim, kind.out, dim)
         return bool(pairs.is_empty())
-
-
-def _only(loop: For) -> list[For]:
-    """Return the loops inside, as far as each is all that the one around it does."""
-    found: list[For] = []
-    while len(loop.body) == 1 and isinstance(loop.body[0], For):
-        loop = loop.body[0]
-        found.append(loop)
-    return found
 
 
 def _unconditional(body: tuple[Stmt, ...], changing: set[str]) -> list[Stmt]:

@@ -288,6 +288,14 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from statements(statement.orelse)
 
 
+def perfect(loop: For) -> list[For]:
+    """Return a loop and those inside it, as far as each is all that the one around it does."""
+    found = [loop]
+    while len(found[-1].body) == 1 and isinstance(inner := found[-1].body[0], For):
+        found.append(inner)
+    return found
+
+
 def unconditional(expr: Expr) -> Iterator[Expr]:
     """Yield an expression and what is computed for it whatever conditions say; indices are not entered."""
     yield expr

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .dependence import Conflict, Kind, Paths, carried, common, paths
-from .ir import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, statements, walk
+from .ir import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, perfect, statements, walk
 from .polyhedra import Model
 from .strides import depends
 
@@ -50,7 +50,7 @@ def shares(
                 visit((*node.body, *node.orelse))
             if not isinstance(node, For) or kinds[node.var].name == "parallel":
                 continue
-            chain = perfect(node, kinds)
+            chain = chain_of(node, kinds)
             inner, outer = chain[-1], frozenset(loop.var for loop in chain[:-1])
             plain = not any(loop.hint in ("serial", "border") for loop in chain)
             alone = not any((outer | {node.var}) & {*loops} for loops in owners.values())
@@ -70,15 +70,11 @@ def shares(
     return result
 
 
-def perfect(node: For, kinds: Mapping[str, Kind]) -> list[For]:
+def chain_of(node: For, kinds: Mapping[str, Kind]) -> list[For]:
     """Return a loop and those inside it, each alone in the one before, up to the first parallel one."""
-    chain = [node]
-    while kinds[chain[-1].var].name != "parallel":
-        body = chain[-1].body
-        if len(body) != 1 or not isinstance(body[0], For):
-            break
-        chain.append(body[0])
-    return chain
+    chain = perfect(node)
+    first = next((k for k, loop in enumerate(chain) if kinds[loop.var].name == "parallel"), len(chain))
+    return chain[: first + 1]
 
 
 def _meet(model: Model, conflict: Conflict, where: Paths, outer: frozenset[str], inner: For) -> bool:

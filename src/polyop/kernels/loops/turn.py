@@ -23,6 +23,7 @@ from .ir import (
     Type,
     Var,
     names_of,
+    perfect,
     rewrite,
     unused,
     walk,
@@ -79,9 +80,7 @@ def _nests(node: Stmt) -> Iterator[list[For]]:
             yield from _nests(inner)
     if not isinstance(node, For):
         return
-    loops = [node]
-    while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], For):
-        loops.append(loops[-1].body[0])
+    loops = perfect(node)
     if len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Store):
         yield loops
     else:

@@ -32,6 +32,7 @@ from ..ir import (
     Store,
     Type,
     Var,
+    perfect,
     rewrite,
     substitute,
     walk,
@@ -89,8 +90,8 @@ class _Gatherer:
         return tuple(found)
 
     def _by_element(self, nest: For) -> list[Stmt] | None:
-        loops, body = _perfect(nest)
-        additions = [_addition(s, self.sums) for s in body]
+        loops = perfect(nest)
+        additions = [_addition(s, self.sums) for s in loops[-1].body]
         if any(a is None for a in additions) or not _is_box(loops):
             return None
         found = [a for a in additions if a is not None]
@@ -117,13 +118,6 @@ class _Gatherer:
 def _reads(additions: Sequence[Addition], target: str) -> bool:
     values = [e for a in additions for e in (a.store.value, *a.store.index, *([a.guard] if a.guard else []))]
     return any(isinstance(e, Load) and e.buffer == target for x in values for e in walk(x))
-
-
-def _perfect(nest: For) -> tuple[list[For], tuple[Stmt, ...]]:
-    loops = [nest]
-    while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], For):
-        loops.append(loops[-1].body[0])
-    return loops, loops[-1].body
 
 
 def _addition(node: Stmt, sums: frozenset[str]) -> Addition | None:

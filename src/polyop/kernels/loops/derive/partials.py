@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..ir import BOOL, Const, Expr, Load, Op, Type, children
+from ..ir import BOOL, Const, Expr, Load, Op, Type, children, unconditional
 from ..operate import operate
 from ..types import cast, kind
 
@@ -191,7 +191,7 @@ def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
 
     An element that exists only under a condition has that as guard.
     """
-    safe = set(_always(value))
+    safe = {e for e in unconditional(value) if isinstance(e, Load)}
     found: dict[tuple[Load, Expr | None], Expr] = {}
     for load, guard, part in _pulled(value, g, None, moves):
         if guard is not None and load in safe:
@@ -200,15 +200,6 @@ def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
         assert total is not None
         found[load, guard] = total
     return [Part(load, guard, part) for (load, guard), part in found.items()]
-
-
-def _always(value: Expr) -> Iterator[Load]:
-    """Yield the loads that are made whatever the conditions say."""
-    if isinstance(value, Load):
-        yield value
-    chosen = isinstance(value, Op) and value.name in ("select", "and", "or")
-    for argument in children(value)[:1] if chosen else children(value):
-        yield from _always(argument)
 
 
 def _pulled(value: Expr, g: Expr, guard: Expr | None, moves: Callable[[Load], bool]) -> Iterator[Part]:
