@@ -46,7 +46,9 @@ struct Loop {
   int team;   // how many threads run it
 };
 
-constexpr int64_t kSpin = 40'000;  // ns; waking a sleeping thread takes about as long
+// ns. What a program does between two loops, as a framework that walks back through its graph, takes less;
+// a worker that sleeps misses the first tens of microseconds of the next.
+constexpr int64_t kSpin = 200'000;
 
 // Everything is constant-initialised and never destroyed: workers may outlive exit().
 Slot slots[kMostThreads];  // the first one's word is not used: share 0 is the loop's own thread's

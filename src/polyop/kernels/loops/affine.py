@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from .ir import Const, Expr, Op, Size, Type, Var
 
 WHOLE = "int64"
@@ -19,6 +21,7 @@ def name_of(leaf: Var | Size) -> str:
     return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}.n{leaf.axis}"
 
 
+@functools.lru_cache(maxsize=4096)
 def word(name: str) -> str:
     """Return what isl calls a name: neither a word of its own language nor beyond ASCII.
 

@@ -46,6 +46,8 @@ class Bounds:
     guarded: set[tuple[str, Any]] = field(default_factory=set)
     sizes: list[Any] = field(default_factory=list)
     """Sets of sizes that calls are held to, where an index is a number: nothing else is cheap to suppose."""
+    bad: list[Any] = field(default_factory=list)
+    """The isl sets of the sizes for which there is an error already."""
 
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
@@ -57,9 +59,12 @@ def key(node: Load | Store) -> tuple[str, Any]:
     return (node.buffer, (node.index, node.line))
 
 
-def find_bounds(model: Model) -> Bounds:
-    """Return how every access of the kernel is known to be inside its buffer."""
-    found = Bounds()
+def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
+    """Return how every access of the kernel is known to be inside its buffer.
+
+    ``early`` is what the kernel demands as its author wrote it: passes may drop a statement, never its error.
+    """
+    found = Bounds() if early is None else Bounds([*early.preconditions], bad=[*early.bad])
     seen: set[Any] = set()
     for leaf in model.leaves:
         for access in leaf.accesses:
@@ -73,9 +78,9 @@ def find_bounds(model: Model) -> Bounds:
     return found
 
 
-def negative_sizes(model: Model) -> list[Precondition]:
-    """Return for which sizes and attributes a temporary cannot be made."""
-    found = []
+def negative_sizes(model: Model, found: Bounds) -> None:
+    """Add, as the first, for which sizes and attributes a temporary cannot be made."""
+    rows = []
     for buffer in model.kernel.buffers.values():
         for axis, size in enumerate(buffer.shape):
             text = affine.text(size, model.known(())) if buffer.role == "local" else None
@@ -83,8 +88,8 @@ def negative_sizes(model: Model) -> list[Precondition]:
             if bad is not None and not bad.is_empty():
                 condition = model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(bad)
                 row = (condition.to_C_str(), buffer.line, buffer.name, axis, size)
-                found.append(Precondition(*row, negative=True))
-    return found
+                rows.append(Precondition(*row, negative=True))
+    found.preconditions[:0] = rows
 
 
 def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
@@ -97,13 +102,6 @@ def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
         return True
     inside: bool = model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
     return inside
-
-
-def both(early: Sequence[Precondition], late: Bounds) -> None:
-    """Add what the kernel demands as its author wrote it: passes may drop a statement, never its error."""
-    known = {(p.condition, p.buffer, p.axis) for p in early}
-    late.preconditions = [p for p in late.preconditions if (p.condition, p.buffer, p.axis) not in known]
-    late.preconditions = [*early, *late.preconditions]
 
 
 def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:
@@ -135,12 +133,13 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
         fine = bad.gist(model.parameter_set([])).complement()
         if not any(fine.is_equal(known) for known in found.sizes):
             found.sizes.append(fine)
+    if any(bad.is_subset(known) for known in found.bad):
+        return  # never seen: the error of those sizes comes first
+    found.bad.append(bad)
     build = model.isl.AstBuild.from_context(model.parameter_set([]))
     condition = build.expr_from_set(bad).to_C_str()
     extent = model.kernel.buffers[node.buffer].shape[axis]
-    row = Precondition(condition, node.line, node.buffer, axis, extent)
-    if all((p.condition, p.buffer, p.axis) != (condition, row.buffer, axis) for p in found.preconditions):
-        found.preconditions.append(row)
+    found.preconditions.append(Precondition(condition, node.line, node.buffer, axis, extent))
 
 
 def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .accumulate import accumulate
-from .bounds import Bounds, Precondition, both, describe, find_bounds, negative_sizes
+from .bounds import Bounds, describe, find_bounds, negative_sizes
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .distribute import distribute
@@ -103,24 +103,22 @@ def schedule(kernel: Kernel) -> Scheduled:
                 report.done += borders
                 model = Model(kernel, owners)
                 kinds = classify(model, found := conflicts(model))
-        bounds = find_bounds(model)
-        both(early, bounds)
+        bounds = find_bounds(model, early)
         shared = shares(kernel, model, found, kinds, owners)
         plan = Planner(kernel, kinds, bounds, owners, shared).run()
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 
 
-def demanded(kernel: Kernel) -> list[Precondition]:
+def demanded(kernel: Kernel) -> Bounds:
     """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
     found = find_bounds(Model(kernel))
-    early = found.preconditions
     suppose(found.sizes)
     if found.sizes and found.dynamic:
-        found = find_bounds(Model(kernel))
-        both(early, found)
-    sizes = [] if kernel.derived else negative_sizes(Model(kernel))
-    return [*sizes, *found.preconditions]
+        found = find_bounds(Model(kernel), found)
+    if not kernel.derived:
+        negative_sizes(Model(kernel), found)
+    return found
 
 
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:

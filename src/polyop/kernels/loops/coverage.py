@@ -27,7 +27,6 @@ class Coverage:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.where: Paths = paths(model)
-        self._maps: dict[tuple[str, int], Any] = {}
 
     def reads(self, target: str) -> list[Place]:
         """Return the reads of a buffer, those of reductions among them."""
@@ -59,13 +58,13 @@ class Coverage:
                 yield place, left
 
     def _early(self, leaf: Leaf, access: Access, level: int) -> Any:
-        left = self._map(leaf, access)
+        left = self.model.map(leaf, access)
         for writer, write in self.writes(access.target):
             if not write.exact:
                 continue
             pairs = self._earlier(leaf, access, writer, write, level)
             if pairs is not None:
-                left = left.subtract(pairs.apply_range(self._map(writer, write)))
+                left = left.subtract(pairs.apply_range(self.model.map(writer, write)))
         return left
 
     def lacking(self, buffer: Buffer, early: Sequence[Any]) -> str | None:
@@ -105,7 +104,7 @@ class Coverage:
         left = self.model.box(buffer.name, dims, constraints)
         for leaf, write in self.writes(buffer.name):
             if write.exact:
-                left = left.subtract(self._map(leaf, write).range())
+                left = left.subtract(self.model.map(leaf, write).range())
         return left
 
     def shared_loops(self, target: str) -> tuple[str, ...]:
@@ -122,18 +121,12 @@ class Coverage:
         shared = common(self.where[leaf.id], self.where[writer.id])
         if len(shared) < level:
             return None
-        pairs = self._map(leaf, access).apply_range(self._map(writer, write).reverse())
+        pairs = self.model.map(leaf, access).apply_range(self.model.map(writer, write).reverse())
         kind = self.model.isl.dim_type
         for one, other, _ in shared[:level]:
             pairs = pairs.equate(kind.in_, one, kind.out, other)
         conflict = Conflict(leaf, writer, access.target, pairs, "")
         return forward(self.model, conflict, self.where, backward=True)
-
-    def _map(self, leaf: Leaf, access: Access) -> Any:
-        key = (leaf.id, id(access))  # what a condition reads, all leaves under it read
-        if key not in self._maps:
-            self._maps[key] = self.model.map(leaf, access)
-        return self._maps[key]
 
 
 def starts(kernel: Kernel) -> Kernel:

@@ -47,14 +47,6 @@ Paths = dict[str, Path]
 def conflicts(model: Model) -> list[Conflict]:
     """Return all conflicts of a kernel's leaves, each pair of leaves once."""
     found: list[Conflict] = []
-    maps: dict[tuple[str, int], Any] = {}
-
-    def touched(leaf: Leaf, access: Access) -> Any:
-        key = (leaf.id, id(access))  # what a condition reads, all leaves under it read
-        if key not in maps:
-            maps[key] = model.map(leaf, access)
-        return maps[key]
-
     for number, a in enumerate(model.leaves):
         for b in model.leaves[number:]:
             relations: dict[tuple[str, str], Any] = {}
@@ -63,7 +55,7 @@ def conflicts(model: Model) -> list[Conflict]:
                     if one.target != other.target or not (one.write or other.write):
                         continue
                     op = one.op if one.op and one.op == other.op else ""
-                    pairs = touched(a, one).apply_range(touched(b, other).reverse())
+                    pairs = model.map(a, one).apply_range(model.map(b, other).reverse())
                     key = (one.target, op)
                     relations[key] = relations[key].union(pairs) if key in relations else pairs
             for (target, op), relation in relations.items():

@@ -73,11 +73,13 @@ class Session:
     """An isl context, which is for one thread, and the texts that it has read.
 
     ``sizes`` are sets of sizes that calls are held to: what else there may be is an error before any loop.
+    ``blind``: no index is known, any element of a tensor may be any other. Little to prove, and to be proved.
     """
 
     context: Any
-    known: dict[str, Any]
+    known: dict[Any, Any]
     sizes: tuple[Any, ...] = ()
+    blind: bool = False
 
 
 _sessions: list[Session] = []
@@ -85,19 +87,19 @@ _lock = threading.RLock()  # one isl context at a time: it is not thread-safe, a
 
 
 @contextlib.contextmanager
-def session(operations: int = MAX_OPERATIONS) -> Iterator[None]:
+def session(operations: int = MAX_OPERATIONS, *, blind: bool = False) -> Iterator[None]:
     """Start anew: a context of its own, with its own quota, for all models of one kernel."""
     with _lock:
-        _sessions[:] = [_begun(operations)]
+        _sessions[:] = [_begun(operations, blind=blind)]
         yield
 
 
-def _begun(operations: int = MAX_OPERATIONS) -> Session:
+def _begun(operations: int = MAX_OPERATIONS, *, blind: bool = False) -> Session:
     import islpy
 
     context = islpy.Context()
     context.set_max_operations(operations)
-    return Session(context, {})
+    return Session(context, {}, blind=blind)
 
 
 def suppose(sizes: Sequence[Any]) -> None:
@@ -126,27 +128,42 @@ class Model:
         self.parameters = _parameters(kernel)
         self.leaves: list[Leaf] = []
         self._natural: set[str] = set()
+        self._maps: dict[tuple[str, int], Any] = {}
         self._collect(kernel.body, _Point(), ())
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
-        whole = self._read(
-            "Map", f"{self._instance(leaf)} -> {self._element(access)}", self._somewhere(access)
-        )
-        return whole.intersect_domain(self.domain(leaf, access.guards))
+        key = (leaf.id, id(access))  # what a condition reads, all leaves under it read
+        if key not in self._maps:
+            found = self._touched(leaf, access)
+            self._maps[key] = found.set_tuple_name(self.isl.dim_type.in_, leaf.id)
+        return self._maps[key]
+
+    def _touched(self, leaf: Leaf, access: Access) -> Any:
+        """Return the map of an access; leaves in the same loops share those of the same elements."""
+        head = f"{_iteration(leaf.vars)} -> {self._element(access)}"
+        key = (self._prefix, self._natural_sizes, head, leaf.constraints, access.guards)
+        if key not in self.session.known:
+            whole = self._read("Map", head, self._somewhere(access))
+            inside = self._set(_iteration(leaf.vars), leaf.constraints, access.guards)
+            self.session.known[key] = whole.intersect_domain(inside)
+        return self.session.known[key]
 
     def domain(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
         """Return the isl set of the instances of a leaf."""
-        return self._set(self._instance(leaf), leaf.constraints, guards)
+        return self._instances(leaf, leaf.constraints, guards)
 
     def times(self, leaf: Leaf, access: Access, guards: Sequence[str] = ()) -> Any:
         """Return the isl set of the leaf's iterations in which an access is made."""
         around = leaf.constraints if access.around is None else access.around
-        return self._set(self._instance(leaf), around, [*access.guards, *guards])
+        return self._instances(leaf, around, [*access.guards, *guards])
 
     def iterations(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
         """Return the isl set of the iterations of a leaf's loops, in whichever its conditions hold."""
-        return self._set(self._instance(leaf), leaf.ranges, guards)
+        return self._instances(leaf, leaf.ranges, guards)
+
+    def _instances(self, leaf: Leaf, constraints: Sequence[str], more: Sequence[str]) -> Any:
+        return self._set(_iteration(leaf.vars), constraints, more).set_tuple_name(leaf.id)
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
         """Return the isl set of elements ``name[dims]`` with these constraints."""
@@ -158,8 +175,7 @@ class Model:
 
     def _set(self, head: str, constraints: Sequence[str], more: Sequence[str]) -> Any:
         """Return a set; sizes are not negative. What many sets share is read once."""
-        sizes = tuple(f"{affine.word(p)} >= 0" for p in self.parameters if p in self._sizes)
-        found = self._read("Set", head, (*sizes, *constraints))
+        found = self._read("Set", head, (*self._natural_sizes, *constraints))
         if head and self.session.sizes:
             found = self._supposed(found, (head, *constraints))
         return found.intersect(self._read("Set", head, tuple(more))) if more else found
@@ -177,11 +193,19 @@ class Model:
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
         body = f"{body}0 = 0" if body == " : " else body
-        text = f"[{', '.join(map(affine.word, self.parameters))}] -> {{ {body} }}"
+        text = f"{self._prefix} -> {{ {body} }}"
         known = self.session.known
         if text not in known:
             known[text] = getattr(self.isl, kind).read_from_str(self.session.context, text)
         return known[text]
+
+    @functools.cached_property
+    def _prefix(self) -> str:
+        return f"[{', '.join(map(affine.word, self.parameters))}]"
+
+    @functools.cached_property
+    def _natural_sizes(self) -> tuple[str, ...]:
+        return tuple(f"{affine.word(p)} >= 0" for p in self.parameters if p in self._sizes)
 
     @functools.cached_property
     def _sizes(self) -> frozenset[str]:
@@ -192,9 +216,6 @@ class Model:
             for axis in range(len(self.kernel.buffers[name].shape))
         )
 
-    def _instance(self, leaf: Leaf) -> str:
-        return f"{leaf.id}[{', '.join(map(affine.word, leaf.vars))}]"
-
     def _element(self, access: Access) -> str:
         owner = self.owners.get(access.target, ())
         free = (f"_d{k}" if i is None else i for k, i in enumerate(access.index))
@@ -202,7 +223,7 @@ class Model:
 
     def _somewhere(self, access: Access) -> tuple[str, ...]:
         """Return that an index that isl cannot know is inside the buffer: else there is an error before."""
-        if None not in access.index:
+        if None not in access.index or self.session.blind:
             return ()
         sizes = (affine.text(e, self.known(())) for e in self.kernel.buffers[access.target].shape)
         rows = enumerate(zip(access.index, sizes, strict=True))
@@ -286,14 +307,15 @@ class Model:
 
     def _index(self, node: Load | Store, at: _Point, guards: tuple[str, ...]) -> tuple[str | None, ...]:
         """Return the indices that isl can know: affine, and never counting from the end."""
+        if self.session.blind:
+            return (None,) * len(node.index)
         known = self.known(at.loops)
         found: list[str | None] = []
         for i, extent in zip(node.index, self.kernel.buffers[node.buffer].shape, strict=True):
             index, size = affine.text(i, known), affine.text(extent, self.known(()))
             if index is not None and not self._counts_up(i):
                 wraps = f"{index} < 0" + ("" if size is None else f" and {index} + {size} >= 0")
-                head = f"W[{', '.join(map(affine.word, at.loops))}]"
-                if not self._set(head, at.constraints, [*guards, wraps]).is_empty():
+                if not self._set(_iteration(at.loops), at.constraints, [*guards, wraps]).is_empty():
                     index = None
             found.append(index)
         return tuple(found)
@@ -305,6 +327,10 @@ class Model:
         form = affine.linear(expr)
         natural = self._natural | self._sizes | {""}
         return form is not None and all(c >= 0 and n in natural for n, c in form.items())
+
+
+def _iteration(loops: Sequence[str]) -> str:
+    return f"I[{', '.join(map(affine.word, loops))}]"
 
 
 def _is_exact(loop: For, known: frozenset[str]) -> bool:

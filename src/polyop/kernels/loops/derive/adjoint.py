@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from ....core.errors import GradientError
+from ....core.errors import FallbackWarning, GradientError
 from ..coverage import starts
 from ..ir import Kernel
 from ..polyhedra import session
@@ -15,21 +17,30 @@ from .tidy import tidy
 from .used import without_unread
 
 OPERATIONS = 40_000_000
-"""What isl may spend on deriving: without the proof there is no gradient, not merely a slower order."""
+"""What isl may spend on deriving: without a proof a value is taped, which costs more than the proof."""
+UNPROVED = "its gradient tapes whatever may change: where values come from takes too long to prove"
+
+Made = TypeVar("Made")
 
 
-@contextlib.contextmanager
-def too_much(kernel: Kernel) -> Iterator[None]:
-    """Say in words that isl has given up."""
+def proved(kernel: Kernel, make: Callable[[], Made]) -> tuple[Made, bool]:
+    """Return what ``make`` derives, and whether with all proofs.
+
+    Where isl gives up it is made again without knowing any index: each write of a tensor may then be of
+    what any other statement has read. Raises ``GradientError`` where that, too, takes too long.
+    """
     import islpy
 
-    try:
-        yield
-    except islpy.Error as problem:
-        rule = "its gradient cannot be derived: where its values come from takes too long to prove"
-        hint = "give bprop= (or gradient=), or make two kernels of it"
-        where = kernel.where(min(kernel.source, default=0))
-        raise GradientError(kernel.name, rule, str(problem), where=where, hint=hint) from None
+    for blind in (False, True):
+        with contextlib.suppress(islpy.Error), session(OPERATIONS, blind=blind):
+            return make(), not blind
+    rule = "its gradient cannot be derived: where its values come from takes too long to prove"
+    hint = "give bprop= (or gradient=), or make two kernels of it"
+    raise GradientError(kernel.name, rule, where=kernel.where(_first(kernel)), hint=hint)
+
+
+def _first(kernel: Kernel) -> int:
+    return min(kernel.source, default=0)
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,8 @@ def adjoint(
     each of the kernel's tensors, of its shape and dtype where it holds real numbers and is ``wanted`` (all
     are, where that is empty), else of one element. Raises ``GradientError`` with the line for what has none.
     """
-    with session(OPERATIONS), too_much(kernel):
+
+    def derive() -> Adjoint:
         found = Reverse(kernel, present, wanted)
         made = found.run()
         copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}
@@ -64,5 +76,11 @@ def adjoint(
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
             known |= {found.given[n]: shapes[n].shape for n in found.outputs}
         made = starts(without_unread(made, known, kept))
-    tapes = {n: value for n, value in found.values.tapes.items() if n in made.buffers}
-    return Adjoint(made, tuple(found.told()), tapes)
+        tapes = {n: value for n, value in found.values.tapes.items() if n in made.buffers}
+        return Adjoint(made, tuple(found.told()), tapes)
+
+    found, sure = proved(kernel, derive)
+    if sure:
+        return found
+    warnings.warn(FallbackWarning(f"{kernel.name}: {UNPROVED}"), stacklevel=2)
+    return replace(found, told=((_first(kernel), UNPROVED), *found.told))

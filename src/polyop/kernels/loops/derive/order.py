@@ -81,11 +81,34 @@ class Order:
         found = []
         for writer, write in {id(w): (w, a) for w, a in self.writers(load.buffer)}.values():
             for read in self.reads(leaf, load):
-                alive = self._meet(leaf, read, writer, write, backward=True)
-                if not self._left(alive, leaf, read, writer, write).is_empty():
+                if not self._alive(leaf, read, writer, write).is_empty():
                     found.append(writer)
                     break
         return found
+
+    def readers(self, leaf: Leaf) -> list[tuple[Leaf, Access]]:
+        """Return the accesses that may read what a leaf wrote, before anything else writes it."""
+        (write,) = (a for a in leaf.accesses if a.write)
+        return [
+            (reader, read)
+            for reader in self.model.leaves
+            for read in reader.accesses
+            if not read.write and read.target == write.target
+            if not self._alive(reader, read, leaf, write, updated=False).is_empty()
+        ]
+
+    def has_only(self, leaf: Leaf, read: Access, writer: Leaf) -> bool:
+        """Whether each instance of an access reads what one instance of a leaf wrote, and nothing else can."""
+        if not writer.definite or not self.touches_once(writer):
+            return False
+        for other, write in self.writers(read.target):
+            alive = self._alive(leaf, read, other, write)
+            if other is not writer and not alive.is_empty():
+                return False
+            if other is writer and not self.model.map(leaf, read).domain().is_subset(alive.domain()):
+                return False
+        return True
+
 
     def written_last(self, buffer: str) -> list[Leaf]:
         """Return the leaves that may have written what a buffer has in the end: no store comes later."""
@@ -129,22 +152,18 @@ class Order:
 
     def is_dead(self, leaf: Leaf) -> bool:
         """Whether nothing can read what a leaf writes: it is not read later, or overwritten before that."""
-        (write,) = (a for a in leaf.accesses if a.write)
-        for reader in self.model.leaves:
-            for read in reader.accesses:
-                if read.write or read.target != write.target:
-                    continue
-                alive = self._meet(reader, read, leaf, write, backward=True)
-                if not self._left(alive, reader, read, leaf, write).is_empty():
-                    return False
-        return True
+        return not self.readers(leaf)
 
-    def _left(self, alive: Any, reader: Leaf, read: Access, leaf: Leaf, write: Access) -> Any:
-        """Return the pairs, of what reads and what wrote before it, that no store is between."""
-        if alive.is_empty():
-            return alive
+    def _alive(self, reader: Leaf, read: Access, leaf: Leaf, write: Access, *, updated: bool = True) -> Any:
+        """Return the pairs of what reads and what wrote before it, where no store is between.
+
+        Nor an update, unless what was ``updated`` counts as alive.
+        """
+        alive = self._meet(reader, read, leaf, write, backward=True)
         for other, over in self.writers(write.target):
-            if over.exact and not over.op and other is not leaf:
+            if alive.is_empty():
+                break
+            if over.exact and other is not leaf and not (over.op and updated):
                 between = self._meet(reader, read, other, over, backward=True)
                 alive -= between.apply_range(self._meet(other, over, leaf, write, backward=True))
         return alive

@@ -10,10 +10,9 @@ from dataclasses import replace
 from ..coverage import starts
 from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Var, rewrite
 from ..operate import operate
-from ..polyhedra import session
 from ..tree import Loop
 from ..types import is_real
-from .adjoint import OPERATIONS, too_much
+from .adjoint import proved
 from .memory import ZERO
 from .ranges import extreme, length
 from .reverse import Reverse
@@ -25,7 +24,8 @@ def saving(kernel: Kernel, tape: str, left: frozenset[str] = frozenset()) -> Ker
     ``tape``: "all" of what would be computed again, or "auto": what is of fewer dimensions than an input is.
     ``left`` are temporaries that are not handed over in any case.
     """
-    with session(OPERATIONS), too_much(kernel):
+
+    def derive() -> Kernel | None:
         reverse = Reverse(kernel)
         reverse.collect()
         most = max((len(reverse.kernel.buffers[n].shape) for n in reverse.inputs), default=0)
@@ -43,6 +43,8 @@ def saving(kernel: Kernel, tape: str, left: frozenset[str] = frozenset()) -> Ker
             return None
         name = f"{kernel.name}__saving"
         return starts(replace(made, name=name, outputs=(*made.outputs, *chosen), derived=True))
+
+    return proved(kernel, derive)[0]
 
 
 def _rows(reverse: Reverse, name: str) -> list[tuple[str, Expr, Expr]] | None:

@@ -3,6 +3,7 @@
 zeros       that nobody reads, or that are overwritten first
 copies      of output gradients that nothing is added to
 additions   to an element that nothing was added to before: they are stores
+stores      that one statement reads: it computes them itself
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..polyhedra import Leaf
 from .forward import forwarded
 from .gather import gather
 from .memory import scopes_of
+from .onward import passed_on
 from .order import Order
 
 
@@ -28,7 +30,7 @@ def tidy(kernel: Kernel, sums: Sequence[str], copies: Mapping[str, str]) -> Kern
     scalars = [n for n in sums if n in kernel.buffers and kernel.buffers[n].shape == (Const(1, INT),)]
     kernel = forwarded(stored_first(kernel, scalars), scalars)
     left = [n for n in sums if n in kernel.buffers]
-    return stored_first(gather(kernel, left), left)
+    return passed_on(stored_first(gather(kernel, left), left), left)
 
 
 def without_zeros(kernel: Kernel, sums: Sequence[str]) -> Kernel:
