@@ -5,7 +5,7 @@ A NumPy index may be negative and then counts from the end; so does one here, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,6 +102,17 @@ def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
         return True
     inside: bool = model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
     return inside
+
+
+def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
+    """Whether an access is proved to be inside its buffer, whatever the sizes."""
+    rows = [_texts(model, access, axis) for axis in range(len(access.index))]
+    return all(
+        index is not None
+        and size is not None
+        and model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
+        for index, size in rows
+    )
 
 
 def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:

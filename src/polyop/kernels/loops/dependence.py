@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .ir import For, If, Stmt
-from .polyhedra import Access, Leaf, Model
+from .polyhedra import Leaf, Model
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """What an element is handed is computed by the one statement that reads it, where that is little work.
 
-Of ``t[i] = a[i] * s`` and, later, ``t[i] += u`` and ``x[i] = t[i] * b[i]``, as going backwards through a softmax
-makes them, ``t[i] = a[i] * s + u`` is left: one pass over memory less, and a temporary that fits a register.
+Of ``t[i] = a[i] * s`` and, later, ``t[i] += u`` and ``x[i] = t[i] * b[i]``, as going backwards through a
+softmax makes them, ``x[i] = (a[i] * s + u) * b[i]`` is left: one pass over memory less, and no temporary.
 """
 
 from __future__ import annotations
@@ -10,9 +10,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ..bounds import is_inside
 from ..cost import HEAVY
 from ..inline import rounded
-from ..ir import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Type, Var, rewrite, statements, substitute, walk
+from ..ir import (
+    INT,
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    statements,
+    substitute,
+    walk,
+)
 from ..operate import operate
 from ..polyhedra import Access, Leaf
 from ..types import cast
@@ -33,10 +52,14 @@ class _Link(NamedTuple):
 
 
 def passed_on(kernel: Kernel, names: Sequence[str]) -> Kernel:
-    """Return the kernel without stores to ``names`` that one statement reads, or updates, and nothing else."""
+    """Return the kernel without the stores to ``names`` that one statement reads or updates, and no other."""
     while (changed := _step(kernel, names)) is not None:
         kernel = changed
-    return kernel
+    nodes = list(statements(kernel.body))
+    used = {s.buffer for s in nodes if isinstance(s, Store)}
+    used |= {e.buffer for s in nodes for e in walk(s) if isinstance(e, (Load, Size))}
+    gone = {n for n in names if n not in used and kernel.buffers[n].role == "local"}
+    return replace(kernel, buffers={n: b for n, b in kernel.buffers.items() if n not in gone})
 
 
 def _step(kernel: Kernel, names: Sequence[str]) -> Kernel | None:
@@ -71,16 +94,17 @@ def _link(order: Order, writer: Leaf) -> _Link | None:
     if len(found) != 1:
         return None
     ((reader, read),) = found
-    plain = not read.guards and read.around is None and len(reader.vars) <= len(writer.vars)
+    own = read.node is reader.node or any(e == read.node for e in walk(reader.node.value))
+    plain = own and not read.guards and read.around is None and len(reader.vars) <= len(writer.vars)
     if order.kernel.buffers[node.buffer].role == "output" and not order.always_overwritten(writer, reader):
         return None  # what nobody reads is wanted all the same
-    if not plain or not order.has_only(reader, read, writer):
+    if not plain or not is_inside(order.model, reader, read) or not order.has_only(reader, read, writer):
         return None
     values = _places(node, read.node, writer, reader)
     if values is None or not _stays(order, writer, reader, values):
         return None
     kept = rounded(cast(node.value, Type(order.kernel.buffers[node.buffer].dtype)))
-    return _Link(writer, reader, read, _there(kept, values))
+    return _Link(writer, reader, read, substitute(kept, values))
 
 
 def _is_little(value: Expr, loop: str) -> bool:
@@ -126,11 +150,6 @@ def _stays(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr])
     return True
 
 
-def _there(value: Expr, values: Mapping[str, Expr]) -> Expr:
-    found: Expr = rewrite(value, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
-    return found
-
-
 def _linked(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
     found: list[Stmt] = []
     for node in body:
@@ -152,21 +171,18 @@ def _linked(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
 
 def _without_name(kernel: Kernel, node: Store | Assign) -> Kernel:
     """Return the kernel without a scalar that has become another name of an input's element."""
-    assigned = [s for s in statements(kernel.body) if isinstance(s, Assign)]
-    found = [s for s in assigned if isinstance(node, Assign) and s.name == node.name]
-    if len(found) != 1 or found[0].op or not isinstance(found[0].value, Load):
-        return kernel
-    (same,) = found
-    load = same.value
-    inner = [e for i in load.index for e in walk(i)]
-    if kernel.buffers[load.buffer].role != "input" or any(isinstance(e, Load) for e in inner):
-        return kernel
-    free = {e.name for e in inner if isinstance(e, Var)} - {s.var for s in statements(kernel.body) if isinstance(s, For)}
-    if free - kernel.attributes.keys():
-        return kernel
-    body = _renamed(kernel.body, same)
-    left = any(isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s))
-    return kernel if left else replace(kernel, body=body)
+    every = list(statements(kernel.body))
+    match [s for s in every if isinstance(s, Assign) and isinstance(node, Assign) and s.name == node.name]:
+        case [Assign(op="", value=Load(buffer=buffer, index=index)) as same]:
+            fixed = {*kernel.attributes, *(s.var for s in every if isinstance(s, For))}
+            inner = [e for i in index for e in walk(i)]
+            if any(isinstance(e, Load) or (isinstance(e, Var) and e.name not in fixed) for e in inner):
+                return kernel
+            body = _renamed(kernel.body, same)
+            left = any(isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s))
+            if kernel.buffers[buffer].role == "input" and not left:
+                return replace(kernel, body=body)
+    return kernel
 
 
 def _renamed(body: Sequence[Stmt], same: Assign) -> tuple[Stmt, ...]:
@@ -187,7 +203,8 @@ def _renamed(body: Sequence[Stmt], same: Assign) -> tuple[Stmt, ...]:
 
 def _read(node: Store | Assign, link: _Link) -> Store | Assign:
     """Return the reader with the value in place of the element."""
-    if link.read.node is node:
-        return replace(node, value=operate(node.op, link.value, node.value), op="")
-    changed: Store | Assign = rewrite(node, lambda e: link.value if e == link.read.node else e)
-    return changed
+    updates = link.read.node is node
+    value = operate(node.op, link.value, node.value) if updates else node.value
+    value = rewrite(value, lambda e: link.value if e == link.read.node else e)
+    found: Store | Assign = replace(node, value=value, op="" if updates else node.op)
+    return found

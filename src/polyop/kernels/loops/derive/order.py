@@ -98,7 +98,7 @@ class Order:
         ]
 
     def has_only(self, leaf: Leaf, read: Access, writer: Leaf) -> bool:
-        """Whether each instance of an access reads what one instance of a leaf wrote, and nothing else can."""
+        """Whether each instance of an access reads what one instance of ``writer`` wrote, no other."""
         if not writer.definite or not self.touches_once(writer):
             return False
         for other, write in self.writers(read.target):
@@ -108,7 +108,6 @@ class Order:
             if other is writer and not self.model.map(leaf, read).domain().is_subset(alive.domain()):
                 return False
         return True
-
 
     def written_last(self, buffer: str) -> list[Leaf]:
         """Return the leaves that may have written what a buffer has in the end: no store comes later."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ..ir import Expr, For, If, Load, Stmt, Store, Var, rewrite, statements
 from ..plan import Tile
 from ..strides import depends
-from . import strips
+from . import ahead, strips
 from .copies import LANE, Copies, Copy, differing, lanes_for
 from .ctypes import identifier, memory
 from .expressions import Scope, Value
@@ -215,14 +215,14 @@ class TilePrinter:
         with self.out.block(f"if ({test})"):
             self._copies(scope, rows, range(units), "")
         with self.out.block("else"):
+            if self.edges:  # along a triangle's edge rows differ: one after another
+                i = identifier(self.row.var)
+                with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
+                    self._copies(scope, 1, range(units), "", "r")
+                return
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
-                if self.edges and rows > 1:  # along a triangle's edge rows differ: one after another
-                    i = identifier(self.row.var)
-                    with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
-                        self._copies(scope, 1, range(1), f"u * {self.lanes}", "r")
-                else:
-                    self._copies(scope, rows, range(1), f"u * {self.lanes}")
+                self._copies(scope, rows, range(1), f"u * {self.lanes}")
 
     def _extremes(self, scope: Scope, rows: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return (least, greatest) of the lower and of the upper bound among a tile's rows."""
@@ -237,7 +237,7 @@ class TilePrinter:
         return (both("min", low), both("max", low)), (both("min", high), both("max", high))
 
     def _copies(self, scope: Scope, rows: int, units: range, offset: str, first: str = "") -> None:
-        """Print the copies of a tile; with an ``offset`` it is one vector at the edge."""
+        """Print the copies of a tile; with an ``offset`` it is one vector, or with ``first`` one row, at the edge."""
         i, j = first or identifier(self.row.var), identifier(self.lane.var)
         made = []
         for row in range(rows):
@@ -246,7 +246,7 @@ class TilePrinter:
                 at = f"({j} + {plus})" if plus else j
                 names = {self.row.var: f"({i} + {row})" if row else i, self.lane.var: at}
                 inner = scope.with_names(names)
-                start, count = self._limits(inner, at) if offset else (None, None)
+                start, count = self._limits(inner, at) if offset or first else (None, None)
                 lanes = lanes_for(self.lane.var, self.width, count, self.differs)
                 inner = replace(inner, lanes=lanes)
                 made.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
@@ -263,6 +263,10 @@ class TilePrinter:
                 **self.loops.after,
                 last: [*self.loops.after.get(last, ()), f"{panel.name} += {step};"],
             }
+        for loop, load in ahead.across(self.lane, self.row.var):
+            ends = [made[0], made[-1]] if rows > 1 else made[:1]
+            asked = [ahead.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends]
+            self.loops.after = {**self.loops.after, loop.var: [*self.loops.after.get(loop.var, ()), *asked]}
         self.loops.statements.body(self.body, copies)
         self.loops.after, self.expressions.seldom = before, set()
 
