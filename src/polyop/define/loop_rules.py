@@ -6,34 +6,20 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from ..core.errors import PolyopError
 from ..core.operator import Operator
 from ..gradients.uses import Uses
 from ..hosts.bound import BoundOperator
-from ..kernels.loops.derived import BackwardKernel, described
+from ..kernels.loops.derived import BackwardKernel
 from .loop_batch import BatchRule
-from .loop_parts import joined, loop_kernels, make_part, specs, split
+from .loop_parts import loop_kernels, make_part, specs, split
+from .loop_pull import Pull
 from .loop_saving import Savings
 from .loop_tangent import TangentRule
 
-Specs = tuple[Any, ...]
-Flags = tuple[bool, ...]
-PLANS = 256
-"""Shapes of which a rule remembers what a call does."""
-
-
-class Plan(NamedTuple):
-    """What a gradient's call does: by tensor the output whose gradient it shares, or whether it is computed.
-
-    ``read`` tells which tensors and outputs the kernel is given, ``told`` is its text of what all were.
-    """
-
-    same: tuple[int | None, ...]
-    computed: Flags
-    read: Flags
-    told: str
+PULLS = 256
+"""Sets of specs and attributes of which a rule remembers what their gradient does."""
 
 
 class DerivedRule:
@@ -52,7 +38,7 @@ class DerivedRule:
         self.savings = Savings(operator, self.kernels)
         self._backward: BoundOperator | None = None
         self._lock = threading.RLock()
-        self._plans = functools.lru_cache(maxsize=PLANS)(self._plan)
+        self._pulls = functools.lru_cache(maxsize=PULLS)(self._pull)
 
     @property
     def kernel(self) -> BackwardKernel:
@@ -87,16 +73,24 @@ class DerivedRule:
         """
         return self.savings.of(arguments)
 
+    def at(self, arguments: Sequence[Any]) -> Pull:
+        """Return the gradient of a call with these arguments, or tensors of the same specs."""
+        tensors, numbers = split(self.schema, arguments)
+        seen = tuple(specs(tensors))
+        typed = tuple((name, type(value), value) for name, value in numbers.items())
+        try:
+            hash((seen, typed))
+        except TypeError:  # sizes that are symbols, or a list of numbers
+            return self._pull(seen, typed)
+        return self._pulls(seen, typed)
+
+    def _pull(self, seen: tuple[Any, ...], typed: tuple[Any, ...]) -> Pull:
+        return Pull(self, seen, {name: value for name, _, value in typed})
+
     def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
-        tensors, numbers = split(self.schema, arguments)
-        try:
-            read = self.kernel.reads(specs(tensors), {**self.operator.attributes, **numbers})
-        except PolyopError:  # said when the gradient is asked for
-            read = (False,) * (len(tensors) + outputs)
-        inputs = iter(read)
-        flags = tuple(next(inputs) if a.type.is_tensor else True for a in self.schema.arguments)
-        return Uses(flags, tuple(inputs))
+        del outputs
+        return self.at(arguments).uses
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """Return the outputs that no gradient leads through: none, beside those of whole numbers."""
@@ -108,50 +102,7 @@ class DerivedRule:
         *given, outputs, grads = arguments
         if not self.operator.several:
             outputs, grads = (outputs,), (grads,)
-        return self.pull(given, outputs, grads, (True,) * len(given))
-
-    def pull(
-        self, given: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
-    ) -> tuple[Any, ...]:
-        """Return one gradient per argument, None for those that are not wanted."""
-        tensors, numbers = split(self.schema, given)
-        above = tuple(specs(grads))
-        present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
-        if not any(present):
-            return (None,) * len(given)
-        asked = tuple(bool(wanted[i]) for i in self.schema.tensor_positions)
-        plan = self._planned(tuple(specs(tensors)), above, numbers, present, asked)
-        own = [None if k is None else grads[k] for k in plan.same]
-        if any(plan.computed):
-            taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
-            handed = [g if there else None for g, there in zip(grads, present, strict=True)]
-            made = joined(self.backward(*taken, *handed, plan.told, *numbers.values()))
-            own = [g if flag else mine for g, flag, mine in zip(made, plan.computed, own, strict=True)]
-        found = iter(own)
-        return tuple(next(found) if a.type.is_tensor else None for a in self.schema.arguments)
-
-    def _planned(
-        self, seen: Specs, above: Specs, numbers: dict[str, Any], present: Flags, asked: Flags
-    ) -> Plan:
-        typed = tuple((name, type(value), value) for name, value in numbers.items())
-        try:
-            hash((seen, above, typed))
-        except TypeError:  # sizes that are symbols, or a list of numbers
-            return self._plan(seen, above, typed, present, asked)
-        return self._plans(seen, above, typed, present, asked)
-
-    def _plan(
-        self, seen: Specs, above: Specs, numbers: tuple[Any, ...], present: Flags, asked: Flags
-    ) -> Plan:
-        """Return what a call with these specs does: of the tensors, and of the gradients from above."""
-        kernel = self.kernel
-        fixed = {**self.operator.attributes, **{name: value for name, _, value in numbers}}
-        passed = kernel.passed(seen, above, fixed, present, asked)
-        same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
-        asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))
-        computed = tuple(a and moved for a, moved in zip(asked, kernel.moves(seen, fixed), strict=True))
-        read = kernel.reads(seen, fixed, present, asked) if any(computed) else ()
-        return Plan(same, computed, read, described(seen, asked))
+        return self.at(given)(given, outputs, grads, (True,) * len(given))
 
     def loops(self, *inputs: Any, **attributes: Any) -> str:
         """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""

@@ -52,9 +52,9 @@ def apply_rule(
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    pull = getattr(rule, "pull", None)
-    if pull is not None and wanted is not None:
-        result = pull(inputs, outputs, grads, wanted)
+    at = getattr(rule, "at", None)
+    if at is not None and wanted is not None:
+        result = at(inputs)(inputs, outputs, grads, wanted)
     elif len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:

@@ -237,7 +237,7 @@ class TilePrinter:
         return (both("min", low), both("max", low)), (both("min", high), both("max", high))
 
     def _copies(self, scope: Scope, rows: int, units: range, offset: str, first: str = "") -> None:
-        """Print the copies of a tile; with an ``offset`` it is one vector, or with ``first`` one row, at the edge."""
+        """Print the copies of a tile; at an edge with an ``offset`` one vector, with ``first`` one row."""
         i, j = first or identifier(self.row.var), identifier(self.lane.var)
         made = []
         for row in range(rows):
