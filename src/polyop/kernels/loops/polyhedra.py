@@ -177,7 +177,7 @@ class Model:
         """Return a set; sizes are not negative. What many sets share is read once."""
         found = self._read("Set", head, (*self._natural_sizes, *constraints))
         if head and self.session.sizes:
-            found = self._supposed(found, (head, *constraints))
+            found = self._supposed(found, (self._prefix, self._natural_sizes, head, *constraints))
         return found.intersect(self._read("Set", head, tuple(more))) if more else found
 
     def _supposed(self, found: Any, key: Any) -> Any:
