@@ -378,7 +378,10 @@ PROGRAM = """
     ("call", "name"),
     [
         ("op(np.ones(3))", "doubled"),
-        ("op.gradient.at([np.ones(3)])([np.ones(3)], [np.ones(3)], [np.ones(3)], [True])", "doubled__backward"),
+        (
+            "op.gradient.at([np.ones(3)])([np.ones(3)], [np.ones(3)], [np.ones(3)], [True])",
+            "doubled__backward",
+        ),
     ],
 )
 def test_no_compiler_and_nothing_shipped(call, name, tmp_path):
