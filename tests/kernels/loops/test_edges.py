@@ -1,0 +1,181 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Contractions whose rows have ranges of their own: tiles along a triangle's edge, and of a band."""
+
+import functools
+import re
+
+import numpy as np
+import pytest
+
+from polyop import Custom
+from polyop.core.errors import KernelError
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.parse import parse
+
+pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+
+
+def upper(a, b):
+    c = output_tensor((a.shape[1], b.shape[1]), a.dtype)
+    for i in range(a.shape[1]):
+        for j in range(i, b.shape[1]):
+            for k in range(a.shape[0]):
+                c[i, j] += a[k, i] * b[k, j]
+    return c
+
+
+def lower(a, b):
+    c = output_tensor((a.shape[1], b.shape[1]), a.dtype)
+    for i in range(a.shape[1]):
+        for j in range(min(i + 1, b.shape[1])):
+            for k in range(a.shape[0]):
+                c[i, j] += a[k, i] * b[k, j]
+    return c
+
+
+def strictly_lower(a, b):
+    c = output_tensor((b.shape[1], b.shape[1]), a.dtype)
+    for i in range(b.shape[1]):
+        for j in range(i):
+            for k in range(a.shape[0]):
+                c[i, j] += b[k, i] * b[k, j]
+    return c
+
+
+def band(a, b):
+    c = output_tensor((a.shape[1], b.shape[1]), a.dtype)
+    for i in range(a.shape[1]):
+        for j in range(max(i - 5, 0), min(i + 40, b.shape[1])):
+            for k in range(a.shape[0]):
+                c[i, j] += a[k, i] * b[k, j]
+    return c
+
+
+def mirrored(a, b):
+    c = output_tensor((b.shape[1], b.shape[1]), a.dtype)
+    for i in range(b.shape[1]):
+        for j in range(i, b.shape[1]):
+            s = 0.0
+            for k in range(a.shape[0]):
+                s += b[k, i] * b[k, j]
+            c[i, j] = s + a[0, 0]
+            c[j, i] = c[i, j]
+    return c
+
+
+def by_rows(a, b):
+    c = output_tensor((a.shape[1], b.shape[1]), a.dtype)
+    for i in range(a.shape[1]):
+        for j in range(i, b.shape[1]):
+            for k in range(b.shape[0]):
+                c[i, j] += a[k, i] * b[k, j - i]
+    return c
+
+
+SIZES = [
+    (3, 1, 1),
+    (2, 5, 7),
+    (4, 6, 32),
+    (3, 7, 33),
+    (5, 40, 31),
+    (1, 64, 64),
+    (7, 70, 70),
+    (2, 13, 130),
+    (0, 3, 40),
+]
+
+
+@functools.cache
+def operator(function):
+    return Custom(function, func_type="hybrid")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("function", [upper, lower, strictly_lower, band, mirrored, by_rows])
+def test_equal_to_the_function_run_as_python(function, sizes, dtype):
+    k, m, n = sizes
+    if function is mirrored and k == 0:
+        k = 1  # it reads an element
+    random = np.random.default_rng([k, m, n])
+    a, b = (random.integers(-4, 5, (k, x)).astype(dtype) for x in (m, n))
+    np.testing.assert_array_equal(operator(function)(a, b), reference(function, a, b))
+
+
+def reference(function, a, b):
+    """Return what the loops say, in NumPy."""
+    rows, columns = a.shape[1], b.shape[1]
+    i, j = np.ogrid[:rows, :columns]
+    if function is mirrored:
+        return b.T @ b + a[0, 0]
+    if function is strictly_lower:
+        return np.tril(b.T @ b, -1)
+    if function is by_rows:
+        whole = a.T @ b
+        shifted = np.zeros_like(whole)
+        for row in range(min(rows, columns)):
+            shifted[row, row:] = whole[row, : columns - row]
+        return shifted
+    kept = {"upper": j >= i, "lower": j <= i, "band": (j >= i - 5) & (j < i + 40)}[function.__name__]
+    return np.where(kept, a.T @ b, 0).astype(a.dtype)
+
+
+def text(function):
+    return schedule(parse(function, [("float64", 2), ("float64", 2)], {})).source("avx512", "f")
+
+
+@pytest.mark.parametrize("function", [upper, strictly_lower, mirrored])
+def test_a_row_at_the_edge_takes_all_vectors_at_once(function):
+    edge = re.search(r"for \(int64_t r = .*?\n((?:.*\n)*?) *\}", text(function))
+    assert edge is not None
+    assert len(re.findall(r"_u3 = \{0\}", edge[1])) >= 1
+
+
+def test_what_rows_read_one_below_the_other_is_asked_for_ahead():
+    found = re.findall(r"polyop_fetch\(&(\w+)\[\(k_?\) \* \w+ \+ .*?\], 8 \*", text(upper))
+    assert found
+    assert set(found) == {"a"}
+
+
+def test_an_index_beyond_is_an_error_at_every_row():
+    def beyond(a, b):
+        c = output_tensor((a.shape[1], b.shape[1]), a.dtype)
+        for i in range(a.shape[1]):
+            for j in range(i, b.shape[1]):
+                for k in range(a.shape[0]):
+                    c[i, j] += a[k, i] * b[k, j]
+        return c
+
+    with pytest.raises(KernelError, match="leaves dimension 0 of b, which has size 2"):
+        Custom(beyond, func_type="hybrid")(np.ones((3, 2)), np.ones((2, 4)))
+
+
+def test_the_first_error_of_several_is_the_one_that_is_said():
+    def two(x, y):
+        z = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            z[i] = y[i]
+        for i in range(x.shape[0]):
+            z[i] += y[i + 1]
+        return z
+
+    both = Custom(two, func_type="hybrid")
+    first = two.__code__.co_firstlineno + 3
+    with pytest.raises(KernelError, match=f"line {first}: .* of y, which has size 3"):
+        both(np.ones(4), np.ones(3))
+    with pytest.raises(KernelError, match=f"line {first + 2}: .* of y, which has size 4"):
+        both(np.ones(4), np.ones(4))
+    np.testing.assert_array_equal(both(np.ones(4), np.ones(5)), np.full(4, 2.0))
+
+
+def test_checks_that_others_make_needless_are_not_made():
+    def many(x, y):
+        z = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            z[i] = y[i]
+        for i in range(1, x.shape[0]):
+            z[i] += y[i] * y[i - 1]
+        return z
+
+    found = schedule(parse(many, [("float64", 1), ("float64", 1)], {})).source("avx512", "f")
+    assert len(re.findall(r"polyop_misfit\(", found)) == 1
