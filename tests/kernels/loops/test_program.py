@@ -73,10 +73,13 @@ def test_a_short_kernel_is_one_file():
     assert found == [whole.text()]
 
 
-def test_a_kernel_with_one_loop_of_threads_is_one_file():
+def test_one_loop_of_threads_is_apart_from_checks_that_are_long():
     whole, found = files(turned, long=0)
     assert len(whole.parts) == 1
-    assert found == [whole.text()]
+    assert ["polyop_misfit(" in text for text in found] == [True, False]
+    assert ["int thread) {" in text for text in found] == [False, True]
+    rest = len(whole.rest)
+    assert files(turned, long=4 * rest + 4)[1] == [whole.text()]
 
 
 def test_each_function_is_in_one_of_two_files():

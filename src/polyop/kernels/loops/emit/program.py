@@ -62,11 +62,15 @@ class Program:
 
     def files(self) -> list[str]:
         """Return it as one file, or as two that take about as long to compile, where that is long."""
-        if len(self.parts) < 2 or sum(map(len, self.parts)) < LONG:
+        lengths, rest = [len(part) for part in self.parts], len(self.rest)
+        if sum(lengths) + rest < LONG or (len(lengths) < 2 and rest < LONG // 4):
             return [self.text()]
         groups: tuple[list[int], list[int]] = ([], [])
-        for number in sorted(range(len(self.parts)), key=lambda n: -len(self.parts[n])):
-            min(groups, key=lambda g: sum(len(self.parts[n]) for n in g)).append(number)
+        taken = [rest, 0]
+        for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+            least = taken.index(min(taken))
+            groups[least].append(number)
+            taken[least] += lengths[number]
         names = [f"#define part{n} {self.function}_part{n}" for n in range(len(self.parts))]
         shown = [f"void part{n}({PARAMETERS});" for n in range(len(self.parts))]
         hidden = ["#pragma GCC visibility push(hidden)", *names, *shown, "#pragma GCC visibility pop\n"]
