@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .accumulate import accumulate
 from .bounds import Bounds, describe, find_bounds, negative_sizes
@@ -103,7 +103,7 @@ def schedule(kernel: Kernel) -> Scheduled:
                 report.done += borders
                 model = Model(kernel, owners)
                 kinds = classify(model, found := conflicts(model))
-        bounds = find_bounds(model, early)
+        bounds = replace(find_bounds(model, early), sizes=[], bad=[])  # isl's values end with the session
         shared = shares(kernel, model, found, kinds, owners)
         plan = Planner(kernel, kinds, bounds, owners, shared).run()
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
