@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..core.errors import PolyopError
 from ..gradients.uses import Uses
@@ -41,7 +41,7 @@ class Pull:
         self.rule, self.seen, self.numbers = rule, tuple(seen), dict(numbers)
         self.fixed = {**rule.operator.attributes, **numbers}
         self.positions = rule.schema.tensor_positions
-        self._plans: dict[Any, Plan | None] = {}
+        self._plans: dict[Any, Any] = {}
 
     @functools.cached_property
     def uses(self) -> Uses:
@@ -78,15 +78,16 @@ class Pull:
 
     def _planned(self, grads: Sequence[Any], wanted: Flags) -> Plan | None:
         """Return the plan, None where no gradient comes in; what is remembered is known by little."""
+        found: Plan | Literal[False] | None
         try:
             key = (wanted, *[None if g is None else (g.shape, g.dtype) for g in grads])
-            if key in self._plans:
-                return self._plans[key]
+            found = self._plans.get(key, False)
         except (TypeError, AttributeError):  # sizes that are symbols; gradients without a dtype
             return self._plan(grads, wanted)
-        if len(self._plans) >= MOST:
-            self._plans.clear()
-        found = self._plans[key] = self._plan(grads, wanted)
+        if found is False:
+            if len(self._plans) >= MOST:
+                self._plans.clear()
+            found = self._plans[key] = self._plan(grads, wanted)
         return found
 
     def _plan(self, grads: Sequence[Any], wanted: Flags) -> Plan | None:

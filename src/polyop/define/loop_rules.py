@@ -77,7 +77,8 @@ class DerivedRule:
         """Return the gradient of a call with these arguments, or tensors of the same specs."""
         tensors, numbers = split(self.schema, arguments)
         seen = tuple(specs(tensors))
-        typed = tuple((name, type(value), value) for name, value in numbers.items())
+        # 0.0 and -0.0, 1 and True are equal, and not the same
+        typed = tuple((name, repr(value), value) for name, value in numbers.items())
         try:
             hash((seen, typed))
         except TypeError:  # sizes that are symbols, or a list of numbers

@@ -105,7 +105,7 @@ def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
 
 
 def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
-    """Whether an access is proved to be inside its buffer, whatever the sizes."""
+    """Whether an access is proved to be inside its buffer, for all sizes that calls are held to."""
     rows = [_texts(model, access, axis) for axis in range(len(access.index))]
     return all(
         index is not None

@@ -142,9 +142,10 @@ class Model:
     def _touched(self, leaf: Leaf, access: Access) -> Any:
         """Return the map of an access; leaves in the same loops share those of the same elements."""
         head = f"{_iteration(leaf.vars)} -> {self._element(access)}"
-        key = (self._prefix, self._natural_sizes, head, leaf.constraints, access.guards)
+        somewhere = self._somewhere(access)
+        key = (self._prefix, self._natural_sizes, head, somewhere, leaf.constraints, access.guards)
         if key not in self.session.known:
-            whole = self._read("Map", head, self._somewhere(access))
+            whole = self._read("Map", head, somewhere)
             inside = self._set(_iteration(leaf.vars), leaf.constraints, access.guards)
             self.session.known[key] = whole.intersect_domain(inside)
         return self.session.known[key]

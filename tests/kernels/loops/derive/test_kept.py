@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from polyop import Custom, kernel
+from polyop import Custom, kernel, operator
 from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, GradientError
 from polyop.core.spec import Spec
@@ -396,3 +396,19 @@ def test_no_compiler_and_nothing_shipped(call, name, tmp_path):
     assert rule in done.stderr
     assert str(path) in done.stderr
     assert "no C compiler was found (tried cc, gcc, clang)" in done.stderr
+
+
+@pytest.mark.parametrize("order", [(-0.0, 0.0), (0.0, -0.0)])
+def test_attributes_that_are_equal_and_not_the_same(order):
+    def divided(x, by: float):
+        y = output_tensor(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            y[i] = x[i] / by
+        return y
+
+    first = "minus" if str(order[0])[0] == "-" else "plus"
+    op = operator(f"test_kept::divided_{first}(Tensor x, float by) -> Tensor", kernel(divided))
+    for by in order:
+        x = torch.ones(2, requires_grad=True)
+        op(x, by).sum().backward()
+        assert x.grad.tolist() == [float("-inf" if str(by)[0] == "-" else "inf")] * 2

@@ -113,8 +113,7 @@ def _is_little(value: Expr, loop: str) -> bool:
     loads = [e for e in found if isinstance(e, Load) and _reads(e.index, loop)]
     if any(o.name in HEAVY and not (o.name == "/" and not _reads(o.args[1:], loop)) for o in operators):
         return False
-    plain = not any(isinstance(e, Var) and e.type != INT for e in found)
-    return plain and len(operators) <= OPERATORS and len(loads) <= LOADS
+    return len(operators) <= OPERATORS and len(loads) <= LOADS
 
 
 def _reads(exprs: Sequence[Expr], loop: str) -> bool:
@@ -138,7 +137,10 @@ def _places(node: Store, load: Load | Store, writer: Leaf, reader: Leaf) -> Mapp
 
 
 def _stays(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr]) -> bool:
-    """Whether all that a value is made of is the same, and at hand, where it is read."""
+    """Whether all that a value is made of is the same, and at hand, where it is read: no scalar is."""
+    fixed = {*writer.vars, *order.kernel.attributes}
+    if any(isinstance(e, Var) and e.name not in fixed for e in walk(writer.node.value)):
+        return False
     for access in writer.accesses:
         if access.write:
             continue
