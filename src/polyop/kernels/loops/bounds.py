@@ -100,7 +100,7 @@ def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
     definite = leaf.definite if access.around is None else access.sure
     if access.must and definite:
         return True
-    inside: bool = model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
+    inside: bool = model.times(leaf, access, [_outside(index, size)]).is_empty()
     return inside
 
 
@@ -110,9 +110,13 @@ def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
     return all(
         index is not None
         and size is not None
-        and model.times(leaf, access, [f"({index} >= {size} or {index} < 0)"]).is_empty()
+        and model.times(leaf, access, [_outside(index, size)]).is_empty()
         for index, size in rows
     )
+
+
+def _outside(index: str, size: str) -> str:
+    return f"({index} >= {size} or {index} < 0)"
 
 
 def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:
@@ -126,7 +130,7 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     if index is None or size is None:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    outside = f"({index} >= {size} or {index} < 0)"
+    outside = _outside(index, size)
     beyond = model.times(leaf, access, [outside])
     if access.guards or leaf.ranges != leaf.constraints:
         anywhere = model.iterations(leaf, [outside])

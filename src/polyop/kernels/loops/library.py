@@ -23,7 +23,7 @@ FLAGS = (
     "-fno-trapping-math",
     "-Wno-psabi",
 )
-"""The text has vectors already: beyond -O2 a compiler takes longer and finds nothing more.
+"""The text has vectors already: -O3 took longer, and changed the speed of none of 23 by over 8 %.
 Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
 CUDA, CUDA_FLAGS = "cuda", ("-fwrapv",)
 """The name of GPUs among instruction sets; what nvcc's host compiler is told."""

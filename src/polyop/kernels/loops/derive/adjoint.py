@@ -31,12 +31,16 @@ def proved(kernel: Kernel, make: Callable[[], Made]) -> tuple[Made, bool]:
     """
     import islpy
 
-    for blind in (False, True):
-        with contextlib.suppress(islpy.Error), session(OPERATIONS, blind=blind):
-            return make(), not blind
-    rule = "its gradient cannot be derived: where its values come from takes too long to prove"
-    hint = "give bprop= (or gradient=), or make two kernels of it"
-    raise GradientError(kernel.name, rule, where=kernel.where(_first(kernel)), hint=hint)
+    with contextlib.suppress(islpy.Error), session(OPERATIONS):
+        return make(), True
+    try:
+        with session(OPERATIONS, blind=True):
+            return make(), False
+    except islpy.Error as problem:
+        rule = "its gradient cannot be derived: where its values come from takes too long to prove"
+        hint = "give bprop= (or gradient=), or make two kernels of it"
+        where = kernel.where(_first(kernel))
+        raise GradientError(kernel.name, rule, str(problem), where=where, hint=hint) from None
 
 
 def _first(kernel: Kernel) -> int:
