@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..cost import HEAVY, slow_steps
-from ..ir import Assign, For, Kernel, Op, Stmt, statements, walk
+from ..ir import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ..plan import Plan
 from . import streams, strips
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
 from .joined import joinable
+from .past import declare, stores_past
 from .rows import Around, Element, Later, check_once, later, rows
 from .statements import Statements, combined
 
@@ -23,6 +24,18 @@ CHAIN = 3
 """Slow operators that wait for one another: from here on two vectors at once are faster."""
 LIGHT = 12
 """Operators in a body that is repeated for several vectors at once."""
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """A loop whose iterations are lanes of ``width`` bytes, ``units`` vectors at once."""
+
+    node: For
+    scope: Scope
+    differs: Mapping[str, frozenset[str]]
+    width: int
+    units: int
+    later: Sequence[Later]
 
 
 class Loops:
@@ -43,6 +56,8 @@ class Loops:
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
         self.strips = 0
+        self.passes = False
+        """Whether a loop stores past the caches."""
         statements.loop = self.loop
 
     def loop(self, node: For, copies: Copies) -> None:
@@ -110,7 +125,6 @@ class Loops:
         width = self.width(node.body, node.var, differs)
         var = identifier(node.var)
         units = 1 if own else self.units(node, bool(sums))
-        lanes = f"POLYOP_LANES({width})"
         with self.out.block(""):
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {hi};")
@@ -119,29 +133,57 @@ class Loops:
             self._start_sums(sums, units, width)
             picked = rows(node, self.expressions.bounds)
             check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
-            ahead = self._later(picked, node, scope)
-            around = self.around.loop if self.around else None
-            once_more = streams.again(node, around, self.owners.keys())
-            walked = [e for e in streams.streams(node, around, self.owners.keys()) if e not in once_more]
-            for number in dict.fromkeys((units, 1)):
-                step = f"{number} * {lanes}" if number > 1 else lanes
-                with self.out.block(f"for (; {var} + {step} <= {var}_end; {var} += {step})"):
-                    for unit, row in itertools.product(range(number), ahead):
-                        at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
-                        self.out.line(row.line(self.expressions, at))
-                    for unit, load in itertools.product(range(number), walked if number == units else ()):
-                        at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
-                        self.out.line(streams.line(load, self.around, self.expressions, at))
-                    for unit, load in itertools.product(range(number), once_more if number == units else ()):
-                        assert self.around is not None
-                        at = scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
-                        self.out.line(streams.next_line(load, self.around, self.expressions, at))
-                    self._copies(node, scope, differs, width, number, None)
-            with self.out.block(f"if ({var} < {var}_end)"):
-                self._copies(node, scope, differs, width, 1, f"({var}_end - {var})")
+            vector = _Vector(node, scope, differs, width, units, self._later(picked, node, scope))
+            past = stores_past(node, self.kernel, self.expressions)
+            if past:
+                self._past(vector, past, sums=bool(sums))
+            else:
+                self._whole(vector)
+                with self.out.block(f"if ({var} < {var}_end)"):
+                    self._copies(vector, 1, f"({var}_end - {var})")
             self.expressions.found.clear()
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = kept
+
+    def _past(self, vector: _Vector, stores: Sequence[Store], *, sums: bool) -> None:
+        """Print whole vectors after what comes before the first aligned one, then what is left."""
+        var = identifier(vector.node.var)
+        lines, names = declare(stores, vector.node, vector.width, self.expressions, vector.scope, sums=sums)
+        for line in lines:
+            self.out.line(line)
+        with self.out.block("for (;;)"):
+            with self.out.block(f"if ({var}_part > 0)"):
+                self._copies(vector, 1, f"{var}_part")
+                self.out.line(f"{var} += {var}_part;")
+            self.statements.past = names
+            self._whole(vector)
+            self.statements.past = {}
+            self.out.line(f"{var}_part = {var}_end - {var};")
+            self.out.line(f"if ({var}_part <= 0) break;")
+        self.passes = True
+
+    def _whole(self, vector: _Vector) -> None:
+        """Print the loop over whole vectors, and what it asks memory for."""
+        node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
+        lanes = f"POLYOP_LANES({vector.width})"
+        around = self.around.loop if self.around else None
+        once_more = streams.again(node, around, self.owners.keys())
+        walked = [e for e in streams.streams(node, around, self.owners.keys()) if e not in once_more]
+        for number in dict.fromkeys((vector.units, 1)):
+            step = f"{number} * {lanes}" if number > 1 else lanes
+            with self.out.block(f"for (; {var} + {step} <= {var}_end; {var} += {step})"):
+                at = [
+                    scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
+                    for unit in range(number)
+                ]
+                for here, row in itertools.product(at, vector.later):
+                    self.out.line(row.line(self.expressions, here))
+                for here, load in itertools.product(at, walked if number == vector.units else ()):
+                    self.out.line(streams.line(load, self.around, self.expressions, here))
+                for here, load in itertools.product(at, once_more if number == vector.units else ()):
+                    assert self.around is not None
+                    self.out.line(streams.next_line(load, self.around, self.expressions, here))
+                self._copies(vector, number, None)
 
     def _later(self, picked: Sequence[Element], node: For, scope: Scope) -> list[Later]:
         if self.around is None:
@@ -177,26 +219,19 @@ class Loops:
             return 1
         return UNITS if size <= LIGHT else 1
 
-    def _copies(
-        self,
-        node: For,
-        scope: Scope,
-        differs: Mapping[str, frozenset[str]],
-        width: int,
-        number: int,
-        count: str | None,
-    ) -> None:
-        var = identifier(node.var)
+    def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
+        """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
+        node, var, width = vector.node, identifier(vector.node.var), vector.width
         made = []
         for unit in range(number):
             at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
             names = {
                 node.var: at,
-                **{n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in differs},
+                **{n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs},
             }
-            lanes = lanes_for(node.var, width, count, differs)
-            made.append(Copy(0, unit, replace(scope.with_names(names), lanes=lanes), None, count))
-        self.statements.body(node.body, Copies(tuple(made), differs, "", node.var).named())
+            lanes = lanes_for(node.var, width, count, vector.differs)
+            made.append(Copy(0, unit, replace(vector.scope.with_names(names), lanes=lanes), None, count))
+        self.statements.body(node.body, Copies(tuple(made), vector.differs, "", node.var).named())
 
     def _start_sums(self, sums: Sequence[Assign], units: int, width: int) -> None:
         for node in sums:

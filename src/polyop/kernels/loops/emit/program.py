@@ -125,6 +125,8 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
         out.line('#include "polyop/loops/math.h"')
     if "polyop_strip_" in body:
         out.line('#include "polyop/loops/strip.h"')
+    if "polyop_passed(" in body:
+        out.line('#include "polyop/loops/past.h"')
     out.line('#include "polyop/loops/run.h"')
     return out.text()
 

@@ -98,6 +98,7 @@ class Functions:
     ) -> None:
         printer = _Body(self, out, live, loops, outside=outside)
         printer.statements.body(body, plain(Scope()))
+        printer.finish()
 
     def region(self, printer: _Body, node: For) -> None:
         """Print the function of a loop, and the call of it."""
@@ -156,6 +157,7 @@ class Functions:
                 inner.rows(node, self.plan.rows[node.var])
             else:
                 inner.range(node, "begin", "end")
+            inner.finish()
             for name in scalars:
                 out.line(f"(({_c(self.types[name])}*)k->own_{name})[thread] = {identifier(name)};")
             for name in map(identifier, own):
@@ -255,6 +257,11 @@ class _Body:
             functions.kernel, functions.plan, self.statements, functions.expressions, functions.owners
         )
         self.loops.enter = self.enter
+
+    def finish(self) -> None:
+        """Print what comes after all loops: what they stored past the caches has to be there."""
+        if self.loops.passes:
+            self.out.line("polyop_passed();")
 
     def enter(self, node: For, copies: Copies) -> bool:
         """Take a loop of threads, or the rows of a tile."""

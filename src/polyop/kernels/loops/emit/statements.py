@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..ir import Assign, For, If, Kernel, Stmt, Store, children
@@ -28,6 +28,8 @@ class Statements:
         """Scalars outside the vector loop that lanes reduce to: lanes not in use keep out of them."""
         self.shared: frozenset[str] = frozenset()
         """Tensors of which another thread may write an element that a condition keeps lanes here from."""
+        self.past: Mapping[Store, str] = {}
+        """Stores that go past the caches where a C variable says so, as long as whole vectors are stored."""
 
     def body(self, body: Sequence[Stmt], copies: Copies) -> None:
         """Print a body, the scalars that live in it declared first."""
@@ -221,6 +223,9 @@ class Statements:
             text = f"sel_{kind}({mask}, {text}, {old})"
         suffix, rest = ("_n", f", {count}") if count else ("", "")
         where = f"if ({inside}) " if inside else ""
+        if node in self.past and not count:
+            self.out.line(f"past_{kind}({address}, {text}, {self.past[node]});")
+            return
         self.out.line(f"{where}store{suffix}_{kind}({address}, {text}{rest});")
 
     def _scatter(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
