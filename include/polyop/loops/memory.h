@@ -6,6 +6,8 @@
  *   gather_n_T(p, stride, n) scatter_n_T(p, stride, v, n)
  *   gatherx_T(p, idx) gatherx_n_T(p, idx, n)             p[idx[0]], p[idx[1]], ...; idx an array of int64
  *   polyop_fetch(p, bytes)                               ask for the line there, if there is one
+ *   polyop_fetch_later(p, bytes)                         the same where much else is read before it is: it
+ *                                                        does not push that out of the nearest cache
  *
  * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first
  * n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses
@@ -103,6 +105,9 @@ POLYOP_FN void polyop_store_n(void* p, const void* from, long n, int lanes, int 
 
 POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
   __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)offset));
+}
+POLYOP_FN void polyop_fetch_later(const void* from, i64 offset) {
+  __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)offset), 0, 2);
 }
 
 /* Once at the end of a loop: loops of their own at each such place would be the most of what is compiled. */

@@ -1,49 +1,87 @@
 /* Strips: a few columns of as many rows as there are lanes, turned round, so that a loop along the rows loads
- * vectors where it would gather. Included by a generated file that uses them, after vector.h.
+ * and stores vectors where it would gather and scatter. Included by a generated file that uses them, after
+ * vector.h. T is a vector type whose elements have 4 or 8 bytes.
  *
- *   polyop_strip_T(to, from, stride, columns, rows)   to[c * lanes + l] = from[l * stride + c], 0 where
- * l >= rows; `to` has room for `columns` rounded up to whole vectors. T is a vector type whose elements have
- * 4 or 8 bytes. */
+ *   polyop_strip_T(to, from, stride, columns, rows)
+ *                      to[c * lanes + l] = from[l * stride + c], 0 where l >= rows; `to` has room for whole
+ *                      vectors of columns
+ *   polyop_unstrip_T(to, stride, from, columns, rows)
+ *                      to[l * stride + c] = from[c * lanes + l] where l < rows; `from` as `to` above
+ *   gather_often_T(p, stride, n), scatter_often_T(p, stride, v, n)
+ *                      gather_n_T, scatter_n_T, for an n that is nearly always all */
 #ifndef POLYOP_LOOPS_STRIP_H
 #define POLYOP_LOOPS_STRIP_H
 
 /* Interleaving the two halves of a square's rows as often as 2 goes into its side turns it round. Meanwhile
  * the rows of the next lanes are asked for: too many places at once for what the processor does by itself. */
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
-#define POLYOP_TURN(E, W, S)                                                                                 \
-  POLYOP_FN void polyop_turn_##E##v##W(E* to, const E* from, long stride, long count) {                      \
-    E##v##W r[POLYOP_LANES(W)], t[POLYOP_LANES(W)];                                                          \
+#define POLYOP_SQUARE(E, W, S)                                                                               \
+  POLYOP_FN void polyop_square_##E##v##W(E##v##W* r) {                                                       \
+    E##v##W t[POLYOP_LANES(W)];                                                                              \
     S##v##W low = {0};                                                                                       \
-    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) {                                                \
-      polyop_fetch(from, (l + POLYOP_LANES(W)) * stride * (long)sizeof(E));                                  \
-      low[l] = l / 2 + l % 2 * POLYOP_LANES(W);                                                              \
-      r[l] = count < POLYOP_LANES(W) ? load_n_##E##v##W(from + l * stride, count)                            \
-                                     : load_##E##v##W(from + l * stride);                                    \
-    }                                                                                                        \
+    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) low[l] = l / 2 + l % 2 * POLYOP_LANES(W);        \
     POLYOP_UNROLL for (int step = 1; step < POLYOP_LANES(W); step *= 2) {                                    \
       POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) t[l] =                                         \
           __builtin_shuffle(r[l / 2], r[l / 2 + POLYOP_LANES(W) / 2], low + l % 2 * (POLYOP_LANES(W) / 2));  \
       POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) r[l] = t[l];                                   \
     }                                                                                                        \
+  }                                                                                                          \
+  POLYOP_FN void polyop_turn_##E##v##W(E* to, const E* from, long stride, long count) {                      \
+    E##v##W r[POLYOP_LANES(W)];                                                                              \
+    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) {                                                \
+      polyop_fetch_later(from, (l + POLYOP_LANES(W)) * stride * (long)sizeof(E));                                  \
+      r[l] = count < POLYOP_LANES(W) ? load_n_##E##v##W(from + l * stride, count)                            \
+                                     : load_##E##v##W(from + l * stride);                                    \
+    }                                                                                                        \
+    polyop_square_##E##v##W(r);                                                                              \
     POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) store_##E##v##W(to + l * POLYOP_LANES(W), r[l]); \
+  }                                                                                                          \
+  POLYOP_FN void polyop_unturn_##E##v##W(E* to, long stride, const E* from, long count) {                    \
+    E##v##W r[POLYOP_LANES(W)];                                                                              \
+    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) r[l] =                                           \
+        load_##E##v##W(from + l * POLYOP_LANES(W));                                                          \
+    polyop_square_##E##v##W(r);                                                                              \
+    POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) {                                                \
+      if (count < POLYOP_LANES(W))                                                                           \
+        store_n_##E##v##W(to + l * stride, r[l], count);                                                     \
+      else                                                                                                   \
+        store_##E##v##W(to + l * stride, r[l]);                                                              \
+    }                                                                                                        \
   }
-#define POLYOP_TURNED(T, rows, lanes) \
-  if (rows >= lanes)                  \
-    for (; c < columns; c += lanes) polyop_turn_##T(to + c * lanes, from + c, stride, columns - c);
+#define POLYOP_TURNED(STATEMENT, rows, lanes) \
+  if (rows >= lanes)                          \
+    for (; c < columns; c += lanes) STATEMENT;
 #else
-#define POLYOP_TURN(E, W, S)
-#define POLYOP_TURNED(T, rows, lanes)
+#define POLYOP_SQUARE(E, W, S)
+#define POLYOP_TURNED(STATEMENT, rows, lanes)
 #endif
 
-#define POLYOP_ROW(E, W, S)                                                                               \
-  POLYOP_TURN(E, W, S)                                                                                    \
-  static __attribute__((noinline, unused)) void polyop_strip_##E##v##W(E* to, const E* from, long stride, \
-                                                                       long columns, long rows) {         \
-    long c = 0;                                                                                           \
-    POLYOP_TURNED(E##v##W, rows, POLYOP_LANES(W))                                                         \
-    for (; c < columns; c++)                                                                              \
-      for (long l = 0; l < POLYOP_LANES(W); l++)                                                          \
-        to[c * POLYOP_LANES(W) + l] = l < rows ? from[l * stride + c] : 0;                                \
+#define POLYOP_ROW(E, W, S)                                                                                 \
+  POLYOP_SQUARE(E, W, S)                                                                                    \
+  POLYOP_CALLED void polyop_strip_##E##v##W(E* to, const E* from, long stride, long columns, long rows) {   \
+    long c = 0;                                                                                             \
+    POLYOP_TURNED(polyop_turn_##E##v##W(to + c * POLYOP_LANES(W), from + c, stride, columns - c), rows,     \
+                  POLYOP_LANES(W))                                                                          \
+    for (; c < columns; c++)                                                                                \
+      for (long l = 0; l < POLYOP_LANES(W); l++)                                                            \
+        to[c * POLYOP_LANES(W) + l] = l < rows ? from[l * stride + c] : 0;                                  \
+  }                                                                                                         \
+  POLYOP_CALLED void polyop_unstrip_##E##v##W(E* to, long stride, const E* from, long columns, long rows) { \
+    long c = 0;                                                                                             \
+    POLYOP_TURNED(polyop_unturn_##E##v##W(to + c, stride, from + c * POLYOP_LANES(W), columns - c), rows,   \
+                  POLYOP_LANES(W))                                                                          \
+    for (; c < columns; c++)                                                                                \
+      for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \
+        to[l * stride + c] = from[c * POLYOP_LANES(W) + l];                                                 \
+  }                                                                                                         \
+  POLYOP_FN E##v##W gather_often_##E##v##W(const E* p, long stride, long n) {                               \
+    return n >= POLYOP_LANES(W) ? gather_##E##v##W(p, stride) : gather_n_##E##v##W(p, stride, n);           \
+  }                                                                                                         \
+  POLYOP_FN void scatter_often_##E##v##W(E* p, long stride, E##v##W v, long n) {                            \
+    if (n >= POLYOP_LANES(W))                                                                               \
+      scatter_##E##v##W(p, stride, v);                                                                      \
+    else                                                                                                    \
+      scatter_n_##E##v##W(p, stride, v, n);                                                                 \
   }
 #ifdef POLYOP_WANT_W4
 POLYOP_ROW(i32, 4, i32)

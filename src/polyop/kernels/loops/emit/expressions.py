@@ -29,12 +29,18 @@ class Lanes:
 
     ``width``: bytes per lane, ``count``: the lanes in use (C text) or None for all, ``varying``:
     scalars with a value for each lane, and tensors that have an element of each for each lane.
+    ``often``: nearly always all lanes of ``count`` are in use.
     """
 
     var: str
     width: int
     count: str | None = None
     varying: frozenset[str] = frozenset()
+    often: bool = False
+
+    def some(self, elem: str) -> str:
+        """Return the suffix of gathers and scatters of some lanes' elements."""
+        return "_often" if self.often and SIZES[elem] >= 4 else "_n"
 
     @property
     def number(self) -> str:
@@ -84,8 +90,8 @@ class Expressions:
         """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
         self.seldom: set[str] = set()
         """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
-        self.strips: dict[tuple[Load, str], str] = {}
-        """Loads of which the loop that is being printed has columns turned round, by the lanes' first row."""
+        self.strips: dict[tuple[Load | Store, str], str] = {}
+        """Loads and stores of which the loop that is being printed has columns turned round, by the lanes' first row."""
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; its number is what the check reports."""
 
@@ -192,6 +198,11 @@ class Expressions:
         own = scope.names.get(f"lane of {buffer}")
         return f"({text}) * {own}" if own else text
 
+    def strip(self, node: Load | Store, scope: Scope) -> str | None:
+        """Return the strip that an access is of, or None."""
+        assert scope.lanes is not None
+        return self.strips.get((node, scope.names.get(scope.lanes.var, identifier(scope.lanes.var))))
+
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
         return frozenset(range(len(node.index))) if self.checked else self.bounds.axes(node)
@@ -233,7 +244,7 @@ class Expressions:
             return self._lane_by_lane(node, scope)
         lane0 = replace(scope, lanes=None)
         index = [self.scalar(i, lane0) for i in node.index]
-        strip = self.strips.get((node, scope.names.get(lanes.var, identifier(lanes.var))))
+        strip = self.strip(node, scope)
         if strip is not None:
             vector = self.vector(memory(dtype), scope)
             at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
@@ -248,7 +259,8 @@ class Expressions:
         if kind == UNIT:
             text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
         else:
-            text = f"gather{suffix}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
+            some = lanes.some(memory(dtype)) if used and node.buffer not in self.seldom else suffix
+            text = f"gather{some}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
         if tests:
             text = f"({{ {declared}{tests} ? {text} : ({vector}){{0}}; }})"
         return self._widened(text, dtype, scope)

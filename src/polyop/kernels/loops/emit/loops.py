@@ -95,17 +95,20 @@ class Loops:
         with self.out.block(""):
             self.out.line(f"const int64_t {var}_lo = {lo};")
             strips.declare(turned, first, self.expressions, self.out)
-            self._iterations(
-                node,
-                copies,
-                f"{var}_lo",
-                hi,
-                lambda: strips.fill(turned, first, var, f"{var}_lo", self.expressions, self.out),
-            )
+            self.out.line(f"int64_t {var}_n0 = 0;")
+            given = (turned, first, var, f"{var}_lo", self.expressions, self.out)
+            around = (lambda: strips.fill(*given), lambda: strips.empty(*given))
+            self._iterations(node, copies, f"{var}_lo", hi, *around)
             strips.forget(turned, self.expressions)
 
     def _iterations(
-        self, node: For, copies: Copies, lo: str, hi: str, begin: Callable[[], None] = lambda: None
+        self,
+        node: For,
+        copies: Copies,
+        lo: str,
+        hi: str,
+        begin: Callable[[], None] = lambda: None,
+        end: Callable[[], None] = lambda: None,
     ) -> None:
         var = identifier(node.var)
         with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
@@ -113,6 +116,7 @@ class Loops:
             before, self.around = self.around, Around.counting(node, f"{var}_end")
             self.statements.body(node.body, copies)
             self.around = before
+            end()
             for line in self.after.get(node.var, ()):
                 self.out.line(line)
 
@@ -137,6 +141,8 @@ class Loops:
             past = stores_past(node, self.kernel, self.expressions)
             if past:
                 self._past(vector, past, sums=bool(sums))
+            elif self._turns(vector):
+                self._at_most(vector)
             else:
                 self._whole(vector)
                 with self.out.block(f"if ({var} < {var}_end)"):
@@ -144,6 +150,21 @@ class Loops:
             self.expressions.found.clear()
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = kept
+
+    def _turns(self, vector: _Vector) -> bool:
+        """Whether a loop inside has strips: what takes long to compile is then printed once."""
+        at = self._lanes(vector, 0, None)
+        inner = [s for s in statements(vector.node.body) if isinstance(s, For)]
+        return any(strips.strips(s, [at], self.expressions) for s in inner)
+
+    def _at_most(self, vector: _Vector) -> None:
+        """Print one loop for whole vectors and for what is left."""
+        var, lanes = identifier(vector.node.var), f"POLYOP_LANES({vector.width})"
+        with self.out.block(f"for (; {var} < {var}_end; {var} += {lanes})"):
+            for row in vector.later:
+                self.out.line(row.line(self.expressions, vector.scope.with_names({vector.node.var: var})))
+            self.out.line(f"const int64_t {var}_part = min_i64({lanes}, {var}_end - {var});")
+            self._copies(vector, 1, f"{var}_part", often=True)
 
     def _past(self, vector: _Vector, stores: Sequence[Store], *, sums: bool) -> None:
         """Print whole vectors after what comes before the first aligned one, then what is left."""
@@ -219,19 +240,21 @@ class Loops:
             return 1
         return UNITS if size <= LIGHT else 1
 
-    def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
+    def _copies(self, vector: _Vector, number: int, count: str | None, *, often: bool = False) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
+        made = tuple(self._lanes(vector, unit, count, often=often) for unit in range(number))
+        self.statements.body(
+            vector.node.body, Copies(made, vector.differs, "", vector.node.var).named()
+        )
+
+    def _lanes(self, vector: _Vector, unit: int, count: str | None, *, often: bool = False) -> Copy:
+        """Return the copy of a body for one vector."""
         node, var, width = vector.node, identifier(vector.node.var), vector.width
-        made = []
-        for unit in range(number):
-            at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
-            names = {
-                node.var: at,
-                **{n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs},
-            }
-            lanes = lanes_for(node.var, width, count, vector.differs)
-            made.append(Copy(0, unit, replace(vector.scope.with_names(names), lanes=lanes), None, count))
-        self.statements.body(node.body, Copies(tuple(made), vector.differs, "", node.var).named())
+        at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
+        reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs}
+        lanes = replace(lanes_for(node.var, width, count, vector.differs), often=often)
+        scope = replace(vector.scope.with_names({node.var: at, **reduced}), lanes=lanes)
+        return Copy(0, unit, scope, None, count)
 
     def _start_sums(self, sums: Sequence[Assign], units: int, width: int) -> None:
         for node in sums:

@@ -31,7 +31,7 @@ from ..strides import depends
 from .copies import Copies, plain
 from .ctypes import computed, identifier, identity, memory
 from .expressions import Expressions, Scope
-from .jammed import ROWS, jammed
+from .jammed import jammed
 from .loops import Loops
 from .rows import AHEAD, Around, picked
 from .statements import Statements, combined
@@ -298,11 +298,11 @@ class _Body:
         else:
             var = identifier(node.var)
             several = jammed(node, self.functions.plan, self.functions.expressions)
+            self.loops.around = Around.counting(node, hi)
             self.out.line(f"int64_t {var} = {lo};")
             if several is not None:
-                with self.out.block(f"for (; {var} + {ROWS} <= {hi}; {var} += {ROWS})"):
-                    self.statements.body((several,), plain(scope))
-            self.loops.around = Around.counting(node, hi)
+                with self.out.block(f"for (; {var} + {several.rows} <= {hi}; {var} += {several.rows})"):
+                    self.statements.body(several.body, plain(scope))
             with self.out.block(f"for (; {var} < {hi}; ++{var})"):
                 self.statements.body(node.body, plain(scope))
 

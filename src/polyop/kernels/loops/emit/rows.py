@@ -140,7 +140,7 @@ class Later:
         index = [self.names.get(a) or expressions.scalar(i, scope) for a, i in enumerate(row.index)]
         at = expressions.address(row.buffer, tuple(index))
         size = f"(int64_t)sizeof({memory(expressions.kernel.buffers[row.buffer].dtype)})"
-        return f"polyop_fetch({identifier(row.buffer)}, ({at}) * {size});"
+        return f"polyop_fetch_later({identifier(row.buffer)}, ({at}) * {size});"
 
 
 def later(

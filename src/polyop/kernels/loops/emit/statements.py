@@ -232,14 +232,20 @@ class Statements:
         scope, lanes = copy.scope, copy.scope.lanes
         assert lanes is not None
         bare = replace(scope, lanes=None)
-        at = self.expressions.address(
-            node.buffer, tuple(self.expressions.scalar(i, bare) for i in node.index)
-        )
+        index = tuple(self.expressions.scalar(i, bare) for i in node.index)
         kind = self.expressions.vector(memory(dtype), scope)
+        strip = self.expressions.strip(node, scope)
+        if strip is not None:
+            at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
+            self.out.line(f"store_{kind}(&{strip}_panel[{at}], {value.text});")
+            return
+        at = self.expressions.address(node.buffer, index)
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
         address = f"&{identifier(node.buffer)}[{at}]"
         used = lanes.count or (lanes.number if node.buffer in self.expressions.seldom else "")
-        suffix, count = ("_n", f", {used}") if used else ("", "")
+        seldom = node.buffer in self.expressions.seldom
+        some = "_n" if seldom else lanes.some(memory(dtype))
+        suffix, count = (some, f", {used}") if used else ("", "")
         self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
 
     def _store_lanes(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:

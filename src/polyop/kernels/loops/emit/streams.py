@@ -85,7 +85,8 @@ def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope
     var = around.loop.var
     following = around.soon if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
     at = _address(load, expressions, scope.with_names({var: following}))
-    return f"polyop_fetch({identifier(load.buffer)}, ({at}) * (int64_t)sizeof({memory(load.type.dtype)}));"
+    size = f"(int64_t)sizeof({memory(load.type.dtype)})"
+    return f"polyop_fetch_later({identifier(load.buffer)}, ({at}) * {size});"
 
 
 def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope) -> str:
