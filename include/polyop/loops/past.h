@@ -9,16 +9,20 @@
 #ifndef POLYOP_LOOPS_PAST_H
 #define POLYOP_LOOPS_PAST_H
 
-enum { POLYOP_ROW_LEAST = 1 << 10 }; /* bytes of a row: the ends are stored as ever */
-
+/* Bytes of a row: the ends of a shorter one, stored as ever, are too much of it. */
+#ifndef POLYOP_LONG_ROW
+#define POLYOP_LONG_ROW (1 << 10)
+#endif
 /* Bytes of a tensor that caches keep at most. What the C library says of the last cache is ten times too much
  * on some machines, and others share it. */
-enum { POLYOP_CACHED = 32 << 20 };
+#ifndef POLYOP_CACHED
+#define POLYOP_CACHED (32 << 20)
+#endif
 
 POLYOP_FN int64_t polyop_past(const void* p, int64_t count, int64_t bytes, int size, int lanes) {
 #if defined(__SSE2__) && (defined(POLYOP_GCC) || defined(__clang__))
   const int64_t off = (int64_t)(-(uintptr_t)p % (uintptr_t)(size * lanes));
-  if (count * size < POLYOP_ROW_LEAST || bytes <= POLYOP_CACHED || off % size) return -1;
+  if (count * size < POLYOP_LONG_ROW || bytes <= POLYOP_CACHED || off % size) return -1;
   return off / size;
 #else
   (void)p, (void)count, (void)bytes, (void)size, (void)lanes;

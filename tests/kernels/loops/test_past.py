@@ -1,0 +1,230 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Results that no cache keeps are stored past the caches: to the last bit what ordinary stores leave."""
+
+import ctypes
+import functools
+import subprocess
+
+import numpy as np
+import pytest
+
+from polyop import Custom
+from polyop.kernels.loops import isa
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.parse import parse
+
+TINY = ("-DPOLYOP_CACHED=0", "-DPOLYOP_LONG_ROW=8")
+NEVER = ("-DPOLYOP_CACHED=INT64_MAX",)
+SIZES = ((0, 3), (3, 0), (1, 1), (3, 16), (2, 17), (5, 33), (4, 64), (3, 100), (7, 130))
+
+
+def scaled(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * 3 + w[j]
+    return y
+
+
+def two_dtypes(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor(x.shape, "float64")
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+            z[i, j] = x[i, j] / 3
+    return y, z
+
+
+def truths(x, w):
+    y = output_tensor(x.shape, "bool")
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] > w[j]
+    return y
+
+
+def halves(x, w):
+    y = output_tensor(x.shape, "float16")
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * 0.3
+    return y
+
+
+def flat(x, w):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for j in range(x.shape[1]):
+        y[j] = w[j] - 1
+    return y
+
+
+def shifted(x, w):
+    y = output_tensor((x.shape[0], x.shape[1] + 1), x.dtype)
+    for i in range(x.shape[0]):
+        y[i, 0] = 1
+        for j in range(x.shape[1]):
+            y[i, j + 1] = x[i, j]
+    return y
+
+
+def picked(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[int(w[i % 1] * 0), j]
+    return y
+
+
+def with_sum(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    s = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        t = 0.0
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * x[i, j]
+            t += x[i, j] / 7
+        s[i] = t
+    return y, s
+
+
+def read_later(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    s = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * 2
+        for j in range(x.shape[1]):
+            s[i] += y[i, j]
+    return y, s
+
+
+def written_twice(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j]
+        for j in range(0, x.shape[1], 2):
+            y[i, j] = 5
+    return y
+
+
+def sometimes(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[i, j] > w[j]:
+                y[i, j] = x[i, j]
+    return y
+
+
+def in_place(x, w):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = w[j]
+    return x
+
+
+PAST = (scaled, two_dtypes, truths, halves, flat, picked, with_sum)
+NOT = (shifted, read_later, written_twice, sometimes, in_place)
+CASES = [*((f, d) for f in (*PAST, *NOT) for d in ("float32", "float64")), (scaled, "int8"), (scaled, "int32")]
+pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+
+
+@functools.cache
+def typed(function, dtype):
+    return parse(function, [(dtype, 2), (dtype, 1)], {})
+
+
+@pytest.fixture(scope="module", params=isa.available())
+def libraries(request, batch):
+    """Two builds of the same text: one stores past the caches wherever it may, one never does."""
+    source = batch.text([typed(*case) for case in CASES], request.param)
+    return [batch.build(source, *flags) for flags in (TINY, NEVER)]
+
+
+def placed(shape, dtype, start):
+    """Return an array ``start`` elements past a line of memory, and the memory around it."""
+    size = np.dtype(dtype).itemsize
+    count = int(np.prod(shape)) * size
+    whole = np.full(count + 256, 0xA5, np.uint8)
+    first = -whole.ctypes.data % 64 + 64 + start * size
+    return whole[first : first + count].view(dtype).reshape(shape), whole, first
+
+
+def call(library, number, inputs, outputs):
+    function = ctypes.CDLL(str(library))[f"loops_{number}"]
+    arrays = [*inputs, *outputs]
+    pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    sizes = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in arrays]
+    shapes = (ctypes.c_void_p * len(arrays))(*map(ctypes.addressof, sizes))
+    assert function(len(arrays), pointers, None, shapes, None, None, None) == 0
+
+
+def run(library, case, size, start):
+    """Return the outputs' bytes; nothing around them is touched."""
+    kernel = typed(*case)
+    random = np.random.default_rng(size)
+    n, m = size
+    x, w = random.normal(size=(n, m)) * 20, random.normal(size=max(n, m, 1)) * 20
+    inputs = [x.astype(case[1]), w.astype(case[1])]
+    fresh = [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]
+    shapes = [{flat: (m,), shifted: (n, m + 1)}.get(case[0], (n, m)), (n,)]
+    shapes = [shape if len(b.shape) == len(shape) else (n,) for b, shape in zip(fresh, shapes, strict=False)]
+    if case[0] is two_dtypes:
+        shapes = [(n, m), (n, m)]
+    made = [placed(shape, b.dtype, start) for b, shape in zip(fresh, shapes, strict=True)]
+    call(library, CASES.index(case), inputs, [array for array, _, _ in made])
+    for array, whole, first in made:
+        assert (whole[:first] == 0xA5).all()
+        assert (whole[first + array.nbytes :] == 0xA5).all()
+    return [array.tobytes() for array, _, _ in made] + [inputs[0].tobytes()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
+@pytest.mark.parametrize("start", [0, 1, 3, 7, 12, 15])
+def test_the_same_bits_wherever_results_lie(case, start, libraries):
+    past, never = libraries
+    for size in SIZES:
+        assert run(past, case, size, start) == run(never, case, size, start) == run(never, case, size, 0)
+
+
+def test_a_result_that_lies_between_elements(libraries):
+    """No vector of it is ever aligned."""
+    past, never = libraries
+    x, w = np.arange(300, dtype=np.float32).reshape(3, 100), np.arange(100, dtype=np.float32)
+    found = []
+    for library in (past, never):
+        whole = np.zeros(3 * 400 + 128, np.uint8)
+        first = -whole.ctypes.data % 64 + 2
+        outputs = [np.ndarray((3, 100), np.float32, whole, first)]
+        call(library, CASES.index((scaled, "float32")), [x, w], outputs)
+        found.append(whole.tobytes()[first : first + 1200])
+    assert found[0] == found[1]
+    assert found[0] == (x * 3 + w).tobytes()
+
+
+def test_the_instruction_is_there(libraries):
+    text = subprocess.run(["objdump", "-d", libraries[0]], check=True, capture_output=True, text=True).stdout
+    assert "movnt" in text
+    assert "sfence" in text
+
+
+@pytest.mark.parametrize("function", [*PAST, *NOT])
+def test_which_stores_may(function):
+    """What is written once and never read: neither of the two may find its line in a cache."""
+    source = schedule(typed(function, "float32")).source(isa.available()[0], "f")
+    assert ("polyop_passed();" in source) == (function in PAST)
+
+
+@pytest.mark.parametrize("columns", [4096, 4099])
+def test_a_large_result(columns):
+    x = np.random.default_rng(1).normal(size=(2500, columns)).astype(np.float32)
+    w = np.random.default_rng(2).normal(size=columns).astype(np.float32)
+    op = Custom(with_sum, func_type="akg")
+    found, sums = op(x, w)
+    np.testing.assert_array_equal(found, x * x)
+    np.testing.assert_allclose(sums, (x / np.float32(7)).sum(1), rtol=1e-3, atol=1e-3)
+    again, same = op(x, w)
+    np.testing.assert_array_equal(again, found)
+    np.testing.assert_array_equal(same, sums)  # in whatever memory they lie
