@@ -9,7 +9,7 @@
 #ifndef POLYOP_LOOPS_PAST_H
 #define POLYOP_LOOPS_PAST_H
 
-/* Bytes of a row: the ends of a shorter one, stored as ever, are too much of it. */
+/* Bytes of a row, at least a vector: the ends of a shorter one, stored as ever, are too much of it. */
 #ifndef POLYOP_LONG_ROW
 #define POLYOP_LONG_ROW (1 << 10)
 #endif

@@ -397,8 +397,8 @@ def typed(function, dtype="float32"):
 
 
 def at_once(source):
-    """Return how many rows loops take at once, where it is several."""
-    return [int(n) for _, n in re.findall(r"for \(; (\w+) \+ (\d+) <= \w+; \1 \+= \2\)", source)]
+    """Return how many iterations of a loop of threads are done at once, where it is several."""
+    return [int(n) for _, n in re.findall(r"for \(; (\w+) \+ (\d+) <= end; \1 \+= \2\)", source)]
 
 
 def source(function, dtype="float32"):

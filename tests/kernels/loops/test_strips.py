@@ -161,7 +161,16 @@ def every_second(x):
     return y
 
 
-STORED = {forward: 1, backward: 1, both_ways: 2, beside: 1, in_layers: 2, wide: 2, from_the_third: 1, solved: 1}
+STORED = {
+    forward: 1,
+    backward: 1,
+    both_ways: 2,
+    beside: 1,
+    in_layers: 2,
+    wide: 2,
+    from_the_third: 1,
+    solved: 1,
+}
 NOT = (on_top, read_back, twice, sometimes, every_second)
 CASES = [(f, d) for f in (*STORED, *NOT) for d in ("float32", "float64")] + [(forward, "float16")]
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")

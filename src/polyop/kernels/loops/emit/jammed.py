@@ -114,4 +114,5 @@ def _of_row(value: Expr, var: str, row: int, own: Mapping[str, str]) -> Expr:
     here = Op("+", (Var(var, INT), Const(row, INT)), INT)
     kinds = {e.name: e.type for e in walk(value) if isinstance(e, Var)}
     scalars: dict[str, Expr] = {n: Var(own[n], kind) for n, kind in kinds.items() if n in own}
-    return substitute(value, {var: here, **scalars})
+    found: Expr = substitute(value, {var: here, **scalars})
+    return found

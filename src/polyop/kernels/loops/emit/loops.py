@@ -243,9 +243,7 @@ class Loops:
     def _copies(self, vector: _Vector, number: int, count: str | None, *, often: bool = False) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
         made = tuple(self._lanes(vector, unit, count, often=often) for unit in range(number))
-        self.statements.body(
-            vector.node.body, Copies(made, vector.differs, "", vector.node.var).named()
-        )
+        self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
 
     def _lanes(self, vector: _Vector, unit: int, count: str | None, *, often: bool = False) -> Copy:
         """Return the copy of a body for one vector."""

@@ -33,7 +33,7 @@ MOST = 12
 
 @dataclass
 class Strip:
-    """Loads of one row in neighbouring columns, or its store: the first has the least; ``step`` is 1 or -1."""
+    """Loads of one row in neighbouring columns, the least one first, or a store; ``step`` is 1 or -1."""
 
     accesses: list[Load | Store]
     scope: Scope
