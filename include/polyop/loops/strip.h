@@ -29,7 +29,7 @@
   POLYOP_FN void polyop_turn_##E##v##W(E* to, const E* from, long stride, long count) {                      \
     E##v##W r[POLYOP_LANES(W)];                                                                              \
     POLYOP_UNROLL for (int l = 0; l < POLYOP_LANES(W); l++) {                                                \
-      polyop_fetch_later(from, (l + POLYOP_LANES(W)) * stride * (long)sizeof(E));                                  \
+      polyop_fetch_later(from, (l + POLYOP_LANES(W)) * stride * (long)sizeof(E));                            \
       r[l] = count < POLYOP_LANES(W) ? load_n_##E##v##W(from + l * stride, count)                            \
                                      : load_##E##v##W(from + l * stride);                                    \
     }                                                                                                        \

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from ..core.operator import Operator
@@ -113,13 +113,21 @@ class DerivedRule:
         found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
         return shown(found.kernel)
 
+    def _kernels(self) -> Iterator[BackwardKernel]:
+        """Yield the gradients' kernels: where temporaries are handed over it is the saving operator's that runs."""
+        for made in self.savings.made():
+            rule = made.operator.gradient
+            if isinstance(rule, DerivedRule):
+                yield from rule._kernels()
+        yield self.kernel
+
     def source(self, *inputs: Any, **attributes: Any) -> str:
         """Return the gradient's C for tensors or specs of the operator; without any, for those seen last."""
         from ..kernels.loops.make import sources
 
         kernel = self.kernel
         if not inputs:
-            return kernel.source()
+            return next((k for k in self._kernels() if k.is_typed), kernel).source()
         found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
 

@@ -91,6 +91,11 @@ class LoopKernel:
         """Where the function is defined."""
         return f"{self.outline.file}:{self.outline.line}"
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether there is a kernel for any specs yet."""
+        return bool(self._typed)
+
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why ``dtypes=`` refuses these specs; what the function cannot take has its own error."""
         del outputs
@@ -197,7 +202,7 @@ class LoopKernel:
         return lines
 
     def _one(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
-        if not inputs and not self._typed:
+        if not inputs and not self.is_typed:
             rule = "nothing is compiled yet"
             raise ArgumentValueError(
                 str(self), rule, where=self.where, hint="call it, or give tensors or specs"

@@ -119,24 +119,39 @@ def test_ties():
     np.testing.assert_array_equal(found, [7, 5, 0])
 
 
+def largest(x, w):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        m = -1000.0
+        for j in range(x.shape[1]):
+            m = max(m, tanh(x[i, j]) * w[j] * w[j] + x[i, j])
+        y[i] = m * m
+    return y
+
+
+def largest_of_scalars(x, w):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        m = -1000.0
+        for j in range(x.shape[1]):
+            t = tanh(x[i, j]) * w[j] * w[j] + x[i, j]
+            m = max(m, t)
+        y[i] = m * m
+    return y
+
+
+@pytest.mark.parametrize("tape", ["auto", "all", "none"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_computed_maximum_is_found_again(dtype):
+@pytest.mark.parametrize("function", [largest, largest_of_scalars])
+def test_a_computed_maximum_is_found_again(function, dtype, tape):
     """The compiler may round what is compared in one way forwards and in another one backwards."""
     import torch
-
-    def largest(x, w):
-        y = output_tensor((x.shape[0],), x.dtype)
-        for i in range(x.shape[0]):
-            m = -1000.0
-            for j in range(x.shape[1]):
-                m = max(m, tanh(x[i, j]) * w[j] * w[j] + x[i, j])
-            y[i] = m * m
-        return y
 
     random = torch.Generator().manual_seed(0)
     x, w = (torch.randn(s, generator=random).to(getattr(torch, dtype)) for s in ((64, 37), (37,)))
     x.requires_grad_()
-    polyop.Custom(largest, func_type="hybrid")(x, w).sum().backward()
+    op = polyop.Custom(polyop.kernel(function, compile_attrs={"tape": tape}), func_type="hybrid")
+    op(x, w).sum().backward()
     assert ((x.grad != 0).sum(1) == 1).all()
 
 

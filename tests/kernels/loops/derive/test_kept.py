@@ -412,3 +412,12 @@ def test_attributes_that_are_equal_and_not_the_same(order):
         x = torch.ones(2, requires_grad=True)
         op(x, by).sum().backward()
         assert x.grad.tolist() == [float("-inf" if str(by)[0] == "-" else "inf")] * 2
+
+
+def test_the_source_without_tensors_is_of_what_ran():
+    """Where temporaries are handed over, that is not the gradient of the operator as it was written."""
+    for tape in ("auto", "none"):
+        op = made(rms_norm, tape=tape)
+        op(*inputs((3, 4), (4,))).sum().backward()
+        assert ("rms_norm__saving__backward" in op.gradient.source()) == (tape == "auto")
+        assert "rms_norm" in op.gradient.source()

@@ -43,7 +43,7 @@ class _Keeper:
                     found.append(replace(node, body=self.body(node.body, (*loops, node))))
                 case If(body=then, orelse=other):
                     found.append(replace(node, body=self.body(then, loops), orelse=self.body(other, loops)))
-                case Store(op="max" | "min", value=value) if not isinstance(value, (Load, Const)):
+                case Store(op="max" | "min", value=value) if self._is_made_twice(node):
                     kept = self._kept(node, loops)
                     found += [
                         kept,
@@ -52,6 +52,14 @@ class _Keeper:
                 case _:
                     found.append(node)
         return tuple(found)
+
+    def _is_made_twice(self, node: Store) -> bool:
+        """Whether what is compared would be computed for the comparison, and once more for the search."""
+        value = node.value
+        if not isinstance(value, Load):
+            return not isinstance(value, Const)
+        own, scope = (self.scopes.get(name, ()) for name in (value.buffer, node.buffer))
+        return self.kernel.buffers[value.buffer].role == "local" and len(own) > len(scope)
 
     def _kept(self, node: Store, loops: Sequence[For]) -> Store:
         scope = self.scopes.get(node.buffer, ())

@@ -91,7 +91,7 @@ class Expressions:
         self.seldom: set[str] = set()
         """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
         self.strips: dict[tuple[Load | Store, str], str] = {}
-        """Accesses of which the loop that is being printed has columns turned round, by the lanes' first row."""
+        """Accesses of which the loop being printed has columns turned round, by the lanes' first row."""
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; its number is what the check reports."""
 
