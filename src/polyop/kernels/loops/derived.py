@@ -164,7 +164,30 @@ class BackwardKernel(DerivedKernel):
         given = list(flatten(tuple(inputs)))
         present = tuple(spec is not None for spec in given[-self.base.results :])
         text = attributes[self.told]
-        return self.adjoint(specs_of(text), attributes, present, wanted_of(text))
+        return self._chosen(specs_of(text), given, attributes, present, wanted_of(text))
+
+    def _chosen(
+        self,
+        described: Sequence[Any],
+        inputs: Sequence[Any],
+        attributes: Mapping[str, Any],
+        present: tuple[bool, ...],
+        wanted: tuple[bool, ...],
+    ) -> Adjoint:
+        """Return the gradient whose tapes are within ``tape_bytes``: in segments, where that takes less."""
+        plain = self.adjoint(described, attributes, present, wanted)
+        if self.tape_bytes is None or self._taped(plain, inputs, attributes) <= self.tape_bytes:
+            return plain
+        found = self.adjoint(described, attributes, present, wanted, segments=True)
+        less = self._taped(found, inputs, attributes) < self._taped(plain, inputs, attributes)
+        alike = self.takes(found.kernel) == self.takes(plain.kernel)  # hosts keep what the plain one takes
+        return found if less and alike else plain
+
+    def _taped(self, found: Adjoint, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> int:
+        """Return how many bytes are taped; none, where a size is not known."""
+        if any(type(n) is not int for spec in inputs if spec is not None for n in spec.shape):
+            return 0
+        return sum(self._tapes(found, inputs, attributes).values())
 
     def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
         """Raise ``GradientError`` that names the largest, where all tapes take more than ``tape_bytes``."""
@@ -193,10 +216,13 @@ class BackwardKernel(DerivedKernel):
         attributes: Mapping[str, Any],
         present: tuple[bool, ...],
         wanted: tuple[bool, ...] = (),
+        *,
+        segments: bool = False,
     ) -> Adjoint:
         """Return the kernel for inputs of ``base``, and gradients of those outputs that are ``present``.
 
-        ``wanted`` tells of which inputs a gradient is made; of all, where it is empty.
+        ``wanted`` tells of which inputs a gradient is made; of all, where it is empty. ``segments``: see
+        :func:`polyop.kernels.loops.derive.adjoint.adjoint`.
         """
         from .derive.adjoint import adjoint
 
@@ -204,15 +230,15 @@ class BackwardKernel(DerivedKernel):
         real = self.once(("real", id(kernel)), lambda: tuple(is_real(kernel, n) for n in kernel.outputs))
         present = tuple(there or not of for there, of in zip(present, real, strict=True))
         wanted = () if all(wanted) else wanted
-        key = (id(kernel), present, wanted)
+        key = (id(kernel), present, wanted, segments)
 
         def first() -> Adjoint:
             kept: frozenset[str] = frozenset()
-            if wanted or not all(present):  # what the whole kernel takes is there for a part of it too
+            if wanted or not all(present) or segments:  # what the whole kernel takes is there for a part of it too
                 whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
                 rows = zip(tensors_of(whole), self.takes(whole), strict=True)
                 kept = frozenset(n for n, flag in rows if flag)
-            found = adjoint(kernel, present, wanted, kept)
+            found = adjoint(kernel, present, wanted, kept, segments=segments)
             self._typed[key] = found.kernel
             return found
 
@@ -272,14 +298,15 @@ class BackwardKernel(DerivedKernel):
 
     def explain_values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return where each value that the gradient needs is from, with the lines, and what tapes take."""
-        found = self.adjoint(inputs, attributes, (True,) * self.base.results)
+        present = (True,) * self.base.results
+        found = self._chosen(inputs, inputs, attributes, present, ())
         kernel, lines, last = found.kernel, [], None
         for line, text in found.told:
             if line != last and line in kernel.source:
                 lines.append(f"{line:4}: {kernel.source[line].strip()}")
             lines.append(f"        {text}")
             last = line
-        taped = sum(self._tapes(found, inputs, attributes).values())
+        taped = self._taped(found, inputs, attributes)
         allowed = taped if self.tape_bytes is None else self.tape_bytes
         more = f", which is an error: tape_bytes is {allowed}" if taped > allowed else ""
         read = [

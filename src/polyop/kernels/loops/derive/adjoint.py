@@ -61,17 +61,22 @@ def adjoint(
     present: Sequence[bool],
     wanted: Sequence[bool] = (),
     kept: frozenset[str] = frozenset(),
+    *,
+    segments: bool = False,
 ) -> Adjoint:
     """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
 
     Parameters: the kernel's tensors, its outputs, one gradient for each output; what is not read has
     no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for
     each of the kernel's tensors, of its shape and dtype where it holds real numbers and is ``wanted`` (all
-    are, where that is empty), else of one element. Raises ``GradientError`` with the line for what has none.
+    are, where that is empty), else of one element. ``segments``: what iterations overwrite is taped for a
+    segment of them at a time. Raises ``GradientError`` with the line for what has none.
     """
 
     def derive() -> Adjoint:
         found = Reverse(kernel, present, wanted)
+        if segments:
+            found.in_segments()
         made = found.run()
         copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}
         made = tidy(made, [n for n in found.sums.values() if n in made.buffers], copies)
@@ -80,7 +85,7 @@ def adjoint(
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
             known |= {found.given[n]: shapes[n].shape for n in found.outputs}
         made = starts(without_unread(made, known, kept))
-        tapes = {n: value for n, value in found.values.tapes.items() if n in made.buffers}
+        tapes = {n: value for n, value in found.tapes().items() if n in made.buffers}
         return Adjoint(made, tuple(found.told()), tapes)
 
     found, sure = proved(kernel, derive)

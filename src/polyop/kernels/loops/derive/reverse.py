@@ -51,6 +51,7 @@ from .needs import Needs, Read, Scope, first_leaf, loads
 from .order import Order, heads
 from .partials import Part, number, pull
 from .replay import Values
+from .segments import Segmented, recurrences, segmented
 from .shifts import without_shifts
 from .undone import divided, undone
 
@@ -84,25 +85,41 @@ class Reverse:
         plain, scopes = in_memory(kernel)
         plain, self.shifts = without_shifts(plain, scopes, self.outputs)
         self.kernel, scopes = compared_in_memory(plain, scopes)
-        self.scopes: Scopes = {n: s for n, s in scopes.items() if self.kernel.buffers[n].role == "local"}
-        self.order = Order(self.kernel, self.scopes)
-        again = Order(self.kernel, {**self.scopes, **scopes_of(self.kernel, self.kernel.outputs)})
-        self.needs = Needs(self.order, again)
-        self.names = Names(self.kernel)
-        buffers = self.kernel.buffers.values()
         tensors = [n for n in self.kernel.parameters if n in self.kernel.buffers]
         left_out = {n for n, flag in zip(tensors, wanted, strict=False) if not flag}
         self.inputs = [
             b.name
-            for b in buffers
+            for b in self.kernel.buffers.values()
             if b.role == "input" and is_real(self.kernel, b.name) and b.name not in left_out
         ]
+        self.values: Values
+        self._begin(Segmented(self.kernel, scopes))
+
+    def _begin(self, segments: Segmented) -> None:
+        """Look at the kernel as it is now."""
+        self.kernel, self.segments = segments.kernel, segments
+        buffers = self.kernel.buffers
+        self.scopes: Scopes = {n: s for n, s in segments.scopes.items() if buffers[n].role == "local"}
+        self.order = Order(self.kernel, self.scopes)
+        again = Order(self.kernel, {**self.scopes, **scopes_of(self.kernel, self.kernel.outputs)})
+        self.needs = Needs(self.order, again)
+        self.names = Names(self.kernel)
         self.active = active(self.kernel, self.inputs, self.outputs)
         self.given = {n: self.names.new(f"d_{n}") for n in self.outputs}
         self.sums = {n: self._sum(n) for n in sorted(self.active)}
         self.undone: dict[str, tuple[str, Expr] | None] = {}
         self.steps: set[str] = set()  # leaves of max and min that are taken step by step
-        self.values: Values
+
+    def in_segments(self) -> None:
+        """Take the loops for whose iterations something is taped in segments."""
+        self.collect()
+        carried = recurrences(self.needs)
+        if carried:
+            self._begin(segmented(self.kernel, self.segments.scopes, carried))
+
+    def tapes(self) -> dict[str, str]:
+        """Return of what each tape keeps values."""
+        return {n: self.segments.origin.get(of, of) for n, of in self.values.tapes.items()}
 
     def run(self) -> Kernel:
         """Return the kernel before anything is tidied: outputs' sums are copied in, all zeros are stored.
@@ -126,7 +143,7 @@ class Reverse:
 
     def told(self) -> list[tuple[int, str]]:
         """Return where the values that going backwards reads come from: (line, text)."""
-        found = {*self.needs.told(), *self._told_of_shifts()}
+        found = {*self.needs.told(), *self._told_of_shifts(), *self.segments.told}
         for leaf, by in self.undone.items():
             if by is not None:
                 node, divides = (self.order.places[x].node for x in (leaf, by[0]))
