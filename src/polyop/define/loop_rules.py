@@ -113,12 +113,12 @@ class DerivedRule:
         found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
         return shown(found.kernel)
 
-    def _kernels(self) -> Iterator[BackwardKernel]:
-        """Yield the gradients' kernels: where temporaries are handed over it is the saving operator's that runs."""
+    def kernels_made(self) -> Iterator[BackwardKernel]:
+        """Yield the gradients' kernels, those first that are handed temporaries: they run."""
         for made in self.savings.made():
             rule = made.operator.gradient
             if isinstance(rule, DerivedRule):
-                yield from rule._kernels()
+                yield from rule.kernels_made()
         yield self.kernel
 
     def source(self, *inputs: Any, **attributes: Any) -> str:
@@ -127,7 +127,7 @@ class DerivedRule:
 
         kernel = self.kernel
         if not inputs:
-            return next((k for k in self._kernels() if k.is_typed), kernel).source()
+            return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
         found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
 

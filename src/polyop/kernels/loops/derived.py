@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...core.dtypes import dtype
 from ...core.errors import GradientError
@@ -131,6 +131,15 @@ class DerivedKernel(LoopKernel):
         return found
 
 
+class _Call(NamedTuple):
+    """What a gradient is called with: tensors, those of the kernel as described, gradients there and wanted."""
+
+    given: list[Any]
+    described: list[Spec | None]
+    present: tuple[bool, ...]
+    wanted: tuple[bool, ...]
+
+
 @dataclass(eq=False)
 class BackwardKernel(DerivedKernel):
     """The gradient of the loop kernel ``base``; see :func:`polyop.kernels.loops.derive.adjoint.adjoint`.
@@ -160,11 +169,20 @@ class BackwardKernel(DerivedKernel):
         """Return the kernel for these specs. Raises ``GradientError`` with the line of what has none."""
         return self._asked(inputs, attributes).kernel
 
+    def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+        """Return the kernel that tapes as much as there is."""
+        _, described, present, wanted = self._call(inputs, attributes)
+        return self.adjoint(described, attributes, present, wanted).kernel
+
     def _asked(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Adjoint:
+        given, described, present, wanted = self._call(inputs, attributes)
+        return self._chosen(described, given, attributes, present, wanted)
+
+    def _call(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> _Call:
         given = list(flatten(tuple(inputs)))
-        present = tuple(spec is not None for spec in given[-self.base.results :])
         text = attributes[self.told]
-        return self._chosen(specs_of(text), given, attributes, present, wanted_of(text))
+        present = tuple(spec is not None for spec in given[-self.base.results :])
+        return _Call(given, specs_of(text), present, wanted_of(text))
 
     def _chosen(
         self,
@@ -226,7 +244,7 @@ class BackwardKernel(DerivedKernel):
         """
         from .derive.adjoint import adjoint
 
-        kernel = self.base.typed(inputs, attributes)
+        kernel = self.base.form(inputs, attributes)
         real = self.once(("real", id(kernel)), lambda: tuple(is_real(kernel, n) for n in kernel.outputs))
         present = tuple(there or not of for there, of in zip(present, real, strict=True))
         wanted = () if all(wanted) else wanted
@@ -234,7 +252,9 @@ class BackwardKernel(DerivedKernel):
 
         def first() -> Adjoint:
             kept: frozenset[str] = frozenset()
-            if wanted or not all(present) or segments:  # what the whole kernel takes is there for a part of it too
+            if (
+                wanted or not all(present) or segments
+            ):  # what the whole kernel takes is there for a part of it too
                 whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
                 rows = zip(tensors_of(whole), self.takes(whole), strict=True)
                 kept = frozenset(n for n, flag in rows if flag)
@@ -258,7 +278,7 @@ class BackwardKernel(DerivedKernel):
 
     def moves(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
         """Return of which tensors of ``base`` there are gradients: what ``base`` does not read is none."""
-        kernel = self.base.typed(inputs, attributes)
+        kernel = self.base.form(inputs, attributes)
         found: tuple[bool, ...] = self.once(
             ("moves", id(kernel)), lambda: tuple(is_real(kernel, n) for n in tensors_of(kernel))
         )

@@ -49,7 +49,7 @@ def saved(
 
     if base.tape == "none":
         return None
-    kernel = base.typed(inputs, attributes)
+    kernel = base.form(inputs, attributes)
     found: Kernel | None = base.once(("saving", id(kernel), left), lambda: saving(kernel, base.tape, left))
     return found
 

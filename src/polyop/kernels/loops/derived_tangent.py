@@ -45,7 +45,7 @@ class TangentKernel(DerivedKernel):
         """Return the kernel for inputs of ``base``, those that are ``present`` having a tangent."""
         from .derive.tangent import tangent
 
-        kernel = self.base.typed(inputs, attributes)
+        kernel = self.base.form(inputs, attributes)
         rows = zip(present, tensors_of(kernel), strict=True)
         moving = tuple(there and is_real(kernel, n) for there, n in rows)
         return self.derived((id(kernel), moving), lambda: tangent(kernel, moving))

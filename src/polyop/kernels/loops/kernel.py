@@ -119,6 +119,10 @@ class LoopKernel:
                 self._typed[key] = kernel
             return self._typed[key]
 
+    def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
+        """Return the kernel for these dtypes that others are derived of: the same for all sizes."""
+        return self.typed(inputs, attributes)
+
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what ``make`` returned when it was first asked for under a key."""
         with self._lock:

@@ -87,7 +87,7 @@ def branching(x, w):
     for b in range(x.shape[0]):
         state = 0.5
         for t in range(1, x.shape[1]):
-            if x[b, t] > 0:
+            if x[b, t] > 0:  # noqa: SIM108 - a branch, no choice of values
                 state = cos(state * state) + w[t]
             else:
                 state = sin(state) * x[b, t]
@@ -186,10 +186,9 @@ def test_some_of_those_have_segments(programs, helpers):
     assert len(found) >= 2
 
 
-@pytest.mark.parametrize("function", [filtered, coupled])
-def test_both_orders_of_differences(function):
+def test_both_orders_of_differences():
     """The gradient's own gradient has more to tape, and the same limit."""
-    op = made(function, tape_bytes=9000)
+    op = made(filtered, tape_bytes=6000)
     assert any("in segments of" in line for line in told(op, 2, 1000))
     given = inputs(2, 300)
     assert torch.autograd.gradcheck(op, given, fast_mode=True)

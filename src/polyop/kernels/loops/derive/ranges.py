@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from .. import affine
@@ -13,13 +14,15 @@ Ranges = Mapping[str, tuple[Expr, Expr]]
 
 
 def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
-    """Return the largest (smallest) value that a bound has in any iteration of the loops around it.
+    """Return a value that a bound does not exceed (fall below) in any iteration of the loops around it.
 
-    None where that depends on data, or on loops in a way that is not linear.
+    The least such value, or close to it; None where it depends on data, or on loops but not linearly.
     """
     if isinstance(bound, Op) and bound.name in ("max", "min"):
         parts = [extreme(a, ranges, up=up) for a in bound.args]
-        return operate(bound.name, *(p for p in parts if p is not None)) if None not in parts else None
+        known = [p for p in parts if p is not None]
+        enough = len(known) == len(parts) or (bool(known) and (bound.name == "min") == up)
+        return functools.reduce(lambda a, b: operate(bound.name, a, b), known) if enough else None
     form = affine.linear(bound)
     if form is None:
         return None if any(isinstance(e, Load) or _runs(e, ranges) for e in walk(bound)) else bound

@@ -64,7 +64,10 @@ def _carried(needs: Needs, loop: For, own: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Segmented:
-    """A kernel with loops in segments, its temporaries' scopes, what segments' own buffers are of, what is said."""
+    """A kernel with loops in segments, and its temporaries' scopes.
+
+    ``origin``: of which buffer one of the segments' own has the values; ``told``: (line, text) of each loop.
+    """
 
     kernel: Kernel
     scopes: Scopes
@@ -109,7 +112,7 @@ def _one(found: Segmented, var: str, names: Iterable[str]) -> Segmented:
         for n, inner in now.items()
     }
     places = {n: _renamed(scope, var, segment, step) for n, scope in scopes.items()}
-    places |= {inner: (*around, segment) for inner in now.values()}
+    places |= dict.fromkeys(now.values(), (*around, segment))
     what = ", ".join(now)
     text = f"loop {var} goes backwards in segments of {STEPS} iterations: {what} is kept where each begins"
     return Segmented(
@@ -162,7 +165,9 @@ def _within(node: Stmt, now: dict[str, str]) -> Stmt:
             case For():
                 return replace(part, body=tuple(map(stored, part.body)))
             case If():
-                return replace(part, body=tuple(map(stored, part.body)), orelse=tuple(map(stored, part.orelse)))
+                return replace(
+                    part, body=tuple(map(stored, part.body)), orelse=tuple(map(stored, part.orelse))
+                )
             case Store():
                 return replace(part, buffer=now.get(part.buffer, part.buffer))
         return part
