@@ -6,9 +6,7 @@
  *                      to[c * lanes + l] = from[l * stride + c], 0 where l >= rows; `to` has room for whole
  *                      vectors of columns
  *   polyop_unstrip_T(to, stride, from, columns, rows)
- *                      to[l * stride + c] = from[c * lanes + l] where l < rows; `from` as `to` above
- *   gather_often_T(p, stride, n), scatter_often_T(p, stride, v, n)
- *                      gather_n_T, scatter_n_T, for an n that is nearly always all */
+ *                      to[l * stride + c] = from[c * lanes + l] where l < rows; `from` as `to` above */
 #ifndef POLYOP_LOOPS_STRIP_H
 #define POLYOP_LOOPS_STRIP_H
 
@@ -73,15 +71,6 @@
     for (; c < columns; c++)                                                                                \
       for (long l = 0; l < POLYOP_LANES(W) && l < rows; l++)                                                \
         to[l * stride + c] = from[c * POLYOP_LANES(W) + l];                                                 \
-  }                                                                                                         \
-  POLYOP_FN E##v##W gather_often_##E##v##W(const E* p, long stride, long n) {                               \
-    return n >= POLYOP_LANES(W) ? gather_##E##v##W(p, stride) : gather_n_##E##v##W(p, stride, n);           \
-  }                                                                                                         \
-  POLYOP_FN void scatter_often_##E##v##W(E* p, long stride, E##v##W v, long n) {                            \
-    if (n >= POLYOP_LANES(W))                                                                               \
-      scatter_##E##v##W(p, stride, v);                                                                      \
-    else                                                                                                    \
-      scatter_n_##E##v##W(p, stride, v, n);                                                                 \
   }
 #ifdef POLYOP_WANT_W4
 POLYOP_ROW(i32, 4, i32)

@@ -132,7 +132,7 @@ class DerivedKernel(LoopKernel):
 
 
 class _Call(NamedTuple):
-    """What a gradient is called with: tensors, those of the kernel as described, gradients there and wanted."""
+    """What a gradient is called with: tensors, those of the kernel as described, what is there and wanted."""
 
     given: list[Any]
     described: list[Spec | None]

@@ -29,18 +29,12 @@ class Lanes:
 
     ``width``: bytes per lane, ``count``: the lanes in use (C text) or None for all, ``varying``:
     scalars with a value for each lane, and tensors that have an element of each for each lane.
-    ``often``: nearly always all lanes of ``count`` are in use.
     """
 
     var: str
     width: int
     count: str | None = None
     varying: frozenset[str] = frozenset()
-    often: bool = False
-
-    def some(self, elem: str) -> str:
-        """Return the suffix of gathers and scatters of some lanes' elements."""
-        return "_often" if self.often and SIZES[elem] >= 4 else "_n"
 
     @property
     def number(self) -> str:
@@ -259,8 +253,7 @@ class Expressions:
         if kind == UNIT:
             text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
         else:
-            some = lanes.some(memory(dtype)) if used and node.buffer not in self.seldom else suffix
-            text = f"gather{some}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
+            text = f"gather{suffix}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
         if tests:
             text = f"({{ {declared}{tests} ? {text} : ({vector}){{0}}; }})"
         return self._widened(text, dtype, scope)

@@ -164,7 +164,7 @@ class Loops:
             for row in vector.later:
                 self.out.line(row.line(self.expressions, vector.scope.with_names({vector.node.var: var})))
             self.out.line(f"const int64_t {var}_part = min_i64({lanes}, {var}_end - {var});")
-            self._copies(vector, 1, f"{var}_part", often=True)
+            self._copies(vector, 1, f"{var}_part")
 
     def _past(self, vector: _Vector, stores: Sequence[Store], *, sums: bool) -> None:
         """Print whole vectors after what comes before the first aligned one, then what is left."""
@@ -240,17 +240,17 @@ class Loops:
             return 1
         return UNITS if size <= LIGHT else 1
 
-    def _copies(self, vector: _Vector, number: int, count: str | None, *, often: bool = False) -> None:
+    def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
-        made = tuple(self._lanes(vector, unit, count, often=often) for unit in range(number))
+        made = tuple(self._lanes(vector, unit, count) for unit in range(number))
         self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
 
-    def _lanes(self, vector: _Vector, unit: int, count: str | None, *, often: bool = False) -> Copy:
+    def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
         """Return the copy of a body for one vector."""
         node, var, width = vector.node, identifier(vector.node.var), vector.width
         at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
         reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs}
-        lanes = replace(lanes_for(node.var, width, count, vector.differs), often=often)
+        lanes = lanes_for(node.var, width, count, vector.differs)
         scope = replace(vector.scope.with_names({node.var: at, **reduced}), lanes=lanes)
         return Copy(0, unit, scope, None, count)
 

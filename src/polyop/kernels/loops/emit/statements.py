@@ -243,9 +243,7 @@ class Statements:
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
         address = f"&{identifier(node.buffer)}[{at}]"
         used = lanes.count or (lanes.number if node.buffer in self.expressions.seldom else "")
-        seldom = node.buffer in self.expressions.seldom
-        some = "_n" if seldom else lanes.some(memory(dtype))
-        suffix, count = (some, f", {used}") if used else ("", "")
+        suffix, count = ("_n", f", {used}") if used else ("", "")
         self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
 
     def _store_lanes(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
