@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..ir import INT, Const, Expr, For, If, Kernel, Load, Stmt, Store, rewrite, statements
+from ..ir import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, rewrite, statements
 from ..polyhedra import Leaf
+from ..types import cast
 from .forward import forwarded
 from .gather import gather
 from .memory import scopes_of
@@ -82,15 +83,17 @@ def _without_copies(kernel: Kernel, copies: Mapping[str, str]) -> Kernel:
         if len(stores) > 1 or name not in kernel.buffers:
             continue
         kernel = _changed(kernel, lambda _, s, name=name: None if s.buffer == name else s)  # type: ignore[misc]
-        body = tuple(rewrite(s, _renaming(name, start)) for s in kernel.body)
+        body = tuple(rewrite(s, _renaming(name, kernel.buffers[start])) for s in kernel.body)
         buffers = {n: b for n, b in kernel.buffers.items() if n != name}
         kernel = replace(kernel, body=body, buffers=buffers)
     return kernel
 
 
-def _renaming(old: str, new: str) -> Callable[[Expr], Expr]:
+def _renaming(old: str, new: Buffer) -> Callable[[Expr], Expr]:
     def change(expr: Expr) -> Expr:
-        return replace(expr, buffer=new) if isinstance(expr, Load) and expr.buffer == old else expr
+        if not isinstance(expr, Load) or expr.buffer != old:
+            return expr
+        return cast(replace(expr, buffer=new.name, type=Type(new.dtype)), expr.type)
 
     return change
 
