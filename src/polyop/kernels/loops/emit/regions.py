@@ -102,16 +102,37 @@ class Functions:
 
     def region(self, printer: _Body, node: For) -> None:
         """Print the function of a loop, and the call of it."""
-        number = len(self.parts)
-        self.parts.append("")
         reads = {e.name for s in statements((node,)) for e in walk(s) if isinstance(e, Var)}
         reads |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
         private = dict(self.plan.private.get(node.var, ()))
         shared = sorted((reads & (printer.statements.live | printer.outer)) - private.keys())
         for name in shared:
             self.fields[name] = _c(self.types.get(name, INT))
-        self.parts[number] = self._function(number, node, shared, private, printer)
-        self._call(printer, number, node, shared, private)
+        few = self._few(node)
+        first = len(self.parts)
+        self.parts += [""] * (1 if few is None else 2)
+        for number, form in enumerate((None,) if few is None else (True, False), first):
+            self.parts[number] = self._function(number, node, shared, private, printer, form)
+        part = f"part{first}" if few is None else f"({few} ? part{first} : part{first + 1})"
+        self._call(printer, part, node, shared, private)
+
+    def _few(self, node: For) -> str | None:
+        """Return the condition that the lanes of the loop's tile are few, in C, where it is known before.
+
+        It is then two functions, and the compiler has them side by side.
+        """
+        inside = [s for s in statements((node,)) if isinstance(s, For)]
+        tiles = [(s, lane) for s in inside if (lane := _tile_of(s, self.plan)) is not None]
+        if len(tiles) != 1:
+            return None
+        row, lane = tiles[0]
+        own = {s.var for s in inside} | {s.name for s in statements((node,)) if isinstance(s, Assign)}
+        if depends(lane.lo, frozenset(own)) or depends(lane.hi, frozenset(own)):
+            return None
+        loops = _Body(self, Writer(), frozenset(), frozenset(), outside=False).loops
+        printer = TilePrinter(loops, self.shape, row, lane, self.plan.tiles[lane.var])
+        lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
+        return printer.few(f"({lo})", f"({hi})") if printer.chooses else None
 
     def _split(self, node: For) -> For:
         """Return the loop whose iterations threads have parts of: the loop itself, or one inside it."""
@@ -119,7 +140,13 @@ class Functions:
         return next(s for s in statements((node,)) if isinstance(s, For) and s.var == var)
 
     def _function(
-        self, number: int, node: For, shared: list[str], private: dict[str, str], printer: _Body
+        self,
+        number: int,
+        node: For,
+        shared: list[str],
+        private: dict[str, str],
+        printer: _Body,
+        few: bool | None,
     ) -> str:
         out = Writer()
         with out.block(f"static void part{number}({PARAMETERS})"):
@@ -149,7 +176,7 @@ class Functions:
                 kind = self.types[name]
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
-            inner = _Body(self, out, live, printer.outer | {node.var}, outside=False)
+            inner = _Body(self, out, live, printer.outer | {node.var}, outside=False, few=few)
             inner.statements.shared = _shared(self._split(node)) - {*private, *own}
             if node.var in self.plan.columns:
                 inner.columns(node, self._split(node))
@@ -165,9 +192,7 @@ class Functions:
             out.line("(void)thread;")
         return out.text()
 
-    def _call(
-        self, printer: _Body, number: int, node: For, shared: list[str], private: dict[str, str]
-    ) -> None:
+    def _call(self, printer: _Body, part: str, node: For, shared: list[str], private: dict[str, str]) -> None:
         out = printer.out
         with out.block(""):
             for name in shared:
@@ -184,9 +209,7 @@ class Functions:
                 length = self._length(name) if name in self.kernel.buffers else "1"
                 out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
                 out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
-            out.line(
-                f"const int used = polyop_run(part{number}, k, lo, hi, {self._chunk(node, private)}, parts);"
-            )
+            out.line(f"const int used = polyop_run({part}, k, lo, hi, {self._chunk(node, private)}, parts);")
             for name, op in private.items():
                 self._combine(out, name, op)
             out.line("(void)used;")
@@ -248,9 +271,16 @@ class _Body:
     """The printers of one function."""
 
     def __init__(
-        self, functions: Functions, out: Writer, live: frozenset[str], outer: frozenset[str], *, outside: bool
+        self,
+        functions: Functions,
+        out: Writer,
+        live: frozenset[str],
+        outer: frozenset[str],
+        *,
+        outside: bool,
+        few: bool | None = None,
     ) -> None:
-        self.functions, self.out, self.outer, self.outside = functions, out, outer, outside
+        self.functions, self.out, self.outer, self.outside, self.few = functions, out, outer, outside, few
         self.statements = Statements(functions.kernel, functions.expressions, out)
         self.statements.live = live
         self.loops = Loops(
@@ -344,7 +374,7 @@ class _Body:
         lane = _tile_of(node, self.functions.plan)
         assert lane is not None
         tile = self.functions.plan.tiles[lane.var]
-        TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi)
+        TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi, self.few)
 
 
 def _tile_of(node: For, plan: Plan) -> For | None:

@@ -67,27 +67,39 @@ class TilePrinter:
             return replace(node, body=tuple(rewrite(s, _replacing(ours)) for s in node.body))
         return replace(node, body=tuple(map(self._from_panels, node.body)))
 
-    def print(self, scope: Scope, lo: str, hi: str) -> None:
-        """Print both loops, the rows from ``lo`` to ``hi``."""
+    @property
+    def chooses(self) -> bool:
+        """Whether there is a form for few lanes beside the one for many."""
+        return not self.edges and self._deep()
+
+    def _deep(self) -> bool:
+        """Whether a sum has several loops, as a convolution's: its channels may be few."""
+        sums = [s for s in statements(self.lane.body) if isinstance(s, For)]
+        return any(isinstance(s, For) for f in sums for s in f.body)
+
+    def few(self, lo: str, hi: str) -> str:
+        """Return the condition, in C, that lanes from ``lo`` to ``hi`` are few."""
+        return f"{hi} - {lo} <= {self.lanes}"
+
+    def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
+        """Print both loops, the rows from ``lo`` to ``hi``; ``few``: for few lanes, many, or any number."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         with out.block(""):
             out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
             with out.block(f"if ({i}_lo < {i}_end)"):
                 low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
                 out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
-                if self.edges or not self._deep():
+                narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
+                if few:
+                    narrow._strips(scope)
+                    return
+                if few is False or not self.chooses:
                     self._strips(scope)
                     return
-                narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
-                with out.block(f"if ({j}_end - {j}_lo <= {self.lanes})"):
+                with out.block(f"if ({self.few(f'{j}_lo', f'{j}_end')})"):
                     narrow._strips(scope)
                 with out.block("else"):
                     self._strips(scope)
-
-    def _deep(self) -> bool:
-        """Whether a sum has several loops, as a convolution's: its channels may be few."""
-        sums = [s for s in statements(self.lane.body) if isinstance(s, For)]
-        return any(isinstance(s, For) for f in sums for s in f.body)
 
     def _strips(self, scope: Scope) -> None:
         """Print the tiles, one strip of lanes after another."""
