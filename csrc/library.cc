@@ -36,20 +36,23 @@ F as(uintptr_t address) {
 using OneShape = std::vector<int64_t>;
 using Shapes = std::vector<std::vector<int64_t>>;
 
-constexpr int64_t kLargest = int64_t{1} << 46;  // no dimension; every pointer into the heap is larger
+// Every pointer into the heap is larger: where programs are not loaded at random places it begins a few MiB
+// up. Three sizes from here on, none less than the one before, would be of a tensor of 2^60 elements.
+constexpr int64_t kPointer = int64_t{1} << 20;
 
 // A C symbol does not tell which of its two forms a function returns, and the wrong one is not
 // an error but garbage: dimensions that are addresses, or rows that begin at small numbers.
 // Only the three pointers of the vector itself are trusted.
 bool looks_like_rows(const OneShape& shape) {
-  if (shape.size() % 3 != 0 || shape.empty()) return false;
+  if (shape.size() % 3 != 0) return false;
+  bool any = false;
   for (size_t i = 0; i < shape.size(); i += 3) {
-    const bool filled =
-        shape[i] > kLargest / 4096 && shape[i + 1] >= shape[i] && shape[i + 2] >= shape[i + 1];
+    const bool filled = shape[i] > kPointer && shape[i + 1] >= shape[i] && shape[i + 2] >= shape[i + 1];
     const bool empty = shape[i] == 0 && shape[i + 1] == 0 && shape[i + 2] == 0;
     if (!filled && !empty) return false;
+    any = any || filled;
   }
-  return true;
+  return any;  // of zeros alone it may be three empty dimensions
 }
 
 bool looks_like_one_shape(const Shapes& rows) {
@@ -59,7 +62,7 @@ bool looks_like_one_shape(const Shapes& rows) {
   if (bytes % static_cast<int64_t>(sizeof(OneShape)) != 0) return true;
   for (const int64_t* at = first; at + 2 < last; at += 3) {
     const bool empty = at[0] == 0 && at[1] == 0 && at[2] == 0;
-    const bool rows_begin = at[0] > kLargest / 4096 && at[0] % 8 == 0 && at[1] >= at[0] && at[2] >= at[1];
+    const bool rows_begin = at[0] > kPointer && at[0] % 8 == 0 && at[1] >= at[0] && at[2] >= at[1];
     if (!empty && !rows_begin) return true;
   }
   return false;

@@ -13,6 +13,7 @@
 #ifndef POLYOP_LONG_ROW
 #define POLYOP_LONG_ROW (1 << 10)
 #endif
+_Static_assert(POLYOP_LONG_ROW >= 64, "before the first aligned vector there is less than one");
 /* Bytes of a tensor that caches keep at most. What the C library says of the last cache is ten times too much
  * on some machines, and others share it. */
 #ifndef POLYOP_CACHED

@@ -110,8 +110,7 @@ class DerivedRule:
         from ..kernels.loops.shown import shown
 
         kernel = self.kernel
-        found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
-        return shown(found.kernel)
+        return shown(kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results).kernel)
 
     def kernels_made(self) -> Iterator[BackwardKernel]:
         """Yield the gradients' kernels, those first that are handed temporaries: they run."""
@@ -128,7 +127,7 @@ class DerivedRule:
         kernel = self.kernel
         if not inputs:
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
-        found = kernel.adjoint(specs(inputs), attributes, (True,) * kernel.base.results)
+        found = kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
 
 

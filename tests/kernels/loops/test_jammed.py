@@ -108,6 +108,15 @@ def normalised(x, w):
     return y, z
 
 
+def added_twice(x, w):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j] += x[i, j]
+            y[j] += x[i, j] * w[i]
+    return y
+
+
 def with_total(x, w):
     """The total lives longer than a row."""
     y = output_tensor((x.shape[1],), x.dtype)
@@ -363,6 +372,7 @@ JAMMED = dict.fromkeys((total, weighted, next_row, every_second, from_three, sub
 JAMMED |= dict.fromkeys((two_sums, projected, normalised), 2)
 SINGLY = (
     with_total,
+    added_twice,
     stored_too,
     triangular,
     reads_the_sum,

@@ -176,7 +176,7 @@ class BackwardKernel(DerivedKernel):
 
     def _asked(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Adjoint:
         given, described, present, wanted = self._call(inputs, attributes)
-        return self._chosen(described, given, attributes, present, wanted)
+        return self.chosen(described, attributes, present, wanted, given)
 
     def _call(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> _Call:
         given = list(flatten(tuple(inputs)))
@@ -184,27 +184,35 @@ class BackwardKernel(DerivedKernel):
         present = tuple(spec is not None for spec in given[-self.base.results :])
         return _Call(given, specs_of(text), present, wanted_of(text))
 
-    def _chosen(
+    def chosen(
         self,
-        described: Sequence[Any],
         inputs: Sequence[Any],
         attributes: Mapping[str, Any],
         present: tuple[bool, ...],
-        wanted: tuple[bool, ...],
+        wanted: tuple[bool, ...] = (),
+        sizes: Sequence[Any] = (),
     ) -> Adjoint:
-        """Return the gradient whose tapes are within ``tape_bytes``: in segments, where that takes less."""
-        plain = self.adjoint(described, attributes, present, wanted)
-        if self.tape_bytes is None or self._taped(plain, inputs, attributes) <= self.tape_bytes:
-            return plain
-        found = self.adjoint(described, attributes, present, wanted, segments=True)
-        less = self._taped(found, inputs, attributes) < self._taped(plain, inputs, attributes)
-        alike = self.takes(found.kernel) == self.takes(plain.kernel)  # hosts keep what the plain one takes
-        return found if less and alike else plain
+        """Return :meth:`adjoint`; in segments, where tapes are beyond ``tape_bytes`` and are less so.
 
-    def _taped(self, found: Adjoint, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> int:
-        """Return how many bytes are taped; none, where a size is not known."""
+        ``sizes`` are the specs that have sizes, where ``inputs`` do not.
+        """
+        sizes = sizes or inputs
+        plain = self.adjoint(inputs, attributes, present, wanted)
+        taped = None if self.tape_bytes is None else self._taped(plain, sizes, attributes)
+        if self.tape_bytes is None or taped is None or taped <= self.tape_bytes:
+            return plain
+        try:
+            found = self.adjoint(inputs, attributes, present, wanted, segments=True)
+        except GradientError:  # a loop inside a segment has no limit: said is what the plain one takes
+            return plain
+        less = self._taped(found, sizes, attributes)
+        alike = self.takes(found.kernel) == self.takes(plain.kernel)  # hosts keep what the plain one takes
+        return found if less is not None and less < taped and alike else plain
+
+    def _taped(self, found: Adjoint, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> int | None:
+        """Return how many bytes are taped, or None where a size is not known."""
         if any(type(n) is not int for spec in inputs if spec is not None for n in spec.shape):
-            return 0
+            return None
         return sum(self._tapes(found, inputs, attributes).values())
 
     def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
@@ -319,14 +327,14 @@ class BackwardKernel(DerivedKernel):
     def explain_values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return where each value that the gradient needs is from, with the lines, and what tapes take."""
         present = (True,) * self.base.results
-        found = self._chosen(inputs, inputs, attributes, present, ())
+        found = self.chosen(inputs, attributes, present)
         kernel, lines, last = found.kernel, [], None
         for line, text in found.told:
             if line != last and line in kernel.source:
                 lines.append(f"{line:4}: {kernel.source[line].strip()}")
             lines.append(f"        {text}")
             last = line
-        taped = self._taped(found, inputs, attributes)
+        taped = self._taped(found, inputs, attributes) or 0
         allowed = taped if self.tape_bytes is None else self.tape_bytes
         more = f", which is an error: tape_bytes is {allowed}" if taped > allowed else ""
         read = [

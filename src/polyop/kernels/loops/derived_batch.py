@@ -52,7 +52,7 @@ class BatchedKernel(DerivedKernel):
         from .derive.batch import batched
 
         dims = dims_of(attributes[self.where_samples])
-        kernel = self.base.typed(_samples(inputs, dims), attributes)
+        kernel = self.base.typed(_samples(inputs, dims), attributes)  # sizes of a sample decide on segments
         return self.derived((id(kernel), dims), lambda: batched(kernel, dims))
 
     def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:

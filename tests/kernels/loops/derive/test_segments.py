@@ -16,9 +16,11 @@ from polyop.core.dtypes import dtype
 from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
 from polyop.hosts.explain import explain
+from polyop.kernels.loops.compile import schedule
 from polyop.kernels.loops.derive import adjoint as derivation
 from polyop.kernels.loops.derive import segments
 from polyop.kernels.loops.derive.reverse import Reverse
+from polyop.kernels.loops.parse import parse
 
 
 def _load(name):
@@ -213,6 +215,43 @@ def test_results_repeat():
     for _ in range(3):
         again = torch.autograd.grad(op(x, w).sum(), (x, w))
         assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+def triangular(x, w):
+    """How many iterations the inner loop has is another number in each of the outer one's."""
+    y = output_tensor(x.shape, x.dtype)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            s = 0.5
+            for k in range(t):
+                s = sin(s * w[k] + x[b, t])
+            y[b, t] = s
+    return y
+
+
+def test_what_has_no_segments_says_what_it_takes():
+    op = made(triangular, tape_bytes=100)
+    loss = op(*inputs(3, 200)).sum()
+    with pytest.raises(GradientError, match="and tape_bytes is 100"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("function", [filtered, coupled, twice])
+def test_segments_cost_no_threads_and_no_copies(function):
+    typed = parse(function, [("float64", 2), ("float64", 1)], {})
+    plain, found = (derivation.adjoint(typed, (True,), segments=flag).kernel for flag in (False, True))
+    assert schedule(found).plan.threads == schedule(plain).plan.threads
+    assert schedule(found).plan.vector == schedule(plain).plan.vector
+    own = {b.name for b in found.buffers.values() if b.role == "local" and "_kept" not in b.name}
+    assert not any(len(found.buffers[name].shape) > 1 for name in own)
+
+
+def test_what_is_shown_is_what_runs():
+    free, limited = made(filtered), made(filtered, tape_bytes=2000)
+    specs = Spec((3, 300), dtype("float64")), Spec((300,), dtype("float64"))
+    for text in (limited.gradient.loops(*specs), limited.gradient.source(*specs)):
+        assert "state_of_segment" in text
+    assert "state_of_segment" not in free.gradient.loops(*specs)
 
 
 def test_segments_too_may_be_too_much():

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..ir import (
+    BOOL,
     INT,
     Const,
     Expr,
@@ -19,6 +20,7 @@ from ..ir import (
     If,
     Kernel,
     Load,
+    Op,
     Stmt,
     Store,
     Type,
@@ -130,14 +132,17 @@ def _renamed(scope: tuple[str, ...], var: str, segment: str, step: str) -> tuple
 def _in_segments(
     kernel: Kernel, loop: For, segment: str, step: str, now: dict[str, str], axes: list[str]
 ) -> For:
-    """Return the loop over segments: what they start from copied, their iterations, what they leave."""
+    """Return the loop over segments: what they start from copied, their iterations, what they leave.
+
+    All have as many iterations, the last of which may do nothing: turned round, indices stay affine.
+    """
     trips = operate("-", loop.hi, loop.lo)
     count = operate("//", operate("+", trips, Const(STEPS - 1, INT)), Const(STEPS, INT))
     begun = operate("*", Var(segment, INT), Const(STEPS, INT))
     at = operate("+", operate("+", loop.lo, begun), Var(step, INT))
-    left = operate("min", Const(STEPS, INT), operate("-", trips, begun))
     body = tuple(_within(substitute(s, {loop.var: at}), now) for s in loop.body)
-    steps = For(step, Const(0, INT), left, body, loop.line, loop.hint)
+    there = If(Op("<", (at, loop.hi), BOOL), body, (), loop.line)
+    steps = For(step, Const(0, INT), Const(STEPS, INT), (there,), loop.line, loop.hint)
     into = [_copy(kernel, name, inner, name, axes, loop.line) for name, inner in now.items()]
     back = [_copy(kernel, name, name, inner, axes, loop.line) for name, inner in now.items()]
     return For(segment, Const(0, INT), count, (*into, steps, *back), loop.line)

@@ -56,6 +56,8 @@ def jammed(node: For, plan: Plan, expressions: Expressions) -> Jammed | None:
     if not all(loop.var in plan.vector and _is_fixed(loop, node) for loop in inner):
         return None
     written = {s.buffer for s in stores}
+    if len(written) < len(stores):
+        return None  # a row's second addition would come after the next row's first
     if not all(_adds(s, node, expressions) for s in stores) or not all(
         _is_light(s, written, expressions) for s in inside
     ):

@@ -139,10 +139,10 @@ class Loops:
             check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
             vector = _Vector(node, scope, differs, width, units, self._later(picked, node, scope))
             past = stores_past(node, self.kernel, self.expressions)
-            if past:
-                self._past(vector, past, sums=bool(sums))
-            elif self._turns(vector):
+            if self._turns(vector):
                 self._at_most(vector)
+            elif past:
+                self._past(vector, past, sums=bool(sums))
             else:
                 self._whole(vector)
                 with self.out.block(f"if ({var} < {var}_end)"):

@@ -123,7 +123,7 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
     out.line('#include "polyop/loops/vector.h"')
     if expressions.used:
         out.line('#include "polyop/loops/math.h"')
-    if "strip_" in body:
+    if re.search(r"\bpolyop_(un)?strip_", body):
         out.line('#include "polyop/loops/strip.h"')
     if "polyop_passed(" in body:
         out.line('#include "polyop/loops/past.h"')

@@ -47,9 +47,9 @@ class Strip:
 
 
 def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[Strip]:
-    """Return the strips of a loop inside a vector loop: of what each iteration loads and none writes.
+    """Return the strips of a loop inside a vector loop.
 
-    And of what each iteration stores and none loads.
+    They are of what each iteration loads and none writes, and of what each stores and none loads.
     """
     inside = list(statements(node.body))
     assigned = frozenset(s.name for s in inside if isinstance(s, Assign))

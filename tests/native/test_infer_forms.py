@@ -1,0 +1,41 @@
+"""Which of its two forms InferShape returns is told from memory, wherever the heap of the program is."""
+
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+ROWS = "returned a list of shapes, where the operator has one output"
+ONE = "returned one shape, where the operator has several outputs"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="not run: the program is of ELF's kinds")
+@pytest.mark.parametrize("flags", [("-no-pie", "-fno-pie"), ("-pie", "-fPIE")], ids=lambda f: f[0][1:])
+def test_both_forms(flags, tmp_path):
+    """Interpreters of some distributions are no position-independent programs: their heap begins below 1 GiB."""
+    program = tmp_path / "forms"
+    sources = [ROOT / "tests/native/infer_forms.cc", ROOT / "csrc/library.cc", ROOT / "csrc/extra.cc"]
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'csrc'}"]
+    command = [*compiler, "-std=c++17", *flags, *includes, *map(str, sources), "-o", str(program), "-ldl"]
+    subprocess.run(command, check=True)
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    low, *lines = done.stdout.splitlines()
+    assert low == f"low {int(flags[0] == '-no-pie')}"
+    assert lines == [
+        "rows [2,3,][5,]",
+        "scalars_and_row [][7,]",
+        f"shape {ONE}",
+        f"large {ONE}",
+        f"flat {ONE}",
+        f"rows {ROWS}",
+        f"scalars_and_row {ROWS}",
+        "shape [2,3,4,]",
+        "large [2097152,1024,2097152,]",
+        "flat [8589934592,]",
+        "empty [0,0,0,]",
+    ]
