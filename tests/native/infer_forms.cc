@@ -26,8 +26,7 @@ One flat(int*, int64_t**, void*) { return {int64_t{1} << 33}; }
 std::string called(void* function, bool several) {
   polyop::Extra extra({});
   try {
-    const Several found =
-        polyop::call_infer_shape(reinterpret_cast<uintptr_t>(function), {}, extra, several);
+    const Several found = polyop::call_infer_shape(reinterpret_cast<uintptr_t>(function), {}, extra, several);
     std::string text;
     for (const One& row : found) {
       text += "[";
