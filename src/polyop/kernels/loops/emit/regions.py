@@ -119,8 +119,11 @@ class Functions:
     def _few(self, node: For) -> str | None:
         """Return the condition that the lanes of the loop's tile are few, in C, where it is known before.
 
-        It is then two functions, and the compiler has them side by side.
+        It is then two functions, which compile side by side: where there is no other loop to do that with.
         """
+        shared = self.plan.threads | self.plan.columns.keys() | self.plan.rows.keys()
+        if sum(isinstance(s, For) and s.var in shared for s in statements(self.kernel.body)) > 1:
+            return None
         inside = [s for s in statements((node,)) if isinstance(s, For)]
         tiles = [(s, lane) for s in inside if (lane := _tile_of(s, self.plan)) is not None]
         if len(tiles) != 1:
