@@ -82,7 +82,7 @@ def with_sum(x, w):
     for i in range(x.shape[0]):
         t = 0.0
         for j in range(x.shape[1]):
-            y[i, j] = x[i, j] * x[i, j]
+            y[i, j] = x[i, j] * w[j]
             t += x[i, j] / 7
         s[i] = t
     return y, s
@@ -221,25 +221,14 @@ def test_which_stores_may(function):
     assert ("polyop_passed();" in source) == (function in PAST)
 
 
-def squares(x):
-    y = output_tensor(x.shape, x.dtype)
-    s = output_tensor((x.shape[0],), x.dtype)
-    for i in range(x.shape[0]):
-        t = 0.0
-        for j in range(x.shape[1]):
-            y[i, j] = x[i, j] * x[i, j]
-            t += x[i, j] / 7
-        s[i] = t
-    return y, s
-
-
 @pytest.mark.parametrize("columns", [4096, 4099])
 def test_a_large_result(columns):
     x = np.random.default_rng(1).normal(size=(2500, columns)).astype(np.float32)
-    op = Custom(squares, func_type="akg")
-    found, sums = op(x)
-    np.testing.assert_array_equal(found, x * x)
+    w = np.random.default_rng(2).normal(size=columns).astype(np.float32)
+    op = Custom(with_sum, func_type="akg")
+    found, sums = op(x, w)
+    np.testing.assert_array_equal(found, x * w)
     np.testing.assert_allclose(sums, (x / np.float32(7)).sum(1), rtol=1e-3, atol=1e-3)
-    again, same = op(x)
+    again, same = op(x, w)
     np.testing.assert_array_equal(again, found)
     np.testing.assert_array_equal(same, sums)  # in whatever memory they lie

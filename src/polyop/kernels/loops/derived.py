@@ -260,9 +260,8 @@ class BackwardKernel(DerivedKernel):
 
         def first() -> Adjoint:
             kept: frozenset[str] = frozenset()
-            if (
-                wanted or not all(present) or segments
-            ):  # what the whole kernel takes is there for a part of it too
+            # what the whole kernel takes is there for a part of it too
+            if wanted or segments or not all(present):
                 whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
                 rows = zip(tensors_of(whole), self.takes(whole), strict=True)
                 kept = frozenset(n for n, flag in rows if flag)

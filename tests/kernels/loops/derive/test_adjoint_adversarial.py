@@ -119,6 +119,23 @@ def test_ties():
     np.testing.assert_array_equal(found, [7, 5, 0])
 
 
+def test_a_number_of_iterations_that_depends_on_data_within_a_bound():
+    """A tape has room for as many as there can be."""
+
+    def decayed(x, steps):
+        y = output_tensor((x.shape[0],), x.dtype)
+        for b in range(x.shape[0]):
+            s = x[b, 0]
+            for k in range(min(4, steps[b])):
+                s = sin(s) * x[b, k]
+            y[b] = s
+        return y
+
+    arrays = arrays_of("float64 3 4, int64 3 <5")
+    derived = differences.Derived(decayed, arrays)
+    differences.check_elements(derived, arrays)
+
+
 def largest(x, w):
     y = output_tensor((x.shape[0],), x.dtype)
     for i in range(x.shape[0]):
