@@ -8,6 +8,8 @@
  *   polyop_fetch(p, bytes)                               ask for the line there, if there is one
  *   polyop_fetch_later(p, bytes)                         the same where much else is read before it is: it
  *                                                        does not push that out of the nearest cache
+ *   polyop_slid(T, w, a, b, n)                           the lanes from n on of a and b side by side; n is
+ *                                                        a constant, and POLYOP_SLIDES is 1
  *
  * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first
  * n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses
@@ -109,6 +111,20 @@ POLYOP_FN void polyop_fetch(const void* from, i64 offset) {
 POLYOP_FN void polyop_fetch_later(const void* from, i64 offset) {
   __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)offset), 0, 2);
 }
+
+#if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
+#ifndef POLYOP_SLIDES
+#define POLYOP_SLIDES 1
+#endif
+typedef long long polyop_slid8 __attribute__((vector_size(64)));
+typedef int polyop_slid4 __attribute__((vector_size(64)));
+#define POLYOP_SLID_8(a, b, n) \
+  __builtin_ia32_alignq512_mask((polyop_slid8)(b), (polyop_slid8)(a), n, (polyop_slid8){0}, (u8) - 1)
+#define POLYOP_SLID_4(a, b, n) \
+  __builtin_ia32_alignd512_mask((polyop_slid4)(b), (polyop_slid4)(a), n, (polyop_slid4){0}, (u16) - 1)
+#define polyop_slid(T, w, a, b, n) \
+  ((n) == POLYOP_LANES(w) ? (b) : (T)POLYOP_SLID_##w(a, b, (n) % POLYOP_LANES(w)))
+#endif
 
 /* Once at the end of a loop: loops of their own at each such place would be the most of what is compiled. */
 #define POLYOP_CALLED static __attribute__((noinline, unused))

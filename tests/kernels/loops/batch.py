@@ -1,6 +1,7 @@
 """Many kernels in one C file, so that tests of hundreds of them need one run of the compiler."""
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import re
@@ -74,6 +75,16 @@ def build(source, *flags):
             )
             partial.rename(made)
     return made
+
+
+def call(library, number, inputs, outputs):
+    """Call kernel ``number`` of a library on arrays as they lie in memory."""
+    function = ctypes.CDLL(str(library))[symbol(number)]
+    arrays = [*inputs, *outputs]
+    pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    sizes = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in arrays]
+    shapes = (ctypes.c_void_p * len(arrays))(*map(ctypes.addressof, sizes))
+    assert function(len(arrays), pointers, None, shapes, None, None, None) == 0
 
 
 @dataclass(eq=False)

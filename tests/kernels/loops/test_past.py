@@ -1,7 +1,6 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """Results that no cache keeps are stored past the caches: to the last bit what ordinary stores leave."""
 
-import ctypes
 import functools
 import subprocess
 
@@ -156,16 +155,7 @@ def placed(shape, dtype, start):
     return whole[first : first + count].view(dtype).reshape(shape), whole, first
 
 
-def call(library, number, inputs, outputs):
-    function = ctypes.CDLL(str(library))[f"loops_{number}"]
-    arrays = [*inputs, *outputs]
-    pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-    sizes = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in arrays]
-    shapes = (ctypes.c_void_p * len(arrays))(*map(ctypes.addressof, sizes))
-    assert function(len(arrays), pointers, None, shapes, None, None, None) == 0
-
-
-def run(library, case, size, start):
+def run(batch, library, case, size, start):
     """Return the outputs' bytes; nothing around them is touched."""
     kernel = typed(*case)
     random = np.random.default_rng(size)
@@ -178,7 +168,7 @@ def run(library, case, size, start):
     if case[0] is two_dtypes:
         shapes = [(n, m), (n, m)]
     made = [placed(shape, b.dtype, start) for b, shape in zip(fresh, shapes, strict=True)]
-    call(library, CASES.index(case), inputs, [array for array, _, _ in made])
+    batch.call(library, CASES.index(case), inputs, [array for array, _, _ in made])
     for array, whole, first in made:
         assert (whole[:first] == 0xA5).all()
         assert (whole[first + array.nbytes :] == 0xA5).all()
@@ -187,13 +177,14 @@ def run(library, case, size, start):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
 @pytest.mark.parametrize("start", [0, 1, 3, 7, 12, 15])
-def test_the_same_bits_wherever_results_lie(case, start, libraries):
+def test_the_same_bits_wherever_results_lie(case, start, libraries, batch):
     past, never = libraries
     for size in SIZES:
-        assert run(past, case, size, start) == run(never, case, size, start) == run(never, case, size, 0)
+        plain = run(batch, never, case, size, 0)
+        assert run(batch, past, case, size, start) == run(batch, never, case, size, start) == plain
 
 
-def test_a_result_that_lies_between_elements(libraries):
+def test_a_result_that_lies_between_elements(libraries, batch):
     """No vector of it is ever aligned."""
     past, never = libraries
     x, w = np.arange(300, dtype=np.float32).reshape(3, 100), np.arange(100, dtype=np.float32)
@@ -202,7 +193,7 @@ def test_a_result_that_lies_between_elements(libraries):
         whole = np.zeros(3 * 400 + 128, np.uint8)
         first = -whole.ctypes.data % 64 + 2
         outputs = [np.ndarray((3, 100), np.float32, whole, first)]
-        call(library, CASES.index((scaled, "float32")), [x, w], outputs)
+        batch.call(library, CASES.index((scaled, "float32")), [x, w], outputs)
         found.append(whole.tobytes()[first : first + 1200])
     assert found[0] == found[1]
     assert found[0] == (x * 3 + w).tobytes()

@@ -86,6 +86,8 @@ class Expressions:
         """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
         self.strips: dict[tuple[Load | Store, str], str] = {}
         """Accesses of which the loop being printed has columns turned round, by the lanes' first row."""
+        self.slides: dict[Load, str] = {}
+        """Loads that the vector loop being printed has in registers."""
         self.places: list[tuple[int, str, int]] = []
         """(line, buffer, axis) of every checked index; its number is what the check reports."""
 
@@ -236,6 +238,8 @@ class Expressions:
         shared = all(not depends(node.index[axis], lanes.names) for axis in self.axes(node))
         if not shared or kind not in (UNIT, STRIDED, BACK):
             return self._lane_by_lane(node, scope)
+        if node in self.slides:
+            return self._widened(self.slides[node], dtype, scope)
         lane0 = replace(scope, lanes=None)
         index = [self.scalar(i, lane0) for i in node.index]
         strip = self.strip(node, scope)

@@ -16,6 +16,7 @@ from .expressions import Expressions, Scope
 from .joined import joinable
 from .past import declare, stores_past
 from .rows import Around, Element, Later, check_once, later, rows
+from .slides import Sliding, slides
 from .statements import Statements, combined
 
 UNITS = 4
@@ -185,26 +186,48 @@ class Loops:
 
     def _whole(self, vector: _Vector) -> None:
         """Print the loop over whole vectors, and what it asks memory for."""
+        node, var = vector.node, identifier(vector.node.var)
+        lanes = f"POLYOP_LANES({vector.width})"
+        found = slides(node, vector.width, self.expressions) if vector.units == 1 else []
+        if found:
+            sliding = Sliding(found, node, vector.width, self.expressions, vector.scope)
+            self.out.line("#if POLYOP_SLIDES")
+            with self.out.block(f"if ({sliding.guard})"):
+                for line in sliding.begin():
+                    self.out.line(line)
+                self.expressions.slides = sliding.texts()
+                self._turn(vector, 1, f"for (; {sliding.guard}; {var} += {lanes})", sliding)
+                self.expressions.slides = {}
+            self.out.line("#endif")
+        for number in dict.fromkeys((vector.units, 1)):
+            step = f"{number} * {lanes}" if number > 1 else lanes
+            self._turn(vector, number, f"for (; {var} + {step} <= {var}_end; {var} += {step})")
+
+    def _turn(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
+        """Print a loop of ``number`` whole vectors at a time."""
         node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
         lanes = f"POLYOP_LANES({vector.width})"
         around = self.around.loop if self.around else None
-        once_more = streams.again(node, around, self.owners.keys())
-        walked = [e for e in streams.streams(node, around, self.owners.keys()) if e not in once_more]
-        for number in dict.fromkeys((vector.units, 1)):
-            step = f"{number} * {lanes}" if number > 1 else lanes
-            with self.out.block(f"for (; {var} + {step} <= {var}_end; {var} += {step})"):
-                at = [
-                    scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
-                    for unit in range(number)
-                ]
-                for here, row in itertools.product(at, vector.later):
-                    self.out.line(row.line(self.expressions, here))
-                for here, load in itertools.product(at, walked if number == vector.units else ()):
-                    self.out.line(streams.line(load, self.around, self.expressions, here))
-                for here, load in itertools.product(at, once_more if number == vector.units else ()):
-                    assert self.around is not None
-                    self.out.line(streams.next_line(load, self.around, self.expressions, here))
-                self._copies(vector, number, None)
+        most = number == vector.units
+        once_more = streams.again(node, around, self.owners.keys()) if most else []
+        walked = streams.streams(node, around, self.owners.keys()) if most else []
+        at = [
+            scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
+            for unit in range(number)
+        ]
+        with self.out.block(head):
+            for here, row in itertools.product(at, vector.later):
+                self.out.line(row.line(self.expressions, here))
+            for here, load in itertools.product(at, (e for e in walked if e not in once_more)):
+                self.out.line(streams.line(load, self.around, self.expressions, here))
+            for here, load in itertools.product(at, once_more):
+                assert self.around is not None
+                self.out.line(streams.next_line(load, self.around, self.expressions, here))
+            for line in sliding.step() if sliding else ():
+                self.out.line(line)
+            self._copies(vector, number, None)
+            for line in sliding.end() if sliding else ():
+                self.out.line(line)
 
     def _later(self, picked: Sequence[Element], node: For, scope: Scope) -> list[Later]:
         if self.around is None:

@@ -1,0 +1,166 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Loops that read a row at several places: to the last bit what plain loads give, and no element more."""
+
+import ctypes
+import functools
+import mmap
+
+import numpy as np
+import pytest
+
+from polyop.kernels.loops import isa
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.parse import parse
+
+NEVER = ("-DPOLYOP_SLIDES=0",)
+COLUMNS = (9, 10, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48, 49, 64, 65, 100)
+
+
+def around(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 2):
+            y[i, j + 1] = x[i, j] + 2 * x[i, j + 1] + 3 * x[i, j + 2]
+    return y
+
+
+def five_points(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            y[i, j] = x[i, j - 1] + x[i, j + 1] + x[i - 1, j] + x[i + 1, j]
+    return y
+
+
+def a_vector_apart(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 8):
+            y[i, j] = x[i, j] - x[i, j + 3] + x[i, j + 8]
+    return y
+
+
+def two_rows(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 5):
+            y[i, j] = x[i, j] * w[j] + x[i, j + 5] * w[j + 1] + w[j + 4]
+    return y
+
+
+def from_the_second(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            y[i, j] = x[i, j] - x[i, j - 1]
+    return y
+
+
+def to_the_sum(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 1):
+            s = x[i, j] + x[i, j + 1]
+            y[i, j] = s * s
+    return y
+
+
+def sometimes(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 2):
+            if x[i, j] > x[i, j + 1]:
+                y[i, j] = x[i, j + 2]
+    return y
+
+
+def far_apart(x, w):
+    y = output_tensor((x.shape[0], x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] // 2):
+            y[i, j] = x[i, j] + x[i, j + x.shape[1] // 2]
+    return y
+
+
+def in_place(x, w):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 1):
+            x[i, j] = x[i, j] + x[i, j + 1]
+    return x
+
+
+def chosen(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j - 1] + x[i, j] if j > 0 else x[i, j]
+    return y
+
+
+SLIDE = (around, five_points, a_vector_apart, two_rows, from_the_second, to_the_sum, sometimes)
+PLAIN = (far_apart, in_place, chosen)
+CASES = [(f, d) for f in (*SLIDE, *PLAIN) for d in ("float32", "float64")]
+CASES += [(around, d) for d in ("int32", "int64", "int16", "float16")]
+pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+
+
+@functools.cache
+def typed(function, dtype):
+    return parse(function, [(dtype, 2), (dtype, 1)], {})
+
+
+@pytest.fixture(scope="module", params=isa.available())
+def libraries(request, batch):
+    """Two builds of the same text: one puts vectors together where it can, one loads them."""
+    source = batch.text([typed(*case) for case in CASES], request.param)
+    return [batch.build(source, *flags) for flags in ((), NEVER)]
+
+
+@pytest.fixture
+def fenced():
+    """Copies of arrays that end, or begin, where memory that may not be touched begins or ends."""
+    page, libc, kept = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True), []
+
+    def copy(array, *, last):
+        pages = -(-array.nbytes // page) + 2
+        memory = mmap.mmap(-1, pages * page)
+        whole = np.frombuffer(memory, np.uint8)
+        first = (pages - 1) * page - array.nbytes if last else page
+        for closed in (0, pages - 1):
+            at = ctypes.c_void_p(whole.ctypes.data + closed * page)
+            assert libc.mprotect(at, ctypes.c_size_t(page), 0) == 0
+        kept.append(memory)
+        found = whole[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        found[...] = array
+        return found
+
+    return copy
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
+@pytest.mark.parametrize("last", [True, False])
+def test_the_same_bits_and_no_element_more(case, last, libraries, batch, fenced):
+    function, dtype = case
+    for columns in COLUMNS:
+        random = np.random.default_rng(columns)
+        x = (random.normal(size=(3, columns)) * 20).astype(dtype)
+        w = (random.normal(size=columns) * 20).astype(dtype)
+        found = []
+        for library in libraries:
+            here, there, y = (fenced(a, last=last) for a in (x, w, np.zeros_like(x)))
+            batch.call(library, CASES.index(case), [here, there], [] if function is in_place else [y])
+            found.append((here.tobytes(), y.tobytes()))
+        assert found[0] == found[1]
+        assert function is in_place or any(found[0][1])
+
+
+@pytest.mark.parametrize("function", [*SLIDE, *PLAIN])
+def test_which_loops_do(function):
+    """Not those that write what they read, nor loads that are not made each time, nor rows far apart."""
+    source = schedule(typed(function, "float64")).source(isa.available()[0], "f")
+    assert ("polyop_slid(" in source) == (function in SLIDE)
+
+
+def test_a_checked_kernel_asks_for_each_place():
+    source = schedule(typed(around, "float64")).source(isa.available()[0], "f", checked=True)
+    assert "polyop_slid(" not in source
