@@ -97,7 +97,17 @@ def chosen(x, w):
     return y
 
 
-SLIDE = (around, five_points, a_vector_apart, two_rows, from_the_second, to_the_sum, sometimes)
+def named_alike(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - 1):
+            j_row0 = x[i, j] * 2
+            j_row0_next = x[i, j + 1] + j_row0
+            y[i, j] = j_row0 * j_row0_next
+    return y
+
+
+SLIDE = (named_alike, around, five_points, a_vector_apart, two_rows, from_the_second, to_the_sum, sometimes)
 PLAIN = (far_apart, in_place, chosen)
 CASES = [(f, d) for f in (*SLIDE, *PLAIN) for d in ("float32", "float64")]
 CASES += [(around, d) for d in ("int32", "int64", "int16", "float16")]
