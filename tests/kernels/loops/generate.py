@@ -7,6 +7,7 @@ are not have to be refused by everything that runs the program.
 
 import itertools
 import linecache
+import random
 from collections import Counter
 from dataclasses import dataclass
 
@@ -18,6 +19,40 @@ INTEGERS = ("int32", "int64", "int8", "uint8", "int16", "uint32")
 EXACT = {"float16": 2**10, "bfloat16": 2**7, "float32": 2**22, "float64": 2**50}
 """Up to here whole numbers and their halves are exact: sums in any order are the same."""
 _files = itertools.count()
+
+
+def function_of(text):
+    """Return the function ``f`` of a text, which can be read as that of a file."""
+    file = f"<random program {next(_files)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    names = {}
+    exec(compile(text, file, "exec"), names)
+    return names["f"]
+
+
+def chain(seed):
+    """Return the text of loops that read rows around their own of what others write."""
+    pick = random.Random(seed)
+    timed = pick.random() < 0.5
+    lines = ["def f(a, b, c):"]
+    if timed:
+        lines.append("    for s in range(2):")
+    for number in range(pick.randint(2, 5)):
+        target = pick.choice("abc")
+        before, after = pick.randint(0, 3), pick.randint(0, 3)
+        terms = [f"{target}[i{number}, j]"] if pick.random() < 0.4 else []
+        for _ in range(pick.randint(1, 2)):
+            row, column = pick.randint(-before, after), pick.randint(-1, 1)
+            other = pick.choice([name for name in "abc" if name != target])
+            terms.append(f"{other}[i{number} + {row}, j + {column}]")
+        text = f" {pick.choice('+-')} ".join(terms)
+        indent = "        " if timed else "    "
+        lines += [
+            f"{indent}for i{number} in range({before}, a.shape[0] - {after}):",
+            f"{indent}    for j in range(1, a.shape[1] - 1):",
+            f"{indent}        {target}[i{number}, j] = {text}",
+        ]
+    return "\n".join([*lines, "    return a, b, c", ""])
 
 
 @dataclass(frozen=True)
@@ -352,11 +387,7 @@ class Generator:
 
     def function(self):
         """Return the program as a function whose text can be read."""
-        file = f"<random program {next(_files)}>"
-        linecache.cache[file] = (len(self.text), None, self.text.splitlines(True), file)
-        names = {}
-        exec(compile(self.text, file, "exec"), names)
-        return names["f"]
+        return function_of(self.text)
 
     @property
     def types(self):

@@ -206,3 +206,16 @@ def test_random_programs_stay_inside(generate, batch, tmp_path):
             rows.append(row(number, arrays, made, refused))
         kernels.append(kernel)
     sanitized(batch, tmp_path, "asan", kernels, rows)
+
+
+@pytest.mark.parametrize("kind", ["asan", "tsan"])
+def test_loops_that_run_together(kind, batch, generate, tmp_path):
+    kernels, rows = [], []
+    for number in range(12):
+        function = generate.function_of(generate.chain(f"sanitized {number}"))
+        kernels.append(parse(function, [("float64", 2)] * 3, {}))
+        for size in ((7, 5), (20, 9)):
+            arrays = [np.full(size, k + 1.0) for k in range(3)]
+            made = fresh(kernels[-1], interpret(kernels[-1], arrays))
+            rows.append(row(number, arrays, made, refused=False))
+    sanitized(batch, tmp_path, kind, kernels, rows)

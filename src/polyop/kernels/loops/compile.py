@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from .accumulate import accumulate
+from .bands import together
 from .bounds import Bounds, describe, find_bounds, negative_sizes
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
@@ -106,6 +107,7 @@ def schedule(kernel: Kernel) -> Scheduled:
         bounds = replace(find_bounds(model, early), sizes=[], bad=[])  # isl's values end with the session
         shared = shares(kernel, model, found, kinds, owners)
         plan = Planner(kernel, kinds, bounds, owners, shared).run()
+        together(kernel, model, found, plan, owners)
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 

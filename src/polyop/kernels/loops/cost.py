@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from .ir import Assign, Const, Expr, Load, Op, Stmt, Store, Var, children, walk
+from .ir import (
+    FLOAT,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    children,
+    substitute,
+    walk,
+)
 
 HEAVY = dict.fromkeys(
     (
@@ -67,3 +83,40 @@ def slow_steps(body: Sequence[Stmt]) -> int:
             depths[node.name] = max(found, depths.get(node.name, 0))
         deepest = max(deepest, found)
     return deepest
+
+
+Ranges = Mapping[str, tuple[Expr, Expr]]
+"""From and to of loops around."""
+
+
+def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
+    """Return an expression for the cost of a body, loops that vary taken at their middle."""
+    found: Expr = Const(0.0, FLOAT)
+    for node in body:
+        if isinstance(node, For):
+            lo, hi = (middle(e, ranges) for e in (node.lo, node.hi))
+            trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
+            here: Expr = Op("*", (trips, total(node.body, {**ranges, node.var: (lo, hi)})), FLOAT)
+        elif isinstance(node, If):
+            here = _plus(total(node.body, ranges), total(node.orelse, ranges))
+        else:
+            here = Const(work(node), FLOAT)
+        found = _plus(found, here)
+    return found
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(a.value + b.value, FLOAT)
+    return b if a == Const(0.0, FLOAT) else Op("+", (a, b), FLOAT)
+
+
+def middle(expr: Expr, ranges: Ranges) -> Expr:
+    """Return an expression with loop variables in the middle of their ranges."""
+    for _ in range(len(ranges)):
+        names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
+        if not names:
+            break
+        half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}
+        expr = substitute(expr, half)
+    return expr

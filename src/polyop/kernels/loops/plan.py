@@ -36,6 +36,19 @@ class Tile:
     packed: tuple[Load, ...] = ()
 
 
+@dataclass(frozen=True)
+class Member:
+    """One of the loops that run row by row together.
+
+    ``behind``: how many rows after the first loop it comes. ``inset``: how many rows after the begin of a
+    thread's band it begins, where the band is not the first.
+    """
+
+    var: str
+    behind: int
+    inset: int
+
+
 @dataclass
 class Plan:
     """The roles of loops by variable; ``notes`` tells why, as (line, text)."""
@@ -47,6 +60,8 @@ class Plan:
     """Of a loop in order: the loop of threads inside it; each thread runs the whole with its part of that."""
     rows: dict[str, Row] = field(default_factory=dict)
     """Of a loop in order: what tells whose iteration it is; each thread has a part of the tensor."""
+    bands: list[tuple[Member, ...]] = field(default_factory=list)
+    """Loops of threads that run together."""
     vector: set[str] = field(default_factory=set)
     tiles: dict[str, Tile] = field(default_factory=dict)
     """By the vector loop's variable."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from ..ir import INT, Const, Expr, For, If, Op, Stmt, Var, substitute, walk
-
-Ranges = Mapping[str, tuple[Expr, Expr]]
+from ..cost import Ranges, middle
+from ..ir import INT, Const, Expr, For, If, Op, Stmt
 
 
 def trips(loop: For, around: Ranges) -> Expr:
     """Return how many iterations a loop has; where that varies, in the middle of the loops around it."""
-    lo, hi = (_middle(e, around) for e in (loop.lo, loop.hi))
+    lo, hi = (middle(e, around) for e in (loop.lo, loop.hi))
     return Op("max", (Const(0, INT), Op("-", (hi, lo), INT)), INT)
 
 
@@ -30,7 +29,7 @@ def longest(
             count = trips(node, around)
             if wanted(node) and known(count) and count not in found:
                 found.append(count)
-            lo, hi = (_middle(e, around) for e in (node.lo, node.hi))
+            lo, hi = (middle(e, around) for e in (node.lo, node.hi))
             visit(node.body, {**around, node.var: (lo, hi)})
 
     visit(body, {f.var: (f.lo, f.hi) for f in loops})
@@ -38,14 +37,3 @@ def longest(
     for other in found[1:]:
         total = Op("max", (total, other), INT)
     return total
-
-
-def _middle(expr: Expr, ranges: Ranges) -> Expr:
-    """Return an expression with loop variables in the middle of their ranges."""
-    for _ in range(len(ranges)):
-        names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
-        if not names:
-            break
-        half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}
-        expr = substitute(expr, half)
-    return expr

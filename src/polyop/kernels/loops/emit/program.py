@@ -100,14 +100,16 @@ def print_program(
     entry = Entry(kernel, bounds, expressions, function, functions.owned)
     return Program(
         function,
-        _head(kernel, target, function, expressions, "\n".join((*functions.parts, run))),
+        _head(kernel, plan, target, function, expressions, "\n".join((*functions.parts, run))),
         _struct(kernel, plan, functions, expressions),
         tuple(functions.parts),
         "\n".join((run, entry.print() + warnings_text(kernel, function))),
     )
 
 
-def _head(kernel: Kernel, target: Target, function: str, expressions: Expressions, body: str) -> str:
+def _head(
+    kernel: Kernel, plan: Plan, target: Target, function: str, expressions: Expressions, body: str
+) -> str:
     out = Writer()
     file = kernel.file.rsplit("/", 1)[-1]
     out.line(f"/* {function}: the loop kernel {kernel.name} of {file}, for {target.name} */")
@@ -128,6 +130,8 @@ def _head(kernel: Kernel, target: Target, function: str, expressions: Expression
     if "polyop_passed(" in body:
         out.line('#include "polyop/loops/past.h"')
     out.line('#include "polyop/loops/run.h"')
+    if plan.bands:
+        out.line('#include "polyop/loops/bands.h"')
     return out.text()
 
 

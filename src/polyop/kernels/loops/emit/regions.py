@@ -6,26 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from .. import affine
-from ..cost import work
+from ..cost import total
 from ..ir import (
-    FLOAT,
     INT,
     Assign,
-    Const,
-    Expr,
     For,
-    If,
     Kernel,
-    Op,
     Stmt,
     Store,
     Type,
     Var,
     statements,
-    substitute,
     walk,
 )
-from ..plan import Plan
+from ..plan import Member, Plan
 from ..shares import Row
 from ..strides import depends
 from .copies import Copies, plain
@@ -40,10 +34,10 @@ from .writer import Writer
 
 COLUMNS = 256
 """Iterations that are not divided between threads: enough for memory to be read in a row."""
-
-
 PIECES = 4
 """Of a loop, for each thread."""
+ROWS, ELEMENTS = 4, 2048
+"""Of a loop, before the loops that run together with it follow: rows, or iterations that are lanes."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Of a function that threads run parts of a loop by."""
 PICKED = 512
@@ -102,19 +96,49 @@ class Functions:
 
     def region(self, printer: _Body, node: For) -> None:
         """Print the function of a loop, and the call of it."""
+        private = dict(self.plan.private.get(node.var, ()))
+        shared = self._given(printer, node)
+        part = self._part(printer, node, shared)
+        self._call(printer, part, node, shared, private)
+
+    def bands(self, printer: _Body, nodes: Sequence[For], members: Sequence[Member]) -> None:
+        """Print the functions of loops that run together, and the call of them."""
+        given = [self._given(printer, node) for node in nodes]
+        parts = [self._part(printer, node, names) for node, names in zip(nodes, given, strict=True)]
+        out = printer.out
+        with out.block(""):
+            for name in dict.fromkeys(name for names in given for name in names):
+                out.line(f"k->at_{name} = {identifier(name)};")
+            rows = []
+            for part, node, member in zip(parts, nodes, members, strict=True):
+                lo, hi, cost = self._range(node)
+                out.line(f"const int64_t {part}_lo = {lo}, {part}_hi = {hi};")
+                cost = cost.replace("(hi - lo)", f"({part}_hi - {part}_lo)")
+                rows.append(f"{{{part}, {part}_lo, {part}_hi, {member.behind}, {member.inset}, {cost}}}")
+            step = ELEMENTS if nodes[0].var in self.plan.vector else ROWS
+            table = f"{{{', '.join(rows)}}}"
+            out.line(f"struct polyop_bands polyop_all = {{k, {step}, {len(rows)}, {table}, 0, 0, 0}};")
+            out.line("polyop_run_bands(&polyop_all);")
+
+    def _given(self, printer: _Body, node: For) -> list[str]:
+        """Return the scalars that a loop's function is given."""
         reads = {e.name for s in statements((node,)) for e in walk(s) if isinstance(e, Var)}
         reads |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
         private = dict(self.plan.private.get(node.var, ()))
         shared = sorted((reads & (printer.statements.live | printer.outer)) - private.keys())
         for name in shared:
             self.fields[name] = _c(self.types.get(name, INT))
+        return shared
+
+    def _part(self, printer: _Body, node: For, shared: list[str]) -> str:
+        """Print a loop's function, or two of which one is chosen when it is called; return which, in C."""
+        private = dict(self.plan.private.get(node.var, ()))
         few = self._few(node)
         first = len(self.parts)
         self.parts += [""] * (1 if few is None else 2)
         for number, form in enumerate((None,) if few is None else (True, False), first):
             self.parts[number] = self._function(number, node, shared, private, printer, form)
-        part = f"part{first}" if few is None else f"({few} ? part{first} : part{first + 1})"
-        self._call(printer, part, node, shared, private)
+        return f"part{first}" if few is None else f"({few} ? part{first} : part{first + 1})"
 
     def _few(self, node: For) -> str | None:
         """Return the condition that the lanes of the loop's tile are few, in C, where it is known before.
@@ -236,9 +260,9 @@ class Functions:
         by = self._split(node)
         lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
         if node.var in self.plan.threads:
-            cost = self.expressions.scalar(_cost(node.body, {node.var: (node.lo, node.hi)}), Scope())
+            cost = self.expressions.scalar(total(node.body, {node.var: (node.lo, node.hi)}), Scope())
             return lo, hi, f"(double)(hi - lo) * {cost}"
-        cost = self.expressions.scalar(_cost((node,), {}), Scope())
+        cost = self.expressions.scalar(total((node,), {}), Scope())
         if node.var in self.plan.rows:
             row = self.plan.rows[node.var]
             size = self.expressions.size(row.buffer, row.axis)
@@ -300,6 +324,9 @@ class _Body:
         """Take a loop of threads, or the rows of a tile."""
         plan = self.functions.plan
         inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        if self.outside and any(m.var == node.var for members in plan.bands for m in members):
+            self._bands(node)
+            return True
         if self.outside and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
             self.functions.region(self, node)
             return True
@@ -317,6 +344,13 @@ class _Body:
             self.outer = kept
             return True
         return False
+
+    def _bands(self, node: For) -> None:
+        """Print all loops of a band in the place of the first."""
+        members = next(g for g in self.functions.plan.bands if any(m.var == node.var for m in g))
+        if members[0].var == node.var:
+            loops = {s.var: s for s in statements(self.functions.kernel.body) if isinstance(s, For)}
+            self.functions.bands(self, [loops[m.var] for m in members], members)
 
     def _once(self, node: For) -> Callable[[For, Copies], bool]:
         return lambda other, copies: False if other is node else self.enter(other, copies)
@@ -422,32 +456,3 @@ def _uneven(node: For) -> bool:
     inner = [s for s in statements(node.body) if isinstance(s, For)]
     names = frozenset({node.var})
     return any(depends(s.lo, names) or depends(s.hi, names) for s in inner)
-
-
-def _cost(body: Sequence[Stmt], ranges: dict[str, tuple[Expr, Expr]]) -> Expr:
-    """Return an expression for the cost of a body, loops that vary taken at their middle."""
-    total: Expr = Const(0.0, FLOAT)
-    for node in body:
-        if isinstance(node, For):
-            lo, hi = (_middle(e, ranges) for e in (node.lo, node.hi))
-            trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
-            inner = _cost(node.body, {**ranges, node.var: (lo, hi)})
-            found: Expr = Op("*", (trips, inner), FLOAT)
-        elif isinstance(node, If):
-            found = Op("+", (_cost(node.body, ranges), _cost(node.orelse, ranges)), FLOAT)
-        else:
-            found = Const(work(node), FLOAT)
-        total = _plus(total, found)
-    return total
-
-
-def _plus(a: Expr, b: Expr) -> Expr:
-    if isinstance(a, Const) and isinstance(b, Const):
-        return Const(a.value + b.value, FLOAT)
-    return b if a == Const(0.0, FLOAT) else Op("+", (a, b), FLOAT)
-
-
-def _middle(expr: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> Expr:
-    names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
-    half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}
-    return substitute(expr, half) if names else expr

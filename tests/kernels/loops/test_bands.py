@@ -1,0 +1,212 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Neighbouring loops that run row by row together: to the last bit what one after another gives."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.spec import Spec
+from polyop.kernels.loops import isa
+from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.interpret import interpret
+from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loops.parse import parse
+
+SIZES = ((0, 5), (1, 1), (2, 9), (5, 4), (8, 20), (13, 17), (24, 9), (41, 33))
+THREADS = (1, 2, 3, 7)
+
+
+def blurred(x, steps):
+    t = output_tensor(x.shape, x.dtype)
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1] - 1):
+            t[i, j] = x[i, j - 1] + x[i, j] + x[i, j + 1]
+    for i in range(1, x.shape[0] - 1):
+        for j in range(1, x.shape[1] - 1):
+            y[i, j] = t[i - 1, j] + t[i, j] + t[i + 1, j]
+    return y, t
+
+
+def iterated(x, steps):
+    y = allocate(x.shape, x.dtype)
+    for _ in range(steps):
+        for i in range(2, x.shape[0] - 1):
+            for j in range(x.shape[1]):
+                y[i, j] = x[i - 2, j] + x[i + 1, j]
+        for i in range(2, x.shape[0] - 1):
+            for j in range(x.shape[1]):
+                x[i, j] = y[i, j] - x[i, j]
+    return x
+
+
+def overwritten(x, steps):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0] - 3):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i + 3, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = 7
+    return y, x
+
+
+def three(x, steps):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    w = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+            w[i, j] = 0
+    for i in range(1, x.shape[0] - 1):
+        for j in range(x.shape[1]):
+            z[i, j] = y[i - 1, j] + y[i + 1, j]
+    for i in range(2, x.shape[0] - 4):
+        for j in range(x.shape[1]):
+            w[i, j] = z[i + 2, j] - y[i - 2, j] + z[i - 1, j]
+    return w, y, z
+
+
+def lanes(x, steps):
+    y = output_tensor((x.shape[0] * 100,), x.dtype)
+    z = output_tensor((x.shape[0] * 100,), x.dtype)
+    for _ in range(steps):
+        for i in range(x.shape[0] * 100):
+            y[i] = x[0, 0] + i
+        for i in range(1, x.shape[0] * 100 - 1):
+            z[i] = y[i - 1] - 2 * y[i] + y[i + 1]
+    return z, y
+
+
+def with_scalars(x, steps):
+    y = allocate(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for s in range(steps):
+        by = x[0, 0] + s
+        for i in range(1, x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = x[i, j] * by
+        for i in range(2, x.shape[0]):
+            for j in range(x.shape[1]):
+                z[i, j] = y[i - 1, j] + s
+    return z
+
+
+def turned(x, steps):
+    y = allocate(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = y[x.shape[0] - 1 - i, j]
+    return z
+
+
+def all_rows(x, steps):
+    y = allocate(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = y[j % x.shape[0], j]
+    return z
+
+
+def nothing_shared(x, steps):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor((x.shape[0] + 1, x.shape[1]), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    for i in range(1, x.shape[0] + 1):
+        for j in range(x.shape[1]):
+            z[i, j] = steps
+    return y, z
+
+
+TOGETHER = {
+    blurred: [(0, 0), (1, 1)],
+    iterated: [(0, 0), (2, 1)],
+    overwritten: [(0, 0), (0, 3)],
+    three: [(0, 0), (1, 1), (3, 2)],
+    lanes: [(0, 0), (1, 1)],
+    with_scalars: [(0, 0), (0, 1)],
+}
+"""How far behind and how far inside each loop runs, from what the texts read by hand."""
+APART = (turned, all_rows, nothing_shared)
+ALL = (*TOGETHER, *APART)
+STEPS = 3
+pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
+
+
+@functools.cache
+def typed(function):
+    return parse(function, [("float64", 2)], {"steps": STEPS})
+
+
+@pytest.mark.parametrize("function", ALL)
+def test_which_loops_and_how_far_behind(function):
+    groups = schedule(typed(function)).plan.bands
+    assert [[(m.behind, m.inset) for m in g] for g in groups] == (
+        [TOGETHER[function]] if function in TOGETHER else []
+    )
+
+
+@pytest.fixture(scope="module", params=isa.available())
+def compiled(request, batch):
+    """Return a function that gives a kernel as an operator; threads and bands are used at any size."""
+    path = batch.build(batch.text(map(typed, ALL), request.param), "-DPOLYOP_GRAIN=1")
+    rows = [("float64", ["n", "m"], "")]
+
+    @functools.cache
+    def of(function):
+        return batch.bound(function, rows, {"steps": STEPS}, path, ALL.index(function))
+
+    return of
+
+
+@pytest.mark.parametrize("function", ALL)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_on_any_number_of_threads(function, size, compiled, batch):
+    x = np.random.default_rng(size).integers(-9, 9, size).astype(np.float64)
+    if function in (lanes, with_scalars) and not x.size:
+        return  # they read an element
+    expected = interpret(typed(function), [x], {"steps": STEPS})
+    run = compiled(function)
+    for threads in THREADS:
+        with batch.threads(threads):
+            for one, other in zip(expected, run(x.copy()), strict=True):
+                np.testing.assert_array_equal(other, one, strict=True)
+
+
+def test_random_chains(batch, generate):
+    texts = [generate.chain(f"chain {k}") for k in range(60)]
+    functions = [generate.function_of(text) for text in texts]
+    kernels = [parse(f, [("float64", 2)] * 3, {}) for f in functions]
+    grouped = [bool(schedule(kernel).plan.bands) for kernel in kernels]
+    assert sum(grouped) > 30
+    path = batch.build(batch.text(kernels, isa.available()[0]), "-DPOLYOP_GRAIN=1")
+    tensors = [("float64", ["n", "m"], "")] * 3
+    for number, (function, kernel) in enumerate(zip(functions, kernels, strict=True)):
+        run = batch.bound(function, tensors, {}, path, number)
+        for size in ((3, 9), (7, 5), (12, 20), (31, 11)):
+            given = [np.random.default_rng([k, *size]).integers(-9, 9, size) * 1.0 for k in range(3)]
+            expected = interpret(kernel, [a.copy() for a in given])
+            for threads in (1, 2, 5):
+                with batch.threads(threads):
+                    found = run(*(a.copy() for a in given))
+                for one, other in zip(expected, found, strict=True):
+                    np.testing.assert_array_equal(other, one, err_msg=f"{threads} threads\n{texts[number]}")
+
+
+def test_explain_tells_of_it():
+    x = Spec((4, 5), polyop.dtype("float64"))
+    told = LoopKernel(blurred, ("steps",)).explain((x,), {"steps": 3})
+    assert any("loop i_1: runs 1 behind the one of line" in line for line in told), told
