@@ -72,6 +72,29 @@ POLYOP_RUN_FN int polyop_run(polyop_body body, void* k, int64_t lo, int64_t hi, 
   return 1;
 }
 
+/* polyop_run in `each` pieces for every thread, dealt out one by one: of iterations that cost more and more,
+ * or less and less, each thread has some of all kinds. */
+struct polyop_hand {
+  polyop_body body;
+  void* k;
+  int64_t lo, hi;
+  int each, parts;
+};
+static __attribute__((unused)) void polyop_dealt(void* context, int64_t begin, int64_t end, int thread) {
+  const struct polyop_hand* const all = (const struct polyop_hand*)context;
+  for (int64_t number = begin; number < end; ++number) {
+    const int piece = (int)(number % all->each * all->parts + number / all->each);
+    const int64_t from = polyop_part(all->lo, all->hi, piece, all->each * all->parts);
+    const int64_t to = polyop_part(all->lo, all->hi, piece + 1, all->each * all->parts);
+    if (from < to) all->body(all->k, from, to, thread);
+  }
+}
+POLYOP_RUN_FN int polyop_deal(polyop_body body, void* k, int64_t lo, int64_t hi, int each, int parts) {
+  struct polyop_hand all = {body, k, lo, hi, each, parts};
+  if (hi > lo && parts > 1) return polyop_for(polyop_dealt, &all, 0, (int64_t)each * parts, 1, parts);
+  return polyop_run(body, k, lo, hi, 0, 1);
+}
+
 /* Iterations of a piece where each is a lane: whole vectors, or 0, all of a part, where there are too few. */
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int pieces) { return trips / pieces / 64 * 64; }
 

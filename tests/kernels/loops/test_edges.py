@@ -63,6 +63,28 @@ def mirrored(a, b):
     return c
 
 
+def two_sums(a, b):
+    c = output_tensor((b.shape[1], b.shape[1]), a.dtype)
+    for i in range(b.shape[1]):
+        for j in range(i + 1, b.shape[1]):
+            s = 1.0
+            t = 100.0
+            for k in range(b.shape[0]):
+                s += b[k, i] * b[k, j]
+                t = min(t, b[k, j] - b[k, i])
+            c[i, j] = s * 8 + t
+    return c
+
+
+def past_the_last_row(a, b):
+    c = output_tensor((b.shape[1], b.shape[1]), a.dtype)
+    for i in range(b.shape[1] + 3):
+        for j in range(i, b.shape[1]):
+            for k in range(b.shape[0]):
+                c[i, j] += b[k, i] * b[k, j]
+    return c
+
+
 def by_rows(a, b):
     c = output_tensor((a.shape[1], b.shape[1]), a.dtype)
     for i in range(a.shape[1]):
@@ -92,7 +114,9 @@ def operator(function):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("function", [upper, lower, strictly_lower, band, mirrored, by_rows])
+@pytest.mark.parametrize(
+    "function", [upper, lower, strictly_lower, band, mirrored, two_sums, past_the_last_row, by_rows]
+)
 def test_equal_to_the_function_run_as_python(function, sizes, dtype):
     k, m, n = sizes
     if function is mirrored and k == 0:
@@ -108,6 +132,11 @@ def reference(function, a, b):
     i, j = np.ogrid[:rows, :columns]
     if function is mirrored:
         return b.T @ b + a[0, 0]
+    if function is two_sums:
+        apart = (b[:, None, :] - b[:, :, None]).min(0, initial=100)
+        return np.triu((1 + b.T @ b) * 8 + apart, 1)
+    if function is past_the_last_row:
+        return np.triu(b.T @ b)
     if function is strictly_lower:
         return np.tril(b.T @ b, -1)
     if function is by_rows:
@@ -129,6 +158,11 @@ def test_a_row_at_the_edge_takes_all_vectors_at_once(function):
     edge = re.search(r"for \(int64_t r = .*?\n((?:.*\n)*?) *\}", text(function))
     assert edge is not None
     assert len(re.findall(r"_u3 = \{0\}", edge[1])) >= 1
+
+
+@pytest.mark.parametrize("function", [mirrored, two_sums])
+def test_rows_at_the_edge_have_their_sums_together(function):
+    assert re.search(r"if \(i_part\) \{\n.*panel;\n(.*\n)*? *f64v8 s_r5_u3 = ", text(function))
 
 
 def test_what_rows_read_one_below_the_other_is_asked_for_ahead():

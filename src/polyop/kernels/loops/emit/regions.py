@@ -236,24 +236,26 @@ class Functions:
                 length = self._length(name) if name in self.kernel.buffers else "1"
                 out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
                 out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
-            out.line(f"const int used = polyop_run({part}, k, lo, hi, {self._chunk(node, private)}, parts);")
+            out.line(f"const int used = {self._run(part, node, private)};")
             for name, op in private.items():
                 self._combine(out, name, op)
             out.line("(void)used;")
 
-    def _chunk(self, node: For, private: Mapping[str, str]) -> str:
-        """Return how many iterations a thread takes at once, in C: 0 for all of its part.
+    def _run(self, part: str, node: For, private: Mapping[str, str]) -> str:
+        """Return the call that runs a loop's function on threads, in C.
 
-        Several pieces even out threads that start late or are slow. A tile's rows are divided only where they
-        are uneven, and into few: each piece packs again.
+        Several pieces even out threads that start late or are slow; uneven iterations are dealt out in turn,
+        in more. A tile's rows are divided only where they are uneven: each piece packs again.
         """
         plan, uneven = self.plan, _uneven(node)
         whole = node.var in plan.columns or _tile_of(node, plan) is not None
         if private or node.var in plan.rows or (whole and not uneven):
-            return "0"
+            return f"polyop_run({part}, k, lo, hi, 0, parts)"
+        if uneven:
+            return f"polyop_deal({part}, k, lo, hi, {PIECES if whole else 2 * PIECES}, parts)"
         if node.var in plan.vector:
-            return f"polyop_piece(hi - lo, {PIECES} * parts)"
-        return f"(hi - lo) / ({2 * PIECES if uneven and not whole else PIECES} * parts) + 1"
+            return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, {PIECES} * parts), parts)"
+        return f"polyop_run({part}, k, lo, hi, (hi - lo) / ({PIECES} * parts) + 1, parts)"
 
     def _range(self, node: For) -> tuple[str, str, str]:
         """Return what threads have parts of, from and to, and what all of it costs, in C."""

@@ -6,15 +6,16 @@ what lies beyond the range is zero there, so that sums need no care at the edges
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import Expr, For, If, Load, Stmt, Store, Var, rewrite, statements
+from ..ir import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite, statements, walk
 from ..plan import Tile
 from ..strides import depends
 from . import ahead, strips
-from .copies import LANE, Copies, Copy, differing, lanes_for
-from .ctypes import identifier, memory
+from .copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
+from .ctypes import computed, identifier, memory
 from .expressions import Scope, Value
 from .loops import Loops
 
@@ -227,14 +228,57 @@ class TilePrinter:
         with self.out.block(f"if ({test})"):
             self._copies(scope, rows, range(units), "")
         with self.out.block("else"):
-            if self.edges:  # along a triangle's edge rows differ: one after another
-                i = identifier(self.row.var)
-                with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
-                    self._copies(scope, 1, range(units), "", "r")
+            if self.edges:
+                self._edge(scope, rows, low, high)
                 return
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
+
+    def _edge(self, scope: Scope, rows: int, low: Sequence[str], high: Sequence[str]) -> None:
+        """Print rows of different lanes, as along a triangle's edge: the sums of all, then each row's rest.
+
+        A row without any lane is left out, and where there is one each row has its sums for itself: its
+        operands may be none of the tensors'.
+        """
+        i, units = identifier(self.row.var), range(self.shape.units)
+        sums, kinds = (
+            sums_first(self.body, self.differs, self.row.var, self.lane.var) if rows > 1 else ((), {})
+        )
+        if sums:
+            self.out.line(f"const int {i}_part = {low[1]} < {high[0]};")
+            for name, kind in kinds.items():
+                size = f"{rows * len(units)} * {self.lanes}"
+                self.out.line(f"{kind} {identifier(name)}_panel[{size}] __attribute__((aligned(64)));")
+            with self.out.block(f"if ({i}_part)"), self._printing(scope, rows, units) as copies:
+                self.loops.statements.declare(sums, copies)
+                self.loops.statements.body(sums, copies)
+                for copy, name, place in self._parked(copies, kinds, ""):
+                    vector = f"{kinds[name]}v{self.width}"
+                    self.out.line(f"store_{vector}({place}, {copies.text(name, copy)});")
+        with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
+            names = scope.with_names({self.row.var: "r"})
+            lo, hi = self._scalar(self.lane.lo, names), self._scalar(self.lane.hi, names)
+            self.out.line(f"if ({lo} >= {hi}) continue;")
+            with self._printing(scope, 1, units, "", "r") as copies:
+                if sums and rows > 1:
+                    self.loops.statements.declare(sums, copies)
+                    with self.out.block(f"if ({i}_part)"):
+                        for copy, name, place in self._parked(copies, kinds, f"(r - {i}) * {len(units)} + "):
+                            vector = f"{kinds[name]}v{self.width}"
+                            self.out.line(f"{copies.text(name, copy)} = load_{vector}({place});")
+                    with self.out.block("else"):
+                        self.loops.statements.body(sums, copies)
+                self.loops.statements.body(self.body[len(sums) if rows > 1 else 0 :], copies)
+
+    def _parked(
+        self, copies: Copies, kinds: Mapping[str, str], before: str
+    ) -> Iterator[tuple[Copy, str, str]]:
+        """Yield each copy of each sum, and its place in memory."""
+        for name in kinds:
+            for copy in copies.all:
+                place = f"({before}{copy.row * self.shape.units + copy.unit}) * {self.lanes}"
+                yield copy, name, f"&{identifier(name)}_panel[{place}]"
 
     def _extremes(self, scope: Scope, rows: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return (least, greatest) of the lower and of the upper bound among a tile's rows."""
@@ -248,8 +292,19 @@ class TilePrinter:
 
         return (both("min", low), both("max", low)), (both("min", high), both("max", high))
 
-    def _copies(self, scope: Scope, rows: int, units: range, offset: str, first: str = "") -> None:
-        """Print the copies of a tile; at an edge with an ``offset`` one vector, with ``first`` one row."""
+    def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
+        """Print the copies of a tile; at an edge with an ``offset`` one vector."""
+        with self._printing(scope, rows, units, offset) as copies:
+            self.loops.statements.body(self.body, copies)
+
+    @contextlib.contextmanager
+    def _printing(
+        self, scope: Scope, rows: int, units: range, offset: str = "", first: str = ""
+    ) -> Iterator[Copies]:
+        """Give the copies of a tile; at an edge with an ``offset`` one vector, with ``first`` one row.
+
+        Meanwhile its loops go on in their panels; what is declared then is forgotten.
+        """
         i, j = first or identifier(self.row.var), identifier(self.lane.var)
         made = []
         for row in range(rows):
@@ -265,22 +320,24 @@ class TilePrinter:
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
             self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
-        copies = Copies(tuple(made), self.differs, self.row.var, self.lane.var).named()
-        step = f"{self.shape.units} * {self.lanes}"
-        before, self.loops.after = self.loops.after, {}
+        before, live = self.loops.after, self.loops.statements.live
+        self.loops.after = self._after(made)
         self.expressions.seldom = {s.buffer for s in statements(self.lane.body) if isinstance(s, Store)}
-        for panel in self.panels:
-            last = panel.loops[-1].var
-            self.loops.after = {
-                **self.loops.after,
-                last: [*self.loops.after.get(last, ()), f"{panel.name} += {step};"],
-            }
-        for loop, load in ahead.across(self.lane, self.row.var):
-            ends = [made[0], made[-1]] if rows > 1 else made[:1]
-            asked = [ahead.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends]
-            self.loops.after = {**self.loops.after, loop.var: [*self.loops.after.get(loop.var, ()), *asked]}
-        self.loops.statements.body(self.body, copies)
+        yield Copies(tuple(made), self.differs, self.row.var, self.lane.var).named()
         self.loops.after, self.expressions.seldom = before, set()
+        self.loops.statements.live = live
+
+    def _after(self, made: Sequence[Copy]) -> dict[str, list[str]]:
+        """Return the lines at the end of each loop's body: the next of its panels, and what is asked for."""
+        step = f"{self.shape.units} * {self.lanes}"
+        found: dict[str, list[str]] = {}
+        for panel in self.panels:
+            found.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
+        for loop, load in ahead.across(self.lane, self.row.var):
+            ends = [made[0], made[-1]] if made[0].row != made[-1].row else made[:1]
+            asked = [ahead.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends]
+            found.setdefault(loop.var, []).extend(asked)
+        return found
 
     def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
         j = identifier(self.lane.var)
@@ -325,9 +382,32 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
     return list(found.values())
 
 
-def _loads(node: Stmt) -> list[Expr]:
-    from ..ir import walk
+def sums_first(
+    body: tuple[Stmt, ...], differs: Mapping[str, frozenset[str]], row: str, lane: str
+) -> tuple[tuple[Stmt, ...], dict[str, str]]:
+    """Return the statements up to the last loop of a tile's body, and the elements of what they leave behind.
 
+    None where they do more than to add up panels and what all lanes share, in scalars for each row and lane.
+    """
+    last = max((k for k, s in enumerate(body) if isinstance(s, For)), default=-1)
+    sums, rest = body[: last + 1], body[last + 1 :]
+    inside = list(statements(sums))
+    loads = [e for s in inside for e in walk(s) if isinstance(e, Load)]
+    if any(isinstance(s, Store) for s in inside) or any(
+        LANE in dependence(e, differs, row, lane) for e in loads
+    ):
+        return (), {}
+    read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
+    read |= {s.name for s in statements(rest) if isinstance(s, Assign) and s.op}
+    left = {s.name: computed(s.value.type) for s in inside if isinstance(s, Assign) and s.name in read}
+    whole = all(
+        differs.get(name, frozenset()) == frozenset({ROW, LANE}) and kind != "bool"
+        for name, kind in left.items()
+    )
+    return (sums, left) if whole else ((), {})
+
+
+def _loads(node: Stmt) -> list[Expr]:
     return [e for e in walk(node) if isinstance(e, Load)]
 
 
