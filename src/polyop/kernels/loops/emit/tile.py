@@ -220,32 +220,35 @@ class TilePrinter:
             return
         whole = f"{j} + {units} * {self.lanes}"
         if self.edges:
-            low, high = self._extremes(scope, rows)
-            self.out.line(f"if ({low[0]} >= {whole} || {high[1]} <= {j}) continue;")
-            test = f"{low[1]} <= {j} && {high[0]} >= {whole}"
-        else:
-            test = f"{whole} <= {j}_end"
-        with self.out.block(f"if ({test})"):
+            self._edge(scope, rows)
+            return
+        with self.out.block(f"if ({whole} <= {j}_end)"):
             self._copies(scope, rows, range(units), "")
         with self.out.block("else"):
-            if self.edges:
-                self._edge(scope, rows, low, high)
-                return
             limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
             with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
 
-    def _edge(self, scope: Scope, rows: int, low: Sequence[str], high: Sequence[str]) -> None:
-        """Print rows of different lanes, as along a triangle's edge: the sums of all, then each row's rest.
+    def _edge(self, scope: Scope, rows: int) -> None:
+        """Print rows of different lanes, as along a triangle's edge.
 
-        A row without any lane is left out, and where there is one each row has its sums for itself: its
-        operands may be none of the tensors'.
+        Where each of them has some, the sums of all come first; what follows them is for all rows where they
+        fill the vectors, else for one row after another. A row without any lane is left out: its operands
+        may be none of the tensors'.
         """
-        i, units = identifier(self.row.var), range(self.shape.units)
-        sums, kinds = (
-            sums_first(self.body, self.differs, self.row.var, self.lane.var) if rows > 1 else ((), {})
-        )
-        if sums:
+        i, j, units = identifier(self.row.var), identifier(self.lane.var), range(self.shape.units)
+        low, high = self._extremes(scope, rows)
+        last = f"{j} + {self.shape.units} * {self.lanes}"
+        self.out.line(f"if ({low[0]} >= {last} || {high[1]} <= {j}) continue;")
+        sums, kinds = sums_first(self.body, self.differs, self.row.var, self.lane.var)
+        if rows == 1:
+            self._each_row(scope, rows, (), {})
+            return
+        self.out.line(f"const int {i}_r0 = {low[1]} <= {j} && {high[0]} >= {last};")
+        if not sums:
+            with self.out.block(f"if ({i}_r0)"):
+                self._copies(scope, rows, units, "")
+        else:
             self.out.line(f"const int {i}_part = {low[1]} < {high[0]};")
             for name, kind in kinds.items():
                 size = f"{rows * len(units)} * {self.lanes}"
@@ -253,15 +256,24 @@ class TilePrinter:
             with self.out.block(f"if ({i}_part)"), self._printing(scope, rows, units) as copies:
                 self.loops.statements.declare(sums, copies)
                 self.loops.statements.body(sums, copies)
-                for copy, name, place in self._parked(copies, kinds, ""):
-                    vector = f"{kinds[name]}v{self.width}"
-                    self.out.line(f"store_{vector}({place}, {copies.text(name, copy)});")
+                with self.out.block(f"if ({i}_r0)"):
+                    self.loops.statements.body(self.body[len(sums) :], copies)
+                with self.out.block("else"):
+                    for copy, name, place in self._parked(copies, kinds, ""):
+                        vector = f"{kinds[name]}v{self.width}"
+                        self.out.line(f"store_{vector}({place}, {copies.text(name, copy)});")
+        with self.out.block(f"if (!{i}_r0)"):
+            self._each_row(scope, rows, sums, kinds)
+
+    def _each_row(self, scope: Scope, rows: int, sums: tuple[Stmt, ...], kinds: Mapping[str, str]) -> None:
+        """Print rows one after another, each with its own lanes; ``sums`` may be there already."""
+        i, units = identifier(self.row.var), range(self.shape.units)
         with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
             names = scope.with_names({self.row.var: "r"})
             lo, hi = self._scalar(self.lane.lo, names), self._scalar(self.lane.hi, names)
             self.out.line(f"if ({lo} >= {hi}) continue;")
             with self._printing(scope, 1, units, "", "r") as copies:
-                if sums and rows > 1:
+                if sums:
                     self.loops.statements.declare(sums, copies)
                     with self.out.block(f"if ({i}_part)"):
                         for copy, name, place in self._parked(copies, kinds, f"(r - {i}) * {len(units)} + "):
@@ -269,7 +281,7 @@ class TilePrinter:
                             self.out.line(f"{copies.text(name, copy)} = load_{vector}({place});")
                     with self.out.block("else"):
                         self.loops.statements.body(sums, copies)
-                self.loops.statements.body(self.body[len(sums) if rows > 1 else 0 :], copies)
+                self.loops.statements.body(self.body[len(sums) :], copies)
 
     def _parked(
         self, copies: Copies, kinds: Mapping[str, str], before: str
