@@ -56,6 +56,8 @@ class Loops:
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
+        self.near: frozenset[str] = frozenset()
+        """Tensors that are in the caches already: nothing of them is asked for ahead."""
         self.strips = 0
         self.passes = False
         """Whether a loop stores past the caches."""
@@ -209,8 +211,9 @@ class Loops:
         lanes = f"POLYOP_LANES({vector.width})"
         around = self.around.loop if self.around else None
         most = number == vector.units
-        once_more = streams.again(node, around, self.owners.keys()) if most else []
-        walked = streams.streams(node, around, self.owners.keys()) if most else []
+        known = self.owners.keys() | self.near
+        once_more = streams.again(node, around, known) if most else []
+        walked = streams.streams(node, around, known) if most else []
         at = [
             scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
             for unit in range(number)

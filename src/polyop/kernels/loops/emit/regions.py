@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from .. import affine
 from ..cost import total
-from ..ir import (
-    INT,
-    Assign,
-    For,
-    Kernel,
-    Stmt,
-    Store,
-    Type,
-    Var,
-    statements,
-    walk,
-)
+from ..ir import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, statements, walk
 from ..plan import Member, Plan
 from ..shares import Row
 from ..strides import depends
@@ -205,6 +195,7 @@ class Functions:
             live = printer.statements.live | frozenset(shared)
             inner = _Body(self, out, live, printer.outer | {node.var}, outside=False, few=few)
             inner.statements.shared = _shared(self._split(node)) - {*private, *own}
+            inner.loops.near = self._near(node)
             if node.var in self.plan.columns:
                 inner.columns(node, self._split(node))
             elif node.var in self.plan.rows:
@@ -218,6 +209,15 @@ class Functions:
                 out.line(f"polyop_disown(&own_{name}, {name});")
             out.line("(void)thread;")
         return out.text()
+
+    def _near(self, node: For) -> frozenset[str]:
+        """Return the tensors of which loops that run together with this one have just used the same rows."""
+        members = next((g for g in self.plan.bands if any(m.var == node.var for m in g)), ())
+        before = {m.var for m in itertools.takewhile(lambda m: m.var != node.var, members)}
+        loops = [s for s in statements(self.kernel.body) if isinstance(s, For) and s.var in before]
+        inside = [s for loop in loops for s in statements(loop.body)]
+        read = {e.buffer for s in inside for e in walk(s) if isinstance(e, Load)}
+        return frozenset(read | {s.buffer for s in inside if isinstance(s, Store)})
 
     def _call(self, printer: _Body, part: str, node: For, shared: list[str], private: dict[str, str]) -> None:
         out = printer.out
