@@ -13,6 +13,10 @@ enum { POLYOP_MEMBERS = 8 };
 #ifndef POLYOP_BAND
 #define POLYOP_BAND 32
 #endif
+/* What the rows of a step cost at least, beside which a call of their function is nothing. */
+#ifndef POLYOP_STEP
+#define POLYOP_STEP 4e3
+#endif
 _Static_assert(POLYOP_BAND >= 1, "the edges of a band are not to meet");
 
 struct polyop_member {
@@ -20,14 +24,13 @@ struct polyop_member {
   int64_t lo, hi, behind, inset;
   double cost;
 };
-/* The caller gives what is before `lo`. `step`: how many rows of one loop come before those of the next.
- * `cost` is of all rows, as polyop_parts takes it. */
+/* The caller gives what is before `lo`; `cost` is of all rows, as polyop_parts takes it. `step`: how many
+ * rows of one loop come before those of the next. */
 struct polyop_bands {
   void* k;
-  int64_t step;
   int count;
   struct polyop_member members[POLYOP_MEMBERS];
-  int64_t lo, hi, size;
+  int64_t lo, hi, size, step;
 };
 
 static int64_t polyop_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -89,6 +92,7 @@ POLYOP_RUN_FN void polyop_run_bands(struct polyop_bands* all) {
   if (all->lo >= all->hi) return;
   const int64_t rows = all->hi - all->lo;
   const int parts = polyop_parts(cost, rows);
+  all->step = cost > POLYOP_STEP ? polyop_most(1, (int64_t)(POLYOP_STEP / cost * rows)) : rows;
   all->size = parts > 1 ? (rows + parts - 1) / parts : rows;
   if (parts > 1 && all->size < POLYOP_BAND * left) {
     polyop_one_by_one(all);

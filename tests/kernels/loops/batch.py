@@ -20,7 +20,7 @@ from polyop.kernels.loops.library import FLAGS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]
-COMPILER += ["-DPOLYOP_BAND=1"]  # as narrow as bands can be
+COMPILER += ["-DPOLYOP_BAND=1", "-DPOLYOP_STEP=1"]  # bands as narrow as they can be, row by row
 HEADER = re.compile(
     r"^(#ifdef __GNUC__\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE
 )

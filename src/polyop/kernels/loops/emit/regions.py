@@ -26,8 +26,6 @@ COLUMNS = 256
 """Iterations that are not divided between threads: enough for memory to be read in a row."""
 PIECES = 4
 """Of a loop, for each thread."""
-ROWS, ELEMENTS = 4, 2048
-"""Of a loop, before the loops that run together with it follow: rows, or iterations that are lanes."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Of a function that threads run parts of a loop by."""
 PICKED = 512
@@ -105,9 +103,8 @@ class Functions:
                 out.line(f"const int64_t {part}_lo = {lo}, {part}_hi = {hi};")
                 cost = cost.replace("(hi - lo)", f"({part}_hi - {part}_lo)")
                 rows.append(f"{{{part}, {part}_lo, {part}_hi, {member.behind}, {member.inset}, {cost}}}")
-            step = ELEMENTS if nodes[0].var in self.plan.vector else ROWS
             table = f"{{{', '.join(rows)}}}"
-            out.line(f"struct polyop_bands polyop_all = {{k, {step}, {len(rows)}, {table}, 0, 0, 0}};")
+            out.line(f"struct polyop_bands polyop_all = {{k, {len(rows)}, {table}, 0, 0, 0, 0}};")
             out.line("polyop_run_bands(&polyop_all);")
 
     def _given(self, printer: _Body, node: For) -> list[str]:
