@@ -97,7 +97,7 @@ def line(load: Load, around: Around | None, expressions: Expressions, scope: Sco
         and any(depends(i, frozenset({around.loop.var})) for i in load.index)
     ):
         return next_line(load, around, expressions, scope)
-    return f"polyop_fetch(&{identifier(load.buffer)}[{_address(load, expressions, scope)}], {AHEAD});"
+    return f"polyop_fetch_later(&{identifier(load.buffer)}[{_address(load, expressions, scope)}], {AHEAD});"
 
 
 def _address(load: Load, expressions: Expressions, scope: Scope) -> str:
