@@ -5,6 +5,7 @@ A NumPy index may be negative and then counts from the end; so does one here, wh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,8 +47,8 @@ class Bounds:
     guarded: set[tuple[str, Any]] = field(default_factory=set)
     sizes: list[Any] = field(default_factory=list)
     """Sets of sizes that calls are held to, where an index is a number: nothing else is cheap to suppose."""
-    bad: list[Any] = field(default_factory=list)
-    """The isl sets of the sizes for which there is an error already."""
+    bad: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
+    """The isl sets of the sizes for which there is an error already, by the tensor and axis that says so."""
 
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
@@ -64,7 +65,9 @@ def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
 
     ``early`` is what the kernel demands as its author wrote it: passes may drop a statement, never its error.
     """
-    found = Bounds() if early is None else Bounds([*early.preconditions], bad=[*early.bad])
+    found = Bounds()
+    if early is not None:
+        found = Bounds([*early.preconditions], bad={at: [*sets] for at, sets in early.bad.items()})
     seen: set[Any] = set()
     for leaf in model.leaves:
         for access in leaf.accesses:
@@ -148,9 +151,12 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
         fine = bad.gist(model.parameter_set([])).complement()
         if not any(fine.is_equal(known) for known in found.sizes):
             found.sizes.append(fine)
-    if any(bad.is_subset(known) for known in found.bad):
+    here = node.buffer, axis
+    mine = found.bad.setdefault(here, [])
+    others = (known for at, sets in found.bad.items() if at != here for known in reversed(sets))
+    if any(bad.is_subset(known) for known in itertools.chain(reversed(mine), others)):
         return  # never seen: the error of those sizes comes first
-    found.bad.append(bad)
+    mine.append(bad)
     build = model.isl.AstBuild.from_context(model.parameter_set([]))
     condition = build.expr_from_set(bad).to_C_str()
     extent = model.kernel.buffers[node.buffer].shape[axis]

@@ -104,7 +104,7 @@ def schedule(kernel: Kernel) -> Scheduled:
                 report.done += borders
                 model = Model(kernel, owners)
                 kinds = classify(model, found := conflicts(model))
-        bounds = replace(find_bounds(model, early), sizes=[], bad=[])  # isl's values end with the session
+        bounds = replace(find_bounds(model, early), sizes=[], bad={})  # isl's values end with the session
         shared = shares(kernel, model, found, kinds, owners)
         plan = Planner(kernel, kinds, bounds, owners, shared).run()
         together(kernel, model, found, plan, owners)
