@@ -9,7 +9,8 @@
  *   polyop_fetch_later(p, bytes)                         the same where much else is read before it is: it
  *                                                        does not push that out of the nearest cache
  *   polyop_slid(T, w, a, b, n)                           the lanes from n on of a and b side by side; n is
- *                                                        a constant, and POLYOP_SLIDES is 1
+ *                                                        a constant, at most the number of lanes, and
+ *                                                        POLYOP_SLIDES is 1
  *
  * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first
  * n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses

@@ -9,10 +9,15 @@ import pytest
 import polyop
 from polyop.core.spec import Spec
 from polyop.kernels.loops import isa
+from polyop.kernels.loops.bands import together
 from polyop.kernels.loops.compile import schedule
+from polyop.kernels.loops.dependence import conflicts
 from polyop.kernels.loops.interpret import interpret
 from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loops.marks import computed
 from polyop.kernels.loops.parse import parse
+from polyop.kernels.loops.plan import Plan
+from polyop.kernels.loops.polyhedra import Model, session
 
 SIZES = ((0, 5), (1, 1), (2, 9), (5, 4), (8, 20), (13, 17), (24, 9), (41, 33))
 THREADS = (1, 2, 3, 7)
@@ -131,6 +136,33 @@ def nothing_shared(x, steps):
     return y, z
 
 
+def range_of_the_first(x, steps):
+    """How far the second loop goes the first one writes."""
+    n = output_tensor((x.shape[0],), "int64")
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        n[i] = steps
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    for i in range(min(n[0], 4, x.shape[0])):
+        for j in range(x.shape[1]):
+            y[i, j] = y[i, j] * 2
+    return y, n
+
+
+def inner_range_of_the_first(x, steps):
+    n = output_tensor((x.shape[0],), "int64")
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        n[i] = i % steps
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    for i in range(1, x.shape[0]):
+        for j in range(min(n[i - 1], x.shape[1])):
+            y[i, j] = y[i, j] * 2
+    return y, n
+
+
 TOGETHER = {
     blurred: [(0, 0), (1, 1)],
     iterated: [(0, 0), (2, 1)],
@@ -138,9 +170,10 @@ TOGETHER = {
     three: [(0, 0), (1, 1), (3, 2)],
     lanes: [(0, 0), (1, 1)],
     with_scalars: [(0, 0), (0, 1)],
+    inner_range_of_the_first: [(0, 0), (0, 1)],
 }
 """How far behind and how far inside each loop runs, from what the texts read by hand."""
-APART = (turned, all_rows, nothing_shared)
+APART = (turned, all_rows, nothing_shared, range_of_the_first)
 ALL = (*TOGETHER, *APART)
 STEPS = 3
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
@@ -176,7 +209,7 @@ def compiled(request, batch):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_on_any_number_of_threads(function, size, compiled, batch):
     x = np.random.default_rng(size).integers(-9, 9, size).astype(np.float64)
-    if function in (lanes, with_scalars) and not x.size:
+    if function in (lanes, with_scalars, range_of_the_first) and not x.size:
         return  # they read an element
     expected = interpret(typed(function), [x], {"steps": STEPS})
     run = compiled(function)
@@ -206,7 +239,20 @@ def test_random_chains(batch, generate):
                     np.testing.assert_array_equal(other, one, err_msg=f"{threads} threads\n{texts[number]}")
 
 
+def test_where_isl_gives_up_loops_run_one_after_another():
+    kernel = computed(typed(blurred))
+    for operations in (0, 1):  # 0: as many as it takes
+        plan = Plan(threads={"i", "i_1"}, vector={"j", "j_1"})
+        with session():
+            model = Model(kernel)
+            found = conflicts(model)
+            model.session.context.set_max_operations(operations)
+            together(kernel, model, found, plan, {})
+        told = [text for _, text in plan.notes if "isl cannot tell in time" in text]
+        assert (len(plan.bands), len(told)) == (1 - operations, operations)
+
+
 def test_explain_tells_of_it():
     x = Spec((4, 5), polyop.dtype("float64"))
     told = LoopKernel(blurred, ("steps",)).explain((x,), {"steps": 3})
-    assert any("loop i_1: runs 1 behind the one of line" in line for line in told), told
+    assert any("loop i_1: runs together with the one of line" in line for line in told), told

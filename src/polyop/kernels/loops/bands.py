@@ -22,9 +22,7 @@ MOST = 8
 FURTHEST = 8
 """Rows between what two loops share: more are a small part of no band."""
 
-Distances = Mapping[tuple[str, str], tuple[int, int] | None]
-"""By the variables of two loops, the first before the second in the text: the least and the greatest
-difference of the rows of each that conflict; None where there is no bound."""
+GIVEN_UP = "not together with its neighbours, as isl cannot tell in time how far apart they have to be"
 
 
 def together(
@@ -34,47 +32,55 @@ def together(
     plan: Plan,
     owners: Mapping[str, tuple[str, ...]],
 ) -> None:
-    """Put the groups of loops that run together in the plan; each loop of threads is in one at most."""
-    lines = {s.var: s.line for s in statements(kernel.body) if isinstance(s, For)}
-    for body in _bodies(kernel.body):
-        for members in _bands(body, model, found, plan, owners):
-            plan.bands.append(members)
-            first = members[0].var
-            for member in members[1:]:
-                text = f"runs {member.behind} behind the one of line {lines[first]}, together with it"
-                plan.notes.append((lines[member.var], f"loop {member.var}: {text}"))
+    """Put the groups of loops that run together in the plan; each loop of threads is in one at most.
+
+    Where isl gives up, loops whose distances are not known yet run one after another, and the notes say so.
+    """
+    distances = Distances(model, found)
+    for body in _bodies(kernel.body, plan):
+        for run in _runs(body, plan, owners):
+            try:
+                groups = _groups(run, distances)
+            except model.isl.Error:
+                plan.notes.append((run[0].line, f"loop {run[0].var}: {GIVEN_UP}"))
+                return
+            for members in groups:
+                plan.bands.append(members)
+                _note(members, run, plan)
 
 
-def _bands(
-    body: Sequence[Stmt],
-    model: Model,
-    found: Sequence[Conflict],
-    plan: Plan,
-    owners: Mapping[str, tuple[str, ...]],
-) -> list[tuple[Member, ...]]:
-    result = []
-    for group in _runs(body, plan, owners):
-        distances = _distances(model, found, [loop.var for loop in group])
-        members: list[Member] = []
-        for loop in group:
-            added = _added(members, loop, distances, group)
-            if added is None:
-                result.append(tuple(members))
-                added = Member(loop.var, 0, 0)
-                members = []
-            members.append(added)
-        result.append(tuple(members))
-    return [members for members in result if len(members) > 1]
+def _note(members: Sequence[Member], run: Sequence[For], plan: Plan) -> None:
+    lines = {loop.var: loop.line for loop in run}
+    for member in members[1:]:
+        behind = f", {member.behind} behind" if member.behind else ""
+        text = f"runs together with the one of line {lines[members[0].var]}{behind}"
+        plan.notes.append((lines[member.var], f"loop {member.var}: {text}"))
 
 
-def _bodies(body: Sequence[Stmt]) -> Iterator[Sequence[Stmt]]:
+def _groups(run: Sequence[For], distances: Distances) -> list[tuple[Member, ...]]:
+    """Return the groups that loops side by side make, of two members at least."""
+    result, loops = [], list[For]()
+    members: list[Member] = []
+    for loop in run:
+        added = _added(members, loops, loop, distances)
+        if added is None:
+            result.append(tuple(members))
+            members, loops, added = [], [], Member(loop.var, 0, 0)
+        members.append(added)
+        loops.append(loop)
+    return [group for group in (*result, tuple(members)) if len(group) > 1]
+
+
+def _bodies(body: Sequence[Stmt], plan: Plan) -> Iterator[Sequence[Stmt]]:
+    """Yield bodies that are not inside a loop that threads share."""
+    shared = plan.threads | plan.columns.keys() | plan.rows.keys()
     yield body
     for node in body:
-        if isinstance(node, For):
-            yield from _bodies(node.body)
+        if isinstance(node, For) and node.var not in shared:
+            yield from _bodies(node.body, plan)
         elif isinstance(node, If):
-            yield from _bodies(node.body)
-            yield from _bodies(node.orelse)
+            yield from _bodies(node.body, plan)
+            yield from _bodies(node.orelse, plan)
 
 
 def _runs(body: Sequence[Stmt], plan: Plan, owners: Mapping[str, tuple[str, ...]]) -> Iterator[list[For]]:
@@ -97,23 +103,31 @@ def _kind(node: Stmt, plan: Plan, owners: Mapping[str, tuple[str, ...]]) -> str:
     return "lanes" if node.var in plan.vector else "rows"
 
 
-def _added(members: Sequence[Member], loop: For, distances: Distances, group: Sequence[For]) -> Member | None:
+def _added(members: Sequence[Member], loops: Sequence[For], loop: For, distances: Distances) -> Member | None:
     """Return the loop as the next member, or None where it cannot be, or would share nothing."""
-    if len(members) == MOST:
-        return None
+    if len(members) == MOST or _written(loops) & _ends(loop):
+        return None  # its range is read before any of them runs
     behind = inset = 0
-    shares = False
-    for member in members:
-        first = next(other for other in group if other.var == member.var)
-        if (member.var, loop.var) in distances:
-            bounds = distances[member.var, loop.var]
+    shares = not members
+    for member, first in zip(members, loops, strict=True):
+        if distances.conflict(member.var, loop.var):
+            bounds = distances.between(member.var, loop.var)
             if bounds is None:
                 return None
             behind = max(behind, member.behind + bounds[1])
             inset = max(inset, member.inset - bounds[0])
             shares = True
         shares = shares or bool(_rows(first) & _rows(loop))
-    return Member(loop.var, behind, inset) if shares or not members else None
+    return Member(loop.var, behind, inset) if shares else None
+
+
+def _written(loops: Sequence[For]) -> set[str]:
+    return {s.buffer for s in statements(tuple(loops)) if isinstance(s, Store)}
+
+
+def _ends(loop: For) -> set[str]:
+    """Return the tensors that a loop's range is read from."""
+    return {e.buffer for end in (loop.lo, loop.hi) for e in walk(end) if isinstance(e, Load)}
 
 
 def _rows(loop: For) -> set[tuple[str, int]]:
@@ -127,29 +141,33 @@ def _rows(loop: For) -> set[tuple[str, int]]:
     return found
 
 
-def _distances(model: Model, found: Sequence[Conflict], loops: Sequence[str]) -> Distances:
-    """Return how far apart the rows are that loops conflict in, for each pair that does."""
-    where = paths(model)
-    number = {loop: k for k, loop in enumerate(loops)}
-    result: dict[tuple[str, str], tuple[int, int] | None] = {}
-    for conflict in found:
-        one, other = (_at(where, leaf.id, number) for leaf in (conflict.a, conflict.b))
-        if one is None or other is None or number[one[0]] >= number[other[0]]:
-            continue  # leaves are in the order of the text
-        pair = one[0], other[0]
-        if pair in result and result[pair] is None:
-            continue
-        bounds = _apart(model, conflict, where, one[1], other[1])
-        known = result.get(pair)
-        if bounds is not None and known is not None:
-            bounds = min(bounds[0], known[0]), max(bounds[1], known[1])
-        result[pair] = bounds
-    return result
+class Distances:
+    """How far apart the rows are that loops conflict in; of two loops, the first is before the second."""
 
+    def __init__(self, model: Model, found: Sequence[Conflict]) -> None:
+        self.model, self.where = model, paths(model)
+        self.pairs: dict[tuple[str, str], list[tuple[Conflict, int, int]]] = {}
+        for conflict in found:
+            here, there = self.where[conflict.a.id], self.where[conflict.b.id]
+            for one in (step for step in here if step.loop):
+                for other in (step for step in there if step.loop and step.loop != one.loop):
+                    pair = one.loop, other.loop
+                    self.pairs.setdefault(pair, []).append((conflict, one.dim, other.dim))
+        self._known: dict[tuple[str, str], tuple[int, int] | None] = {}
 
-def _at(where: Paths, leaf: str, loops: Mapping[str, int]) -> tuple[str, int] | None:
-    """Return which of some loops a leaf is in, and which of its own dimensions that runs."""
-    return next(((step.loop, step.dim) for step in where[leaf] if step.loop in loops), None)
+    def conflict(self, one: str, other: str) -> bool:
+        """Whether two loops have any conflict."""
+        return (one, other) in self.pairs
+
+    def between(self, one: str, other: str) -> tuple[int, int] | None:
+        """Return the least and the greatest difference of rows in conflict, or None without a bound."""
+        pair = one, other
+        if pair not in self._known:
+            all_of = [_apart(self.model, c, self.where, a, b) for c, a, b in self.pairs[pair]]
+            bounds = [found for found in all_of if found is not None]
+            whole = len(bounds) == len(all_of)
+            self._known[pair] = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if whole else None
+        return self._known[pair]
 
 
 def _apart(model: Model, conflict: Conflict, where: Paths, one: int, other: int) -> tuple[int, int] | None:

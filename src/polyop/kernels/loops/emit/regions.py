@@ -99,9 +99,8 @@ class Functions:
                 out.line(f"k->at_{name} = {identifier(name)};")
             rows = []
             for part, node, member in zip(parts, nodes, members, strict=True):
-                lo, hi, cost = self._range(node)
+                lo, hi, cost = self._range(node, part)
                 out.line(f"const int64_t {part}_lo = {lo}, {part}_hi = {hi};")
-                cost = cost.replace("(hi - lo)", f"({part}_hi - {part}_lo)")
                 rows.append(f"{{{part}, {part}_lo, {part}_hi, {member.behind}, {member.inset}, {cost}}}")
             table = f"{{{', '.join(rows)}}}"
             out.line(f"struct polyop_bands polyop_all = {{k, {len(rows)}, {table}, 0, 0, 0, 0}};")
@@ -254,13 +253,17 @@ class Functions:
             return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, {PIECES} * parts), parts)"
         return f"polyop_run({part}, k, lo, hi, (hi - lo) / ({PIECES} * parts) + 1, parts)"
 
-    def _range(self, node: For) -> tuple[str, str, str]:
-        """Return what threads have parts of, from and to, and what all of it costs, in C."""
+    def _range(self, node: For, part: str = "") -> tuple[str, str, str]:
+        """Return what threads have parts of, from and to, and what all of it costs, in C.
+
+        The cost is said in what these are called: ``lo`` and ``hi``, after the name of a ``part``.
+        """
         by = self._split(node)
         lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
         if node.var in self.plan.threads:
             cost = self.expressions.scalar(total(node.body, {node.var: (node.lo, node.hi)}), Scope())
-            return lo, hi, f"(double)(hi - lo) * {cost}"
+            before = f"{part}_" if part else ""
+            return lo, hi, f"(double)({before}hi - {before}lo) * {cost}"
         cost = self.expressions.scalar(total((node,), {}), Scope())
         if node.var in self.plan.rows:
             row = self.plan.rows[node.var]

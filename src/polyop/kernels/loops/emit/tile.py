@@ -240,10 +240,10 @@ class TilePrinter:
         low, high = self._extremes(scope, rows)
         last = f"{j} + {self.shape.units} * {self.lanes}"
         self.out.line(f"if ({low[0]} >= {last} || {high[1]} <= {j}) continue;")
-        sums, kinds = sums_first(self.body, self.differs, self.row.var, self.lane.var)
         if rows == 1:
             self._each_row(scope, rows, (), {})
             return
+        sums, kinds = sums_first(self.body, self.differs, self.row.var, self.lane.var)
         self.out.line(f"const int {i}_r0 = {low[1]} <= {j} && {high[0]} >= {last};")
         if not sums:
             with self.out.block(f"if ({i}_r0)"):
@@ -399,7 +399,8 @@ def sums_first(
 ) -> tuple[tuple[Stmt, ...], dict[str, str]]:
     """Return the statements up to the last loop of a tile's body, and the elements of what they leave behind.
 
-    None where they do more than to add up panels and what all lanes share, in scalars for each row and lane.
+    None of either where they do more than to add up panels and what all lanes share, in scalars for each row
+    and lane.
     """
     last = max((k for k, s in enumerate(body) if isinstance(s, For)), default=-1)
     sums, rest = body[: last + 1], body[last + 1 :]
