@@ -211,7 +211,7 @@ class Loops:
         lanes = f"POLYOP_LANES({vector.width})"
         around = self.around.loop if self.around else None
         most = number == vector.units
-        known = self.owners.keys() | self.near
+        known, heavy = self.owners.keys() | self.near, is_heavy(node)
         once_more = streams.again(node, around, known) if most else []
         walked = streams.streams(node, around, known) if most else []
         at = [
@@ -222,7 +222,7 @@ class Loops:
             for here, row in itertools.product(at, vector.later):
                 self.out.line(row.line(self.expressions, here))
             for here, load in itertools.product(at, (e for e in walked if e not in once_more)):
-                self.out.line(streams.line(load, self.around, self.expressions, here))
+                self.out.line(streams.line(load, self.around, self.expressions, here, later=not heavy))
             for here, load in itertools.product(at, once_more):
                 assert self.around is not None
                 self.out.line(streams.next_line(load, self.around, self.expressions, here))
@@ -255,11 +255,7 @@ class Loops:
         """Return how many vectors are worked on at once."""
         inner = any(isinstance(s, For) for s in statements(node.body))
         size = sum(isinstance(e, Op) for s in statements(node.body) for e in walk(s))
-        heavy = any(
-            isinstance(e, Op) and e.name in HEAVY and e.name != "/"
-            for s in statements(node.body)
-            for e in walk(s)
-        )
+        heavy = is_heavy(node)
         if slow_steps(node.body) >= CHAIN:
             return 2
         if not (reduces or inner) or heavy:
@@ -305,3 +301,9 @@ class Loops:
                 continue
             text = f"reduce_{names[node.op]}_{kind}({total})"
             self.out.line(f"{target} = {combined(node.op, target, text, elem)};")
+
+
+def is_heavy(node: For) -> bool:
+    """Whether a loop computes functions that take longer than what it reads."""
+    ops = (e for s in statements(node.body) for e in walk(s) if isinstance(e, Op))
+    return any(e.name in HEAVY and e.name != "/" for e in ops)

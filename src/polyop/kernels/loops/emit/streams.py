@@ -89,15 +89,19 @@ def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope
     return f"polyop_fetch_later({identifier(load.buffer)}, ({at}) * {size});"
 
 
-def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope) -> str:
-    """Return the statement that asks for what a load in this scope comes to soon."""
+def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope, *, later: bool) -> str:
+    """Return the statement that asks for what a load in this scope comes to soon.
+
+    ``later``: into the second cache, out of the way of what else is read soon.
+    """
     if (
         around is not None
         and around.apart
         and any(depends(i, frozenset({around.loop.var})) for i in load.index)
     ):
         return next_line(load, around, expressions, scope)
-    return f"polyop_fetch_later(&{identifier(load.buffer)}[{_address(load, expressions, scope)}], {AHEAD});"
+    place = f"&{identifier(load.buffer)}[{_address(load, expressions, scope)}]"
+    return f"polyop_fetch{'_later' if later else ''}({place}, {AHEAD});"
 
 
 def _address(load: Load, expressions: Expressions, scope: Scope) -> str:
