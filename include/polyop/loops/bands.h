@@ -33,21 +33,18 @@ struct polyop_bands {
   int64_t lo, hi, size, step;
 };
 
-static int64_t polyop_least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t polyop_most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static void polyop_band(void* context, int64_t begin, int64_t end, int thread) {
   const struct polyop_bands* const all = context;
   int64_t done[POLYOP_MEMBERS];
   for (int m = 0; m < all->count; ++m) {
     const struct polyop_member of = all->members[m];
-    done[m] = begin == all->lo ? of.lo : polyop_most(of.lo, begin + of.inset);
+    done[m] = begin == all->lo ? of.lo : max(of.lo, begin + of.inset);
   }
   for (int64_t row = begin; row < end; row += all->step) {
-    const int64_t next = polyop_least(row + all->step, end);
+    const int64_t next = min(row + all->step, end);
     for (int m = 0; m < all->count; ++m) {
       const struct polyop_member of = all->members[m];
-      const int64_t to = next == all->hi ? of.hi : polyop_least(of.hi, next - of.behind);
+      const int64_t to = next == all->hi ? of.hi : min(of.hi, next - of.behind);
       if (to <= done[m]) continue;
       of.body(all->k, done[m], to, thread);
       done[m] = to;
@@ -62,7 +59,7 @@ static void polyop_edges(void* context, int64_t begin, int64_t end, int thread) 
     const int64_t row = all->lo + edge * all->size;
     for (int m = 0; m < all->count; ++m) {
       const struct polyop_member of = all->members[m];
-      const int64_t from = polyop_most(of.lo, row - of.behind), to = polyop_least(of.hi, row + of.inset);
+      const int64_t from = max(of.lo, row - of.behind), to = min(of.hi, row + of.inset);
       if (from < to) of.body(all->k, from, to, thread);
     }
   }
@@ -72,7 +69,7 @@ POLYOP_RUN_FN void polyop_one_by_one(const struct polyop_bands* all) {
   for (int m = 0; m < all->count; ++m) {
     const struct polyop_member of = all->members[m];
     const int parts = polyop_parts(of.cost, of.hi - of.lo);
-    polyop_run(of.body, all->k, of.lo, of.hi, (of.hi - of.lo) / (4 * polyop_most(parts, 1)) + 1, parts);
+    polyop_run(of.body, all->k, of.lo, of.hi, (of.hi - of.lo) / (4 * max(parts, 1)) + 1, parts);
   }
 }
 
@@ -84,15 +81,15 @@ POLYOP_RUN_FN void polyop_run_bands(struct polyop_bands* all) {
   for (int m = 0; m < all->count; ++m) {
     const struct polyop_member of = all->members[m];
     if (of.lo >= of.hi) continue;
-    all->lo = polyop_least(all->lo, of.lo);
-    all->hi = polyop_most(all->hi, of.hi);
-    left = polyop_most(left, of.behind + of.inset);
+    all->lo = min(all->lo, of.lo);
+    all->hi = max(all->hi, of.hi);
+    left = max(left, of.behind + of.inset);
     cost += of.cost;
   }
   if (all->lo >= all->hi) return;
   const int64_t rows = all->hi - all->lo;
   const int parts = polyop_parts(cost, rows);
-  all->step = cost > POLYOP_STEP ? polyop_most(1, (int64_t)(POLYOP_STEP / cost * rows)) : rows;
+  all->step = cost > POLYOP_STEP ? max(1, (int64_t)(POLYOP_STEP / cost * rows)) : rows;
   all->size = parts > 1 ? (rows + parts - 1) / parts : rows;
   if (parts > 1 && all->size < POLYOP_BAND * left) {
     polyop_one_by_one(all);

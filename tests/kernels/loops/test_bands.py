@@ -9,7 +9,7 @@ import pytest
 import polyop
 from polyop.core.spec import Spec
 from polyop.kernels.loops import isa
-from polyop.kernels.loops.bands import together
+from polyop.kernels.loops.bands import MOST, together
 from polyop.kernels.loops.compile import schedule
 from polyop.kernels.loops.dependence import conflicts
 from polyop.kernels.loops.interpret import interpret
@@ -250,6 +250,11 @@ def test_where_isl_gives_up_loops_run_one_after_another():
             together(kernel, model, found, plan, {})
         told = [text for _, text in plan.notes if "isl cannot tell in time" in text]
         assert (len(plan.bands), len(told)) == (1 - operations, operations)
+
+
+def test_a_group_is_as_long_as_the_header_has_room_for(batch):
+    header = (batch.ROOT / "include/polyop/loops/bands.h").read_text()
+    assert f"enum {{ POLYOP_MEMBERS = {MOST} }};" in header
 
 
 def test_explain_tells_of_it():

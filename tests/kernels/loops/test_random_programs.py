@@ -1,8 +1,6 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """Random expressions, ranges and programs: the interpreter gives what the plain function gives."""
 
-import linecache
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -56,7 +54,7 @@ EXPRESSIONS = st.recursive(
 
 @numpy_2
 @given(EXPRESSIONS, st.sampled_from(DTYPES), st.sampled_from(DTYPES))
-def test_any_expression_has_the_value_that_numpy_gives(expression, one, other):
+def test_any_expression_has_the_value_that_numpy_gives(generate, expression, one, other):
     text = f"""def f(x, z):
     y = output_tensor(x.shape, "float64")
     for i in range(x.shape[0]):
@@ -65,21 +63,13 @@ def test_any_expression_has_the_value_that_numpy_gives(expression, one, other):
 """
     arrays = [values(one, (3,)), values(other, (3,), 1)]
     try:
-        expected = plain(from_text(text))(*arrays)
+        expected = plain(generate.function_of(text))(*arrays)
     except (OverflowError, ZeroDivisionError, TypeError, np.exceptions.DTypePromotionError):
         reject()  # Python's numbers raise where a dtype wraps; NumPy has no - for bool, and no bfloat16 in max
-    kernel = parse(from_text(text), [(str(a.dtype), 1) for a in arrays], {})
+    kernel = parse(generate.function_of(text), [(str(a.dtype), 1) for a in arrays], {})
     assert violations(kernel) == []
     (found,) = interpret(kernel, arrays)
     np.testing.assert_array_equal(expected, found)
-
-
-def from_text(text):
-    file = f"<cell {hash(text)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    names = {}
-    exec(compile(text, file, "exec"), names)
-    return names["f"]
 
 
 @numpy_2
@@ -158,11 +148,13 @@ class Programs:
 
 
 @given(st.data())
-def test_any_program_has_the_values_that_numpy_gives(data):
+def test_any_program_has_the_values_that_numpy_gives(generate, data):
     lines = Programs(data).block([], [], 0)
     head = ["def f(x):", "    y = output_tensor((4,), x.dtype)"]
     text = "\n".join([*head, *("    " + line for line in lines), "    return y", ""])
     x = np.array([0.5, -1.0, 2.0, 3.0])
-    kernel = parse(from_text(text), [("float64", 1)], {})
+    kernel = parse(generate.function_of(text), [("float64", 1)], {})
     assert violations(kernel) == []
-    np.testing.assert_array_equal(plain(from_text(text))(x), interpret(kernel, [x])[0], err_msg=text)
+    np.testing.assert_array_equal(
+        plain(generate.function_of(text))(x), interpret(kernel, [x])[0], err_msg=text
+    )

@@ -18,7 +18,7 @@ from .plan import Member, Plan
 from .polyhedra import Model
 
 MOST = 8
-"""Loops of a band."""
+"""Loops of a band: POLYOP_MEMBERS of bands.h."""
 FURTHEST = 8
 """Rows between what two loops share: more are a small part of no band."""
 

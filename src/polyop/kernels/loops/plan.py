@@ -67,6 +67,10 @@ class Plan:
     """By the vector loop's variable."""
     notes: list[tuple[int, str]] = field(default_factory=list)
 
+    def band(self, var: str) -> tuple[Member, ...]:
+        """Return the loops that run together with one, itself among them, or none."""
+        return next((group for group in self.bands if any(m.var == var for m in group)), ())
+
 
 class Planner:
     """Chooses a plan for one kernel."""

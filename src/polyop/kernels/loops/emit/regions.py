@@ -208,7 +208,7 @@ class Functions:
 
     def _near(self, node: For) -> frozenset[str]:
         """Return the tensors of which loops that run together with this one have just used the same rows."""
-        members = next((g for g in self.plan.bands if any(m.var == node.var for m in g)), ())
+        members = self.plan.band(node.var)
         before = {m.var for m in itertools.takewhile(lambda m: m.var != node.var, members)}
         loops = [s for s in statements(self.kernel.body) if isinstance(s, For) and s.var in before]
         inside = [s for loop in loops for s in statements(loop.body)]
@@ -326,7 +326,7 @@ class _Body:
         """Take a loop of threads, or the rows of a tile."""
         plan = self.functions.plan
         inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
-        if self.outside and any(m.var == node.var for members in plan.bands for m in members):
+        if self.outside and plan.band(node.var):
             self._bands(node)
             return True
         if self.outside and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
@@ -349,7 +349,7 @@ class _Body:
 
     def _bands(self, node: For) -> None:
         """Print all loops of a band in the place of the first."""
-        members = next(g for g in self.functions.plan.bands if any(m.var == node.var for m in g))
+        members = self.functions.plan.band(node.var)
         if members[0].var == node.var:
             loops = {s.var: s for s in statements(self.functions.kernel.body) if isinstance(s, For)}
             self.functions.bands(self, [loops[m.var] for m in members], members)
