@@ -9,6 +9,13 @@ POLYOP_FN V N(abs)(V x) { return (V)((U)x & (~(U){0} >> 1)); }
 POLYOP_FN V N(flip)(V x, V s) { return (V)((U)x ^ ((U)s & ~(~(U){0} >> 1))); }
 POLYOP_FN int N(any)(I m) { return polyop_any(&m, sizeof m); }
 POLYOP_FN V N(splat)(E x) { return x - (V){0}; }
+/* whether a lane of a, none of them negative, is above limit, NaN or, where positive is set, 0 */
+POLYOP_FN int N(outside)(V a, int positive, E limit) {
+  int any;
+  U bits = (U)a - (unsigned)positive, most = (U)N(splat)(limit) - (unsigned)positive;
+  if (polyop_above(&any, &bits, &most, sizeof a, sizeof(E))) return any;
+  return N(any)(~(a <= limit) | (positive ? a == 0 : (I){0}));
+}
 POLYOP_FN I N(isnan)(V x) { return x != x; }
 POLYOP_FN I N(isinf)(V x) { return N(abs)(x) == (E)__builtin_inf(); }
 POLYOP_FN I N(isfinite)(V x) { return N(abs)(x) < (E)__builtin_inf(); }
@@ -155,7 +162,7 @@ POLYOP_FN V N(atan2)(V y, V x) {
   V ax = N(abs)(x), ay = N(abs)(y), base;
   I swap = ay > ax, left = (I)x < 0;
   V small = N(pick)(swap, ax, ay), large = N(pick)(swap, ay, ax);
-  if (__builtin_expect(N(any)(~((large > 0) & (large < 1 / SMALLEST))), 0)) {
+  if (__builtin_expect(N(outside)(large, 1, 1 / SMALLEST), 0)) {
     V inf = N(splat)((E)__builtin_inf()), one = N(splat)(1);
     V scale = N(pick)(large < 1 / SMALLEST, one, one / 4);
     large = N(pick)(small == small, large, small); /* a NaN wins over an infinity */

@@ -24,7 +24,6 @@
 #define SMALLEST 0x1p-126f
 #define SQRT_HALF 0x1.6a09e6p-1f
 #define TRIG_LIMIT 0x1p22f
-#define TRIG_LOW 0 /* the reduced argument has a second part */
 #define TAN_EIGHTH 0x1.a8279ap-2f
 #define LIBM(name) __builtin_##name##f
 #include "math_common.h"
@@ -43,12 +42,13 @@ typedef u64 N(M) __attribute__((vector_size(2 * sizeof(V))));
 #endif
 
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
-/* r = x - n pi/2 in double, where 22 bits of n times 31 bits of pi/2 are exact */
-POLYOP_FN V N(reduce)(V x, V* n, V* low) {
-  N(D) d = polyop_cvt(N(D), x), k = (d * 0x1.45f306dc9c883p-1 + MAGIC_D) - MAGIC_D;
-  *n = polyop_cvt(V, k);
-  *low = x;
-  return polyop_cvt(V, (d - k * 0x1.921fb544p0) - k * 0x1.0b4611a626331p-34);
+/* r = x - n pi in double, where 22 bits of n times 31 bits of pi are exact */
+POLYOP_FN V N(reduce)(V x, int cosine, U* odd) {
+  const f64 half = cosine ? 0.5 : 0;
+  N(D) d = polyop_cvt(N(D), x), k = (d * 0x1.45f306dc9c883p-2 - half + MAGIC_D) - MAGIC_D;
+  *odd = (U)(polyop_cvt(V, k) + MAGIC);
+  k += half;
+  return polyop_cvt(V, (d - k * 0x1.921fb544p1) - k * 0x1.0b4611a626331p-33);
 }
 #endif
 

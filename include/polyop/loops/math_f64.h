@@ -24,7 +24,6 @@
 #define SMALLEST 0x1p-1022
 #define SQRT_HALF 0x1.6a09e667f3bccp-1
 #define TRIG_LIMIT 1e7
-#define TRIG_LOW 1 /* the reduced argument has a second part */
 #define TAN_EIGHTH 0x1.a827999fcef32p-2
 #define LIBM(name) __builtin_##name
 #include "math_common.h"
@@ -39,14 +38,20 @@ POLYOP_FN V N(log_tail)(V f, V half) {
 #include "math_log.h"
 
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
-/* r + low = x - n pi/2: 23 bits of n times 30 bits of pi/2 are exact, and so are first differences that
- * cancel */
-POLYOP_FN V N(reduce)(V x, V* n, V* low) {
-  V k = N(nearest)(x * 0x1.45f306dc9c883p-1), a = x - k * 0x1.921fb54p0, kb = k * 0x1.10b46118p-30;
-  V b = a - kb, lost = ((a - b) - kb) - k * 0x1.313198ap-61, r = b + lost;
-  *n = k;
-  *low = ((b - r) + lost) - k * 0x1.701b839a25205p-92;
-  return r;
+/* x - n pi, *odd n's last bit. All is exact but the rounding to r: n has 23 bits and parts of pi 30; or,
+ * fused, pi's first 53, as no bit of that difference is below 2^-52. The last part counts where r is tiny. */
+POLYOP_FN V N(reduce)(V x, int cosine, U* odd) {
+  V turns = x * 0x1.45f306dc9c883p-2, whole = (cosine ? turns - 0.5 : turns) + MAGIC, n = whole - MAGIC;
+  if (cosine) n += 0.5;
+  *odd = (U)whole;
+#ifdef __FP_FAST_FMA
+  V a = x - n * 0x1.921fb54442d18p+1, r = a - n * 0x1.1a62633145c07p-53;
+  return r + n * 0x1.f1976b7ed8fbcp-109;
+#else
+  V a = x - n * 0x1.921fb54p1, b = a - n * 0x1.10b46118p-29;
+  V r = b + (((a - b) - n * 0x1.10b46118p-29) - n * 0x1.313198ap-60);
+  return r - n * 0x1.701b839a25205p-91;
+#endif
 }
 #endif
 

@@ -100,4 +100,24 @@ POLYOP_FN int polyop_scale(void* to, const void* from, const void* by, int bytes
 #undef POLYOP_SHORT
 #undef POLYOP_CASE
 
+/* whether an unsigned integer is above that of its lane in by, without a vector of masks in between */
+POLYOP_FN int polyop_above(int* to, const void* from, const void* by, int bytes, int size) {
+#if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
+  if (bytes == 64) {
+    typedef long long Q __attribute__((vector_size(64)));
+    typedef int D __attribute__((vector_size(64)));
+    union {
+      Q q;
+      D d;
+    } v, w;
+    __builtin_memcpy(&v, from, 64);
+    __builtin_memcpy(&w, by, 64);
+    *to = size == 8 ? __builtin_ia32_ucmpq512_mask(v.q, w.q, 6, -1)
+                    : __builtin_ia32_ucmpd512_mask(v.d, w.d, 6, -1);
+    return 1;
+  }
+#endif
+  return (void)to, (void)from, (void)by, (void)bytes, (void)size, 0;
+}
+
 #endif

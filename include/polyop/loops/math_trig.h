@@ -9,15 +9,14 @@ static __attribute__((noinline, cold, unused)) V N(sincos_far)(V x, V y, int cos
   __builtin_memcpy(&y, out, sizeof y);
   return y;
 }
-/* |x| = n pi/2 + r, |r| <= pi/4: its sine or cosine, as n says */
+/* |x| = n pi + r, |r| <= pi/2, n whole for the sine and halfway between two for the cosine: +-sin(r).
+ * The polynomial is one of r^2 less half its largest, which halves what rounding within it costs. */
 POLYOP_FN V N(sincos)(V x, int cosine) {
-  V a = N(abs)(x), n, low, r = N(reduce)(a, &n, &low), u = r * r, half = u * (E)0.5, whole = 1 - half;
-  U quarter = (U)(n + MAGIC) + (unsigned)cosine;
-  V s = POLY2(u, sin) * u * r, c = POLY2(u, cos) * (u * u) + ((1 - whole) - half);
-  if (TRIG_LOW) s += low * whole, c -= low * r;
-  V y = N(pick)(-(I)(quarter & 1), c + whole, s + r);
-  y = (V)((U)y ^ (quarter >> 1 << (sizeof(E) * 8 - 1)) ^ (cosine ? (U){0} : (U)x & ~(~(U){0} >> 1)));
-  if (__builtin_expect(N(any)(~(a <= TRIG_LIMIT)), 0)) y = N(sincos_far)(x, y, cosine);
+  U odd;
+  V a = N(abs)(x), r = N(reduce)(a, cosine, &odd), v = r * r - (E)1.234375;
+  U minus = odd << (sizeof(E) * 8 - 1) ^ (cosine ? ~(U){0} : (U)x);
+  V y = N(flip)(POLY(v, sin) * r + r, (V)minus);
+  if (__builtin_expect(N(outside)(a, 0, TRIG_LIMIT), 0)) y = N(sincos_far)(x, y, cosine);
   return y;
 }
 #endif

@@ -24,6 +24,5 @@
 #undef SQRT_HALF
 #undef TRIG_LIMIT
 #undef LIBM
-#undef TRIG_LOW
 #undef TAN_EIGHTH
 #undef TANH_SPLIT
