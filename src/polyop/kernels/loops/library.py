@@ -21,10 +21,13 @@ FLAGS = (
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "--param=iv-max-considered-uses=50",
     "-Wno-psabi",
 )
 """The text has vectors already: -O3 took longer, and changed the speed of none of 23 by over 8 %.
-Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
+Addresses of more than 50 accesses in a loop, as in the tile of a contraction, are not all weighed against
+one another: a tenth less time for convolutions, no slower code. Integers wrap, as NumPy's do; nothing is
+assumed about NaN, infinities or the order of sums."""
 CUDA, CUDA_FLAGS = "cuda", ("-fwrapv",)
 """The name of GPUs among instruction sets; what nvcc's host compiler is told."""
 
