@@ -100,4 +100,5 @@ int waits(int64_t n, int64_t chunk, int threads, int64_t at) {
   return late.met && late.done == n;
 }
 
-int64_t piece(int64_t trips, int pieces) { return polyop_piece(trips, pieces); }
+int64_t piece(int64_t trips, int parts) { return polyop_piece(trips, parts); }
+int64_t lanes(int64_t trips, int parts) { return polyop_lanes(trips, parts); }

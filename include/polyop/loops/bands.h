@@ -68,8 +68,9 @@ static void polyop_edges(void* context, int64_t begin, int64_t end, int thread) 
 POLYOP_RUN_FN void polyop_one_by_one(const struct polyop_bands* all) {
   for (int m = 0; m < all->count; ++m) {
     const struct polyop_member of = all->members[m];
+    if (of.lo >= of.hi) continue;
     const int parts = polyop_parts(of.cost, of.hi - of.lo);
-    polyop_run(of.body, all->k, of.lo, of.hi, (of.hi - of.lo) / (4 * max(parts, 1)) + 1, parts);
+    polyop_run(of.body, all->k, of.lo, of.hi, polyop_piece(of.hi - of.lo, parts), parts);
   }
 }
 

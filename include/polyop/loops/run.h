@@ -95,8 +95,13 @@ POLYOP_RUN_FN int polyop_deal(polyop_body body, void* k, int64_t lo, int64_t hi,
   return polyop_run(body, k, lo, hi, 0, 1);
 }
 
-/* Iterations of a piece where each is a lane: whole vectors, or 0, all of a part, where there are too few. */
-POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int pieces) { return trips / pieces / 64 * 64; }
+/* Pieces of a loop for each thread: they even out threads that start late or are slow. */
+enum { POLYOP_PIECES = 4 };
+POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }
+/* The same where each iteration is a lane: whole vectors, or 0, all of a part, where there are too few. */
+POLYOP_RUN_FN int64_t polyop_lanes(int64_t trips, int parts) {
+  return trips / (POLYOP_PIECES * parts) / 64 * 64;
+}
 
 /* Fill memory with zeros, on several threads where it is large. */
 enum { POLYOP_ZEROS = 1 << 16 };

@@ -98,6 +98,7 @@ PROGRAMS = (
     Program(dense.batched, "float32 b n k, float32 b k m", largest=300),
     Program(dense.matmul_relu_bias, "float32 n k, float32 k m, float32 m", largest=700),
     Program(dense.syrk, "float64 n k, float64 n n", TWO, largest=1200),
+    Program(dense.past_the_last_row, "float64 k n", largest=1200),
     Program(dense.syr2k, "float32 n k, float32 n k, float32 n n", largest=1200),
     Program(dense.trmm, "float64 n n, float64 n m", largest=300),
     Program(dense.conv, "float32 n m, float32 3 2", least=3),

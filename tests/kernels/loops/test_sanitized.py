@@ -1,4 +1,3 @@
-# ruff: noqa: F821 - a kernel, whose words are no names here
 """Compiled kernels under AddressSanitizer and ThreadSanitizer, without Python, on polyop's own threads."""
 
 import os
@@ -220,22 +219,3 @@ def test_loops_that_run_together(kind, batch, generate, tmp_path):
             made = fresh(kernels[-1], interpret(kernels[-1], arrays))
             rows.append(row(number, arrays, made, refused=False))
     sanitized(batch, tmp_path, kind, kernels, rows)
-
-
-def past_the_last_row(a):
-    c = output_tensor((a.shape[1], a.shape[1]), a.dtype)
-    for i in range(a.shape[1] + 3):
-        for j in range(i, a.shape[1]):
-            for k in range(a.shape[0]):
-                c[i, j] += a[k, i] * a[k, j]
-    return c
-
-
-@pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
-def test_rows_of_a_tile_that_have_no_lanes(batch, tmp_path):
-    """Nothing of the rows past a triangle's last one is read."""
-    kernel, rows = parse(past_the_last_row, [("float64", 2)], {}), []
-    for size in ((1, 1), (3, 7), (2, 33), (1, 40)):
-        arrays = [np.ones(size)]
-        rows.append(row(0, arrays, fresh(kernel, interpret(kernel, arrays)), refused=False))
-    sanitized(batch, tmp_path, "asan", [kernel], rows)

@@ -24,8 +24,6 @@ from .writer import Writer
 
 COLUMNS = 256
 """Iterations that are not divided between threads: enough for memory to be read in a row."""
-PIECES = 4
-"""Of a loop, for each thread."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
 """Of a function that threads run parts of a loop by."""
 PICKED = 512
@@ -240,18 +238,18 @@ class Functions:
     def _run(self, part: str, node: For, private: Mapping[str, str]) -> str:
         """Return the call that runs a loop's function on threads, in C.
 
-        Several pieces even out threads that start late or are slow; uneven iterations are dealt out in turn,
-        in more. A tile's rows are divided only where they are uneven: each piece packs again.
+        A thread has several pieces of it; uneven iterations are dealt out in turn, in more. A tile's rows are
+        divided only where they are uneven: each piece packs again.
         """
         plan, uneven = self.plan, _uneven(node)
         whole = node.var in plan.columns or _tile_of(node, plan) is not None
         if private or node.var in plan.rows or (whole and not uneven):
             return f"polyop_run({part}, k, lo, hi, 0, parts)"
         if uneven:
-            return f"polyop_deal({part}, k, lo, hi, {PIECES if whole else 2 * PIECES}, parts)"
+            return f"polyop_deal({part}, k, lo, hi, {'' if whole else '2 * '}POLYOP_PIECES, parts)"
         if node.var in plan.vector:
-            return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, {PIECES} * parts), parts)"
-        return f"polyop_run({part}, k, lo, hi, (hi - lo) / ({PIECES} * parts) + 1, parts)"
+            return f"polyop_run({part}, k, lo, hi, polyop_lanes(hi - lo, parts), parts)"
+        return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, parts), parts)"
 
     def _range(self, node: For, part: str = "") -> tuple[str, str, str]:
         """Return what threads have parts of, from and to, and what all of it costs, in C.
