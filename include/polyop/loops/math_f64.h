@@ -38,20 +38,21 @@ POLYOP_FN V N(log_tail)(V f, V half) {
 #include "math_log.h"
 
 #if defined(POLYOP_WANT_SIN) || defined(POLYOP_WANT_COS)
-/* x - n pi, *odd n's last bit. All is exact but the rounding to r: n has 23 bits and parts of pi 30; or,
- * fused, pi's first 53, as no bit of that difference is below 2^-52. The last part counts where r is tiny. */
+/* x - n pi, *odd n's last bit; n has at most 23 bits. Where |x| >= 1 all is exact up to the rounding to r:
+ * fused, x less n times 53 bits of pi has no bit below 2^-52; else parts of pi have 30 bits. Where |x| < 1 it
+ * is n = 0, or r is near pi/2, where its last bit counts for little. The last part counts where r is tiny. */
 POLYOP_FN V N(reduce)(V x, int cosine, U* odd) {
-  V turns = x * 0x1.45f306dc9c883p-2, whole = (cosine ? turns - 0.5 : turns) + MAGIC, n = whole - MAGIC;
+  V turns = x * 0x1.45f306dc9c883p-2, whole = (cosine ? turns - 0.5 : turns) + MAGIC, n = whole - MAGIC, r;
   if (cosine) n += 0.5;
   *odd = (U)whole;
-#ifdef __FP_FAST_FMA
-  V a = x - n * 0x1.921fb54442d18p+1, r = a - n * 0x1.1a62633145c07p-53;
-  return r + n * 0x1.f1976b7ed8fbcp-109;
-#else
+  V high = N(splat)(-0x1.921fb54442d18p+1), low = N(splat)(-0x1.1a62633145c07p-53);
+  if (polyop_fma(&r, &n, &high, &x, sizeof x)) {
+    polyop_fma(&r, &n, &low, &r, sizeof x);
+    return r + n * 0x1.f1976b7ed8fbcp-109;
+  }
   V a = x - n * 0x1.921fb54p1, b = a - n * 0x1.10b46118p-29;
-  V r = b + (((a - b) - n * 0x1.10b46118p-29) - n * 0x1.313198ap-60);
+  r = b + (((a - b) - n * 0x1.10b46118p-29) - n * 0x1.313198ap-60);
   return r - n * 0x1.701b839a25205p-91;
-#endif
 }
 #endif
 

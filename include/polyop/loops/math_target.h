@@ -100,6 +100,41 @@ POLYOP_FN int polyop_scale(void* to, const void* from, const void* by, int bytes
 #undef POLYOP_SHORT
 #undef POLYOP_CASE
 
+/* a * b + c, rounded once: what the compiler makes of the operators is its choice, and another for constants
+ */
+#if defined(POLYOP_GCC) && defined(__FMA__) && defined(POLYOP_AVX512)
+#define POLYOP_FMA_64(v, w, z) __builtin_ia32_vfmaddpd512_mask(v, w, z, -1, 4)
+#endif
+#if defined(POLYOP_GCC) && defined(__FMA__)
+#define POLYOP_FMA_32(v, w, z) __builtin_ia32_vfmaddpd256(v, w, z)
+#define POLYOP_FMA_16(v, w, z) __builtin_ia32_vfmaddpd(v, w, z)
+#elif defined(POLYOP_GCC) && defined(__aarch64__)
+#define POLYOP_FMA_16(v, w, z) __builtin_aarch64_fmav2df(v, w, z)
+#endif
+#define POLYOP_ROW(B)            \
+  if (bytes == B) {              \
+    polyop_f64_##B v, w, z;      \
+    __builtin_memcpy(&v, a, B);  \
+    __builtin_memcpy(&w, b, B);  \
+    __builtin_memcpy(&z, c, B);  \
+    v = POLYOP_FMA_##B(v, w, z); \
+    __builtin_memcpy(to, &v, B); \
+    return 1;                    \
+  }
+POLYOP_FN int polyop_fma(void* to, const void* a, const void* b, const void* c, int bytes) {
+#ifdef POLYOP_FMA_64
+  POLYOP_ROW(64)
+#endif
+#ifdef POLYOP_FMA_32
+  POLYOP_ROW(32)
+#endif
+#ifdef POLYOP_FMA_16
+  POLYOP_ROW(16)
+#endif
+  return (void)to, (void)a, (void)b, (void)c, (void)bytes, 0;
+}
+#undef POLYOP_ROW
+
 /* whether an unsigned integer is above that of its lane in by, without a vector of masks in between */
 POLYOP_FN int polyop_above(int* to, const void* from, const void* by, int bytes, int size) {
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
