@@ -250,7 +250,21 @@ def _stated():
 @pytest.mark.parametrize("flags", [(), ("-ffp-contract=off",)], ids=["", "not-fused"])
 def test_errors_are_within_the_stated_bounds(target, flags, tmp_path):
     program = _compiled("loop_math.c", target, tmp_path / "ulps", *flags)
-    done = subprocess.run([program, "400000"], check=True, capture_output=True, text=True)
+    _within_the_bounds([program, "400000"])
+
+
+def test_errors_of_neon(tmp_path):
+    compiler, machine = map(shutil.which, ("aarch64-linux-gnu-gcc", "qemu-aarch64"))
+    if compiler is None or machine is None:
+        pytest.skip("not run: aarch64-linux-gnu-gcc or qemu-aarch64 is not installed")
+    program = tmp_path / "ulps"
+    command = [compiler, *STRICT, "-static", "-o", str(program), str(HERE / "loop_math.c"), "-lm"]
+    subprocess.run(command, check=True)
+    _within_the_bounds([machine, str(program), "60000"])
+
+
+def _within_the_bounds(command):
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     stated, seen = _stated(), set()
     for line in done.stdout.splitlines():
         name, element, worst, at, differing = line.split()
