@@ -20,13 +20,13 @@ from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
 from ..core.spec import Spec
 from ..kernels.abi import ABI_VERSION
-from ..kernels.build import build
+from ..kernels.build import build, compilers
 from ..kernels.build.sources import keep
 from ..kernels.loops import isa, shipped
 from ..kernels.loops.derived import BackwardKernel
 from ..kernels.loops.ir import Kernel
 from ..kernels.loops.kernel import LoopKernel
-from ..kernels.loops.library import FLAGS, Options, exported, passes
+from ..kernels.loops.library import Options, exported, flags_of, passes
 from ..kernels.loops.make import arranged, sources
 from ..kernels.loops.parse import outline
 from .loop_extension import LoopExtension, Signature
@@ -98,7 +98,8 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
     digest = shipped.digest(kernel, precise=precise)
     library = folder / f"{kernel.name}-{digest[:12]}.so"
     files = [keep(text, "c") for text in sources(placed, options)]
-    build(files, flags=FLAGS, link_flags=["-Wl,-s"], torch=False, output=library)
+    flags = flags_of(compilers.find("c").family, options)
+    build(files, flags=flags, link_flags=["-Wl,-s"], torch=False, output=library)
     return {
         "function": kernel.name,
         "signature": shipped.signature(kernel),

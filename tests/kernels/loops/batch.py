@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]
 COMPILER += ["-DPOLYOP_BAND=1", "-DPOLYOP_STEP=1"]  # bands as narrow as they can be, row by row
 HEADER = re.compile(
-    r"^(#ifdef __GNUC__\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE
+    r"^(#if defined[^\n]*\n(#pragma .*\n)+#endif|#include .*|#define POLYOP_WANT_.*)$", re.MULTILINE
 )
 ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
 STATIC = re.compile(r"^(?:static\b[^;={(]*?(\w+)(?:\[\])?\s*[({=]|struct (\w+) \{)", re.MULTILINE)

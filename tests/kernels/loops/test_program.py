@@ -2,8 +2,11 @@
 # ruff: noqa: F821 - the language's words are not names of this module
 
 import functools
+import os
 import re
+import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -193,3 +196,52 @@ def test_tiles_of_any_size(case, size, compiled):
     }
     (seen,) = compiled(case)(a, b)
     np.testing.assert_array_equal(seen, wanted[case[0]]())
+
+
+CLANG = """
+import sys, numpy as np, polyop, warnings
+warnings.simplefilter("error")
+sys.path.insert(0, {folder!r})
+from rows import halved
+x = np.arange(1001.0)
+try:
+    np.testing.assert_array_equal(polyop.Custom(halved, func_type="hybrid")(x), x / 2)
+except polyop.FallbackWarning as told:
+    print(told)
+"""
+HALVED = """
+def halved(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] / 2
+    return y
+"""
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="not run: clang is not installed")
+@pytest.mark.parametrize("name", isa.available())
+def test_clang_is_told_the_instruction_set(name, tmp_path):
+    (tmp_path / "rows.py").write_text(HALVED)
+    registers = {"avx512": "%zmm", "avx2": "%ymm"}.get(name, "")
+    done = _by_clang(tmp_path, name, "clang -Werror")
+    assert not done, done
+    [library] = (tmp_path / "cache").rglob("*.so")
+    code = subprocess.run(["objdump", "-d", str(library)], check=True, capture_output=True, text=True).stdout
+    assert registers in code
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="not run: clang is not installed")
+@pytest.mark.skipif(len(isa.family()) == 1, reason="not run: this processor family has one instruction set")
+def test_what_clang_makes_of_a_portable_library_is_told(tmp_path):
+    (tmp_path / "rows.py").write_text(HALVED)
+    assert "clang makes all parts of a portable library" in _by_clang(tmp_path, isa.PORTABLE, "clang")
+
+
+def _by_clang(folder, name, compiler):
+    settings = {"CC": compiler, "POLYOP_LOOPS_ISA": name, "POLYOP_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-c", CLANG.format(folder=str(folder))]
+    done = subprocess.run(
+        command, env={**os.environ, **settings}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -27,6 +27,15 @@ def family() -> tuple[str, ...]:
     return tuple(name for name, _ in _X86) if platform.machine() in ("x86_64", "AMD64") else available()
 
 
+def flags(name: str) -> tuple[str, ...]:
+    """Return what tells a compiler of an instruction set, where one has to be told.
+
+    >>> flags("avx2"), flags("neon")
+    (('-mavx2', '-mfma', '-mf16c', '-mbmi2'), ())
+    """
+    return tuple(f"-m{flag}" for flag in dict(_X86).get(name, ()))
+
+
 def available() -> tuple[str, ...]:
     """Return the instruction sets of this machine, the best first.
 

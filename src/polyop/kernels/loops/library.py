@@ -21,13 +21,13 @@ FLAGS = (
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "--param=iv-max-considered-uses=50",
     "-Wno-psabi",
 )
 """The text has vectors already: -O3 took longer, and changed the speed of none of 23 by over 8 %.
-Addresses of more than 50 accesses in a loop, as in the tile of a contraction, are not all weighed against
-one another: a tenth less time for convolutions, no slower code. Integers wrap, as NumPy's do; nothing is
-assumed about NaN, infinities or the order of sums."""
+Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
+GCC_FLAGS = ("--param=iv-max-considered-uses=50",)
+"""Addresses of more accesses in a loop, as in the tile of a contraction, are not all weighed against one
+another: a tenth less time for convolutions, no slower code."""
 CUDA, CUDA_FLAGS = "cuda", ("-fwrapv",)
 """The name of GPUs among instruction sets; what nvcc's host compiler is told."""
 
@@ -40,9 +40,29 @@ class Options(NamedTuple):
     checked: bool = False
 
 
-def language_of(options: Options) -> tuple[str, tuple[str, ...]]:
-    """Return the language that a kernel is printed in, and the compiler's flags."""
-    return ("cuda", CUDA_FLAGS) if options.isa == CUDA else ("c", FLAGS)
+def language_of(options: Options) -> str:
+    """Return the language that a kernel is printed in."""
+    return "cuda" if options.isa == CUDA else "c"
+
+
+def flags_of(family: str, options: Options) -> tuple[str, ...]:
+    """Return what a compiler of this family is told.
+
+    gcc finds the instruction set in the text; clang does not, and makes a portable library's files all alike:
+    that gives ``FallbackWarning``, once.
+
+    >>> flags_of("clang", Options("avx2"))[-1]
+    '-mbmi2'
+    """
+    if family == "nvcc":
+        return CUDA_FLAGS
+    if family == "gcc":
+        return (*FLAGS, *GCC_FLAGS)
+    if options.isa == isa.PORTABLE and len(isa.family()) > 1:
+        _say_once(
+            "clang makes all parts of a portable library of loop kernels for the baseline; gcc does not"
+        )
+    return (*FLAGS, *isa.flags(options.isa))
 
 
 def exported(kernel: Kernel) -> str:
@@ -61,7 +81,7 @@ def compiled(kernel: Kernel, options: Options) -> str:
     look = _shipped(kernel, options)
     if look.path:
         return look.path
-    language, flags = language_of(options)
+    language = language_of(options)
     try:
         compiler = compilers.find(language)
     except BuildError as problem:
@@ -78,7 +98,7 @@ def compiled(kernel: Kernel, options: Options) -> str:
         "loops": hashes.text_digest(repr((kernel, options))),
         "passes": passes(),
         "compiler": compiler.identity,
-        "flags": flags,
+        "flags": flags_of(compiler.family, options),
         "architectures": architectures,
     }
     found = lookup.ready(request)

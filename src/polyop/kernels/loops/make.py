@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import isa
 from .compile import Scheduled, original, schedule
 from .emit.choose import choosing
-from .library import CUDA, exported, language_of
+from .library import CUDA, exported, flags_of, language_of
 
 if TYPE_CHECKING:
     from ..build.cache import Made
@@ -60,6 +60,7 @@ def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[
 
 def make(kernel: Kernel, options: Options, request: Any) -> str:
     """Return the library of a kernel, made for ``request``. Raises ``BuildError``."""
+    from ..build import compilers
     from ..build.cache import Cache
     from ..build.make import Refused, make_library
     from ..build.options import BuildOptions
@@ -67,7 +68,8 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     from ..build.run import failed
     from ..build.sources import gather, keep
 
-    language, flags = language_of(options)
+    language = language_of(options)
+    flags = flags_of(compilers.find(language).family, options)
     cache = Cache()
 
     def made(work: Path) -> Made:

@@ -23,7 +23,7 @@ LONG = 20_000
 
 @dataclass(frozen=True)
 class Target:
-    """The instruction set that a file is for. ``pragmas`` choose it in gcc and clang."""
+    """The instruction set that a file is for. ``pragmas`` choose it in gcc; clang is told by its flags."""
 
     name: str
     pragmas: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ def _head(
     file = kernel.file.rsplit("/", 1)[-1]
     out.line(f"/* {function}: the loop kernel {kernel.name} of {file}, for {target.name} */")
     if target.pragmas:
-        out.line("#ifdef __GNUC__")
+        out.line("#if defined(__GNUC__) && !defined(__clang__)")
         for pragma in target.pragmas:
             out.line(f'#pragma GCC target("{pragma}")')
         out.line("#endif")
