@@ -9,8 +9,9 @@
  * the functions of the table.
  *
  * Inf, NaN, -0.0, subnormal arguments and results and overflow are as in C (Annex F), except that no
- * exception flags are promised. A scalar is computed as a lane of a vector, so it is bit for bit what a lane
- * gives under the same target; targets with and without fused multiply-add may differ in the last bit.
+ * exception flags are promised. A scalar is computed as a lane of a vector: compiled by gcc, it is bit for bit
+ * what a lane gives under the same target, unless it is a constant, which gcc computes without fusing. Targets
+ * with and without fused multiply-add may differ in the last bits.
  * Compile with -ffp-contract=fast -fno-math-errno -fno-trapping-math, and never with -ffast-math.
  *
  * Largest error, in units in the last place of the exact result (tests/native/test_loop_math.py holds every
