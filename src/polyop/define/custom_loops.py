@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -102,8 +103,10 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
     return kernel
 
 
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a loop kernel is told of the author's ``compile_attrs``."""
+def _options(given: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Return what a loop kernel is told of the author's ``compile_attrs``: MindSpore's @kernel keeps JSON."""
+    if isinstance(given, str):
+        return _options(json.loads(given))
     words = {word: bool(given.get(word)) for word in ("precise", "debug")}
     return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
 

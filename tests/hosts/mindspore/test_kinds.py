@@ -115,6 +115,43 @@ def test_in_a_network(ruled, context):
     np.testing.assert_allclose(dw.asnumpy(), np.full(3, 3.0), rtol=1e-6)
 
 
+def test_a_kernel_marked_by_mindspore_itself(mode):
+    """Its attributes are registered by MindSpore's own words, and its options are kept as JSON."""
+    info = (
+        ms.ops.CustomRegOp()
+        .input(0, "x")
+        .output(0, "y")
+        .attr("factor", "required", "float")
+        .dtype_format(ms.ops.DataType.F32_Default, ms.ops.DataType.F32_Default)
+        .target("CPU")
+        .get_op_info()
+    )
+
+    def loop_exp(x, factor):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - the words of the language
+        for i in range(x.shape[0]):
+            y[i] = exp(x[i]) * factor  # noqa: F821 - same
+        return y
+
+    marked = ms.ops.kernel(
+        loop_exp, reg_info=info, compile_attrs={"precise": True, "enable_polytops": "never"}
+    )
+    op = polyop.Custom(marked, func_type="hybrid")
+    ours, fast = (
+        polyop.Custom(polyop.kernel(loop_exp, info, {"precise": precise}), func_type="hybrid")
+        for precise in (True, False)
+    )
+
+    @mode
+    def call(x):
+        return op(x, 2.5)
+
+    np.testing.assert_allclose(call(Tensor(X)).asnumpy(), np.exp(X) * 2.5, rtol=1e-6)
+    for other in (ours, fast):
+        np.testing.assert_allclose(other(X, factor=2.5), np.exp(X) * 2.5, rtol=1e-6)
+    assert op.source() == ours.source() != fast.source()
+
+
 def test_aclnn_by_name(mode):
     mul = polyop.Custom("aclnnMul", lambda x, _: x, lambda x, _: x, "aot")
 
