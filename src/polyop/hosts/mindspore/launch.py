@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import mindspore
 from mindspore import ops
+from mindspore.ops.signature import make_sig, sig_rw
 
 from ... import _core
 from ...core.dtypes import dtype
@@ -55,6 +56,8 @@ class Launch(ops.Custom):  # type: ignore[misc]
             rule = "has no outputs, and MindSpore's graphs leave out what gives nothing"
             raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
         self.written = [(number, len(fresh) + k) for k, number in enumerate(rows)]
+        if rows:
+            self._by_reference(rows)
         self.places: list[int] = []  # of each return among what the launch gives; none: all of it, a list
         at = dict(self.written)
         for i in [] if schema.returns_list and not schema.mutates else range(len(schema.returns)):
@@ -63,6 +66,15 @@ class Launch(ops.Custom):  # type: ignore[misc]
                 rule = "returns a list of tensors that it writes, which MindSpore's graphs cannot have"
                 raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
             self.places.append(place)
+
+    def _by_reference(self, numbers: Collection[int]) -> None:
+        """Take these tensors as they are, in the order of what writes them.
+
+        MindSpore copies what is read and written later, and those of float64 by way of float32.
+        """
+        self.add_prim_attr("side_effect_mem", True)
+        ways = (sig_rw.RW_WRITE if i in numbers else sig_rw.RW_READ for i in range(self.inputs))
+        self.set_signatures(tuple(make_sig(f"a{i}", way) for i, way in enumerate(ways)))
 
     def get_bprop(self) -> Any:
         """Return the gradient, made when MindSpore first asks for it."""
