@@ -24,6 +24,13 @@ using namespace polyop;
 
 namespace {
 
+// What os.environ has: under Python's lock, as libraries are loaded, which is when it is first needed.
+std::string python_variable(const char* name) {
+  const nb::object found =
+      nb::module_::import_("os").attr("environb").attr("get")(nb::bytes(name), nb::bytes(""));
+  return nb::cast<nb::bytes>(found).c_str();
+}
+
 using PySpec = std::pair<std::vector<int64_t>, std::string>;  // (shape, dtype name)
 
 void add_item(Attribute& attribute, nb::handle value) {
@@ -210,6 +217,7 @@ NB_MODULE(_core, m) {
       nb::arg("platform"), "Return a capsule with the handler of XLA's custom calls.");
   m.def("pretend_xla_version", &pretend_xla_version, nb::arg("major"), nb::arg("minor"),
         "Declare another version of XLA's interface to the runtime than ours.");
+  set_environment(&python_variable);
   m.def("thread_count", &thread_count, "Return how many threads a loop may use.");
   m.def("set_thread_count", &set_thread_count, nb::arg("count"), "Set it; the count must be right.");
   m.def("unusable_variable", &unusable_variable,

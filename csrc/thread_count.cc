@@ -16,7 +16,7 @@ namespace polyop {
 namespace {
 
 std::atomic<int> chosen{0};  // by set_thread_count; 0: it was not called
-std::atomic<int> found{0};   // by the environment or the CPUs; 0: not looked for yet
+std::atomic<int> said{-1};   // by the environment; 0: nothing, -1: not looked for yet
 std::atomic<int> counted{0};
 std::atomic<const char*> unusable{nullptr};
 
@@ -38,11 +38,18 @@ int number(const char* text, bool list) {
                                                                                    : 0;
 }
 
+std::string from_process(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+std::string (*read_variable)(const char*) = &from_process;
+
 int count_from_environment() {
   for (const Variable& variable : kVariables) {
-    const char* text = std::getenv(variable.name);
-    if (text == nullptr || *text == '\0') continue;
-    const int count = number(text, variable.list);
+    const std::string text = environment(variable.name);
+    if (text.empty()) continue;
+    const int count = number(text.c_str(), variable.list);
     if (count == 0) unusable.store(variable.name);
     return count;
   }
@@ -107,12 +114,14 @@ int cpus() {
 
 int thread_count() {
   if (const int count = chosen.load(std::memory_order_relaxed)) return count;
-  if (const int count = found.load(std::memory_order_relaxed)) return count;
-  const int said = count_from_environment();
-  const int count = said > 0 ? said : cpus();
-  found.store(count, std::memory_order_relaxed);
-  return count;
+  int count = said.load(std::memory_order_relaxed);
+  if (count < 0) said.store(count = count_from_environment(), std::memory_order_relaxed);
+  return count > 0 ? count : cpus();
 }
+
+std::string environment(const char* name) { return read_variable(name); }
+
+void set_environment(std::string (*read)(const char* name)) { read_variable = read; }
 
 void set_thread_count(int count) { chosen.store(count, std::memory_order_relaxed); }
 
@@ -122,9 +131,6 @@ const char* unusable_variable() {
   return unusable.load();
 }
 
-void forget_thread_count() {
-  found.store(0, std::memory_order_relaxed);
-  counted.store(0, std::memory_order_relaxed);
-}
+void forget_cpus() { counted.store(0, std::memory_order_relaxed); }
 
 }  // namespace polyop

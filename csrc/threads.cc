@@ -215,7 +215,7 @@ void after_fork() {
   exhausted = false;
   alone.store(0, std::memory_order_relaxed);
   busy.store(false, std::memory_order_relaxed);
-  forget_thread_count();
+  forget_cpus();
 }
 
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, after_fork);
@@ -256,7 +256,7 @@ void connect_threads(void* library) {
     const char* variable = unusable_variable();
     if (variable != nullptr && !said.exchange(true)) {
       std::fprintf(stderr, "polyop: %s must be a whole number from 1 to %d, but got '%s': it is not used\n",
-                   variable, kMostThreads, std::getenv(variable));
+                   variable, kMostThreads, environment(variable).c_str());
     }
     __atomic_store_n(static_cast<polyop_parallel_fn*>(hook), &parallel, __ATOMIC_RELEASE);
   }

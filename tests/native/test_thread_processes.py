@@ -113,6 +113,24 @@ in_child(lambda: sys.stdout.write(f"{get_num_threads()} ") and sys.stdout.flush(
     assert child(code) == "1 "
 
 
+def test_what_a_library_sets_is_not_what_the_user_said(
+    built: Path, run_python: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOPS", str(built))
+    monkeypatch.delenv("POLYOP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    before = """
+import ctypes
+ctypes.CDLL(None).setenv(b"POLYOP_NUM_THREADS", b"7", 1)
+ctypes.CDLL(None).setenv(b"OMP_NUM_THREADS", b"many", 1)
+"""
+    code = """
+print(get_num_threads(), loops.allowed(), end=" ", flush=True)
+in_child(lambda: print(get_num_threads(), end="", flush=True))
+"""
+    assert run_python(before + PRELUDE + code) == "5 5 5"
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [

@@ -35,9 +35,11 @@ def get_num_threads() -> int:
     """Return how many threads the loop of a kernel may use.
 
     That is what ``set_num_threads`` was given, else POLYOP_NUM_THREADS, else the first number of
-    OMP_NUM_THREADS, else the number of CPUs that the process may use. The environment is read
-    once, when the number is first needed. Raises ``ArgumentValueError`` when the variable that
-    counts holds no such number; kernels then go by the CPUs.
+    OMP_NUM_THREADS, else the number of CPUs that the process may use. The environment is
+    ``os.environ``, read once, when the number is first needed: what libraries set in the process
+    alone does not count (MindSpore sets OMP_NUM_THREADS when it is imported). Raises
+    ``ArgumentValueError`` when the variable that counts holds no such number; kernels then go by
+    the CPUs.
     """
     variable = _core.unusable_variable()
     if variable is not None:

@@ -1,8 +1,11 @@
 """Threads, memory, and calls that are made often."""
 
 import gc
+import os
 import pathlib
 import resource
+import subprocess
+import sys
 import threading
 
 import mindspore as ms
@@ -16,6 +19,23 @@ X = np.arange(4, dtype=np.float32)
 
 def resident():
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_mindspore_takes_no_threads_from_kernels():
+    """It sets OMP_NUM_THREADS where the user did not, as low as 1."""
+    env = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", f"import {first}polyop; print(polyop.get_num_threads())"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for first in ("", "mindspore, ")
+    ]
+    assert found[0] == found[1]
+    assert int(found[0]) <= len(os.sched_getaffinity(0))
 
 
 def test_memory_stays_flat(library_file):
