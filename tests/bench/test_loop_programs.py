@@ -13,6 +13,7 @@ import pytest
 BENCH = pathlib.Path(__file__).parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+from loops import akg  # noqa: E402 - beside the benchmarks
 from loops.npbench import ROWS  # noqa: E402 - beside the benchmarks
 from loops.polybench import PROGRAMS  # noqa: E402 - beside the benchmarks
 from loops.table import results  # noqa: E402 - beside the benchmarks
@@ -75,6 +76,16 @@ def test_the_numba_peer_equals_numpy(name):
     old = [value for position, value in enumerate(expected) if position not in fresh]
     for result, value in zip([*updated, *made], [*old, *(expected[i] for i in fresh)], strict=True):
         assert_close(result, value)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_text_for_akg_equals_numpy(name):
+    program = ROWS[name]
+    written, kernel = getattr(akg, program.kernel.__name__), program.kernel
+    assert inspect.signature(written) == inspect.signature(kernel)
+    arguments = program.arguments(program.small)
+    for result, expected in outputs(plain(written), program, arguments):
+        assert_close(result, expected)
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if not isinstance(row.torch, str)])
