@@ -97,55 +97,48 @@ def negative_sizes(model: Model, found: Bounds) -> None:
 
 def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
     """Whether an access is inside its dimension once the sizes fulfil their preconditions."""
-    index, size = _texts(model, access, axis)
-    if index is None or size is None:
+    outside = _outside(model, access, axis)
+    if outside is None:
         return False
     definite = leaf.definite if access.around is None else access.sure
     if access.must and definite:
         return True
-    inside: bool = model.times(leaf, access, [_outside(index, size)]).is_empty()
-    return inside
+    return model.when(leaf, access, outside) is None
 
 
 def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
     """Whether an access is proved to be inside its buffer, for all sizes that calls are held to."""
-    rows = [_texts(model, access, axis) for axis in range(len(access.index))]
-    return all(
-        index is not None
-        and size is not None
-        and model.times(leaf, access, [_outside(index, size)]).is_empty()
-        for index, size in rows
-    )
+    rows = (_outside(model, access, axis) for axis in range(len(access.index)))
+    return all(row is not None and model.when(leaf, access, row) is None for row in rows)
 
 
-def _outside(index: str, size: str) -> str:
-    return f"({index} >= {size} or {index} < 0)"
-
-
-def _texts(model: Model, access: Access, axis: int) -> tuple[str | None, str | None]:
-    shape = model.kernel.buffers[access.target].shape
-    return access.index[axis], affine.text(shape[axis], model.known(()))
+def _outside(model: Model, access: Access, axis: int) -> str | None:
+    """Return when an access is outside its dimension, if isl can know; one condition alone is read sooner."""
+    index = access.index[axis]
+    size = affine.text(model.kernel.buffers[access.target].shape[axis], model.known(()))
+    if index is None or size is None:
+        return None
+    beyond = f"{index} >= {size}"
+    return beyond if model.counts_up(access.node.index[axis]) else f"({beyond} or {index} < 0)"
 
 
 def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
     node = access.node
-    index, size = _texts(model, access, axis)
-    if index is None or size is None:
+    outside = _outside(model, access, axis)
+    if outside is None:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    outside = _outside(index, size)
-    beyond = model.times(leaf, access, [outside])
+    bad = model.when(leaf, access, outside)
     if access.guards or leaf.ranges != leaf.constraints:
-        anywhere = model.iterations(leaf, [outside])
-        if not anywhere.intersect_params(beyond.params().complement()).is_empty():
+        anywhere = model.looped(leaf, outside)
+        if anywhere is not None and (bad is None or not anywhere.is_subset(bad)):
             found.guarded.add(key(node))
-    if beyond.is_empty():
+    if bad is None:
         return
     definite = leaf.definite if access.around is None else access.sure
     if not access.must or not definite:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    bad = beyond.params().coalesce()
     number = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
     if number and not model.session.sizes and bad.n_basic_set() <= SIMPLE:
         fine = bad.gist(model.parameter_set([])).complement()

@@ -114,12 +114,12 @@ def schedule(kernel: Kernel) -> Scheduled:
 
 def demanded(kernel: Kernel) -> Bounds:
     """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
-    found = find_bounds(Model(kernel))
+    found = find_bounds(model := Model(kernel))
     suppose(found.sizes)
     if found.sizes and found.dynamic:
-        found = find_bounds(Model(kernel), found)
+        found = find_bounds(model := Model(kernel), found)
     if not kernel.derived:
-        negative_sizes(Model(kernel), found)
+        negative_sizes(model, found)
     return found
 
 

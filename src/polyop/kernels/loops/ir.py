@@ -271,10 +271,12 @@ def children(node: Expr | Stmt) -> tuple[Expr, ...]:
 
 def walk(node: Expr | Stmt) -> Iterator[Expr]:
     """Yield all expressions at or below a node, a loop's or condition's body not included."""
-    if isinstance(node, (Const, Var, Size, Load, Op)):
-        yield node
-    for child in children(node):
-        yield from walk(child)
+    left = [node]
+    while left:
+        here = left.pop()
+        if isinstance(here, (Const, Var, Size, Load, Op)):
+            yield here
+        left.extend(reversed(children(here)))
 
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

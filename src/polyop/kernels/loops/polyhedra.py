@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from .ir import Assign, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var,
 
 MAX_OPERATIONS = 4_000_000
 """What isl may spend on one kernel: a few hundred milliseconds. Beyond, the original order is kept."""
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +129,7 @@ class Model:
         self.owners = {**scalar_owners(kernel), **(owners or {})}
         self.parameters = _parameters(kernel)
         self.leaves: list[Leaf] = []
-        self._natural: set[str] = set()
+        self._natural = self._find_natural()
         self._maps: dict[tuple[str, int], Any] = {}
         self._collect(kernel.body, _Point(), ())
 
@@ -150,21 +152,22 @@ class Model:
             self.session.known[key] = whole.intersect_domain(inside)
         return self.session.known[key]
 
-    def domain(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
-        """Return the isl set of the instances of a leaf."""
-        return self._instances(leaf, leaf.constraints, guards)
-
-    def times(self, leaf: Leaf, access: Access, guards: Sequence[str] = ()) -> Any:
-        """Return the isl set of the leaf's iterations in which an access is made."""
+    def when(self, leaf: Leaf, access: Access, condition: str) -> Any | None:
+        """Return for which sizes and attributes an access is ever made with the condition true, or None."""
         around = leaf.constraints if access.around is None else access.around
-        return self._instances(leaf, around, [*access.guards, *guards])
+        return self._ever(leaf, around, (*access.guards, condition))
 
-    def iterations(self, leaf: Leaf, guards: Sequence[str] = ()) -> Any:
-        """Return the isl set of the iterations of a leaf's loops, in whichever its conditions hold."""
-        return self._instances(leaf, leaf.ranges, guards)
+    def looped(self, leaf: Leaf, condition: str) -> Any | None:
+        """Return for which sizes and attributes the condition is ever true in a leaf's loops, or None."""
+        return self._ever(leaf, leaf.ranges, (condition,))
 
-    def _instances(self, leaf: Leaf, constraints: Sequence[str], more: Sequence[str]) -> Any:
-        return self._set(_iteration(leaf.vars), constraints, more).set_tuple_name(leaf.id)
+    def _ever(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
+        known = self.session.known
+        at = (self._prefix, self._natural_sizes, leaf.vars, constraints, more)
+        if at not in known:
+            found = self._set(_iteration(leaf.vars), constraints, more)
+            known[at] = None if found.is_empty() else found.params().coalesce()
+        return known[at]
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
         """Return the isl set of elements ``name[dims]`` with these constraints."""
@@ -192,13 +195,28 @@ class Model:
         return known[key]
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
+        """Return what a text says. isl reads only the parameters it names: declaring them takes longest."""
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
         body = f"{body}0 = 0" if body == " : " else body
-        text = f"{self._prefix} -> {{ {body} }}"
         known = self.session.known
-        if text not in known:
-            known[text] = getattr(self.isl, kind).read_from_str(self.session.context, text)
-        return known[text]
+        at = (kind, self._prefix, body)
+        if at not in known:
+            words = {*_WORD.findall(body)}
+            named = [p for p in map(affine.word, self.parameters) if p in words]
+            found = self._isl(kind, f"[{', '.join(named)}] -> {{ {body} }}")
+            known[at] = found.align_params(self._space)
+        return known[at]
+
+    def _isl(self, kind: str, text: str) -> Any:
+        return getattr(self.isl, kind).read_from_str(self.session.context, text)
+
+    @property
+    def _space(self) -> Any:
+        """Return isl's space of all parameters."""
+        known = self.session.known
+        if self._prefix not in known:
+            known[self._prefix] = self._isl("Set", f"{self._prefix} -> {{ : }}").get_space()
+        return known[self._prefix]
 
     @functools.cached_property
     def _prefix(self) -> str:
@@ -263,8 +281,6 @@ class Model:
     def _inside(self, at: _Point, loop: For) -> _Point:
         known = self.known((*at.loops, loop.var))
         ends = (*affine.at_least(loop.var, loop.lo, known), *affine.below(loop.var, loop.hi, known))
-        if self._counts_up(loop.lo):
-            self._natural.add(loop.var)
         return _Point(
             (*at.loops, loop.var),
             at.constraints + ends,
@@ -314,20 +330,31 @@ class Model:
         found: list[str | None] = []
         for i, extent in zip(node.index, self.kernel.buffers[node.buffer].shape, strict=True):
             index, size = affine.text(i, known), affine.text(extent, self.known(()))
-            if index is not None and not self._counts_up(i):
+            if index is not None and not self.counts_up(i):
                 wraps = f"{index} < 0" + ("" if size is None else f" and {index} + {size} >= 0")
                 if not self._set(_iteration(at.loops), at.constraints, [*guards, wraps]).is_empty():
                     index = None
             found.append(index)
         return tuple(found)
 
-    def _counts_up(self, expr: Expr) -> bool:
+    def _find_natural(self) -> set[str]:
+        """Return what is never negative: sizes, and loops that all start so, those of one name together."""
+        loops = [s for s in statements(self.kernel.body) if isinstance(s, For)]
+        natural = {"", *self._sizes, *(loop.var for loop in loops)}
+        while below := {s.var for s in loops if s.var in natural and not _counts_up(s.lo, natural)}:
+            natural -= below
+        return natural
+
+    def counts_up(self, expr: Expr) -> bool:
         """Whether an expression is plainly not negative: made of sizes and loops that start so."""
-        if isinstance(expr, Op) and expr.name == "max":
-            return any(map(self._counts_up, expr.args))
-        form = affine.linear(expr)
-        natural = self._natural | self._sizes | {""}
-        return form is not None and all(c >= 0 and n in natural for n, c in form.items())
+        return _counts_up(expr, self._natural)
+
+
+def _counts_up(expr: Expr, natural: set[str]) -> bool:
+    if isinstance(expr, Op) and expr.name == "max":
+        return any(_counts_up(arg, natural) for arg in expr.args)
+    form = affine.linear(expr)
+    return form is not None and all(c >= 0 and n in natural for n, c in form.items())
 
 
 def _iteration(loops: Sequence[str]) -> str:
