@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from .accumulate import accumulate
 from .bands import together
 from .bounds import Bounds, describe, find_bounds, negative_sizes
+from .busy import busy
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
 from .distribute import distribute
@@ -86,7 +87,7 @@ def schedule(kernel: Kernel) -> Scheduled:
     """Return the kernel with its loops arranged, and what each of them becomes."""
     kernel = computed(kernel)
     with session():
-        kernel = unroll(propagate(kernel))
+        kernel = unroll(busy(propagate(kernel)))
         early = demanded(kernel)
         kernel = starts(kernel)
         report = Report()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from . import affine
 from .affine import Linear
+from .busy import busy_body
 from .dependence import Kind
 from .ir import (
     BOOL,
@@ -100,10 +101,10 @@ class _Splitter:
         )
         first = Op("min", (_most(loop.lo, inside.lower), loop.hi), INT)
         last = Op("max", (_least(loop.hi, inside.upper), first), INT)
-        bare = tuple(_simplified(s, inside.atoms) for s in loop.body)
+        bare = busy_body(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
         return [
             renamed_copy(replace(loop, hi=first, hint="border"), f"_low{self.count}", self.taken),
-            replace(loop, lo=first, hi=last, body=_flat(bare)),
+            *([replace(loop, lo=first, hi=last, body=bare)] if bare else []),
             renamed_copy(replace(loop, lo=last, hint="border"), f"_high{self.count}", self.taken),
         ]
 
