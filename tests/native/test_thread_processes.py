@@ -197,6 +197,7 @@ print("so")
 
 def test_ctrl_c_reaches_python(child) -> None:
     code = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's command in the background ignores it
 set_num_threads(3)
 many(10)
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
