@@ -258,7 +258,9 @@ class Generator:
         self.depth = max(self.depth, depth + len(nest) - 1)
         product = " * ".join(self.factor(nest) for _ in range(2))
         target = total or at
-        self.emit(depth + len(nest), f"{target} {self.pick(('+=', '+=', '-='))} {self.into(dtype, product)}")
+        op = self.pick(("+=", "+=", "-="))
+        op = "+=" if dtype == "bool" else op
+        self.emit(depth + len(nest), f"{target} {op} {self.into(dtype, product)}")
         if total:
             self.emit(depth + len(free), f"{at} = {total}")
 

@@ -158,3 +158,37 @@ def test_a_temporary_of_a_negative_size(n):
     np.testing.assert_array_equal(op(np.ones(2, "float32"), 1), [0, 0])
     with pytest.raises(KernelError, match=rf"a size of kept cannot be negative, but got {n - 1}"):
         op(np.ones(2, "float32"), n)
+
+
+def scattered(x, z, t):
+    a, b, c = x.shape
+    n, m, r = z.shape
+    y = output_tensor((n, n, c), x.dtype)
+    for i in range(b - 1):
+        for j in range(m):
+            for k in range(a):
+                y[j, i, k] -= z[k, 0, j]
+        for j in range(0, b, 2):
+            for k in range(r):
+                y[j, i, k] = max(y[j, i, k], z[i, i, j])
+            for k in range(c - 2):
+                y[i, k, j] = min(y[i, k, j], x[j, -1, k])
+                y[k, 0, i] = x[0, 0, 0]
+                y[j, k, i] = x[0, 0, 1]
+    for i in range(t.shape[0]):
+        for j in range(m):
+            for k in range(b - 1):
+                y[j, i, k] *= t[i]
+                y[j, k, i] = max(y[j, k, i], z[0, k, i])
+            for k in range(b):
+                y[i, j, k] -= t[k]
+                y[k, i, j] = max(y[k, i, j], t[k])
+                y[0, i, j] = x[k, 0, k]
+    return y
+
+
+def test_hundreds_of_pieces_are_not_joined():
+    """Joined they cost more than isl may spend, and the kernel would stay in the author's order."""
+    made = schedule(parse(scattered, [("float32", 3), ("float32", 3), ("float32", 1)], {}))
+    y = made.kernel.buffers["y"]
+    assert (y.zeroed, y.lacking) == (True, "")

@@ -19,6 +19,8 @@ Place = tuple[Leaf, Access]
 
 PIECES = 4
 """Of a set of sizes for which a tensor starts as zeros: with more, it always does."""
+PIECES_JOINED = 100
+"""Of such a set before its pieces are joined: with more, that costs isl more than it may spend."""
 
 
 class Coverage:
@@ -86,6 +88,8 @@ class Coverage:
         """Return a set of sizes in C, or nothing where it has all sizes that are not 0, or many pieces."""
         model = self.model
         usual = model.parameter_set([f"{affine.word(p)} >= 1" for p in model.parameters])
+        if sizes.n_basic_set() > PIECES_JOINED:
+            return ""
         sizes = sizes.coalesce()
         if sizes.n_basic_set() > PIECES or usual.is_subset(sizes):
             return ""
