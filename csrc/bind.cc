@@ -26,9 +26,13 @@ namespace {
 
 // What os.environ has: under Python's lock, as libraries are loaded, which is when it is first needed.
 std::string python_variable(const char* name) {
-  const nb::object found =
-      nb::module_::import_("os").attr("environb").attr("get")(nb::bytes(name), nb::bytes(""));
-  return nb::cast<nb::bytes>(found).c_str();
+  try {
+    const nb::module_ os = nb::module_::import_("os");
+    const nb::object text = os.attr("environ").attr("get")(name, "");
+    return nb::cast<nb::bytes>(os.attr("fsencode")(text)).c_str();
+  } catch (const nb::python_error&) {  // Python is ending, or somebody put something else there
+    return process_variable(name);
+  }
 }
 
 using PySpec = std::pair<std::vector<int64_t>, std::string>;  // (shape, dtype name)
@@ -220,8 +224,16 @@ NB_MODULE(_core, m) {
   set_environment(&python_variable);
   m.def("thread_count", &thread_count, "Return how many threads a loop may use.");
   m.def("set_thread_count", &set_thread_count, nb::arg("count"), "Set it; the count must be right.");
-  m.def("unusable_variable", &unusable_variable,
-        "Return the environment variable whose count cannot be used, or None.");
+  m.def(
+      "unusable_variable",
+      []() -> nb::object {
+        const Unusable* found = unusable_variable();
+        if (found == nullptr) return nb::none();
+        const auto size = static_cast<Py_ssize_t>(found->text.size());
+        const nb::object text = nb::steal(PyUnicode_DecodeFSDefaultAndSize(found->text.data(), size));
+        return nb::make_tuple(found->variable, text);
+      },
+      "Return the environment variable whose count cannot be used and its text, or None.");
   m.attr("MOST_THREADS") = kMostThreads;
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();

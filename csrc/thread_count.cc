@@ -18,7 +18,7 @@ namespace {
 std::atomic<int> chosen{0};  // by set_thread_count; 0: it was not called
 std::atomic<int> said{-1};   // by the environment; 0: nothing, -1: not looked for yet
 std::atomic<int> counted{0};
-std::atomic<const char*> unusable{nullptr};
+std::atomic<const Unusable*> unusable{nullptr};
 
 struct Variable {
   const char* name;
@@ -38,19 +38,14 @@ int number(const char* text, bool list) {
                                                                                    : 0;
 }
 
-std::string from_process(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
-
-std::string (*read_variable)(const char*) = &from_process;
+std::string (*read_variable)(const char*) = &process_variable;
 
 int count_from_environment() {
   for (const Variable& variable : kVariables) {
-    const std::string text = environment(variable.name);
+    const std::string text = read_variable(variable.name);
     if (text.empty()) continue;
     const int count = number(text.c_str(), variable.list);
-    if (count == 0) unusable.store(variable.name);
+    if (count == 0) unusable.store(new Unusable{variable.name, text});  // for as long as the process lives
     return count;
   }
   return 0;
@@ -119,13 +114,16 @@ int thread_count() {
   return count > 0 ? count : cpus();
 }
 
-std::string environment(const char* name) { return read_variable(name); }
+std::string process_variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
 
 void set_environment(std::string (*read)(const char* name)) { read_variable = read; }
 
 void set_thread_count(int count) { chosen.store(count, std::memory_order_relaxed); }
 
-const char* unusable_variable() {
+const Unusable* unusable_variable() {
   if (chosen.load(std::memory_order_relaxed) != 0) return nullptr;
   thread_count();
   return unusable.load();

@@ -11,16 +11,23 @@ inline constexpr int kMostThreads = 1024;
 // is read once, when first needed. Never allocates after that.
 int thread_count();
 
-// A variable's text, empty where there is none: as the process has it, or as `read` says. Python keeps what
-// the user said; libraries write the process's own (MindSpore, when imported: OMP_NUM_THREADS=1).
-std::string environment(const char* name);
+// A variable's text as the process has it, empty where there is none.
+std::string process_variable(const char* name);
+
+// Lets `read` say what the variables are instead. Python keeps what the user said; libraries write the
+// process's own (MindSpore, when imported: OMP_NUM_THREADS=1).
 void set_environment(std::string (*read)(const char* name));
 
 // From now on; 1 to kMostThreads.
 void set_thread_count(int count);
 
-// The variable whose value thread_count() could not use, or null.
-const char* unusable_variable();
+struct Unusable {
+  const char* variable;
+  std::string text;
+};
+
+// What thread_count() found in the environment and could not use, or null.
+const Unusable* unusable_variable();
 
 // The CPUs that the process may run on, less what the quota of its control group withholds.
 int cpus();

@@ -251,18 +251,20 @@ int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_
 }
 
 void connect_threads(void* library) {
-  if (void* hook = dlsym(library, "polyop_parallel")) {
-    static std::atomic<bool> said{false};
-    const char* variable = unusable_variable();
-    if (variable != nullptr && !said.exchange(true)) {
-      std::fprintf(stderr, "polyop: %s must be a whole number from 1 to %d, but got '%s': it is not used\n",
-                   variable, kMostThreads, environment(variable).c_str());
-    }
-    __atomic_store_n(static_cast<polyop_parallel_fn*>(hook), &parallel, __ATOMIC_RELEASE);
+  void* loops = dlsym(library, "polyop_parallel");
+  void* count = dlsym(library, "polyop_threads");
+  if (loops == nullptr && count == nullptr) return;
+  // reads the environment, now: kernels ask from threads that may not ask Python
+  const Unusable* unusable = unusable_variable();
+  static std::atomic<bool> said{false};
+  if (unusable != nullptr && !said.exchange(true)) {
+    std::fprintf(stderr, "polyop: %s must be a whole number from 1 to %d, but got '%s': it is not used\n",
+                 unusable->variable, kMostThreads, unusable->text.c_str());
   }
-  if (void* hook = dlsym(library, "polyop_threads")) {
-    __atomic_store_n(static_cast<polyop_threads_fn*>(hook), &thread_count, __ATOMIC_RELEASE);
-  }
+  if (loops != nullptr)
+    __atomic_store_n(static_cast<polyop_parallel_fn*>(loops), &parallel, __ATOMIC_RELEASE);
+  if (count != nullptr)
+    __atomic_store_n(static_cast<polyop_threads_fn*>(count), &thread_count, __ATOMIC_RELEASE);
 }
 
 }  // namespace polyop

@@ -132,6 +132,23 @@ in_child(lambda: print(get_num_threads(), end="", flush=True))
 
 
 @pytest.mark.parametrize(
+    ("replaced", "count"),
+    [
+        ("os.environ = {'OMP_NUM_THREADS': '6'}", "6"),
+        ("os.environ = {'OMP_NUM_THREADS': 6}", "5"),  # no text: the process's own
+        ("os.environ = None", "5"),
+    ],
+)
+def test_an_environment_that_the_program_replaced(
+    run_python, monkeypatch: pytest.MonkeyPatch, replaced: str, count: str
+) -> None:
+    monkeypatch.delenv("POLYOP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    code = f"import os\nfrom polyop import get_num_threads\n{replaced}\nprint(get_num_threads())"
+    assert run_python(code) == f"{count}\n"
+
+
+@pytest.mark.parametrize(
     ("variable", "value"),
     [
         ("POLYOP_NUM_THREADS", "many"),
@@ -163,14 +180,51 @@ print(get_num_threads())
 def test_the_first_library_says_it_too(built: Path, run_python, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYOP_NUM_THREADS", "many")
     code = f"""
-import os
+import ctypes, os
 from polyop import _core
+ctypes.CDLL(None).setenv(b"POLYOP_NUM_THREADS", b"7", 1)  # as a library does: not what the user said
 os.dup2(1, 2)
 for _ in range(2): _core.open_library({str(built)!r})
+del os.environ["POLYOP_NUM_THREADS"]
+import polyop
+try:
+    polyop.get_num_threads()
+except polyop.PolyopError as problem:
+    print(problem)
 """
-    assert run_python(code) == (
-        "polyop: POLYOP_NUM_THREADS must be a whole number from 1 to 1024, but got 'many': it is not used\n"
-    )
+    rule = "POLYOP_NUM_THREADS{} must be a whole number from 1 to 1024, but got 'many'"
+    assert run_python(code).splitlines() == [
+        f"polyop: {rule.format('')}: it is not used",
+        rule.format(":"),
+        "  set it right or unset it before the process starts, or call set_num_threads",
+    ]
+
+
+def test_a_library_that_only_asks_how_many(run_python, tmp_path: Path, monkeypatch) -> None:
+    """From a thread that Python does not know, which may not ask it what os.environ has."""
+    text = """
+        #include <pthread.h>
+        __attribute__((visibility("default"))) int (*polyop_threads)(void) = 0;
+        static void* ask(void* found) { *(int*)found = polyop_threads(); return 0; }
+        int asked(void) {
+          pthread_t thread;
+          int found = -1;
+          pthread_create(&thread, 0, ask, &found);
+          pthread_join(thread, 0);
+          return found;
+        }
+    """
+    (tmp_path / "asks.c").write_text(text)
+    library = tmp_path / "asks.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "asks.c"], check=True)
+    monkeypatch.setenv("POLYOP_NUM_THREADS", "3")
+    code = f"""
+import ctypes
+from polyop import _core
+_core.open_library({str(library)!r})
+print(ctypes.CDLL({str(library)!r}).asked())
+"""
+    assert run_python(code) == "3\n"
 
 
 # --- workers

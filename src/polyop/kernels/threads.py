@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 
 from .. import _core
 from ..core.errors import ArgumentTypeError, ArgumentValueError
@@ -37,12 +36,14 @@ def get_num_threads() -> int:
     That is what ``set_num_threads`` was given, else POLYOP_NUM_THREADS, else the first number of
     OMP_NUM_THREADS, else the number of CPUs that the process may use. The environment is
     ``os.environ``, read once, when the number is first needed: what libraries set in the process
-    alone does not count (MindSpore sets OMP_NUM_THREADS when it is imported). Raises
+    alone does not count (MindSpore sets OMP_NUM_THREADS when it is imported). A process that is
+    started without ``env=dict(os.environ)`` inherits it all the same, as what its user said. Raises
     ``ArgumentValueError`` when the variable that counts holds no such number; kernels then go by
     the CPUs.
     """
-    variable = _core.unusable_variable()
-    if variable is not None:
+    unusable = _core.unusable_variable()
+    if unusable is not None:
+        variable, text = unusable
         hint = "set it right or unset it before the process starts, or call set_num_threads"
-        raise ArgumentValueError(variable, _RULE, repr(os.environ.get(variable)), hint=hint)
+        raise ArgumentValueError(variable, _RULE, repr(text), hint=hint)
     return _core.thread_count()
