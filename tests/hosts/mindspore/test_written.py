@@ -4,9 +4,10 @@ import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, nn
+from mindspore.ops._vmap import get_vmap_rule
 
 import polyop
-from polyop.core.errors import GradientError
+from polyop.core.errors import GradientError, UnsupportedError
 
 X, Y = np.array([0.5, -1.25, 2.0], np.float32), np.array([3.0, 4.0, -5.0], np.float32)
 
@@ -132,3 +133,81 @@ def test_a_gradient_through_what_is_written_in_a_graph():
         RuntimeError, match="writes an argument in place, and such an operator has no gradient"
     ):
         ms.grad(call)(Tensor(X), Tensor(Y.copy()))
+
+
+JUST_ADD = lambda x, y: ADD_(x, y)  # noqa: E731 - a lambda is what many pass
+
+
+def _written(x, y):
+    ADD_ONLY(x, y)
+    return x * 1
+
+
+def _through_a_temporary(x, y):
+    total = x * 1
+    first = SCALED(total, y)
+    return total + first - 2 * y
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
+@pytest.mark.parametrize("call", [JUST_ADD, _written, _through_a_temporary])
+def test_vmap_item_by_item(call, shared, axis, context):
+    x, y = np.stack([X, 2 * X]), (Y if shared else np.stack([Y, -Y]))
+    given = Tensor(np.ascontiguousarray(np.moveaxis(x, 0, axis)))
+    axes = (axis, None if shared else 0)
+    same(ms.vmap(call, in_axes=axes)(given, Tensor(y)), x + y)
+    after = x if call is _through_a_temporary else x + y
+    same(given, np.moveaxis(after, 0, axis))
+
+
+def test_vmap_that_would_write_every_item_into_one_tensor(context):
+    """MindSpore's own assign has the rule, and the words."""
+    x, y = Tensor(X.copy()), Tensor(np.stack([Y, -Y]))
+    with pytest.raises(ValueError, match="source axis of `variable` is None, but"):
+        ms.vmap(JUST_ADD, in_axes=(None, 0))(x, y)
+    same(x, X)
+
+
+def test_vmap_leaves_other_custom_operators(context):
+    other = ms.ops.Custom(lambda x: x * 2, out_shape=lambda x: x, out_dtype=lambda x: x, func_type="pyfunc")
+    ms.vmap(JUST_ADD)(Tensor(np.stack([X, Y])), Tensor(np.stack([X, Y])))
+    assert get_vmap_rule(other, 2) is None
+
+
+def test_vmap_of_vmap(context):
+    x = np.stack([np.stack([X, Y]), np.stack([Y, 2 * X])])
+    given = Tensor(x.copy())
+    same(ms.vmap(ms.vmap(JUST_ADD))(given, Tensor(x * 3)), 4 * x)
+    same(given, 4 * x)
+
+
+KEPT = Tensor(np.zeros(3, np.float32))
+
+
+def _made_in_the_graph(x):
+    total = ms.ops.zeros((3,), ms.float32)
+    return ADD_(total, x)
+
+
+def _kept_outside(x):
+    ADD_(KEPT, x)
+    return KEPT * 1
+
+
+@pytest.mark.parametrize("call", [_made_in_the_graph, _kept_outside])
+def test_a_constant_of_a_graph_cannot_be_written(call):
+    """MindSpore's own assign writes it: readers in the graph see what it was, and the next run what it is."""
+    says = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  pass it to what"
+    with pytest.raises(UnsupportedError, match=says):
+        ms.jit(call)(Tensor(X))
+    same(KEPT, np.zeros(3))
+
+
+def test_a_tensor_that_a_graph_computes_can_be_written():
+    @ms.jit
+    def call(x):
+        return ADD_(ms.ops.zeros_like(x), x)
+
+    for _ in range(2):
+        same(call(Tensor(X)), X)

@@ -12,7 +12,7 @@ from ...core.errors import HostError
 from ...core.operator import Operator
 from ...core.spec import Spec
 from ..base import load, map_tensors, specs
-from . import callbacks, gradient, tensors
+from . import callbacks, gradient, tensors, vmap
 
 OLDEST = (2, 7)
 
@@ -32,6 +32,7 @@ class MindSporeHost:
             _check_numpy(version)
         tensors.start()
         callbacks.start()
+        vmap.start()
 
     def owns(self, value: Any) -> bool:
         """Whether ``value`` is a tensor or a parameter."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mindspore
@@ -40,15 +40,28 @@ class Launch(ops.Custom):  # type: ignore[misc]
             hint = "pass what varies as a tensor, not as an attribute"
             raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=hint)
         _kept[name] = bound
-        made = cls(f"{_core.__file__}:{name}", out_shape=(), out_dtype=(), func_type="aot")
-        made.fill(bound, arguments, len(tensors))
+        made = cls._named(name)
+        made.fill(name, bound, arguments, len(tensors))
+        if made.written:
+            made.by_reference()
         return made
 
-    def fill(self, bound: Any, arguments: tuple[Any, ...], inputs: int) -> None:
+    @classmethod
+    def _named(cls, slot: str) -> Launch:
+        return cls(f"{_core.__file__}:{slot}", out_shape=(), out_dtype=(), func_type="aot")
+
+    def by_value(self) -> Launch:
+        """Return the same launch without a side effect, as ``ms.vmap`` wants it: what it wrote it gives."""
+        made = self._named(self.slot)
+        made.fill(self.slot, self.bound, self.arguments, self.inputs)
+        return made
+
+    def fill(self, slot: str, bound: Any, arguments: tuple[Any, ...], inputs: int) -> None:
         """Keep what the call is."""
         schema: Schema = bound.schema
-        self.bound, self.arguments, self.inputs = bound, arguments, inputs
+        self.slot, self.bound, self.arguments, self.inputs = slot, bound, arguments, inputs
         self.bprop: Any = None
+        self.ordered = False  # whether MindSpore keeps it in its place, as what has a side effect
         numbers = filled(schema, arguments, itertools.count())
         rows = written(schema, numbers)
         fresh = [] if schema.returns_list else list(schema.fresh)
@@ -56,8 +69,6 @@ class Launch(ops.Custom):  # type: ignore[misc]
             rule = "has no outputs, and MindSpore's graphs leave out what gives nothing"
             raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
         self.written = [(number, len(fresh) + k) for k, number in enumerate(rows)]
-        if rows:
-            self._by_reference(rows)
         self.places: list[int] = []  # of each return among what the launch gives; none: all of it, a list
         at = dict(self.written)
         for i in [] if schema.returns_list and not schema.mutates else range(len(schema.returns)):
@@ -67,12 +78,14 @@ class Launch(ops.Custom):  # type: ignore[misc]
                 raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
             self.places.append(place)
 
-    def _by_reference(self, numbers: Collection[int]) -> None:
+    def by_reference(self) -> None:
         """Take these tensors as they are, in the order of what writes them.
 
         MindSpore copies what is read and written later, and those of float64 by way of float32.
         """
+        self.ordered = True
         self.add_prim_attr("side_effect_mem", True)
+        numbers = {number for number, _ in self.written}
         ways = (sig_rw.RW_WRITE if i in numbers else sig_rw.RW_READ for i in range(self.inputs))
         self.set_signatures(tuple(make_sig(f"a{i}", way) for i, way in enumerate(ways)))
 
@@ -86,6 +99,12 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
     def __infer__(self, *given: Any) -> dict[str, Any]:
         """Return shapes and dtypes of the outputs, as MindSpore asks for them."""
+        for number, _ in self.written:
+            if given[number]["value"] is not None:
+                rule = "is written and is a constant of the graph, where what reads it sees the old values"
+                hint = "pass it to what is compiled, or make it a Parameter with requires_grad=False"
+                subject = f"{self.bound.name}: tensor {number}"
+                raise UnsupportedError(subject, rule, where=self.bound.operator.origin, hint=hint)
         specs = self._outputs([self._spec(i, one) for i, one in enumerate(given)])
         for spec in specs:
             if spec.dtype.name not in MS_DTYPES:
