@@ -4,12 +4,15 @@ POLYOP_BENCH_MINDSPORE is the Python of that environment; ``make bench`` sets it
 its own, as AKG's compiler may end it, or not end.
 """
 
+import contextlib
 import functools
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +27,28 @@ OURS_AGREES = "polyop agrees with NumPy"
 REASON = re.compile(r"^(?:TVMError|RuntimeError): (?!Response is empty)(.+)$", re.MULTILINE)
 
 
+def run(command: list[str], said: Any, **options: Any) -> bool:
+    """Whether a command succeeds; what it has started has ended then: AKG's compiler goes on by itself."""
+    process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True, **options)
+    try:
+        return process.wait(LIMIT_S) == 0
+    except subprocess.TimeoutExpired:
+        said.write(f"RuntimeError: not done after {LIMIT_S} s\n")
+        return False
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            for _ in range(100):  # 5 s at most, as what nobody waits for may stay as a name
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                time.sleep(0.05)
+
+
 @functools.cache
 def times(python: str, name: str) -> list[dict[str, Any]]:
     """Return the first call's seconds and each turn's, of ours and of AKG's."""
     with tempfile.TemporaryDirectory() as folder, Path(folder, "said").open("w+") as said:
         env = {**os.environ, "XDG_CACHE_HOME": folder}
-        command = [python, str(PEER), name, str(TURNS)]
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=env, stdout=said, stderr=said, check=False, timeout=LIMIT_S
-            )
-            failed = bool(done.returncode)
-        except subprocess.TimeoutExpired:
-            failed = True
-            said.write(f"RuntimeError: not done after {LIMIT_S} s\n")
+        failed = not run([python, str(PEER), name, str(TURNS)], said, cwd=folder, env=env)
         said.seek(0)
         text = said.read()
     if failed and OURS_AGREES not in text:
