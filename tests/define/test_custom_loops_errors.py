@@ -206,18 +206,3 @@ def test_debug_mode_on_pytorch(monkeypatch):
         polyop.PolyopError, match="line 33: index 5 is outside dimension 0 of x, which has size 3"
     ):
         op(torch.tensor(X), torch.tensor([5]))
-
-
-OPTIONS = [
-    ({"compile_attrs": 3}, "The input 'compile_attrs' of @kernel must be a dict"),
-    ({"compile_attrs": {1: 2}}, "The keys of 'compile_attrs' must be of type str"),
-    ({"reg_info": 3}, "The input 'reg_info' of @kernel must be a str, dict or tuple"),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), OPTIONS)
-def test_options_of_the_decorator(options, words):
-    with pytest.raises(polyop.PolyopError, match=words):
-        polyop.kernel(copied, **options)
-    with pytest.raises(polyop.PolyopError, match="must decorate a function, but got int"):
-        polyop.kernel(compile_attrs={})(3)

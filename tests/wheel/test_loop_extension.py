@@ -135,6 +135,16 @@ def test_numbers_that_are_left_out_have_their_defaults(loop_project, tmp_path, w
     assert use(tmp_path / "p" / "src", FLOAT32, **without_compilers).stdout.strip() == "[2. 2.]"
 
 
+def test_options_that_are_kept_as_json(loop_project, tmp_path):
+    """As MindSpore's own @kernel leaves them on the function."""
+    end = "SMALLEST)\n    return y\n"
+    module = (end, end + """scale.compile_attrs = '{"precise": true}'\n""")
+    done = failure(loop_project, tmp_path / "p", module=module)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "p" / "src" / INDEX).read_text())["kernels"]
+    assert {row["function"] for row in rows if row["precise"]} == {"scale", "scale__backward"}
+
+
 def test_in_place_and_again(loop_project, tmp_path, without_compilers):
     done = failure(loop_project, tmp_path / "p")
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..core.information import Information
 from ..core.information_parts import AttributeInfo, TensorInfo
 from ..core.operator import Kernel
 from ..core.schema import MISSING, Schema
+from .kernel import options
 
 NUMBERS = ("int", "float", "bool", "all")
 """The value types of attributes that a loop kernel can have."""
@@ -41,7 +41,7 @@ def loop_kernel(
     _check_names(attributes, scalars, found, information, (subject, where))
     numbers = {a.name for a in attributes} | (set(found.defaults) - set(found.tensors))
     names = tuple(name for name in found.parameters if name in numbers)
-    return LoopKernel(func, names, **_options(getattr(func, "compile_attrs", {})))
+    return LoopKernel(func, names, **options(func))
 
 
 def _unregistered(scalars: Sequence[str]) -> str:
@@ -95,20 +95,10 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
         schema_names = {argument.name for _, argument in schema.attributes()}
         names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
         new = not schema.mutates and len(schema.fresh) == len(schema.returns)
-        kernel = LoopKernel(
-            kernel, names, **_options(kernel.compile_attrs), functional=bool(found.inplace) and new
-        )
+        kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(found.inplace) and new)
     if hasattr(kernel, "outline"):
         _agree(kernel, schema, where)
     return kernel
-
-
-def _options(given: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return what a loop kernel is told of the author's ``compile_attrs``: MindSpore's @kernel keeps JSON."""
-    if isinstance(given, str):
-        return _options(json.loads(given))
-    words = {word: bool(given.get(word)) for word in ("precise", "debug")}
-    return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
 
 
 def _agree(kernel: Any, schema: Schema, where: Any) -> None:

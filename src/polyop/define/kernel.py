@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,12 +37,13 @@ def kernel(
     >>> double(np.ones(2, np.float32))
     array([2., 2.], dtype=float32)
 
-    Neither the function nor its module is changed. Raises ``ArgumentTypeError``.
+    A function that is marked already keeps what it was told, where nothing else is said. Neither the
+    function nor its module is changed. Raises ``ArgumentTypeError`` and ``ArgumentValueError``.
     """
     if compile_attrs is not None and not isinstance(compile_attrs, Mapping):
         rule = "The input 'compile_attrs' of @kernel must be a dict"
         raise ArgumentTypeError("kernel", rule, type(compile_attrs).__name__)
-    _check_attrs(compile_attrs or {})
+    _check_attrs(compile_attrs or {}, "kernel")
     if reg_info is not None and not isinstance(reg_info, (str, Mapping, tuple)):
         rule = "The input 'reg_info' of @kernel must be a str, dict or tuple"
         raise ArgumentTypeError("kernel", rule, type(reg_info).__name__)
@@ -58,7 +60,7 @@ def kernel(
         def decorated(*args: Any, **kwargs: Any) -> Any:
             return run(*args, **kwargs)
 
-        decorated.compile_attrs = dict(compile_attrs or {})  # type: ignore[attr-defined]
+        decorated.compile_attrs = {**_told(function), **(compile_attrs or {})}  # type: ignore[attr-defined]
         given = () if reg_info is None else reg_info if isinstance(reg_info, tuple) else (reg_info,)
         if given:
             decorated.reg_info = given  # type: ignore[attr-defined]
@@ -67,19 +69,44 @@ def kernel(
     return decorate if fn is None else decorate(fn)
 
 
-def _check_attrs(given: Mapping[str, Any]) -> None:
+def options(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a loop kernel is told of a function's ``compile_attrs``: none where it is not marked.
+
+    Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for options that ``@kernel`` would refuse.
+    """
+    given = _told(function)
+    words = {word: bool(given.get(word)) for word in ("precise", "debug")}
+    return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
+
+
+def _told(function: Callable[..., Any]) -> dict[str, Any]:
+    given = getattr(function, "compile_attrs", {})
+    subject = f"kernel {getattr(function, '__name__', function)}"
+    if isinstance(given, str):  # MindSpore's own @kernel keeps JSON
+        try:
+            given = json.loads(given)
+        except ValueError as problem:
+            raise ArgumentTypeError(subject, f"'compile_attrs' is no JSON: {problem}", given) from None
+    if not isinstance(given, Mapping):
+        rule = "'compile_attrs' must be a dict, or one in JSON"
+        raise ArgumentTypeError(subject, rule, repr(given))
+    _check_attrs(given, subject)
+    return dict(given)
+
+
+def _check_attrs(given: Mapping[str, Any], subject: str) -> None:
     for name in given:
         if not isinstance(name, str):
-            raise ArgumentTypeError("kernel", "The keys of 'compile_attrs' must be of type str", repr(name))
+            raise ArgumentTypeError(subject, "The keys of 'compile_attrs' must be of type str", repr(name))
         near = difflib.get_close_matches(name, COMPILE_ATTRS, 1, 0.6)
         if near and name not in COMPILE_ATTRS:
             rule = "'compile_attrs' has no such option"
-            raise ArgumentValueError("kernel", rule, repr(name), hint=f"did you mean {near[0]!r}?")
+            raise ArgumentValueError(subject, rule, repr(name), hint=f"did you mean {near[0]!r}?")
     tape = given.get("tape", "auto")
     if tape not in TAPES:
-        raise ArgumentValueError("kernel", f"'tape' must be one of {list(TAPES)}", repr(tape))
+        raise ArgumentValueError(subject, f"'tape' must be one of {list(TAPES)}", repr(tape))
     limit = given.get("tape_bytes")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         rule = "'tape_bytes' must be a number of bytes, or None for no limit"
         kind = ArgumentValueError if isinstance(limit, int) else ArgumentTypeError
-        raise kind("kernel", rule, repr(limit))
+        raise kind(subject, rule, repr(limit))

@@ -19,6 +19,7 @@ from typing import Any
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
 from ..core.spec import Spec
+from ..define.kernel import options
 from ..kernels.abi import ABI_VERSION
 from ..kernels.build import build, compilers
 from ..kernels.build.sources import keep
@@ -78,7 +79,7 @@ def _kernels(
 ) -> Iterator[tuple[Kernel, bool]]:
     """Yield the kernels of a function for a signature, and whether they are precise."""
     found, names = outline(function), _numbers(extension, function, signature)
-    precise = bool(getattr(function, "compile_attrs", {}).get("precise"))
+    precise = options(function)["precise"]
     base = LoopKernel(function, found.parameters[len(signature.tensors) :], precise)
     specs = [Spec((0,) * rank, dtype(named)) for named, rank in signature.tensors]
     yield base.typed(specs, names), precise
