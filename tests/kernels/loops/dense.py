@@ -276,6 +276,35 @@ def two_operators(x):
     return y
 
 
+def sums_beside_products(x):
+    """What iterations share is reduced in one way, and what is each one's own in another."""
+    n, m = x.shape
+    y = output_tensor((n, n, m), x.dtype)
+    for i in range(n):
+        for k in range(n):
+            for j in range(m):
+                y[i, k, j] = x[i, j] - x[k, j]
+    for j in range(1, m):
+        for i in range(n):
+            for k in range(m):
+                y[i, min(k, n - 1), 0] += x[i, j]
+            for k in range(n):
+                y[i, k, j] *= x[k, j]
+    return y
+
+
+def largest_beside_sums(x):
+    n, m = x.shape
+    y = output_tensor((n, n, m), x.dtype)
+    for j in range(1, m):
+        for i in range(n):
+            for k in range(m):
+                y[i, min(k, n - 1), 0] = max(y[i, min(k, n - 1), 0], x[i, j])
+            for k in range(n):
+                y[i, k, j] += x[k, j]
+    return y
+
+
 def same_element_once(x):
     """y[i, i] is y[0, i] in one iteration."""
     y = output_tensor((x.shape[0], x.shape[0]), x.dtype)

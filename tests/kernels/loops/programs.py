@@ -118,6 +118,8 @@ PROGRAMS = (
     *(Program(dense.whole_sum, f"{dtype} n") for dtype in NUMBERS),
     Program(dense.one_total, "float32 n m k"),
     Program(dense.two_operators, "float32 n m", largest=700),
+    Program(dense.sums_beside_products, "int32 n m", largest=700),
+    Program(dense.largest_beside_sums, "float64 n m", largest=700),
     Program(dense.same_element_once, "int16 n m", largest=300),
     Program(dense.argmax, "float32 n m", least=1),
     Program(dense.argmax, "int64 n m", least=1),

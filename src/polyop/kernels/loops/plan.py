@@ -154,12 +154,13 @@ class Planner:
         over = self.kinds[loop.var].over
         if len({name for name, _ in over}) < len(over):
             return False  # elements of one tensor by different operators: a copy starts from one of them
-        for name, _ in over:
+        for name, op in over:
             buffer = self.kernel.buffers.get(name)
             if buffer is None:
                 continue
             ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
-            if any(not s.op for s in ours) or self._read(loop, name):
+            # also what writes other elements than those that iterations share would write the copy
+            if any(s.op != op for s in ours) or self._read(loop, name):
                 return False
             if len(buffer.shape) > len(inner) - 1 or buffer.dtype in ("float16", "bfloat16", "bool"):
                 return False

@@ -210,7 +210,7 @@ class Mapper:
         if buffer is None or buffer.dtype not in ("int32", "int64", "uint32", "uint64", "float32", "float64"):
             return False
         ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
-        if any(not s.op for s in ours) or any(
+        if any(s.op != op for s in ours) or any(
             isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s)
         ):
             return False
