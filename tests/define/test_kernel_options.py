@@ -17,6 +17,8 @@ def copied(x):
 
 OPTIONS = [
     ({"compile_attrs": 3}, "The input 'compile_attrs' of @kernel must be a dict"),
+    ({"compile_attrs": {"precise": "no"}}, "kernel: 'precise' must be True or False, but got 'no'"),
+    ({"compile_attrs": {"tape": [1]}}, r"kernel: 'tape' must be one of .*, but got \[1\]"),
     ({"compile_attrs": {1: 2}}, "The keys of 'compile_attrs' must be of type str"),
     ({"reg_info": 3}, "The input 'reg_info' of @kernel must be a str, dict or tuple"),
 ]
@@ -32,6 +34,8 @@ def test_options_of_the_decorator(options, words):
 
 MARKED = [  # what MindSpore's own @kernel leaves, and what others may
     ('{"tape": "all"', "kernel copied: 'compile_attrs' is no JSON: .*column 15"),
+    ("", "kernel copied: 'compile_attrs' is no JSON: .*, but got ''"),
+    ("[" * 100_000, "kernel copied: 'compile_attrs' is no JSON: "),
     ("[1]", r"kernel copied: 'compile_attrs' must be a dict, or one in JSON, but got \[1\]"),
     (3, "kernel copied: 'compile_attrs' must be a dict, or one in JSON, but got 3"),
     ('{"tape": "bogus"}', "kernel copied: 'tape' must be one of .*, but got 'bogus'"),

@@ -85,8 +85,8 @@ def _told(function: Callable[..., Any]) -> dict[str, Any]:
     if isinstance(given, str):  # MindSpore's own @kernel keeps JSON
         try:
             given = json.loads(given)
-        except ValueError as problem:
-            raise ArgumentTypeError(subject, f"'compile_attrs' is no JSON: {problem}", given) from None
+        except (ValueError, RecursionError) as problem:
+            raise ArgumentTypeError(subject, f"'compile_attrs' is no JSON: {problem}", repr(given)) from None
     if not isinstance(given, Mapping):
         rule = "'compile_attrs' must be a dict, or one in JSON"
         raise ArgumentTypeError(subject, rule, repr(given))
@@ -102,8 +102,11 @@ def _check_attrs(given: Mapping[str, Any], subject: str) -> None:
         if near and name not in COMPILE_ATTRS:
             rule = "'compile_attrs' has no such option"
             raise ArgumentValueError(subject, rule, repr(name), hint=f"did you mean {near[0]!r}?")
+    for name in ("precise", "debug"):
+        if not isinstance(given.get(name, False), bool):
+            raise ArgumentTypeError(subject, f"{name!r} must be True or False", repr(given[name]))
     tape = given.get("tape", "auto")
-    if tape not in TAPES:
+    if not isinstance(tape, str) or tape not in TAPES:
         raise ArgumentValueError(subject, f"'tape' must be one of {list(TAPES)}", repr(tape))
     limit = given.get("tape_bytes")
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):

@@ -161,6 +161,51 @@ def test_vmap_item_by_item(call, shared, axis, context):
     same(given, np.moveaxis(after, 0, axis))
 
 
+def _triple_(x, by):
+    x *= by
+
+
+TRIPLE = polyop.operator("ms_written::triple(Tensor(a!) x, float by=3.0) -> Tensor(a!)", _triple_)
+
+
+def _alone(x):
+    TRIPLE(x)
+    return x * 1
+
+
+def test_vmap_over_one_tensor(context):
+    x = np.stack([X, Y])
+    for call, data in ((_alone, x), (_alone, x[:1]), (ms.vmap(_alone), np.stack([x, 2 * x]))):
+        given = Tensor(data.copy())
+        same(ms.vmap(call)(given), 3 * data)
+        same(given, 3 * data)
+
+
+def test_vmap_where_nothing_that_is_written_has_items(context):
+    def call(x, count, one):
+        total = ms.ops.zeros_like(one)
+        ADD_ONLY(total, one)
+        ADD_ONLY(count, one)
+        return x + total
+
+    x, count = np.stack([X, 2 * X]), Tensor(Y.copy())
+    same(ms.vmap(call, in_axes=(0, None, None))(Tensor(x), count, Tensor(Y)), x + Y)
+    same(count, 2 * Y)
+
+
+def test_vmap_with_several_outputs(context):
+    x, total = np.stack([X, Y]), Tensor(np.stack([Y, X]))
+
+    def call(total, x):
+        doubled = SCALED(total, x)
+        return doubled, total * 1
+
+    doubled, after = ms.vmap(call)(total, Tensor(x))
+    same(doubled, 2 * x)
+    same(after, x + x[::-1])
+    same(total, x + x[::-1])
+
+
 def test_vmap_that_would_write_every_item_into_one_tensor(context):
     """MindSpore's own assign has the rule, and the words."""
     x, y = Tensor(X.copy()), Tensor(np.stack([Y, -Y]))
@@ -198,7 +243,7 @@ def _kept_outside(x):
 @pytest.mark.parametrize("call", [_made_in_the_graph, _kept_outside])
 def test_a_constant_of_a_graph_cannot_be_written(call):
     """MindSpore's own assign writes it: readers in the graph see what it was, and the next run what it is."""
-    says = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  pass it to what"
+    says = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  .*ms.mutable.*zeros_like"
     with pytest.raises(UnsupportedError, match=says):
         ms.jit(call)(Tensor(X))
     same(KEPT, np.zeros(3))

@@ -102,7 +102,11 @@ class Launch(ops.Custom):  # type: ignore[misc]
         for number, _ in self.written:
             if given[number]["value"] is not None:
                 rule = "is written and is a constant of the graph, where what reads it sees the old values"
-                hint = "pass it to what is compiled, or make it a Parameter with requires_grad=False"
+                hint = (
+                    "a tensor of the program: pass it as an argument of its own (or in ms.mutable(list)), "
+                    "or make it a Parameter with requires_grad=False; one of the graph: make it of an input, "
+                    "as ops.zeros_like(x) does"
+                )
                 subject = f"{self.bound.name}: tensor {number}"
                 raise UnsupportedError(subject, rule, where=self.bound.operator.origin, hint=hint)
         specs = self._outputs([self._spec(i, one) for i, one in enumerate(given)])

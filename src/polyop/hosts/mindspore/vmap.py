@@ -7,40 +7,45 @@ it in place, which MindSpore has a rule for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from mindspore import ops
 from mindspore.ops._vmap.vmap_base import vmap_rules_getters
 
 from .launch import Launch
+from .written import function
 
 
 def start() -> None:
     """Let ``ms.vmap`` know launches; other ``ops.Custom`` keep the rule that they had."""
     before = vmap_rules_getters.get("Custom", None)
 
-    def rule_of(primitive: Any, axis_size: int) -> Callable[..., Any] | None:
+    def rule_of(primitive: Any, size: int) -> Any:
         if isinstance(primitive, Launch) and primitive.ordered:
-            return _item_by_item(primitive.by_value(), axis_size)
-        return before(primitive, axis_size) if before else None
+            return _item_by_item(primitive.by_value(), size)
+        return before(primitive, size) if before else None
 
     vmap_rules_getters.register("Custom")(rule_of)
 
 
-def _item_by_item(launch: Launch, axis_size: int) -> Callable[..., Any]:
-    stack, unstack = ops.stack, ops.unbind
+def _item_by_item(launch: Launch, size: int) -> Any:
+    """Return the rule, from pairs (tensor, axis) and the order of side effects to pairs.
 
-    # MindSpore reads its text. Given are pairs (tensor, axis), and the order of side effects
-    def rule(*arguments: Any) -> Any:
-        columns: tuple[Any, ...] = ()
-        for tensor, axis in arguments[:-1]:
-            items = (tensor,) * axis_size if axis is None else unstack(tensor, axis)
-            columns = (*columns, items)
-        found = [launch(*row) for row in zip(*columns)]  # noqa: B905 - MindSpore knows no strict=
-        outputs: tuple[Any, ...] = ()
-        for column in zip(*found):  # noqa: B905 - same
-            outputs = (*outputs, (stack(column), 0))
-        return outputs
-
-    return rule
+    Its parameters have names, as MindSpore unpacks a pair that is alone; the items stand one by one, as
+    loops take its compiler several times as long.
+    """
+    numbers = range(launch.inputs)
+    tensors = ", ".join(f"x{i}" for i in numbers)
+    lines = [f"def rule{{n}}({', '.join(f'pair{i}' for i in numbers)}, order):", "    outputs = ()"]
+    lines += [f"    x{i}, axis{i} = pair{i}" for i in numbers]
+    lines += [f"    if {' and '.join(f'axis{i} is None' for i in numbers)}:"]
+    lines += [f"        for one in launch{{n}}({tensors}):", "            outputs = (*outputs, (one, None))"]
+    lines += ["        return outputs"]
+    lines += [
+        f"    items{i} = (x{i},) * {size} if axis{i} is None else unbind{{n}}(x{i}, axis{i})" for i in numbers
+    ]
+    rows = (", ".join(f"items{i}[{k}]" for i in numbers) for k in range(size))
+    lines += [f"    found = ({' '.join(f'launch{{n}}({row}),' for row in rows)})"]
+    lines += ["    for column in zip(*found):", "        outputs = (*outputs, (stack{n}(column), 0))"]
+    text = "\n".join([*lines, "    return outputs"])
+    return function("rule", text, launch=launch, unbind=ops.unbind, stack=ops.stack)
