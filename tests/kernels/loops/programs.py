@@ -10,6 +10,7 @@ from typing import Any
 
 import loops_dense as dense
 import loops_elements as elements
+import loops_private as private
 import ml_dtypes
 import numpy as np
 
@@ -182,4 +183,11 @@ PROGRAMS = (
     Program(elements.one_after_another, "float64 n", rough=1e-14, positive=True),
     Program(elements.tile_temporary, "float32 n m"),
     Program(elements.triangular_sum, "float32 n n"),
+    Program(private.filled_then_read_under_if, "float32 n m"),
+    Program(private.filled_then_read_under_if, "int64 n m"),
+    Program(private.written_under_if, "float64 n m"),
+    Program(private.picked_by_a_tensor, "float32 n m, int64 n <n"),
+    Program(private.scan_in_the_row, "int32 n m", least=1),
+    Program(private.both_loops_split, "float32 n m k", largest=700),
+    Program(private.one_row_of_two_axes, "float64 n m"),
 )

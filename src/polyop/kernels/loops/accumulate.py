@@ -101,6 +101,8 @@ class _Pass:
         for store in inside:
             if not isinstance(store, Store) or store.buffer in chosen or store not in always:
                 continue
+            if loop.var in self.model.owners.get(store.buffer, ()):
+                continue  # each iteration has elements of its own: there are none outside of the loop
             names = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
             fixed = not names & changing and not any(
                 isinstance(e, Load) for i in store.index for e in walk(i)

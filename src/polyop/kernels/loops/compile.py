@@ -26,6 +26,7 @@ from .simplify import propagate, unroll
 from .split import has_conditions, split
 from .structure import Report, restructure
 from .turn import turn
+from .verify import unowned
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def schedule(kernel: Kernel) -> Scheduled:
         report = Report()
         kernel, report.done = inline(kernel)
         kernel = distribute(kernel, report)
+        before = kernel
         kernel, owners = privatise(kernel)
         kernel = turn(restructure(kernel, owners, report), report)
         kernel, owners = privatise(kernel)
@@ -100,7 +102,7 @@ def schedule(kernel: Kernel) -> Scheduled:
         model = Model(kernel, owners)
         kinds = classify(model, found := conflicts(model))
         if has_conditions(kernel):
-            kernel, borders = split(kernel, kinds)
+            kernel, owners, borders = split(kernel, kinds, owners)
             if borders:
                 report.done += borders
                 model = Model(kernel, owners)
@@ -109,6 +111,8 @@ def schedule(kernel: Kernel) -> Scheduled:
         shared = shares(kernel, model, found, kinds, owners)
         plan = Planner(kernel, kinds, bounds, owners, shared).run()
         together(kernel, model, found, plan, owners)
+    if faults := unowned(before, kernel, owners):
+        raise AssertionError("; ".join(faults))
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
 

@@ -364,3 +364,24 @@ def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
     3
     """
     return rewrite(node, lambda e: values.get(e.name, e) if isinstance(e, Var) else e)
+
+
+def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
+    """Return a statement in which buffers have other names: ``names`` maps old ones to new ones."""
+
+    def access(expr: Expr) -> Expr:
+        if isinstance(expr, (Load, Size)) and expr.buffer in names:
+            return replace(expr, buffer=names[expr.buffer])
+        return expr
+
+    def store(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                return replace(node, body=tuple(map(store, node.body)))
+            case If():
+                return replace(node, body=tuple(map(store, node.body)), orelse=tuple(map(store, node.orelse)))
+            case Store(buffer=buffer) if buffer in names:
+                return replace(node, buffer=names[buffer])
+        return node
+
+    return store(rewrite(node, access)) if names else node

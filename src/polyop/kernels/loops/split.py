@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from . import affine
 from .affine import Linear
@@ -35,6 +36,7 @@ from .ir import (
     substitute,
     unused,
     walk,
+    with_buffers,
 )
 from .strides import UNIT, stride
 
@@ -43,11 +45,23 @@ MOST = 3
 """Loops of a kernel that are split: each makes three of one."""
 
 
-def split(kernel: Kernel, kinds: Mapping[str, Kind]) -> tuple[Kernel, list[tuple[int, str]]]:
-    """Return the kernel with borders separated, and (line, text) for each loop that was split."""
-    splitter = _Splitter(kinds, kernel.body, names_of(kernel))
+class Split(NamedTuple):
+    """The kernel with borders separated.
+
+    ``owners``: of each private buffer, the loops whose iterations have their own. A copy of such a loop
+    has a buffer of its own. ``notes``: (line, text) for each loop that was split.
+    """
+
+    kernel: Kernel
+    owners: dict[str, tuple[str, ...]]
+    notes: list[tuple[int, str]]
+
+
+def split(kernel: Kernel, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]) -> Split:
+    """Return the kernel with borders separated, and the owners of its private buffers."""
+    splitter = _Splitter(kernel, kinds, owners)
     body = splitter.body(kernel.body)
-    return replace(kernel, body=body), splitter.notes
+    return Split(replace(kernel, body=body, buffers=splitter.buffers), splitter.owners, splitter.notes)
 
 
 def has_conditions(kernel: Kernel) -> bool:
@@ -69,12 +83,16 @@ class Range:
 
 
 class _Splitter:
-    def __init__(self, kinds: Mapping[str, Kind], whole: Sequence[Stmt], taken: set[str]) -> None:
+    def __init__(
+        self, kernel: Kernel, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]
+    ) -> None:
         self.kinds = kinds
-        self.assigned = _assignments(whole)
+        self.buffers = dict(kernel.buffers)
+        self.owners = dict(owners)
+        self.assigned = _assignments(kernel.body)
         self.notes: list[tuple[int, str]] = []
         self.count = 0
-        self.taken = taken
+        self.taken = names_of(kernel)
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         found: list[Stmt] = []
@@ -103,10 +121,25 @@ class _Splitter:
         last = Op("max", (_least(loop.hi, inside.upper), first), INT)
         bare = busy_body(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
         return [
-            renamed_copy(replace(loop, hi=first, hint="border"), f"_low{self.count}", self.taken),
+            self._border(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
             *([replace(loop, lo=first, hi=last, body=bare)] if bare else []),
-            renamed_copy(replace(loop, lo=last, hint="border"), f"_high{self.count}", self.taken),
+            self._border(replace(loop, lo=last, hint="border"), f"_high{self.count}"),
         ]
+
+    def _border(self, loop: For, suffix: str) -> For:
+        """Return a copy of a loop in which the private buffers of its iterations have names of their own.
+
+        A buffer has one set of owners. If two copies of the owning loop shared it, one of them could run
+        on threads and the other not, and only one of them would get memory.
+        """
+        names = _renamed(loop, suffix, self.taken)
+        private = [n for n, loops in self.owners.items() if loop.var in loops]
+        copies = {n: unused(n + suffix, self.taken) for n in private}
+        for name, copy in copies.items():
+            self.buffers[copy] = replace(self.buffers[name], name=copy)
+            self.owners[copy] = tuple(names[v].name if v in names else v for v in self.owners[name])
+        border: For = with_buffers(_copy(loop, names), copies)
+        return border
 
 
 def _contiguous(loop: For) -> bool:
@@ -226,11 +259,18 @@ def renamed_copy(loop: For, suffix: str, taken: set[str], outer: Collection[str]
 
     Scalars of ``outer`` live outside the loop, and keep their names.
     """
+    return _copy(loop, _renamed(loop, suffix, taken, outer))
+
+
+def _renamed(loop: For, suffix: str, taken: set[str], outer: Collection[str] = ()) -> dict[str, Var]:
+    """Return the new names of a loop's variables, and of the scalars that live in it."""
     kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
     inner = [loop.var, *(s.var for s in statements(loop.body) if isinstance(s, For))]
     names = {var: Var(unused(var + suffix, taken), INT) for var in inner}
-    names |= {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body) if n not in outer}
+    return names | {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body) if n not in outer}
 
+
+def _copy(loop: For, names: Mapping[str, Var]) -> For:
     def rename(node: Stmt) -> Stmt:
         match node:
             case For():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .ir import (
     OPERATORS,
@@ -40,6 +40,44 @@ def violations(kernel: Kernel) -> list[str]:
     ]
     found += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
     return [*found, *_block(kernel, kernel.body, set(kernel.attributes), set())]
+
+
+def unowned(before: Kernel, kernel: Kernel, owners: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return what is wrong with a scheduled kernel's private buffers, a sentence each.
+
+    ``owners`` maps each private buffer to the loops whose iterations have their own. Its memory is set up
+    where such a loop begins. So every access stands inside all of these loops, in every copy that a pass
+    made of them. A buffer that lost axes since ``before`` holds one iteration's elements and must be private.
+    """
+    faults = [
+        f"{name} lost an axis and has no owner"
+        for name, buffer in kernel.buffers.items()
+        if name not in owners
+        and name in before.buffers
+        and len(buffer.shape) < len(before.buffers[name].shape)
+    ]
+    return faults + list(_outside(kernel.body, owners, frozenset()))
+
+
+def _outside(
+    body: tuple[Stmt, ...], owners: Mapping[str, tuple[str, ...]], around: frozenset[str]
+) -> Iterator[str]:
+    for statement in body:
+        for name in _accessed(statement) & owners.keys():
+            missing = [var for var in owners[name] if var not in around]
+            if missing:
+                loops = ", ".join(missing)
+                yield f"line {statement.line}: {name} is used outside of loop {loops}, which owns it"
+        if isinstance(statement, For):
+            yield from _outside(statement.body, owners, around | {statement.var})
+        elif isinstance(statement, If):
+            yield from _outside((*statement.body, *statement.orelse), owners, around)
+
+
+def _accessed(statement: Stmt) -> set[str]:
+    """Return the buffers that a statement itself reads or writes; statements inside it do not count."""
+    names = {e.buffer for e in walk(statement) if isinstance(e, Load)}
+    return names | ({statement.buffer} if isinstance(statement, Store) else set())
 
 
 def _block(kernel: Kernel, body: tuple[Stmt, ...], bound: set[str], loops: set[str]) -> Iterator[str]:

@@ -350,3 +350,25 @@ def short_loops(x):
             t = t * t
         y[i] = t
     return y
+
+
+@case("float64 4 3, float64 4 3, int64 4 <3")
+def element_picked_under_a_condition(x, m, h):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(4):
+        for j in range(3):
+            y[i, j] = x[i, j] * m[i, j]
+        y[i, h[i]] = y[i, 0] + (y[i, h[i]] if i < 2 else m[i, 0])
+    return y
+
+
+@case("float64 3 4, float64 3 4, int64 3 <3")
+def column_of_an_iteration(x, m, h):
+    y = output_tensor(x.shape, x.dtype)
+    t = allocate((3,), x.dtype)
+    for j in range(4):
+        for i in range(3):
+            t[i] = sin(x[i, j]) * m[i, j]
+        for i in range(3):
+            y[i, j] = t[h[i]] * t[i] if j < 2 else t[2 - i] * x[i, j - 1]
+    return y

@@ -1,0 +1,49 @@
+"""Every private buffer is used inside the loops that own it, in each copy of them."""
+
+from dataclasses import replace
+
+import pytest
+
+from polyop.kernels.loops import compile as compiler
+from polyop.kernels.loops.parse import parse
+from polyop.kernels.loops.verify import unowned
+
+
+@pytest.fixture
+def scheduled(programs):
+    """A kernel whose outer loop, which owns a row, was separated into three copies."""
+    kernel = parse(programs.private.filled_then_read_under_if, [("float32", 2)], {})
+    return compiler.schedule(kernel)
+
+
+def test_each_copy_of_a_loop_owns_a_buffer_of_its_own(scheduled):
+    assert scheduled.owners == {"t": ("j",), "t_low1": ("j_low1",), "t_high1": ("j_high1",)}
+    assert unowned(scheduled.kernel, scheduled.kernel, scheduled.owners) == []
+
+
+def test_a_copy_that_uses_the_buffer_of_another_is_refused(scheduled):
+    shared = {**scheduled.owners, "t_low1": ("j",)}
+    faults = unowned(scheduled.kernel, scheduled.kernel, shared)
+    assert len(faults) == 3  # the store, and the load in either branch
+    assert all("t_low1 is used outside of loop j, which owns it" in fault for fault in faults)
+
+
+def test_a_buffer_without_its_axis_must_be_private(scheduled):
+    kernel = scheduled.kernel
+    t = kernel.buffers["t"]
+    before = replace(kernel, buffers={**kernel.buffers, "t": replace(t, shape=(*t.shape, *t.shape))})
+    owners = {name: loops for name, loops in scheduled.owners.items() if name != "t"}
+    assert unowned(before, kernel, owners) == ["t lost an axis and has no owner"]
+
+
+def test_a_kernel_with_such_a_fault_is_not_compiled(scheduled, monkeypatch, programs):
+    split = compiler.split
+
+    def sharing(kernel, kinds, owners):
+        result = split(kernel, kinds, owners)
+        return result._replace(owners=dict.fromkeys(result.owners, owners["t"]))
+
+    monkeypatch.setattr(compiler, "split", sharing)
+    kernel = parse(programs.private.filled_then_read_under_if, [("float32", 2)], {})
+    with pytest.raises(AssertionError, match="which owns it"):
+        compiler.schedule(kernel)
