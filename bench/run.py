@@ -1,10 +1,12 @@
 """Measure the speed bars: every row of bench/rows beside its peer, in this run, on this machine.
 
-    python bench/run.py [--strict] [--quick] [--plain] [WORD ...]
+    python bench/run.py [--strict] [--quick] [--plain] [--compare OLD.json] [WORD ...]
 
 Only rows whose file name or own name has one of the words are run, and then nothing is written.
 A full run writes bench/results/<kind of machine>.md and .json. A missed bar is reported, and is
-an error with --strict only. A file of bench/rows adds rows with a table ROWS or a function rows().
+an error with --strict only. With --compare, rows are compared with those of an earlier run (the rule is in
+bench/regression.py); a row that looks slower is measured twice more, and one that is slower each time is
+an error: exit code 2. A file of bench/rows adds rows with a table ROWS or a function rows().
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
 
-import report  # noqa: E402 - beside this file
+import regression  # noqa: E402 - beside this file
+import report  # noqa: E402 - same
 from measure import Missing, Row, Settings, keep_memory  # noqa: E402 - same
 
 
@@ -37,23 +40,47 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="fewer rounds; the numbers are less sure")
     parser.add_argument("--plain", action="store_true", help="print plain text")
+    parser.add_argument(
+        "--compare", type=Path, metavar="OLD.json", help="exit 2 when a row with a bar is slower than there"
+    )
     options = parser.parse_args(arguments)
+    earlier = regression.read(options.compare) if options.compare else None
     settings = Settings(rounds=15, slice_s=0.002, processes=3) if options.quick else Settings()
     machine = report.machine()
     keep_memory()  # for all rows and all peers
     print(f"load average {machine['load']} on {machine['cores']} cores, before the first row", flush=True)
     if machine["busy"]:
         print("warning: the machine is busy; the ratios are less sure", file=sys.stderr, flush=True)
-    lines = [
-        line
-        for path in sorted((FOLDER / "rows").glob("*.py"))
-        for line in measure(path, options.words, settings)
-    ]
+    lines = list(all_lines(options.words, settings))
     report.show(lines, plain=options.plain)
     if not options.words and not options.quick:
         report.write(FOLDER / "results", machine, lines)
     missed = [line for line in lines if line["verdict"] not in ("ok", "")]
+    if earlier is not None and compare(earlier, machine, lines, settings):
+        return 2
     return 1 if options.strict and missed else 0
+
+
+def compare(
+    earlier: dict[str, Any], machine: dict[str, Any], lines: Sequence[dict[str, Any]], settings: Settings
+) -> bool:
+    """Say which rows are slower than in an earlier run, and return whether there are any."""
+    pairs = regression.slower(earlier["rows"], lines)
+    for _ in range(2):  # another program that ran meanwhile makes a row slow once, not three times
+        names = [after["name"] for _, after in pairs]
+        again = [line for line in all_lines(names, settings) if line["name"] in names] if names else []
+        suspects = {regression.key(after) for _, after in pairs}
+        pairs = regression.slower(
+            earlier["rows"], [line for line in again if regression.key(line) in suspects]
+        )
+    print("\n".join(regression.describe(pairs, earlier["machine"], machine)), flush=True)
+    return bool(pairs)
+
+
+def all_lines(words: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield the lines of all files of rows."""
+    for path in sorted((FOLDER / "rows").glob("*.py")):
+        yield from measure(path, words, settings)
 
 
 def measure(path: Path, words: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,73 @@
+"""Which rows count as slower than in an earlier run, and what bench/run.py answers."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench"
+spec = importlib.util.spec_from_file_location("bench_regression", BENCH / "regression.py")
+regression = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(regression)
+
+MACHINE = {"processor": "one"}
+
+
+def line(value=None, low=None, high=None, bar=1.0, name="row", verdict="ok"):
+    measured = {} if value is None else {"value": value, "low": low, "high": high}
+    return {"name": name, "beside": "peer", "bar": bar, "unit": "x", "verdict": verdict, **measured}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "slower"),
+    [
+        (line(0.5, 0.4, 0.6), line(0.5, 0.4, 0.6), False),
+        (line(0.5, 0.4, 0.6), line(0.7, 0.61, 0.8), True),
+        (line(0.5, 0.4, 0.6), line(0.7, 0.59, 0.8), False),  # the spreads overlap
+        (line(0.5, 0.499, 0.501), line(0.52, 0.519, 0.521), False),  # four per cent
+        (line(0.5, 0.4, 0.6), line(0.3, 0.2, 0.4), False),
+        (line(0.5, 0.4, 0.6, bar=None), line(5.0, 4.0, 6.0, bar=None), False),
+        (line(0.5, 0.4, 0.6), line(verdict="failed: OSError"), True),
+        (line(verdict="not measured"), line(9.0, 8.0, 10.0), False),
+        (line(0.5, 0.4, 0.6, name="other"), line(9.0, 8.0, 10.0), False),
+    ],
+)
+def test_slower(old, new, slower):
+    assert [(old, new)] * slower == regression.slower([old], [new])
+
+
+def test_description():
+    pair = (line(0.5, 0.4, 0.6), line(0.7, 0.61, 0.8))
+    assert regression.describe([pair], MACHINE, {"processor": "two"}) == [
+        "the runs are of different processors: one and two",
+        "slower: row beside peer: 0.5 -> 0.7 x",
+        "1 rows with a bar are slower than before beyond noise",
+    ]
+
+
+def run(*arguments):
+    command = [sys.executable, str(BENCH / "run.py"), "--quick", "--plain", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("scale", "code"), [(1e6, 0), (1e-6, 2)])
+def test_exit_code(tmp_path, scale, code):
+    """A real row beside an earlier run that took a million times as long, or as little."""
+    row = {**line(scale, scale, scale), "name": "C kernel, from the cache", "beside": "-", "unit": "s"}
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps({"machine": MACHINE, "rows": [row]}))
+    done = run("--compare", str(old), "C kernel, from the cache")
+    assert (done.returncode, done.stderr.count("failed")) == (code, 0), done.stdout + done.stderr
+    assert f"{1 if code else 0} rows with a bar are slower" in done.stdout
+
+
+def test_a_file_of_another_kind(tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text("[]")
+    done = run("--compare", str(other))
+    assert done.returncode == 1
+    assert f"{other} is not a result of bench/run.py" in done.stderr
