@@ -26,12 +26,12 @@ Key = tuple[str, str]
 def read(path: Path) -> dict[str, Any]:
     """Return a run that ``report.write`` left. Raises ``SystemExit`` with a message where it is no such file."""
     try:
-        run = json.loads(path.read_text())
-        run["rows"], run["machine"]["processor"]
-    except (OSError, ValueError, LookupError, TypeError) as problem:
+        run: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as problem:
         raise SystemExit(f"bench: {path} is not a result of bench/run.py: {problem}") from None
-    result: dict[str, Any] = run
-    return result
+    if not isinstance(run, dict) or not {"machine", "rows"} <= run.keys():
+        raise SystemExit(f"bench: {path} is not a result of bench/run.py: it has no machine and rows")
+    return run
 
 
 def key(line: Line) -> Key:
