@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a run that ``report.write`` left. Raises ``SystemExit`` with a message where it is no such file."""
+    """Return a run that ``report.write`` left. Raises ``SystemExit``, with a message, of any other file."""
     try:
         run: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError) as problem:
