@@ -12,26 +12,48 @@ JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*.hpp include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo wheel test test-main test-mindspore lint bench sanitize format golden clean
+# Random kernels: the same SEED makes the same ones; no new ones begin after so many MINUTES.
+SEED ?= $(shell date +%Y%m%d)
+MINUTES ?= 240
+
+.PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep lint bench \
+  sanitize format golden clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
 
+PYTEST := -m pytest -n $(JOBS) --dist loadgroup
+MINDSPORE_TESTS := tests/contract tests/hosts/mindspore src/polyop/hosts/mindspore
+
+# For every change.
 test: test-main test-mindspore
 
 test-main: $(VENV)/ready $(NPU)/ready
 	rm -rf $(RESULTS)
-	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
+	  $(BIN)/python $(PYTEST) -m "not exhaustive"
+
+# The same, and what is too slow for every change.
+test-all: test exhaustive-main exhaustive-mindspore
+
+exhaustive-main: $(VENV)/ready $(NPU)/ready
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m exhaustive
 
 ifeq ($(MINDSPORE),yes)
 test-mindspore: $(MS_VENV)/ready
-	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python -m pytest -n $(JOBS) --dist loadgroup \
-	  tests/contract tests/hosts/mindspore src/polyop/hosts/mindspore
+	POLYOP_CONTRACT_PEER=$(RESULTS)/main $(MS_VENV)/bin/python $(PYTEST) -m "not exhaustive" $(MINDSPORE_TESTS)
 	$(MS_VENV)/bin/python examples/10_digits/main.py
+
+exhaustive-mindspore: $(MS_VENV)/ready
+	$(MS_VENV)/bin/python $(PYTEST) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: there is none
 else
-test-mindspore:
+test-mindspore exhaustive-mindspore:
 	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
 endif
+
+# For hours: random loop kernels beside exact dual numbers.
+sweep: $(VENV)/ready
+	$(BIN)/python tests/kernels/loops/fuzz.py --seed $(SEED) --minutes $(MINUTES) --jobs $(JOBS)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

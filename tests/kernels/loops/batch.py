@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from polyop import operator
 from polyop.kernels.library import LibraryKernel
-from polyop.kernels.loops.compile import original, schedule
+from polyop.kernels.loops.compile import Scheduled, original, schedule
 from polyop.kernels.loops.kernel import LoopKernel
 from polyop.kernels.loops.library import FLAGS
 
@@ -34,10 +34,11 @@ def symbol(number):
 
 
 def text(kernels, isa, *, precise=False, checked=False):
-    """Return the C of typed kernels: each of them under names of its own."""
+    """Return the C of typed kernels, or of scheduled ones: each of them under names of its own."""
     parts = []
     for number, kernel in enumerate(kernels):
-        made = original(kernel) if checked else schedule(kernel)
+        scheduled = isinstance(kernel, Scheduled)
+        made = kernel if scheduled else original(kernel) if checked else schedule(kernel)
         parts.append(made.source(isa, symbol(number), precise=precise, checked=checked or made.checked))
     pragmas = re.findall(r"^#pragma GCC target.*$", parts[0], re.MULTILINE)
     wanted = sorted(

@@ -66,17 +66,21 @@ class Variable:
 
 
 class Generator:
-    """Makes one program; ``random`` decides (it may be one that hypothesis shrinks)."""
+    """Makes one program; ``random`` decides (it may be one that hypothesis shrinks).
 
-    def __init__(self, random):
-        self.random = random
+    ``real``: all tensors are float64, but for one of indices, and there are smooth functions.
+    """
+
+    def __init__(self, random, *, real=False):
+        self.random, self.real = random, real
         self.lines, self.numbers = [], itertools.count()
         self.depth = 0
         self.tidy, self.dense = self.chance(0.65), self.chance(0.25)
-        self.dtype = self.pick(FLOATS * 5 + HALVES + INTEGERS)
+        self.dtype = "float64" if real else self.pick(FLOATS * 5 + HALVES + INTEGERS)
         # a float that no unsigned integer can hold becomes whatever the machine makes of it
         whole = self.dtype in INTEGERS
         self.others = INTEGERS if whole else (*FLOATS, *(d for d in INTEGERS if d[0] != "u"))
+        self.others = (self.dtype,) if real else self.others
         self.symbols = ["A", "B", "C"][: 1 + random.randrange(3)]
         self.tensors, self.sizes = {}, {}
         self.declare_inputs()
@@ -111,12 +115,12 @@ class Generator:
 
     def declare_inputs(self):
         for k in range(1 + self.random.randrange(3)):
-            dtype = self.dtype if self.chance(0.8) else self.pick((*self.others, "bool"))
+            dtype = self.dtype if self.real or self.chance(0.8) else self.pick((*self.others, "bool"))
             self.tensors[f"x{k}"] = (dtype, self.axes())
         self.indirect = None
         if self.chance(0.25):
             self.indirect = (self.pick(self.symbols), self.pick(self.symbols))
-            self.tensors["ix"] = (self.pick(("int32", "int64")), [self.indirect[0]])
+            self.tensors["ix"] = ("int64" if self.real else self.pick(("int32", "int64")), [self.indirect[0]])
         self.inputs = dict(self.tensors)
         for name, (_, axes) in self.inputs.items():
             for axis, symbol in enumerate(axes):
@@ -135,6 +139,9 @@ class Generator:
             self.outputs.append(name)
         if self.chance(0.3):
             self.make("t", "allocate", self.dtype, self.axes(2))
+        self.row = self.pick(self.symbols) if self.chance(0.35) else None
+        if self.row:
+            self.emit(1, f'r = allocate(({self.pick(self.sizes[self.row])},), "{self.dtype}")')
 
     def make(self, name, word, dtype, axes):
         self.tensors[name] = (dtype, axes)
@@ -179,7 +186,9 @@ class Generator:
 
     def statement(self, depth, variables, scalars):
         kind, self.left = self.random.random(), self.left - 1
-        if kind < 0.35 and depth < 4 and self.left > 0:
+        if self.row and depth < 4 and self.chance(0.3):
+            self.row_temporary(depth, variables, scalars)
+        elif kind < 0.35 and depth < 4 and self.left > 0:
             if self.chance(0.35):
                 self.reduction(depth, variables, scalars)
             else:
@@ -201,6 +210,37 @@ class Generator:
             self.emit(depth, f"{name} {self.pick(forms)}")
         else:
             self.store(depth, variables, scalars)
+
+    def row_temporary(self, depth, variables, scalars):
+        """A row that each iteration fills for itself and then reads, perhaps where a condition holds."""
+        self.depth = max(self.depth, depth)
+        size, outer = self.pick(self.sizes[self.row]), self.pick(variables).name
+        test = self.pick((f"{outer} > 0", f"{outer} < 2", f"{outer} % 2 == 0"))
+        fill, use = Variable(self.new("p"), self.row), Variable(self.new("q"), self.row)
+        inside = [*variables, fill]
+        value = self.value(inside, scalars, 1)
+        if self.chance(0.25):  # a scan
+            self.emit(depth, f"r[0] = {self.value(variables, scalars, 1)}")
+            self.emit(depth, f"for {fill.name} in range(1, {size}):")
+            self.emit(depth + 1, f"r[{fill.name}] = r[{fill.name} - 1] {self.pick('+-')} {value}")
+        else:
+            self.emit(depth, f"for {fill.name} in range({size}):")
+            self.emit(depth + 1, f"r[{fill.name}] = {value}")
+            if self.chance(0.4):
+                self.emit(depth + 1, f"if {test}:")
+                self.emit(depth + 2, f"r[{fill.name}] = r[{fill.name}] * {self.value(inside, scalars, 0)}")
+        self.emit(depth, f"for {use.name} in range({size}):")
+        places = [use.name, f"{size} - 1 - {use.name}", f"{use.name} // 2", f"{use.name} % 3"]
+        if self.indirect and self.indirect == (self.row, self.row):
+            places += [f"ix[{use.name}]"] * 3
+        read = f"r[{self.pick(places)}]"
+        deeper = depth + 1
+        if self.chance(0.3):
+            self.emit(deeper, f"if {test}:")
+            deeper += 1
+        elif self.chance(0.5):
+            read = f"({read} if {test} else {self.value([*variables, use], scalars, 0)})"
+        self.store(deeper, [*variables, use], scalars, read)
 
     def reduction(self, depth, variables, scalars):
         """A scalar, a loop that reduces to it, and where it is stored."""
@@ -306,7 +346,8 @@ class Generator:
         by = self.random.randint(-v.low, v.high) if self.chance(0.5) and v.high >= -v.low else 0
         kind = self.random.random()
         if by == 0 and kind < 0.11:
-            return self.pick((f"{size} - 1 - {v.name}", f"{v.name} // 2", f"{v.name} % 3"))
+            wrapped = f"({v.name} + {self.random.randrange(1, 4)}) % {size}"
+            return self.pick((f"{size} - 1 - {v.name}", f"{v.name} // 2", f"{v.name} % 3", wrapped))
         if kind > 0.985:
             by += self.pick((-1, 1))
         return v.name if by == 0 else f"{v.name} {'+' if by > 0 else '-'} {abs(by)}"
@@ -326,7 +367,7 @@ class Generator:
         if kind < 0.87:
             return f"{self.pick(('max', 'min'))}({one}, {other})"
         if kind < 0.9:
-            return f"abs({one})"
+            return f"{self.pick(('abs', 'sin', 'tanh')) if self.real else 'abs'}({one})"
         if kind < 0.97:
             return f"({one} if {self.condition(variables, scalars)} else {other})"
         name, test, load = self.guarded(variables)

@@ -1,0 +1,140 @@
+"""Loop kernels run as plain Python on exact dual numbers: values and derivatives in one direction.
+
+A dual number is a value and its derivative (Clifford, 1873). Every operation follows the chain rule, so the
+derivative has no step size and no error but rounding.
+"""
+
+import math
+
+import numpy as np
+
+
+class Kink(ArithmeticError):
+    """Two equal values with different derivatives were compared: there is no derivative there."""
+
+
+class Dual:
+    """A number and its derivative. ``largest`` is the largest magnitude that any of them had."""
+
+    __slots__ = ("tangent", "value")
+    largest = 0.0
+
+    def __init__(self, value, tangent=0.0):
+        self.value, self.tangent = float(value), float(tangent)
+        Dual.largest = max(Dual.largest, abs(self.value), abs(self.tangent))
+        if not math.isfinite(self.value + self.tangent):
+            raise OverflowError("a value or derivative is not finite")
+
+    def __add__(self, other):
+        other = dual(other)
+        return Dual(self.value + other.value, self.tangent + other.tangent)
+
+    def __sub__(self, other):
+        other = dual(other)
+        return Dual(self.value - other.value, self.tangent - other.tangent)
+
+    def __mul__(self, other):
+        other = dual(other)
+        return Dual(self.value * other.value, self.tangent * other.value + self.value * other.tangent)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other):
+        return dual(other) - self
+
+    def __neg__(self):
+        return Dual(-self.value, -self.tangent)
+
+    def __abs__(self):
+        return -self if self < 0 else self
+
+    def __lt__(self, other):
+        return self.compared(other) < 0
+
+    def __gt__(self, other):
+        return self.compared(other) > 0
+
+    def __le__(self, other):
+        return self.compared(other) <= 0
+
+    def __ge__(self, other):
+        return self.compared(other) >= 0
+
+    def __eq__(self, other):
+        return self.compared(other) == 0
+
+    def __ne__(self, other):
+        return self.compared(other) != 0
+
+    __hash__ = None
+
+    def compared(self, other):
+        other = dual(other)
+        difference = self.value - other.value
+        # rounding may decide otherwise in the compiled code
+        if abs(difference) <= 1e-9 * max(abs(self.value), abs(other.value)) and self.tangent != other.tangent:
+            raise Kink(f"{self.value} and {other.value} are compared")
+        return difference
+
+
+def dual(number):
+    """Return a number as a dual number; a constant has no derivative."""
+    return number if isinstance(number, Dual) else Dual(number)
+
+
+def function(value, slope):
+    """Return a function of dual numbers, from the function and its derivative."""
+    return lambda x: Dual(value(dual(x).value), slope(dual(x).value) * dual(x).tangent)
+
+
+def tensor(shape, dtype):
+    """Return a tensor of zeros, as the words of the language that make one."""
+    if dtype != "float64":
+        return np.zeros(shape, dtype)
+    array = np.empty(shape, object)
+    for place in np.ndindex(*array.shape):
+        array[place] = Dual(0.0)
+    return array
+
+
+WORDS = {
+    "output_tensor": tensor,
+    "allocate": tensor,
+    "float64": dual,
+    "int64": int,
+    "parallel": range,
+    "vectorize": range,
+    "reduce": range,
+    "serial": range,
+    "sin": function(math.sin, math.cos),
+    "tanh": function(math.tanh, lambda x: 1 - math.tanh(x) ** 2),
+}
+
+
+def run(text, arrays, tangents):
+    """Return the values and the derivatives of a kernel's outputs.
+
+    ``text`` defines the function ``f``. ``tangents`` has the direction of each array, or None for whole
+    numbers. Raises ``IndexError`` as the kernel does, and ``Kink`` where there is no derivative.
+    """
+    names = dict(WORDS)
+    exec(compile(text, "<kernel>", "exec"), names)
+    Dual.largest = 1.0
+    inputs = []
+    for array, tangent in zip(arrays, tangents, strict=True):
+        mixed = array.copy() if tangent is None else np.empty(array.shape, object)
+        if tangent is not None:
+            for place in np.ndindex(*array.shape):
+                mixed[place] = Dual(array[place], tangent[place])
+        inputs.append(mixed)
+    outputs = names["f"](*inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [part(o, "value") for o in outputs], [part(o, "tangent") for o in outputs]
+
+
+def part(array, name):
+    """Return the values or the derivatives of a tensor; None for derivatives of whole numbers."""
+    if array.dtype != object:
+        return array if name == "value" else None
+    numbers = [getattr(dual(x), name) for x in array.reshape(-1)]
+    return np.array(numbers, np.float64).reshape(array.shape)
