@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import shutil
+import sys
 import tempfile
 
 import pytest
@@ -14,6 +15,9 @@ settings.register_profile("polyop", deadline=None, suppress_health_check=[Health
 settings.load_profile("polyop")
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))  # tests are no package
+
+import tiers  # noqa: E402 - after the path
 
 
 def pytest_addoption(parser):
@@ -38,6 +42,12 @@ def pytest_configure(config):
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
     if "POLYOP_CACHE_DIR" not in os.environ:
         config.polyop_cache = os.environ["POLYOP_CACHE_DIR"] = tempfile.mkdtemp(prefix="polyop-tests-")
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
+def pytest_collection_modifyitems(items):
+    """Mark the cases that only the exhaustive tests run."""
+    tiers.mark(items)
 
 
 def pytest_unconfigure(config):
