@@ -17,7 +17,7 @@ SEED ?= $(shell date +%Y%m%d)
 MINUTES ?= 240
 
 .PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep lint bench \
-  sanitize format golden clean
+  sanitize sanitize-address sanitize-thread format golden clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -68,8 +68,14 @@ bench: $(VENV)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
 	POLYOP_BENCH_MINDSPORE=$(abspath $(MS_VENV))/bin/python $(BIN)/python bench/run.py
 
-sanitize: $(VENV)/ready
-	PYTHON=$(BIN)/python bash tests/native/run_sanitized.sh
+sanitize: sanitize-address sanitize-thread
+
+sanitize-address: $(VENV)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
+	PYTHON=$(BIN)/python MINDSPORE=$(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/bin/python) \
+	  bash tests/native/run_sanitized.sh address
+
+sanitize-thread: $(VENV)/ready
+	PYTHON=$(BIN)/python bash tests/native/run_sanitized.sh thread
 
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
