@@ -17,6 +17,7 @@ from ..gradients.rule import apply_rule, check_gradient, no_gradient
 from ..kernels.python import PythonKernel
 from ..kernels.tensors import TensorKernel
 from .base import map_tensors, specs, with_aliases
+from .overlap import check_overlap
 
 
 class NumpyHost:
@@ -53,6 +54,7 @@ class NumpyHost:
             if argument.type.writes:
                 _check_writeable(operator, name, value)
                 if made is not value:
+                    check_overlap(operator, name, value.shape, value.strides, value.itemsize)
                     copies.append((value, made))
             return made
 

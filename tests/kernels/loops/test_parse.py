@@ -1,7 +1,6 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
 """The IR that a function becomes, and its outline."""
 
-import functools
 import gc
 import inspect
 import linecache
@@ -12,6 +11,8 @@ import weakref
 import numpy as np
 import pytest
 
+import polyop
+from polyop import custom_info_register
 from polyop.kernels.loops.ir import (
     FLOAT,
     INT,
@@ -197,15 +198,10 @@ def test_buffers():
     assert kernel.source[line + 3].strip() == "x[0, 0] = t[0, 0] + k"
 
 
-def decorated(function):
-    @functools.wraps(function)
-    def wrapper(*arguments):
-        return function(*arguments)
-
-    return wrapper
-
-
-@decorated
+@custom_info_register('{"op_name": "behind_a_decorator"}')
+@polyop.kernel(
+    compile_attrs={"precise": True}  # in several lines
+)
 def behind_a_decorator(a, b, scale=1.0):
     """Say something in a docstring
     that is not indented."""

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 
 from ...core.errors import ArgumentTypeError, HostError
+from ...core.schema import Argument
 from ...kernels.python import PythonKernel
 from ...kernels.tensors import TensorKernel
 from ..base import map_tensors
 from ..bound import BoundOperator
+from ..overlap import check_overlap
 from . import tensors
 
 
@@ -46,6 +48,7 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
         tensors.spec(value)  # refuses what cannot be made dense
         made = tensors.dense(value)
         if argument.type.writes and made.data_ptr() != value.data_ptr():
+            check_overlap(bound.operator, name, value.shape, value.stride())
             copies.append((value, made))
         return made
 
@@ -94,6 +97,13 @@ def _run_elsewhere(bound: BoundOperator, arguments: tuple[Any, ...], where: torc
     if target.type == "cuda" and not torch.cuda.is_available():
         rule = "is bound to cuda, and this machine has no CUDA device that PyTorch can use"
         raise HostError(bound.name, rule, where=bound.operator.origin)
+
+    def check(name: str, value: torch.Tensor, argument: Argument) -> torch.Tensor:
+        if argument.type.writes:
+            check_overlap(bound.operator, name, value.shape, value.stride())
+        return value
+
+    map_tensors(bound.operator, arguments, check)
     moved = tensors.map_arguments(lambda tensor: tensors.dense(tensor).to(target), arguments)
     result = run(bound, moved)
     _copy_back(bound, arguments, moved, lambda tensor: tensor)

@@ -17,7 +17,7 @@ from .language import DTYPES
 from .names import Scopes
 from .operate import operate, whole
 from .source import Source
-from .types import Refusal
+from .types import Refusal, kind
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Access(ABC):
     def outside(self, node: ast.expr, value: Any) -> Expr:
         """Return a number of a module or closure, as it is now."""
         found = number(value)
-        if found.type.dtype not in DTYPES or (isinstance(found.value, int) and abs(found.value) >= 2**63):
+        if found.type.dtype not in DTYPES:
             self.fail("only numbers of the language's dtypes can be read from outside", node, repr(value))
         return found
 
@@ -126,7 +126,8 @@ class Access(ABC):
         try:
             return whole(found, what)
         except Refusal as refusal:
-            hint = f"write int({ast.unparse(text)})" if text else refusal.hint
+            rounded = text is not None and kind(found.type) not in "iu"
+            hint = f"write int({ast.unparse(text)})" if rounded and text else refusal.hint
             if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Div):
                 hint = f"divide with //: {ast.unparse(ast.BinOp(text.left, ast.FloorDiv(), text.right))}"
             self.fail(refusal.rule, node, refusal.seen, hint)

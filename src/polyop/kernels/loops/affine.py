@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 
 from .ir import Const, Expr, Op, Size, Type, Var
+from .sizes import LARGEST, MOST
 
 WHOLE = "int64"
 """The dtype of indices and bounds; narrower ones wrap, which no affine form does."""
@@ -36,6 +38,30 @@ def is_integer(kind: Type) -> bool:
     return kind.dtype.startswith(("int", "uint"))
 
 
+def _is_narrow(expr: Expr) -> bool:
+    """Whether 64 bits hold an expression and all steps to it.
+
+    isl's numbers have any width, and compiled ones wrap. Calls with sizes or attributes beyond
+    ``LARGEST`` run a kernel without proofs.
+    """
+    return _bound(expr) <= MOST
+
+
+def _bound(expr: Expr) -> int:
+    """Return what the absolute value cannot exceed, or a number beyond ``MOST`` where a step does."""
+    match expr:
+        case Const(value=value):
+            return abs(int(value)) if isinstance(value, int) else 0
+        case Op(name=name, args=args):
+            parts = [_bound(a) for a in args]
+            if max(parts) > MOST:
+                return MOST + 1
+            if name in ("//", "%"):
+                return parts[name == "%"]
+            return math.prod(parts) if name == "*" else sum(parts)
+    return LARGEST
+
+
 def linear(expr: Expr) -> Linear | None:
     """Return the expression as a linear form with integer coefficients, or None.
 
@@ -43,6 +69,10 @@ def linear(expr: Expr) -> Linear | None:
     >>> linear(Op("+", (Op("*", (Const(2, i.type), i), i.type), Const(3, i.type)), i.type))
     {'i': 2, '': 3}
     """
+    return _linear(expr) if _is_narrow(expr) else None
+
+
+def _linear(expr: Expr) -> Linear | None:
     if expr.type.dtype != WHOLE and not isinstance(expr, Const):
         return None
     match expr:
@@ -53,15 +83,15 @@ def linear(expr: Expr) -> Linear | None:
         case Var() | Size():
             return {name_of(expr): 1}
         case Op(name="neg", args=(a,)):
-            return _scaled(linear(a), -1)
+            return _scaled(_linear(a), -1)
         case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
-            return linear(a)
+            return _linear(a)
         case Op(name="+", args=(a, b)):
-            return _sum(linear(a), linear(b))
+            return _sum(_linear(a), _linear(b))
         case Op(name="-", args=(a, b)):
-            return _sum(linear(a), _scaled(linear(b), -1))
+            return _sum(_linear(a), _scaled(_linear(b), -1))
         case Op(name="*", args=(a, b)):
-            left, right = linear(a), linear(b)
+            left, right = _linear(a), _linear(b)
             if left is not None and not left.keys() - {""}:
                 return _scaled(right, left.get("", 0))
             if right is not None and not right.keys() - {""}:
@@ -82,7 +112,11 @@ def _sum(a: Linear | None, b: Linear | None) -> Linear | None:
 
 def text(expr: Expr, known: frozenset[str]) -> str | None:
     """Return the expression as isl writes affine ones, in the names ``known``, or None."""
-    form = linear(expr)
+    return _text(expr, known) if _is_narrow(expr) else None
+
+
+def _text(expr: Expr, known: frozenset[str]) -> str | None:
+    form = _linear(expr)
     if form is not None:
         if not form.keys() - {""} <= known:
             return None
@@ -95,20 +129,20 @@ def text(expr: Expr, known: frozenset[str]) -> str | None:
         return None
     match expr:
         case Op(name="neg", args=(a,)):
-            inner = text(a, known)
+            inner = _text(a, known)
             return inner and f"(-{inner})"
         case Op(name="+" | "-" as sign, args=(a, b)):
-            left, right = text(a, known), text(b, known)
+            left, right = _text(a, known), _text(b, known)
             return None if left is None or right is None else f"({left}{sign}{right})"
         case Op(name="*", args=(Const(value=int(c)), a)) | Op(name="*", args=(a, Const(value=int(c)))):
-            inner = text(a, known)
+            inner = _text(a, known)
             return inner and f"({c}*{inner})"
         case Op(name="//" | "%" | "ceil_div" as op, args=(a, Const(value=int(c)))) if c > 0:
-            inner = text(a, known)
+            inner = _text(a, known)
             forms = {"//": f"floor(({inner})/{c})", "%": f"(({inner}) mod {c})"}
             return inner and forms.get(op, f"floor(({inner}+{c - 1})/{c})")
         case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
-            return text(a, known)
+            return _text(a, known)
     return None
 
 

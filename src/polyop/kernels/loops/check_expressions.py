@@ -64,7 +64,7 @@ class ExpressionChecker:
         if not isinstance(value, (bool, int, float)):
             hint = instead_of_text(value) if isinstance(value, str) else None
             self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
-        if isinstance(value, int) and abs(value) >= 2**63:
+        if isinstance(value, int) and value >= 2**64:
             self.fail(ArgumentValueError, "an integer must fit into 64 bits", node, value)
 
     def index(self, node: ast.expr, value: ast.expr, index: ast.expr) -> None:

@@ -10,6 +10,7 @@ import ast
 from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from .check_expressions import ExpressionChecker, called
 from .language import BUFFERS, LOOPS, WORDS
+from .limits import check_limits
 from .refused import STATEMENTS, refuse_tvm
 from .source import Source
 
@@ -20,6 +21,7 @@ WHOLE = "whole-tensor maths is not compiled: write loops into an output_tensor, 
 def check_syntax(source: Source) -> None:
     """Raise for the first statement or expression that is outside the language."""
     refuse_tvm(source)
+    check_limits(source)
     body = source.tree.body
     for statement in body:
         Checker(source).statement(statement)

@@ -54,16 +54,17 @@ class Coverage:
 
     def early(self, target: str, level: int = 0) -> Iterator[tuple[Place, Any]]:
         """Yield each such read, and the isl map of the instances that find nothing."""
+        writes = [place for place in self.writes(target) if place[1].exact]
         for place in self.reads(target):
-            left = self._early(*place, level)
+            left = self._early(*place, writes, level)
             if not left.is_empty():
                 yield place, left
 
-    def _early(self, leaf: Leaf, access: Access, level: int) -> Any:
+    def _early(self, leaf: Leaf, access: Access, writes: Sequence[Place], level: int) -> Any:
         left = self.model.map(leaf, access)
-        for writer, write in self.writes(access.target):
-            if not write.exact:
-                continue
+        for writer, write in writes:
+            if left.is_empty():
+                break  # of a thousand writes the first few cover most reads
             pairs = self._earlier(leaf, access, writer, write, level)
             if pairs is not None:
                 left = left.subtract(pairs.apply_range(self.model.map(writer, write)))

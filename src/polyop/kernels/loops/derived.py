@@ -11,7 +11,8 @@ from ...core.errors import GradientError
 from ...core.spec import Spec
 from ..base import Accepts, flatten
 from .ir import Kernel, Size, walk
-from .kernel import LoopKernel, bytes_of, size_of, tensors_of
+from .kernel import LoopKernel, tensors_of
+from .sizes import bytes_of, size_of
 from .types import is_real
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 from ..base import flatten
 from .derived import DerivedKernel
 from .ir import Kernel
-from .kernel import LoopKernel, bytes_of, tensors_of
+from .kernel import LoopKernel, tensors_of
+from .sizes import bytes_of
 
 Left = frozenset[str]
 

@@ -12,7 +12,7 @@ from ...core.dtypes import dtype
 from .access import Access, count, number
 from .ir import BOOL, INT, Const, Expr, Load, Op, Type, Var
 from .language import WORDS
-from .operate import choose, operate, power, truth, with_gradient
+from .operate import choose, operate, power, signed, truth, with_gradient
 from .types import Refusal, cast
 
 BINARY = {
@@ -139,7 +139,7 @@ class Expressions(Access):
         inputs = [self.expression(item) for item in node.args]
         if word.kind == "cast":
             assert word.type is not None
-            return truth(inputs[0]) if word.type == BOOL else explicit(inputs[0], word.type)
+            return _cast(inputs[0], word.type)
         if word.operator == "pow":
             return power(*inputs)
         if word.operator == "with_gradient":
@@ -149,8 +149,15 @@ class Expressions(Access):
         return operate(word.operator, *inputs)
 
 
+def _cast(expression: Expr, to: Type) -> Expr:
+    """Return a cast that the author wrote; ``int(x)`` of the upper half of uint64 is not negative."""
+    if to == BOOL:
+        return truth(expression)
+    return signed(expression) if to == INT and expression.type.dtype == "uint64" else explicit(expression, to)
+
+
 def explicit(expression: Expr, to: Type) -> Expr:
-    """Return a cast that the author wrote: it also makes a Python number of an int64 or float64."""
+    """Return a converted expression: it also makes a Python number of an int64 or float64."""
     if expression.type.dtype == to.dtype and expression.type != to and not isinstance(expression, Const):
         return Op("cast", (expression,), to)
     return cast(expression, to)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import warnings
@@ -16,9 +15,10 @@ from ...core.spec import Spec
 from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from . import isa
-from .ir import Buffer, Const, Expr, Kernel, Op, Size, Var
+from .ir import Buffer, Kernel
 from .library import CUDA, Options, compiled, exported, remarks, told
 from .parse import Outline, outline, parse
+from .sizes import check_sizes, is_large, size_of
 
 if TYPE_CHECKING:
     from .compile import Scheduled
@@ -152,11 +152,15 @@ class LoopKernel:
         """
         kernel = self.typed(inputs, attributes)
         self._check(kernel, inputs, outputs, attributes)
-        return self.library(kernel).launch(inputs, outputs, {**attributes, **self._given(attributes)})
+        large = self._is_large(kernel, inputs, attributes)
+        library = self._built(kernel, self.options._replace(checked=True)) if large else self.library(kernel)
+        return library.launch(inputs, outputs, {**attributes, **self._given(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""
-        options = self.options
+        return self._built(kernel, self.options)
+
+    def _built(self, kernel: Kernel, options: Options) -> LibraryKernel:
         with self._lock:
             key = (id(kernel), options)
             if key not in self._libraries:
@@ -175,6 +179,17 @@ class LoopKernel:
         """How it is compiled here and now."""
         debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
         return Options(CUDA if self.device == "cuda" else isa.chosen(), self.precise, debug)
+
+    def _is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
+        """Whether 64 bits may be too few for what indices are computed of; warns of it."""
+        specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
+        large = is_large(kernel, specs, self._given(attributes))
+        if large:
+            text = (
+                f"{self}: sizes or attributes beyond 2**42: loops stay in order, and every index is checked"
+            )
+            warnings.warn(FallbackWarning(text), stacklevel=2)
+        return large
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
         """Return the C that is compiled for these specs (for those used last, without any)."""
@@ -223,6 +238,8 @@ class LoopKernel:
     def _check(
         self, kernel: Kernel, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]
     ) -> None:
+        specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
+        check_sizes(kernel, specs, self._given(attributes))
         fresh = _fresh(kernel)
         shapes = self.infer_shapes(inputs, attributes, len(fresh))
         for number, (buffer, shape, spec) in enumerate(zip(fresh, shapes, outputs, strict=True)):
@@ -251,41 +268,3 @@ def tensors_of(kernel: Kernel) -> list[str]:
 
 def _fresh(kernel: Kernel) -> list[Buffer]:
     return [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]
-
-
-_ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "ceil_div": lambda a, b: (a + b - 1) // b,
-    "max": max,
-    "min": min,
-    "neg": lambda a: -a,
-    "cast": lambda a: a,
-    "pow": lambda a, b: a**b,
-}
-
-
-def bytes_of(kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> int:
-    """Return how much memory a buffer takes for given specs."""
-    sizes = [max(0, int(size_of(e, kernel, buffer, specs, attributes))) for e in buffer.shape]
-    return math.prod(sizes) * dtype(buffer.dtype).itemsize
-
-
-def size_of(
-    expr: Expr, kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]
-) -> Any:
-    """Return the number, or symbol, that a size of ``buffer`` is for these specs of tensors by name."""
-    match expr:
-        case Const(value=value):
-            return value
-        case Size(buffer=name, axis=axis):
-            return specs[name].shape[axis]
-        case Var(name=name):
-            return attributes[name]
-        case Op(name=name, args=args) if name in _ARITHMETIC:
-            return _ARITHMETIC[name](*(size_of(a, kernel, buffer, specs, attributes) for a in args))
-    rule = f"the size of {buffer.name} must be written in sizes and attributes with + - * // %"
-    raise InferError(kernel.name, rule, where=kernel.where(buffer.line))

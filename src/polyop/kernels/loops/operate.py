@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from .ir import BOOL, FLOAT, INT, OPERATORS, Const, Expr, Op, Type
@@ -31,17 +32,30 @@ def choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
 
 
 _OF_BOOLS = {"+": "|", "*": "&", "max": "|", "min": "&"}
-_FOLDED = {
+_FOLDED: dict[str, Callable[..., int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
+    "neg": operator.neg,
 }
+WIDEST = 2**128
+"""Beyond this constants are not folded any further: a power of powers would fill the memory."""
+
+
+def exact(value: int) -> Const:
+    """Return what Python computes of constants; one beyond 64 bits may only be a step to another."""
+    if abs(value) >= WIDEST:
+        raise Refusal("an integer must fit into 64 bits", hint="write a float, such as 2.0**64")
+    return Const(value, INT)
 
 
 def operate(name: str, *arguments: Expr) -> Expr:
     """Return the operator applied to the arguments, which are converted to its own type."""
+    numbers = [int(a.value) for a in arguments if isinstance(a, Const) and a.type == INT]
+    if len(numbers) == len(arguments) and name in _FOLDED and not (name in ("//", "%") and numbers[1] == 0):
+        return exact(_FOLDED[name](*numbers))
     row = OPERATORS[name]
     met = BOOL if row.kinds == "b" else common(arguments)
     if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):
@@ -98,16 +112,13 @@ def _decided(name: str, arguments: tuple[Expr, ...]) -> Const:
 
 
 def _folded(expression: Op) -> Expr:
-    """Compute with integer constants and drop ``+ 0`` and ``* 1`` of Python ints (indices, sizes)."""
+    """Negate constants and drop ``+ 0`` and ``* 1`` of Python ints (indices, sizes)."""
     args, own = expression.args, expression.type
     numbers: list[Any] = [a.value for a in args if isinstance(a, Const)]
     if expression.name == "neg" and numbers and (kind(own) == "f" or fits(-numbers[0], own)):
         return Const(-numbers[0], own)
-    if own != INT or expression.name not in _FOLDED:
+    if own != INT or expression.name not in _FOLDED or len(args) == 1 or len(numbers) == 2:
         return expression
-    if len(numbers) == 2 and not (expression.name in ("//", "%") and numbers[1] == 0):
-        value = _FOLDED[expression.name](*numbers)
-        return Const(value, INT) if fits(value, INT) else expression
     if expression.name in ("+", "-"):
         return _sum(expression, args)
     if args[1] == Const(1, INT) and expression.name in ("*", "//"):
@@ -129,6 +140,8 @@ def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
             one = inner
     if step == 0:
         return one
+    if not fits(abs(step), INT):
+        return expression
     return Op("+" if step > 0 else "-", (one, Const(abs(step), INT)), INT)
 
 
@@ -151,6 +164,13 @@ def whole(expression: Expr, what: str) -> Expr:
     """Return an index, size or bound as an int64; raise ``Refusal`` for a float or a bool."""
     if kind(expression.type) not in "iu":
         raise Refusal(f"{what} must be an integer", expression.type, "cast it: int(x)")
+    return signed(expression)
+
+
+def signed(expression: Expr) -> Expr:
+    """Return an integer as an int64. The upper half of uint64 is its largest, never a negative index."""
+    if expression.type.dtype == "uint64":
+        expression = operate("min", expression, Const(2**63 - 1, expression.type))
     return cast(expression, INT)
 
 
@@ -158,9 +178,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
     """Return ``base ** exponent``; a negative constant power of Python ints is a float, as in Python."""
     if isinstance(exponent, Const) and exponent.type == INT and exponent.value < 0 and base.type == INT:
         return operate("pow", base, Const(float(exponent.value), FLOAT))
-    small = isinstance(exponent, Const) and exponent.type == INT and 0 <= exponent.value <= 64
-    if small and isinstance(exponent, Const) and isinstance(base, Const) and base.type == INT:
-        value = base.value ** int(exponent.value)
-        if isinstance(value, int) and fits(value, INT):
-            return Const(value, INT)
+    if isinstance(exponent, Const) and isinstance(base, Const) and base.type == exponent.type == INT:
+        number, times = int(base.value), int(exponent.value)
+        if abs(number) < 2:
+            times = min(times, 2 + times % 2)  # a power of 0, 1 or -1
+        return exact(number**times if times < WIDEST.bit_length() else WIDEST)
     return operate("pow", base, exponent)

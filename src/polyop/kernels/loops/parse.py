@@ -19,6 +19,7 @@ from .names import Scopes
 from .scope import resolve
 from .source import Source, read
 from .statements import Statements
+from .types import fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,12 @@ def _attributes(
         elif isinstance(value, type) and value in _PYTHON:
             types[name] = _PYTHON[value]
         elif isinstance(value, (bool, int, float)) or (getattr(value, "ndim", None) == 0):
-            types[name] = number(value).type
+            types[name] = (constant := number(value)).type
+            if constant.type == INT and not fits(int(constant.value), INT):
+                rule = f"the attribute {name} must fit into 64 bits"
+                raise source.error(
+                    ArgumentValueError, rule, None, value, "make it a float, or two attributes"
+                )
         else:
             seen = f"{value!r} for {name}"
             raise source.error(ArgumentTypeError, "attributes are numbers: int, float or bool", None, seen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .language import WORDS
+from .wrapped import unwrapped
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> plain(double)(np.ones(2, np.float32))
     array([2., 2.], dtype=float32)
     """
-    original = inspect.unwrap(function)
+    original = unwrapped(function)
     assert isinstance(original, FunctionType)
     words = {name: row.meaning for name, row in WORDS.items()}
 

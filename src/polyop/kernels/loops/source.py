@@ -16,6 +16,10 @@ from typing import Any
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from ...core.origin import of_function
+from .wrapped import unwrapped
+
+LONGEST = 160
+"""Characters of a line that an error shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,7 @@ class Source:
         """Return an error about a node or line: the file, the line's number and its text are in it."""
         line = node if isinstance(node, int) else getattr(node, "lineno", self.tree.lineno)
         text = self.lines.get(line, "").strip()
+        text = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
         where = f"{self.file}:{line}" + (f"\n    {text}" if text else "")
         return kind(f"the function {self.name} written in the Hybrid DSL", rule, seen, where=where, hint=hint)
 
@@ -82,10 +87,10 @@ _read: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
 def read(function: Callable[..., Any]) -> Source:
     """Return the source of a plain function.
 
-    Raises ``ArgumentTypeError`` for anything but a function made by ``def``, and
-    ``ArgumentValueError`` when Python cannot find its source.
+    Raises ``ArgumentTypeError`` for anything but a function made by ``def``, ``UnsupportedError`` for
+    one that a decorator wraps, and ``ArgumentValueError`` when Python cannot find its source.
     """
-    original = inspect.unwrap(function) if callable(function) else function
+    original = unwrapped(function) if callable(function) else function
     if isinstance(original, FunctionType) and original in _read:
         return _read[original]
     subject = f"the loop kernel {getattr(function, '__name__', function)}"

@@ -25,14 +25,20 @@ class Statements(Loops):
         return tuple(found for node in body for found in self.statement(node))
 
     def statement(self, node: ast.stmt) -> list[Stmt]:
-        """Return what a statement becomes: declarations and the like become nothing."""
+        """Return what a statement becomes: declarations and the like become nothing; errors name the line."""
+        try:
+            return self._statement(node)
+        except Refusal as refusal:
+            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+
+    def _statement(self, node: ast.stmt) -> list[Stmt]:
         match node:
             case ast.Assign(targets=[target], value=value):
                 return self.assign(target, value, node)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 return self.assign(target, value, node)
             case ast.AugAssign(target=target, value=value, op=op):
-                return self.store(target, self.updated(target, value, op, node), node)
+                return self.store(target, self.updated(target, value, op), node)
             case ast.If(test=test, body=body, orelse=orelse):
                 found = self.state.condition(test)
                 return [If(found, self.block(body), self.block(orelse), node.lineno)]
@@ -42,13 +48,10 @@ class Statements(Loops):
                 return list(self.block(body))
         return []  # return, pass, a docstring
 
-    def updated(self, target: ast.expr, value: ast.expr, op: ast.operator, node: ast.stmt) -> Expr:
+    def updated(self, target: ast.expr, value: ast.expr, op: ast.operator) -> Expr:
         """Return the value of ``target op= value``."""
         old, given = self.state.expression(target), self.state.expression(value)
-        try:
-            return power(old, given) if isinstance(op, ast.Pow) else operate(BINARY[type(op)], old, given)
-        except Refusal as refusal:
-            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+        return power(old, given) if isinstance(op, ast.Pow) else operate(BINARY[type(op)], old, given)
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[Stmt]:
         """Return a declaration, the names of a shape, a scalar or an element."""
@@ -79,7 +82,7 @@ class Statements(Loops):
         if isinstance(target, ast.Subscript):
             buffer, index = state.place(target)
             to = Type(buffer.dtype)
-            found = Store(buffer.name, index, self.fitted(value, to, node), line=node.lineno)
+            found = Store(buffer.name, index, converted(value, to), line=node.lineno)
             return [reduction(found, to)]
         assert isinstance(target, ast.Name)
         unique = self.names[target]
@@ -98,13 +101,6 @@ class Statements(Loops):
         if unique not in self.assigned:
             self.assigned.append(unique)
         return [reduction(Assign(unique, _retyped(value, to), line=node.lineno), to)]
-
-    def fitted(self, value: Expr, to: Type, node: ast.stmt) -> Expr:
-        """Return the value in the dtype of the tensor."""
-        try:
-            return converted(value, to)
-        except Refusal as refusal:
-            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
 
     def declare(self, name: str, call: ast.Call, node: ast.stmt) -> list[Stmt]:
         """Add the tensor of ``output_tensor`` or ``allocate``; inside a loop, fill it with zeros there."""
@@ -169,7 +165,7 @@ class Statements(Loops):
 
 def _retyped(value: Expr, to: Type) -> Expr:
     """Return the value in the variable's type; an Op takes weakness from it where the dtype is the same."""
-    if value.type == to:
+    if value.type == to and not isinstance(value, Const):
         return value
     if value.type.dtype != to.dtype or isinstance(value, Const):
         return cast(value, to)

@@ -91,8 +91,12 @@ def floating(of: Type) -> Type:
 def cast(expression: Expr, to: Type) -> Expr:
     """Return the expression converted; a constant that the type holds is converted here.
 
-    Nothing is inserted between a Python number and the NumPy type of the same dtype.
+    Nothing is inserted between a Python number and the NumPy type of the same dtype. Raises ``Refusal``
+    for a Python int beyond 64 bits: constants are folded as Python's, compiled numbers would wrap.
     """
+    if isinstance(expression, Const) and expression.type == INT and not _is_held(int(expression.value), to):
+        hint = "write a float: 2.0**64" if kind(to) == "f" else "numbers of compiled kernels have 64 bits"
+        raise Refusal("an integer must fit into 64 bits", expression.value, hint)
     if expression.type.dtype == to.dtype:
         return Const(expression.value, to) if isinstance(expression, Const) else expression
     if isinstance(expression, Const):
@@ -107,6 +111,12 @@ def cast(expression: Expr, to: Type) -> Expr:
     return Op("cast", (expression,), to)
 
 
+def _is_held(value: int, to: Type) -> bool:
+    """Whether a Python int on its way to a type fits into 64 bits: signed ones, but for the widest types."""
+    widest = kind(to) == "f" or to.dtype in ("uint64", "bool")
+    return fits(value, INT) or (widest and fits(value, Type("uint64")))
+
+
 def fits(value: int, to: Type) -> bool:
     """Whether an integer type holds a number."""
     info = np.iinfo(dtype(to.dtype).numpy)
@@ -116,7 +126,11 @@ def fits(value: int, to: Type) -> bool:
 def converted(expression: Expr, to: Type) -> Expr:
     """Return the expression as an implicit conversion; raise for a Python int that does not fit."""
     constant = isinstance(expression, Const) and expression.type == INT and kind(to) in "iu"
-    if constant and isinstance(expression, Const) and not fits(int(expression.value), to):
+    if (
+        constant
+        and isinstance(expression, Const)
+        and _is_held(value := int(expression.value), to) > fits(value, to)
+    ):
         hint = f"write int64({expression.value}), or another cast, for a wider result"
         raise Refusal(f"a Python int that meets {to} must fit into it", expression.value, hint)
     return cast(expression, to)

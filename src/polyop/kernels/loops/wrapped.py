@@ -1,0 +1,44 @@
+"""The function that is compiled of what an author gives: decorators that do work of their own are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.errors import UnsupportedError
+from ...core.origin import of_function
+
+TRANSPARENT = ("polyop", "mindspore")
+"""Packages whose decorators say something about a function, and call it as it is."""
+
+
+def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that the decorators of polyop and of MindSpore were given.
+
+    Raises ``UnsupportedError`` for any other decorator: only the function inside would be compiled, and
+    what the decorator does would be lost.
+    """
+    while hasattr(function, "__wrapped__"):
+        inner = function.__wrapped__
+        names: dict[str, Any] = getattr(function, "__globals__", {})
+        if str(names.get("__name__", "")).split(".")[0] not in TRANSPARENT:
+            raise _refusal(function, inner)
+        function = inner
+    return function
+
+
+def _refusal(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> UnsupportedError:
+    name = getattr(inner, "__name__", str(inner))
+    code = getattr(wrapper, "__code__", None)
+    kind = type(wrapper)
+    seen = f"{kind.__module__}.{kind.__qualname__}"
+    if code is not None:
+        qualified = getattr(code, "co_qualname", code.co_name)  # new in Python 3.11
+        seen = f"{qualified} ({code.co_filename}:{code.co_firstlineno})"
+    return UnsupportedError(
+        f"the loop kernel {name}",
+        "must not be wrapped: the function inside is compiled, and what the wrapper does would be lost",
+        seen,
+        where=of_function(inner),
+        hint=f"decorate the operator instead, or give the function itself: {name}.__wrapped__",
+    )
