@@ -1,12 +1,13 @@
 """What is too much for the compiler is an error with its line and its limit, and what is just not is compiled."""
 
 import linecache
+import sys
 
 import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.core.errors import UnsupportedError
+from polyop.core.errors import PolyopError, UnsupportedError
 from polyop.kernels.loops.parse import run_static_checks
 
 
@@ -76,6 +77,19 @@ def test_what_is_beyond_a_limit_is_refused_with_its_line_and_the_limit(lines, li
     assert line is None or f">:{line}\n" in text
     assert len(text.splitlines()) == 4, "the way out is in the last line"
     assert len(text) < 600, "a line of thousands of characters is not shown whole"
+
+
+def test_a_text_that_python_cannot_parse_so_deep_inside_a_program_is_an_error_in_words():
+    function = kernel(*total(900))
+
+    def deeper(left):
+        if left:
+            deeper(left - 1)
+        else:
+            run_static_checks(function)
+
+    with pytest.raises(PolyopError, match="too deep for Python's own parser|128 operators deep"):
+        deeper(sys.getrecursionlimit() - 200)
 
 
 WITHIN = {

@@ -75,8 +75,10 @@ def test_indices_of_uint64_are_those_of_int64(function):
     np.testing.assert_array_equal(op(x.copy(), k.astype(np.uint64)), op(x.copy(), k))
 
 
-def test_the_cuda_text_limits_the_index_too(emulate):
-    from polyop.kernels.loops.compile import schedule
-
-    kernel = parse(gather, [("float64", 1), ("uint64", 1)], {})
-    assert "9223372036854775807" in schedule(kernel).source("cuda", "gather")
+def test_cuda_gives_the_error_too(emulate, batch):
+    types = [("float64", 1), ("uint64", 1)]
+    path = emulate.build(emulate.text([parse(gather, types, {})]))
+    run = batch.bound(gather, types, {}, path, 0)
+    np.testing.assert_array_equal(run(np.arange(6.0), np.array([5, 0], np.uint64)), [[5, 0]])
+    with pytest.raises(KernelError, match="is outside dimension 0 of x, which has size 6"):
+        run(np.arange(6.0), np.array([1, 2**64 - 1], np.uint64))

@@ -110,6 +110,12 @@ def read(function: Callable[..., Any]) -> Source:
         source = _parse(original, lines, first) if is_current(original) else None
     except SyntaxError:
         source = None
+    except RecursionError:
+        rule, hint = (
+            "its text is too deep for Python's own parser here",
+            "write long expressions in several lines",
+        )
+        raise ArgumentValueError(subject, rule, where=of_function(original), hint=hint) from None
     if source is None:
         rule = "the text of its file is not what Python runs: the file has changed since it was imported"
         raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
