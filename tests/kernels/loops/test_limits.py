@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.core.errors import PolyopError, UnsupportedError
+from polyop.core.errors import GradientError, PolyopError, UnsupportedError
 from polyop.kernels.loops.parse import run_static_checks
 
 
@@ -105,3 +105,13 @@ def test_what_is_just_within_a_limit_is_compiled_and_right(name):
     x = np.array([1.0, 2.0])
     y = Custom(kernel(*lines), func_type="hybrid")(x)
     np.testing.assert_allclose(y, factor * x)
+
+
+def test_a_derivative_that_grows_with_the_cube_of_a_line_is_refused_with_the_line_and_the_way_out():
+    def gradient(count):
+        _, pull = Custom(kernel(*greatest(count)), func_type="hybrid").vjp(np.array([1.0, 2.0]))
+        return pull(np.ones(2))[0]
+
+    with pytest.raises(GradientError, match="line 4 of the loop kernel: the parts of its gradient .* 10000"):
+        gradient(64)
+    np.testing.assert_array_equal(gradient(6), [5, 5])

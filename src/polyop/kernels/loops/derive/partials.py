@@ -15,7 +15,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..ir import BOOL, Const, Expr, Load, Op, Type, children, unconditional
+from ....core.errors import GradientError
+from ..ir import BOOL, Const, Expr, Load, Op, Type, children, unconditional, walk
 from ..operate import operate
 from ..types import cast, kind
 
@@ -178,6 +179,10 @@ def contributions(node: Op, g: Expr) -> Contributions:
     return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, found, strict=True))
 
 
+MOST = 10_000
+"""Operators and elements of all parts of a statement; they grow with the cube of the inputs of a ``max``."""
+
+
 class Part(NamedTuple):
     """What a load is handed: ``value``, where ``guard`` holds (None: always)."""
 
@@ -189,17 +194,28 @@ class Part(NamedTuple):
 def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
     """Return what each load that moves is handed when ``value`` is handed ``g``.
 
-    An element that exists only under a condition has that as guard.
+    An element that exists only under a condition has that as guard. Raises ``GradientError`` with the line
+    for parts of more than ``MOST`` operators.
     """
+    size = 0
     safe = {e for e in unconditional(value) if isinstance(e, Load)}
     found: dict[tuple[Load, Expr | None], Expr] = {}
     for load, guard, part in _pulled(value, g, None, moves):
+        size += sum(1 for _ in walk(part))
+        if size > MOST:
+            raise _oversized(load.line)
         if guard is not None and load in safe:
             part, guard = choice(guard, part, _zero(part)), None  # noqa: PLW2901 - the same part
         total = plus(found.get((load, guard)), part)
         assert total is not None
         found[load, guard] = total
     return [Part(load, guard, part) for (load, guard), part in found.items()]
+
+
+def _oversized(line: int) -> GradientError:
+    rule = f"the parts of its gradient may have {MOST} operators in all, and have more"
+    hint = "max of many inputs: keep them in a tensor, and loop over it: best = max(best, t[k])"
+    return GradientError(f"line {line} of the loop kernel", rule, hint=hint)
 
 
 def _pulled(value: Expr, g: Expr, guard: Expr | None, moves: Callable[[Load], bool]) -> Iterator[Part]:
