@@ -1,5 +1,5 @@
-// The layouts of polyop/abi.h, polyop/module_abi.h and polyop/parallel.h, frozen: compiling this file is
-// the test.
+// The layouts of polyop/abi.h, polyop/module_abi.h, polyop/parallel.h and polyop/loops/stop.h, frozen:
+// compiling this file is the test.
 #include <cstddef>
 #include <type_traits>
 
@@ -92,3 +92,4 @@ static_assert(std::is_same_v<polyop_body, void (*)(void*, int64_t, int64_t, int)
 static_assert(
     std::is_same_v<polyop_parallel_fn, int (*)(polyop_body, void*, int64_t, int64_t, int64_t, int)>);
 static_assert(std::is_same_v<polyop_threads_fn, int (*)()>);
+static_assert(std::is_same_v<polyop_stop_fn, int (*)()>);

@@ -71,6 +71,7 @@ PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tu
   }
   call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
   const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first));
+  if (outcome.ended) return nullptr;
   if (outcome.code != 0) {
     const std::string& error = outcome.error;
     PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");

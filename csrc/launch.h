@@ -72,9 +72,11 @@ struct Outcome {
   int code;  // what the kernel returned; -1 when it threw
   bool threw;
   std::string error;  // its own words, or the exception's
+  bool ended;         // a handler of a signal raised an exception, which is set
 };
 
-// Calls the kernel without Python's lock: releases it, or (unlocked) does not hold it.
+// Calls the kernel without Python's lock: releases it, or (unlocked) does not hold it. Python's handlers of
+// signals run meanwhile where Python's main thread calls run() and the kernel is a loop kernel.
 Outcome run(const Launch& launch, Parameters& parameters, void* stream);
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream);
 

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "thread_count.h"
 
@@ -42,13 +43,20 @@ struct Loop {
   polyop_body body;
   void* context;
   int64_t begin, end, chunk;
-  int parts;  // of a static loop
-  int team;   // how many threads run it
+  int parts;                    // of a static loop
+  int team;                     // how many threads run it
+  const Interruptible* served;  // the call that it is a part of, or null
 };
 
 // ns. What a program does between two loops, as a framework that walks back through its graph, takes less;
 // a worker that sleeps misses the first tens of microseconds of the next.
 constexpr int64_t kSpin = 200'000;
+
+// How often the thread of a call that can be ended looks for a reason while it waits for workers.
+constexpr timespec kLook{0, 50'000'000};
+
+thread_local Interruptible* own = nullptr;           // the call that this thread has begun
+thread_local const Interruptible* served = nullptr;  // the call that this worker has a share of
 
 // Everything is constant-initialised and never destroyed: workers may outlive exit().
 Slot slots[kMostThreads];  // the first one's word is not used: share 0 is the loop's own thread's
@@ -59,8 +67,8 @@ std::atomic<int64_t> spin{0};               // ns that a wait spins before it sl
 int started = 0;                            // workers; belongs to who set busy
 bool exhausted = false;                     // the system refused a thread; likewise
 
-void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value, const timespec* most = nullptr) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, most, nullptr, 0);
 }
 
 void wake(std::atomic<uint32_t>& word) {
@@ -137,7 +145,9 @@ void* work(void* argument) {
       if (seen == kAsleep) word.compare_exchange_strong(seen, kIdle);  // woken by nobody, as may happen
       continue;
     }
+    served = loop.served;
     run_share(loop, share);
+    served = nullptr;
     if (word.exchange(kIdle, std::memory_order_release) == kAwaited) wake(word);
   }
 }
@@ -204,7 +214,10 @@ void wait_for(std::atomic<uint32_t>& word) {
   if (spin_until(done)) return;
   while (!done()) {
     uint32_t taken = kTaken;
-    if (word.compare_exchange_strong(taken, kAwaited) || taken == kAwaited) sleep_while(word, kAwaited);
+    if (word.compare_exchange_strong(taken, kAwaited) || taken == kAwaited) {
+      sleep_while(word, kAwaited, own == nullptr ? nullptr : &kLook);
+    }
+    if (own != nullptr) own->look();
   }
 }
 
@@ -222,11 +235,19 @@ void after_fork() {
 
 }  // namespace
 
+Interruptible* exchange_interruptible(Interruptible* call) { return std::exchange(own, call); }
+
+int is_to_stop() {
+  if (own != nullptr) own->look();
+  const Interruptible* call = own != nullptr ? own : served;
+  return call != nullptr && call->ended();
+}
+
 int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_t chunk, int threads) {
   if (end <= begin) return 0;
   const int allowed = thread_count();
   if (threads <= 0) threads = allowed;
-  Loop wanted{body, context, begin, end, chunk, 1, 1};
+  Loop wanted{body, context, begin, end, chunk, 1, 1, own != nullptr ? own : served};
   const int64_t most = chunk > 0 ? pieces(wanted) : end - begin;
   wanted.parts = static_cast<int>(std::min<int64_t>(threads, most));
   wanted.team = std::min(wanted.parts, allowed);
@@ -253,6 +274,8 @@ int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_
 void connect_threads(void* library) {
   void* loops = dlsym(library, "polyop_parallel");
   void* count = dlsym(library, "polyop_threads");
+  void* stop = dlsym(library, "polyop_stop");  // libraries built before there was one run to their end
+  if (stop != nullptr) __atomic_store_n(static_cast<polyop_stop_fn*>(stop), &is_to_stop, __ATOMIC_RELEASE);
   if (loops == nullptr && count == nullptr) return;
   // reads the environment, now: kernels ask from threads that may not ask Python
   const Unusable* unusable = unusable_variable();

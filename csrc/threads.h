@@ -5,9 +5,32 @@
 #pragma once
 
 #define POLYOP_NO_HOOKS  // the core gives the hooks and has none
+#include <atomic>
+
+#include "polyop/loops/stop.h"
 #include "polyop/parallel.h"
 
 namespace polyop {
+
+// A call whose kernel can be ended while it runs. Its own thread looks for a reason, workers read the answer.
+class Interruptible {
+ public:
+  bool ended() const { return ended_.load(std::memory_order_relaxed); }
+  virtual void look() = 0;  // only its own thread does
+
+ protected:
+  ~Interruptible() = default;
+  void end() { ended_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> ended_{false};
+};
+
+// Sets the call that this thread has begun, or null. Returns the one before.
+Interruptible* exchange_interruptible(Interruptible* call);
+
+// polyop_stop_fn.
+int is_to_stop();
 
 // polyop_parallel_fn. Threads start when first needed, are never joined, and do not outlive fork().
 int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_t chunk, int threads);

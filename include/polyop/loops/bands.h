@@ -19,6 +19,10 @@ enum { POLYOP_MEMBERS = 8 };
 #endif
 _Static_assert(POLYOP_BAND >= 1, "the edges of a band are not to meet");
 
+/* What every kernel's struct begins with. */
+struct polyop_failed {
+  struct polyop_failure failure;
+};
 struct polyop_member {
   polyop_body body;
   int64_t lo, hi, behind, inset;
@@ -40,7 +44,10 @@ static void polyop_band(void* context, int64_t begin, int64_t end, int thread) {
     const struct polyop_member of = all->members[m];
     done[m] = begin == all->lo ? of.lo : max(of.lo, begin + of.inset);
   }
+  struct polyop_failed* const k = all->k;
+  int64_t polyop_fuel = polyop_fuel_of(&k->failure.place);
   for (int64_t row = begin; row < end; row += all->step) {
+    if (polyop_stops(k, POLYOP_CALL)) break;
     const int64_t next = min(row + all->step, end);
     for (int m = 0; m < all->count; ++m) {
       const struct polyop_member of = all->members[m];

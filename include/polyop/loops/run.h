@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "polyop/abi.h"
+#include "polyop/loops/stop.h"
 #include "polyop/parallel.h"
 #include "polyop/scratch.h"
 
@@ -17,7 +18,8 @@
 #define POLYOP_GRAIN 5e4
 #endif
 
-/* What went wrong first: `place` is the number of an index that left its dimension, or -1: no memory. */
+/* What went wrong first: `place` is the number of an index that left its dimension, -1: no memory, or
+ * POLYOP_STOPPED. */
 struct polyop_failure {
   int place;
   int64_t index, size;
@@ -148,6 +150,7 @@ POLYOP_RUN_FN int polyop_report(void* extra, const struct polyop_failure* failur
                                 const struct polyop_place* places) {
   char text[200];
   if (!failure->place) return 0;
+  if (failure->place == POLYOP_STOPPED) return polyop_fail(extra, "the kernel was ended");
   if (failure->place < 0) return polyop_fail(extra, "out of memory");
   const struct polyop_place at = places[failure->place - 1];
   snprintf(text, sizeof text, "line %d: index %lld is outside dimension %d of %s, which has size %lld",

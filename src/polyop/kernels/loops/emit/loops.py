@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..cost import HEAVY, slow_steps
 from ..ir import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ..plan import Plan
-from . import streams, strips
+from . import stops, streams, strips
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
@@ -61,6 +62,8 @@ class Loops:
         self.strips = 0
         self.passes = False
         """Whether a loop stores past the caches."""
+        self.inside = 0
+        """Loops of this function around what is printed."""
         statements.loop = self.loop
 
     def loop(self, node: For, copies: Copies) -> None:
@@ -114,10 +117,12 @@ class Loops:
         end: Callable[[], None] = lambda: None,
     ) -> None:
         var = identifier(node.var)
-        with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+        with stops.loop(self.out, node, f"int64_t {var} = {lo}, {var}_end = {hi}", f"{var}_end"):
             begin()
             before, self.around = self.around, Around.counting(node, f"{var}_end")
+            self.inside += 1
             self.statements.body(node.body, copies)
+            self.inside -= 1
             self.around = before
             end()
             for line in self.after.get(node.var, ()):
@@ -135,6 +140,8 @@ class Loops:
         with self.out.block(""):
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {hi};")
+            if not self._looks(node):
+                self.out.line(f"polyop_fuel -= max_i64(0, {var}_end - {var});")
             kept = self.statements.reducing
             self.statements.reducing = kept | {s.name for s in sums}
             self._start_sums(sums, units, width)
@@ -154,6 +161,10 @@ class Loops:
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = kept
 
+    def _looks(self, node: For) -> bool:
+        """Whether a vector loop looks itself whether the kernel is to end: the loops around it may not."""
+        return self.inside == 0 or not (stops.is_innermost(node) and stops.is_bounded(node))
+
     def _turns(self, vector: _Vector) -> bool:
         """Whether a loop inside has strips: what takes long to compile is then printed once."""
         at = self._lanes(vector, 0, None)
@@ -164,6 +175,7 @@ class Loops:
         """Print one loop for whole vectors and for what is left."""
         var, lanes = identifier(vector.node.var), f"POLYOP_LANES({vector.width})"
         with self.out.block(f"for (; {var} < {var}_end; {var} += {lanes})"):
+            self.out.line(stops.check())
             for row in vector.later:
                 self.out.line(row.line(self.expressions, vector.scope.with_names({vector.node.var: var})))
             self.out.line(f"const int64_t {var}_part = min_i64({lanes}, {var}_end - {var});")
@@ -203,7 +215,18 @@ class Loops:
             self.out.line("#endif")
         for number in dict.fromkeys((vector.units, 1)):
             step = f"{number} * {lanes}" if number > 1 else lanes
-            self._turn(vector, number, f"for (; {var} + {step} <= {var}_end; {var} += {step})")
+            self._stretches(vector, number, step)
+
+    def _stretches(self, vector: _Vector, number: int, step: str) -> None:
+        """Print a loop of ``number`` whole vectors at a time, divided where it is long and has to look."""
+        var, node = identifier(vector.node.var), vector.node
+        end = f"{var}_end"
+        with contextlib.ExitStack() as blocks:
+            if self._looks(node) and stops.is_innermost(node):
+                end = f"{var}_check"
+                blocks.enter_context(self.out.block(f"for (; {var} + {step} <= {var}_end;)"))
+                blocks.enter_context(stops.stretch(self.out, var, f"{var}_end"))
+            self._turn(vector, number, f"for (; {var} + {step} <= {end}; {var} += {step})")
 
     def _turn(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
         """Print a loop of ``number`` whole vectors at a time."""
@@ -219,6 +242,8 @@ class Loops:
             for unit in range(number)
         ]
         with self.out.block(head):
+            if not stops.is_innermost(node):
+                self.out.line(stops.check())
             for here, row in itertools.product(at, vector.later):
                 self.out.line(row.line(self.expressions, here))
             for here, load in itertools.product(at, (e for e in walked if e not in once_more)):
@@ -265,7 +290,9 @@ class Loops:
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
         made = tuple(self._lanes(vector, unit, count) for unit in range(number))
+        self.inside += 1
         self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
+        self.inside -= 1
 
     def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
         """Return the copy of a body for one vector."""

@@ -12,6 +12,7 @@ from ..ir import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, stateme
 from ..plan import Member, Plan
 from ..shares import Row
 from ..strides import depends
+from . import stops
 from .copies import Copies, plain
 from .ctypes import computed, identifier, identity, memory
 from .expressions import Expressions, Scope
@@ -55,7 +56,9 @@ class Functions:
         out = Writer()
         with out.block("static void run(struct kernel* k)"):
             self.unpack(out, ())
+            out.line(stops.FUEL)
             self._body(out, self.kernel.body, frozenset(), frozenset(), outside=True)
+            out.line("(void)polyop_fuel;")
         return out.text()
 
     def unpack(self, out: Writer, scalars: Sequence[str], private: Sequence[str] = ()) -> None:
@@ -103,6 +106,7 @@ class Functions:
             table = f"{{{', '.join(rows)}}}"
             out.line(f"struct polyop_bands polyop_all = {{k, {len(rows)}, {table}, 0, 0, 0, 0}};")
             out.line("polyop_run_bands(&polyop_all);")
+            out.line("polyop_fuel -= POLYOP_CALL;")
 
     def _given(self, printer: _Body, node: For) -> list[str]:
         """Return the scalars that a loop's function is given."""
@@ -190,6 +194,7 @@ class Functions:
             inner = _Body(self, out, live, printer.outer | {node.var}, outside=False, few=few)
             inner.statements.shared = _shared(self._split(node)) - {*private, *own}
             inner.loops.near = self._near(node)
+            out.line(stops.FUEL)
             if node.var in self.plan.columns:
                 inner.columns(node, self._split(node))
             elif node.var in self.plan.rows:
@@ -201,7 +206,7 @@ class Functions:
                 out.line(f"(({_c(self.types[name])}*)k->own_{name})[thread] = {identifier(name)};")
             for name in map(identifier, own):
                 out.line(f"polyop_disown(&own_{name}, {name});")
-            out.line("(void)thread;")
+            out.line("(void)thread, (void)polyop_fuel;")
         return out.text()
 
     def _near(self, node: For) -> frozenset[str]:
@@ -234,6 +239,7 @@ class Functions:
             for name, op in private.items():
                 self._combine(out, name, op)
             out.line("(void)used;")
+            out.line("polyop_fuel -= POLYOP_CALL;")
 
     def _run(self, part: str, node: For, private: Mapping[str, str]) -> str:
         """Return the call that runs a loop's function on threads, in C.
@@ -364,13 +370,15 @@ class _Body:
             self.loops.vector(node, scope, lo, hi)
         else:
             var = identifier(node.var)
+            self.loops.inside = 1
             several = jammed(node, self.functions.plan, self.functions.expressions)
             self.loops.around = Around.counting(node, hi)
             self.out.line(f"int64_t {var} = {lo};")
             if several is not None:
                 with self.out.block(f"for (; {var} + {several.rows} <= {hi}; {var} += {several.rows})"):
+                    self.out.line(stops.check())
                     self.statements.body(several.body, plain(scope))
-            with self.out.block(f"for (; {var} < {hi}; ++{var})"):
+            with stops.loop(self.out, node, "", hi):
                 self.statements.body(node.body, plain(scope))
 
     def columns(self, node: For, inner: For) -> None:
@@ -392,9 +400,11 @@ class _Body:
         expressions, var = self.functions.expressions, identifier(node.var)
         size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
         lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
+        self.loops.inside = 1
         self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
         self.out.line(f"int64_t q_3[{PICKED}];")
         with self.out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
+            self.out.line(stops.check(str(PICKED)))
             self.out.line("int64_t q_6 = 0;")
             last = f"{var}_end = q_5 - q_4 < {PICKED} ? q_5 : q_4 + {PICKED}"
             with self.out.block(f"for (int64_t {var} = q_4, {last}; {var} < {var}_end; ++{var})"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ..ir import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite, statements, walk
 from ..plan import Tile
 from ..strides import depends
-from . import ahead, strips
+from . import ahead, stops, strips
 from .copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
 from .ctypes import computed, identifier, memory
 from .expressions import Scope, Value
@@ -108,6 +108,7 @@ class TilePrinter:
         self._allocate(scope)
         step = f"{self.shape.units} * {self.lanes}"
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
+            out.line(stops.check())
             self._pack(scope)
             out.line(f"int64_t {i} = {i}_lo;")
             pairs = (2,) if self._deep() and self.shape is not NARROW else ()
