@@ -44,6 +44,12 @@ static __attribute__((noinline, cold, unused)) int64_t polyop_refuel(int* place)
   (__builtin_expect((polyop_fuel -= (iterations)) < 0, 0) && \
    (polyop_fuel = polyop_refuel(&(k)->failure.place)) < 0)
 
+/* Returns the end of a loop from `at` on, whose iterations are counted. */
+static inline __attribute__((unused)) int64_t polyop_counted(int64_t at, int64_t end, int64_t* fuel) {
+  *fuel -= end > at ? end - at : 0;
+  return end;
+}
+
 /* Where an innermost loop that goes on to `end` is to check next. */
 static inline __attribute__((unused)) int64_t polyop_next_check(int64_t at, int64_t end) {
   return end - at > POLYOP_STRETCH ? at + POLYOP_STRETCH : end;

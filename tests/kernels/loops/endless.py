@@ -154,7 +154,10 @@ def torch() -> None:
     assert is_interrupted(lambda: op(x.detach(), FOREVER))
     assert is_interrupted(lambda: op(x, FOREVER))
     slow = polyop.Custom(
-        columns, func_type="hybrid", reg_info=INFORMATION, bprop=lambda x, n, y, dy: (backward(dy, FOREVER), None)
+        columns,
+        func_type="hybrid",
+        reg_info=INFORMATION,
+        bprop=lambda x, n, y, dy: (backward(dy, FOREVER), None),
     )
     assert is_interrupted(lambda: slow(x, 2).sum().backward())
     assert torch.equal(torch.autograd.grad(op(x, 2).sum(), x)[0], short)
@@ -166,7 +169,13 @@ def handlers() -> None:
         op, inner = operator(kernel), operator(columns)
         wanted, during = inner(X, 3), []
 
-        def note(_: int, __: FrameType | None, inner: Any = inner, during: list[bool] = during, wanted: Any = wanted) -> None:
+        def note(
+            _: int,
+            __: FrameType | None,
+            inner: Any = inner,
+            during: list[bool] = during,
+            wanted: Any = wanted,
+        ) -> None:
             during.append(np.array_equal(inner(X, 3), wanted))
 
         count = 10_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..cost import HEAVY, slow_steps
 from ..ir import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ..plan import Plan
-from . import stops, streams, strips
+from . import streams, strips
 from .copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from .ctypes import SIZES, computed, identifier, identity, memory
 from .expressions import Expressions, Scope
@@ -19,6 +19,7 @@ from .past import declare, stores_past
 from .rows import Around, Element, Later, check_once, later, rows
 from .slides import Sliding, slides
 from .statements import Statements, combined
+from .stops import Stops, is_innermost
 
 UNITS = 4
 """Vectors at once, where one after another would wait for its result."""
@@ -53,6 +54,7 @@ class Loops:
     ) -> None:
         self.kernel, self.plan, self.owners = kernel, plan, owners
         self.statements, self.expressions, self.out = statements, expressions, statements.out
+        self.stops = Stops(self.out, expressions, plan.vector)
         self.enter: Callable[[For, Copies], bool] = lambda node, copies: False
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
@@ -62,8 +64,6 @@ class Loops:
         self.strips = 0
         self.passes = False
         """Whether a loop stores past the caches."""
-        self.inside = 0
-        """Loops of this function around what is printed."""
         statements.loop = self.loop
 
     def loop(self, node: For, copies: Copies) -> None:
@@ -117,12 +117,11 @@ class Loops:
         end: Callable[[], None] = lambda: None,
     ) -> None:
         var = identifier(node.var)
-        with stops.loop(self.out, node, f"int64_t {var} = {lo}, {var}_end = {hi}", f"{var}_end"):
+        quick = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        with self.stops.loop(node, lo, hi, quick=quick):
             begin()
             before, self.around = self.around, Around.counting(node, f"{var}_end")
-            self.inside += 1
             self.statements.body(node.body, copies)
-            self.inside -= 1
             self.around = before
             end()
             for line in self.after.get(node.var, ()):
@@ -139,9 +138,7 @@ class Loops:
         units = 1 if own else self.units(node, bool(sums))
         with self.out.block(""):
             self.out.line(f"int64_t {var} = {lo};")
-            self.out.line(f"const int64_t {var}_end = {hi};")
-            if not self._looks(node):
-                self.out.line(f"polyop_fuel -= max_i64(0, {var}_end - {var});")
+            self.out.line(f"const int64_t {var}_end = {self.stops.end(node, hi)};")
             kept = self.statements.reducing
             self.statements.reducing = kept | {s.name for s in sums}
             self._start_sums(sums, units, width)
@@ -161,10 +158,6 @@ class Loops:
             self._end_sums(sums, units, width, scope)
             self.statements.reducing = kept
 
-    def _looks(self, node: For) -> bool:
-        """Whether a vector loop looks itself whether the kernel is to end: the loops around it may not."""
-        return self.inside == 0 or not (stops.is_innermost(node) and stops.is_bounded(node))
-
     def _turns(self, vector: _Vector) -> bool:
         """Whether a loop inside has strips: what takes long to compile is then printed once."""
         at = self._lanes(vector, 0, None)
@@ -175,7 +168,8 @@ class Loops:
         """Print one loop for whole vectors and for what is left."""
         var, lanes = identifier(vector.node.var), f"POLYOP_LANES({vector.width})"
         with self.out.block(f"for (; {var} < {var}_end; {var} += {lanes})"):
-            self.out.line(stops.check())
+            if self.stops.checks(vector.node, quick=True):
+                self.stops.check(vector.node.body, quick=True)
             for row in vector.later:
                 self.out.line(row.line(self.expressions, vector.scope.with_names({vector.node.var: var})))
             self.out.line(f"const int64_t {var}_part = min_i64({lanes}, {var}_end - {var});")
@@ -222,10 +216,10 @@ class Loops:
         var, node = identifier(vector.node.var), vector.node
         end = f"{var}_end"
         with contextlib.ExitStack() as blocks:
-            if self._looks(node) and stops.is_innermost(node):
+            if self.stops.checks(node, quick=True) and is_innermost(node):
                 end = f"{var}_check"
                 blocks.enter_context(self.out.block(f"for (; {var} + {step} <= {var}_end;)"))
-                blocks.enter_context(stops.stretch(self.out, var, f"{var}_end"))
+                self.stops.stretch(var)
             self._turn(vector, number, f"for (; {var} + {step} <= {end}; {var} += {step})")
 
     def _turn(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
@@ -242,8 +236,8 @@ class Loops:
             for unit in range(number)
         ]
         with self.out.block(head):
-            if not stops.is_innermost(node):
-                self.out.line(stops.check())
+            if self.stops.checks(node, quick=True) and not is_innermost(node):
+                self.stops.check(node.body, quick=True)
             for here, row in itertools.product(at, vector.later):
                 self.out.line(row.line(self.expressions, here))
             for here, load in itertools.product(at, (e for e in walked if e not in once_more)):
@@ -290,9 +284,8 @@ class Loops:
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
         made = tuple(self._lanes(vector, unit, count) for unit in range(number))
-        self.inside += 1
-        self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
-        self.inside -= 1
+        with self.stops.inside():
+            self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
 
     def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
         """Return the copy of a body for one vector."""

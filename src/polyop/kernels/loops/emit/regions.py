@@ -12,7 +12,6 @@ from ..ir import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, stateme
 from ..plan import Member, Plan
 from ..shares import Row
 from ..strides import depends
-from . import stops
 from .copies import Copies, plain
 from .ctypes import computed, identifier, identity, memory
 from .expressions import Expressions, Scope
@@ -20,6 +19,7 @@ from .jammed import jammed
 from .loops import Loops
 from .rows import AHEAD, Around, picked
 from .statements import Statements, combined
+from .stops import FUEL
 from .tile import Shape, TilePrinter
 from .writer import Writer
 
@@ -56,7 +56,7 @@ class Functions:
         out = Writer()
         with out.block("static void run(struct kernel* k)"):
             self.unpack(out, ())
-            out.line(stops.FUEL)
+            out.line(FUEL)
             self._body(out, self.kernel.body, frozenset(), frozenset(), outside=True)
             out.line("(void)polyop_fuel;")
         return out.text()
@@ -194,7 +194,7 @@ class Functions:
             inner = _Body(self, out, live, printer.outer | {node.var}, outside=False, few=few)
             inner.statements.shared = _shared(self._split(node)) - {*private, *own}
             inner.loops.near = self._near(node)
-            out.line(stops.FUEL)
+            out.line(FUEL)
             if node.var in self.plan.columns:
                 inner.columns(node, self._split(node))
             elif node.var in self.plan.rows:
@@ -370,15 +370,15 @@ class _Body:
             self.loops.vector(node, scope, lo, hi)
         else:
             var = identifier(node.var)
-            self.loops.inside = 1
             several = jammed(node, self.functions.plan, self.functions.expressions)
             self.loops.around = Around.counting(node, hi)
             self.out.line(f"int64_t {var} = {lo};")
             if several is not None:
                 with self.out.block(f"for (; {var} + {several.rows} <= {hi}; {var} += {several.rows})"):
-                    self.out.line(stops.check())
-                    self.statements.body(several.body, plain(scope))
-            with stops.loop(self.out, node, "", hi):
+                    self.loops.stops.check(node.body, str(several.rows))
+                    with self.loops.stops.inside():
+                        self.statements.body(several.body, plain(scope))
+            with self.loops.stops.loop(node, "", hi):
                 self.statements.body(node.body, plain(scope))
 
     def columns(self, node: For, inner: For) -> None:
@@ -400,11 +400,10 @@ class _Body:
         expressions, var = self.functions.expressions, identifier(node.var)
         size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
         lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
-        self.loops.inside = 1
         self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
         self.out.line(f"int64_t q_3[{PICKED}];")
         with self.out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
-            self.out.line(stops.check(str(PICKED)))
+            self.out.line(f"if (polyop_stops(k, {PICKED})) break;")
             self.out.line("int64_t q_6 = 0;")
             last = f"{var}_end = q_5 - q_4 < {PICKED} ? q_5 : q_4 + {PICKED}"
             with self.out.block(f"for (int64_t {var} = q_4, {last}; {var} < {var}_end; ++{var})"):
@@ -415,7 +414,8 @@ class _Body:
                 self.out.line(f"const int64_t {var} = q_3[q_7];")
                 self.out.line(f"const int64_t q_8 = q_3[q_7 + {AHEAD} < q_6 ? q_7 + {AHEAD} : q_6 - 1];")
                 self.loops.around = Around(node, "q_8", "")
-                self.statements.body(node.body, plain(Scope()))
+                with self.loops.stops.inside():
+                    self.statements.body(node.body, plain(Scope()))
 
     def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
         lane = _tile_of(node, self.functions.plan)

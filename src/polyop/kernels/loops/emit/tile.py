@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ..ir import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite, statements, walk
 from ..plan import Tile
 from ..strides import depends
-from . import ahead, stops, strips
+from . import ahead, strips
 from .copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
 from .ctypes import computed, identifier, memory
 from .expressions import Scope, Value
@@ -108,12 +108,12 @@ class TilePrinter:
         self._allocate(scope)
         step = f"{self.shape.units} * {self.lanes}"
         with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
-            out.line(stops.check())
+            self.loops.stops.check(self.lane.body, f"({i}_end - {i}_lo)", quick=True)
             self._pack(scope)
             out.line(f"int64_t {i} = {i}_lo;")
             pairs = (2,) if self._deep() and self.shape is not NARROW else ()
             for rows in (self.shape.rows, *pairs, 1):
-                with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"):
+                with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"), self.loops.stops.inside():
                     self._tile(scope, rows)
         for panel in self.panels:
             out.line(f"polyop_release({panel.name}_panel);")
