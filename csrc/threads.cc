@@ -55,8 +55,14 @@ constexpr int64_t kSpin = 200'000;
 // How often the thread of a call that can be ended looks for a reason while it waits for workers.
 constexpr timespec kLook{0, 50'000'000};
 
-thread_local Interruptible* own = nullptr;           // the call that this thread has begun
-thread_local const Interruptible* served = nullptr;  // the call that this worker has a share of
+#ifdef __GLIBC__
+// Each call of an operator reads them.
+#define POLYOP_NEAR __attribute__((tls_model("initial-exec")))
+#else
+#define POLYOP_NEAR
+#endif
+thread_local POLYOP_NEAR Interruptible* own = nullptr;           // the call that this thread has begun
+thread_local POLYOP_NEAR const Interruptible* served = nullptr;  // the call that this worker has a share of
 
 // Everything is constant-initialised and never destroyed: workers may outlive exit().
 Slot slots[kMostThreads];  // the first one's word is not used: share 0 is the loop's own thread's

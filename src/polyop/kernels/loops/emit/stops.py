@@ -1,8 +1,9 @@
 """Where a kernel looks whether it is to end: see ``polyop/loops/stop.h``.
 
-A loop around loops looks at each iteration, and pays for loops inside it that do not look: vector loops, what is in
-a tile, and innermost loops, as far as tensors in memory bound their iterations. An innermost loop that nothing
-bounds is divided into long stretches. So iterations of innermost loops cost what they would without checks.
+A loop around loops looks at each iteration. It pays for loops inside it that do not look: vector loops, what
+is in a tile, and innermost loops, as far as tensors in memory bound their iterations. An innermost loop that
+nothing bounds is divided into long stretches. So iterations of innermost loops cost what they would without
+checks.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _direct(body: Sequence[Stmt]) -> list[For]:
 
 
 def _is_slow(node: For, *, quick: bool) -> bool:
-    """Whether a loop inside others looks itself: where it can be long, and where loops that are not quick are in it."""
+    """Whether a loop inside others looks itself: it can be long, or has loops in it that are not quick."""
     nest = [node, *(s for s in statements(node.body) if isinstance(s, For))]
     bounded = all(is_short(s) or is_bounded(s) for s in nest)
     return not bounded or not (quick or is_innermost(node))
