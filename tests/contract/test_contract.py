@@ -3,6 +3,7 @@
 import inspect
 import os
 import pkgutil
+import re
 
 import cases
 import numpy as np
@@ -40,6 +41,30 @@ def test_case(host, mode, name, record):
         if what in found:
             compare(name, f"{what}, {other} elsewhere", cases.plain(found[what]), array)
     record(host, mode, name, found)
+
+
+MISFITS = [  # of an elementwise operator: the shapes of x and y
+    ((2, 3), (1, 3)),
+    ((4, 3), (3,)),
+    ((3,), (7,)),
+    ((3,), ()),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), MISFITS, ids=str)
+@pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
+def test_shapes_that_do_not_fit(host, left, right):
+    """No framework runs an elementwise kernel on tensors of different shapes, in any mode."""
+    reason = frameworks.absent(host)
+    if reason:
+        pytest.skip(f"not run: {reason}")
+    shapes = {"x": left, "y": right}
+    case = cases.all_members()["contract::add"].case
+    case = case.mapped(lambda name, value: np.ones(shapes[name], value.dtype))
+    words = f'batch="elementwise": all tensors must have one shape, but got x {left}, y {right}'
+    for mode in {"eager", "compiled", "batched"} - cases.ABSENT_MODES.get(host, set()):
+        with pytest.raises(Exception, match=re.escape(words)):
+            cases.MODES[mode][0](frameworks.load(host), case)
 
 
 def test_every_kind_of_kernel_has_a_member():

@@ -135,7 +135,12 @@ def test_vmap_over_a_written_argument_without_a_batch(kernels):
 
 
 def test_elementwise_batching_broadcasts_each_sample():
-    op = define("(Tensor x, Tensor y) -> Tensor", lambda x, y: x * y, infer="x", batch="elementwise")
+    op = define(
+        "(Tensor x, Tensor y) -> Tensor",
+        lambda x, y: x * y,
+        infer=lambda x, y: polyop.Spec(np.broadcast_shapes(x.shape, y.shape), x.dtype),
+        batch="elementwise",
+    )
     x, y = torch.arange(12.0).reshape(2, 2, 3), torch.arange(6.0).reshape(2, 3)
     torch.testing.assert_close(torch.vmap(op)(x, y), torch.vmap(torch.mul)(x, y))
 

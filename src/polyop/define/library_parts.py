@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentValueError, InferError, SchemaError
 from ..core.infer import FromSpecs
 from ..core.operator import Kernel, Operator
@@ -44,9 +45,10 @@ class Parts:
         rules = {kind: rule for kind, (rule, _) in self.rules.items()}
         loops = [k for k in kernels if k.device == "cpu" and hasattr(k, "on") and "cuda" not in self.kernels]
         kernels += [kernel.on("cuda") for kernel in loops]  # built when called
+        infer = _infer(schema, rules.get("fake"), kernels, origin)
         return Operator(
             schema=schema,
-            infer=_infer(schema, rules.get("fake"), kernels, origin),
+            infer=elementwise_rule(infer, schema, rules.get("batch")),
             kernels=tuple(kernels or [AbsentKernel(schema.name)]),
             gradient=rules.get("gradient"),
             jvp=rules.get("jvp"),

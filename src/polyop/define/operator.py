@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ..core.dtypes import dtype
+from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
 from ..core.infer import FromSpecs, InferRule, LibraryHalf, ShapeAndDtype
 from ..core.operator import Kernel, Operator
@@ -50,6 +51,9 @@ def operator(
                   from ``gradient`` where that is itself differentiable.
     ``batch``     how ``vmap`` is done: ``"elementwise"`` (an element depends on the same element of
                   the inputs alone), or a function of (in_dims, inputs) -> (outputs, out_dims).
+                  With ``"elementwise"`` all tensors must have one shape, unless ``infer`` is a
+                  function: then the shapes that it accepts broadcast as NumPy's do, and the
+                  kernel must be written for that.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
 
@@ -68,7 +72,7 @@ def operator(
     return _bound(
         Operator(
             schema=parsed,
-            infer=infer_rule(parsed, infer, made, attributes or {}),
+            infer=elementwise_rule(infer_rule(parsed, infer, made, attributes or {}), parsed, batch),
             kernels=made,
             gradient=gradient,
             jvp=jvp,

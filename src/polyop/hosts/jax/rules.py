@@ -188,8 +188,8 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
         found = rule(site.places(dims), site.arguments(_own(flat)))
         return batching.answer(site.operator, found, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":
+        samples = _samples(site, flat, dims)  # first: it says which shapes of a sample do not fit
         moved = _batch_first(flat, dims, size)
-        samples = _samples(site, flat, dims)
         made = batching.elementwise(site.operator, call(site, moved), samples, size, moved[0].ndim - 1)
         return made, (0,) * len(made)
     _warn_once(site.operator)

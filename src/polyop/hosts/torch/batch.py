@@ -30,10 +30,10 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, flat: Any) -> tupl
         found = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
         return _packed(layout, *batching.answer(layout.bound.operator, found, count, info.batch_size))
     if rule == "elementwise":
+        samples = _samples(layout, flat, dims)  # first: it says which shapes of a sample do not fit
         moved = _batch_first(flat, dims, info.batch_size)
         rank = max(x.ndim for x in moved if isinstance(x, torch.Tensor)) - 1
         made = tensors.as_outputs(layout.call(overload, moved))
-        samples = _samples(layout, flat, dims)
         outputs = batching.elementwise(layout.bound.operator, made, samples, info.batch_size, rank)
         return _packed(layout, outputs, [0] * len(outputs))
     return _loop(layout, overload, info.batch_size, dims, flat)
