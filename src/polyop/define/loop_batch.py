@@ -22,6 +22,7 @@ class BatchRule:
     """
 
     is_derived = True
+    kinds = ("batched",)
 
     def __init__(self, operator: Operator) -> None:
         """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""

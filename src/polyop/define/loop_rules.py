@@ -30,6 +30,7 @@ class DerivedRule:
     """
 
     is_derived = True
+    kinds = ("backward", "saving")
 
     def __init__(self, operator: Operator) -> None:
         """Take the operator, which is without a rule."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from ..core.errors import PolyopError
 from ..core.operator import Operator
+from ..core.registry import PARTS
 from ..core.schema import MISSING
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import described, specs_of
@@ -64,8 +66,8 @@ class Savings:
         return [made for _, made in self._made.values()]
 
     def part(self, suffix: str) -> BoundOperator | None:
-        """Return the operator of a suffix, in a process that has not made it yet."""
-        if not suffix.startswith(PREFIX):
+        """Return the operator of a suffix, in a process that has not made it yet; None for other suffixes."""
+        if not re.fullmatch(PARTS["saving"], suffix):
             return None
         numbers = {
             a.name: _SAMPLES.get(a.type.base, 0) if a.default is MISSING else a.default
@@ -77,7 +79,8 @@ class Savings:
             first, _, text = text.removeprefix(WITHOUT).partition("__")
             left = tuple(map(int, first.split("_")))
         text = text.replace("__", " ").replace("_", ":").replace(ABSENT, "-")
-        return self.named(text, numbers, left)
+        fits = len(text.split()) == len(self.operator.schema.tensor_positions)
+        return self.named(text, numbers, left) if fits else None
 
     def named(self, text: str, numbers: dict[str, Any], left: tuple[int, ...] = ()) -> BoundOperator | None:
         """Return the operator for described tensors: one, for attributes of the types that came first.

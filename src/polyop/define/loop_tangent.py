@@ -23,6 +23,7 @@ class TangentRule:
     """
 
     is_derived = True
+    kinds = ("tangent",)
 
     def __init__(self, operator: Operator) -> None:
         """Take the operator, which is without a rule."""

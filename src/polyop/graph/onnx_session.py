@@ -50,7 +50,7 @@ def rows() -> list[tuple[str, str, str, tuple[str, ...]]]:
 @_told
 def text(name: str, given: dict[str, Any], inputs: int) -> tuple[str]:
     """Return the text of the call that a node is; see :mod:`polyop.hosts.foreign`."""
-    bound = registry.known(name)
+    bound = registry.obtain(name)
     if bound is None:
         raise HostError(name, "the operator is no more, and a model calls it", hint="keep the operator")
     return (call_text(bound, arguments_of(bound.operator, given, inputs)),)

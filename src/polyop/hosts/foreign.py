@@ -152,7 +152,7 @@ def find(text: str) -> tuple[Any, list[Any]]:
     if bound is not None and _content(bound.operator) == content:
         return bound, given
     made = content.partition(".")[0]  # in another process the number says nothing
-    bound = registry.known(name)
+    bound = registry.obtain(name)
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)

@@ -1,0 +1,149 @@
+"""Names of operators: a look-up makes nothing, and what polyop derives keeps its names for itself."""
+
+import subprocess
+import sys
+
+import pytest
+
+DEFINE = """
+import numpy as np
+import polyop
+from polyop import Custom
+from polyop.core import registry
+from polyop.core.errors import SchemaError
+
+@polyop.kernel
+def f(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    return y
+
+@polyop.kernel
+def f__backward(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * 3.0
+    return y
+
+@polyop.kernel
+def norm(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    squares = allocate((x.shape[0],), x.dtype)
+    factor = allocate((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        squares[i] = 0.0
+        for j in range(x.shape[1]):
+            squares[i] = squares[i] + x[i, j] * x[i, j]
+        factor[i] = rsqrt(squares[i] + 1e-6)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] * factor[i] * w[j]
+    return y
+
+x = np.ones(3)
+"""
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Run a program in a process of its own, which must end soon; return what it printed."""
+
+    def run(program):
+        path = tmp_path / "program.py"
+        path.write_text(DEFINE + program)
+        done = subprocess.run(
+            [sys.executable, str(path)], capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split()
+
+    return run
+
+
+@pytest.mark.parametrize("order", ["f, f__backward", "f__backward, f"])
+def test_a_custom_with_the_name_of_a_derived_operator(process, order):
+    """Both work, under names of their own, and defining them does not wait for a lock for ever."""
+    first, second = order.split(", ")
+    printed = process(f"""
+one = Custom({first}, func_type="hybrid")
+other = Custom({second}, func_type="hybrid")
+ops = {{"{first}": one, "{second}": other}}
+_, pull = ops["f"].vjp(x)
+print(pull(x)[0][0], ops["f__backward"](x)[0])
+import importlib.util
+if importlib.util.find_spec("torch"):
+    import torch
+    t = torch.ones(3, requires_grad=True)
+    torch.compile(ops["f"], backend="aot_eager")(t).sum().backward()
+    assert t.grad.tolist() == [2, 2, 2], t.grad
+    assert torch.compile(ops["f__backward"], backend="aot_eager")(t).tolist() == [3, 3, 3]
+print(len({{bound.name for bound in (one, other, ops["f"].operator.gradient.backward)}}))
+""")
+    assert printed == ["2.0", "3.0", "3"]
+
+
+def test_defining_operators_in_threads_while_parts_are_made(process):
+    printed = process("""
+import threading
+op = Custom(f, func_type="hybrid")
+made = []
+def define():
+    for _ in range(20):
+        made.append(Custom(f__backward, func_type="hybrid").name)
+threads = [threading.Thread(target=define) for _ in range(4)]
+for thread in threads: thread.start()
+for _ in range(20): registry.obtain(op.name + "__backward__batched")
+for thread in threads: thread.join()
+print(len(made), len(set(made)))
+""")
+    assert printed == ["80", "80"]
+
+
+def test_a_look_up_makes_nothing(process):
+    printed = process("""
+op = polyop.operator("registry::f(Tensor x) -> Tensor", f, infer="x")
+print(registry.known("registry::f__backward"), op.operator.gradient.made())
+made = registry.obtain("registry::f__backward")
+print(made.name, registry.known("registry::f__backward") is made)
+""")
+    assert printed == ["None", "[]", "registry::f__backward", "True"]
+
+
+def test_parts_of_parts_are_made_from_their_names(process):
+    """A process that loads a program has not made them yet; the name of one holds several ``__``."""
+    names = [
+        "saving_float32_2__float32_1",
+        "saving_float32_2__float32_1__backward",
+        "batched__backward",
+        "tangent",
+    ]
+    wrong = ["saving_float32_2", "saving_float32_2__backward", "backwards", "f", "batched__backward__"]
+    printed = process(f"""
+op = polyop.operator("registry::norm(Tensor x, Tensor w) -> Tensor", norm, infer="x")
+for suffix in {names + wrong}:
+    found = registry.obtain("registry::norm__" + suffix)
+    print(None if found is None else found.name.removeprefix("registry::norm__"))
+""")
+    assert printed == names + ["None"] * len(wrong)
+
+
+def test_names_that_polyop_derives_are_refused_to_authors(process):
+    printed = process("""
+def define(name, function, **options):
+    return polyop.operator(f"registry::{name}(Tensor x) -> Tensor", function, infer="x", **options)
+define("a", f)
+define("b__backward", f)
+for name in ("a__backward", "a__batched", "b"):
+    try:
+        define(name, f)
+    except SchemaError as problem:
+        print(str(problem).splitlines()[0].rpartition(" at ")[0].replace(" ", "_"))
+define("c", f, gradient=lambda x, out, dout: (dout,))
+define("c__backward", f)  # given, so nothing is derived under that name
+""")
+    assert printed == [
+        "registry::a__backward:_the_name_belongs_to_what_polyop_derives_of_registry::a,_defined",
+        "registry::a__batched:_the_name_belongs_to_what_polyop_derives_of_registry::a,_defined",
+        "registry::b:_polyop_derives_an_operator_registry::b__backward_of_it,_and_another_of_that_name_is_defined",
+    ]
