@@ -73,15 +73,26 @@ def test_attribute_names_are_those_of_the_other_targets():
     assert "['beta'] vs ['alpha']" in str(caught.value)
 
 
-def test_texts_are_functions_too_until_forgotten():
+def test_each_operator_of_a_text_has_information_of_its_own():
     name = "folder/lib.so:registered_in_a_test"
-    register(name, read(info()), subject="demo")
-    with pytest.raises(InformationError, match="must be the one registered already"):
-        register("".join(name), read(info(inputs=2)), subject="demo")
-    forget(name)
-    assert len(register(name, read(info(inputs=2)), subject="demo")[0].inputs) == 2
-    forget(name)
-    forget(name)
+    for inputs in (1, 2):
+        assert len(register(name, read(info(inputs=inputs)), subject="demo")[0].inputs) == inputs
+    with pytest.raises(InformationError, match="for CPU must be the one"):
+        register(name, read(info(), info(inputs=2)), subject="demo")
+    with pytest.raises(ValueError, match="attr names set in registration information must be the same"):
+        register(name, read(info("CPU", "alpha"), info("GPU", "beta")), subject="demo")
+
+
+def constant(value):
+    return CustomRegOp("f").input(0, "x").output(0, "y").attr("axis", "required", "int", value=value).target("CPU").get_op_info()  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [lambda x: x, "lib.so:f"], ids=["function", "text"])
+def test_a_kernel_with_another_constant_is_another_operator(function):
+    found = [register(function, read(constant(value)), subject="demo")[0] for value in (0, 1, 0)]
+    assert [information.constants[0].value for information in found] == [0, 1, 0]
+    with pytest.raises(InformationError, match="for CPU must be the one registered already"):
+        register(function, read(constant(0), constant(1)), subject="demo")
 
 
 def test_a_decorated_function_is_the_function():

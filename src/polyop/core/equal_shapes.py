@@ -9,7 +9,6 @@ prepares a call, and which tracers ask with symbolic sizes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .errors import InferError
@@ -35,17 +34,12 @@ def elementwise_rule(rule: InferRule, schema: Schema, batch: object) -> InferRul
     return EqualShapes(rule, schema)
 
 
-@dataclass(frozen=True)
 class EqualShapes:
     """An infer rule that takes tensors of one shape alone; an absent tensor has none."""
 
-    rule: InferRule
-    schema: Schema
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether equal arguments always give an equal answer."""
-        return self.rule.repeatable
+    def __init__(self, rule: InferRule, schema: Schema) -> None:
+        """Take the rule that is asked for the outputs of shapes that fit."""
+        self.rule, self.schema, self.repeatable = rule, schema, rule.repeatable
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError`` that names each tensor and its shape."""

@@ -1,7 +1,12 @@
-"""Which information is registered for which function: once per function and target."""
+"""Which information is registered for which Python function: once per function and target.
+
+The constants of an information can differ: a kernel with other constants is another operator. For a
+text such as ``"lib.so:f"`` nothing is kept: each operator of it has the information of its own.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable
@@ -11,6 +16,7 @@ from typing import Any
 from .errors import InformationError
 from .information import Information
 from .origin import Origin, caller, calling_frame
+from .schema import MISSING
 
 
 @dataclass(slots=True)
@@ -34,13 +40,15 @@ def register(
     """Register information for a function and return it, one per target; all of it or nothing.
 
     Registering what is registered already changes nothing. A function is forgotten when it
-    ceases to exist; a text such as ``"lib.so:f"`` is remembered as long as the process.
+    ceases to exist.
 
     The same line of code may say something else when it runs again. Raises
     ``InformationError`` for another information for the same target, with both
     places, and for attribute names that differ between targets.
     """
     here = caller()
+    if isinstance(function, str):
+        return tuple(_taken(information, {}, here, subject).values())
     with _lock:
         key, owner = _key(function)
         record = _records.get(key)
@@ -48,19 +56,32 @@ def register(
         if calling_frame().f_code.co_name.startswith("<"):
             # the same line of a module or a cell again: what was corrected replaces what it said before
             known = {t: (old, place) for t, (old, place) in known.items() if place != here}
-        targets: dict[str, None] = {}
-        for new in information:
-            _check(new, known, here, subject)
-            known.setdefault(new.target, (new, here))
-            targets[new.target] = None
+        taken = _taken(information, known, here, subject)
         if record is not None:
             record.by_target = known
         elif known:
             _records[key] = _Record(known, _watch(owner, key))
-        return tuple(known[target][0] for target in targets)
+        return tuple(taken.values())
 
 
-def forget(function: Callable[..., Any] | str) -> None:
+def _taken(
+    information: Iterable[Information],
+    known: dict[str, tuple[Information, Origin]],
+    here: Origin,
+    subject: str,
+) -> dict[str, Information]:
+    """Return the information by target, what is known already as it is, and add it to ``known``."""
+    taken: dict[str, Information] = {}
+    for new in information:
+        _check(new, known, here, subject)
+        old, _ = known.setdefault(new.target, (new, here))
+        kept = taken.setdefault(new.target, old if old == new else new)
+        if kept != new:  # two constants in one registration
+            _check(new, {new.target: (kept, here)}, here, subject, constants=True)
+    return taken
+
+
+def forget(function: Callable[..., Any]) -> None:
     """Forget what is registered for a function, so that a notebook's next cell can say otherwise.
 
     Operators that were built keep their information.
@@ -78,7 +99,12 @@ def of_decorated(function: Any) -> tuple[Any, ...] | None:
 
 
 def _check(
-    new: Information, known: dict[str, tuple[Information, Origin]], here: Origin, subject: str
+    new: Information,
+    known: dict[str, tuple[Information, Origin]],
+    here: Origin,
+    subject: str,
+    *,
+    constants: bool = False,
 ) -> None:
     for old, place in known.values():
         names, saved = ([a.name for a in i.attributes] for i in (new, old))
@@ -88,7 +114,7 @@ def _check(
                 subject, rule, f"{names} vs {saved}", where=f"{here}, the saved one at {place}"
             )
     old, place = known.get(new.target, (new, here))
-    if old != new:
+    if (old != new) if constants else (_without_constants(old) != _without_constants(new)):
         changed = [f for f in _COMPARED if getattr(old, f) != getattr(new, f)]
         rule = (
             f"the registration information for {new.target} must be the one registered already; "
@@ -96,6 +122,14 @@ def _check(
         )
         hint = "use the registered one, or another function, or polyop.core.registration.forget(function)"
         raise InformationError(subject, rule, where=f"{here}, the registered one at {place}", hint=hint)
+
+
+def _without_constants(information: Information) -> Information:
+    """Return the information with which attributes are constants, and not their values."""
+    attributes = tuple(
+        a if a.value is MISSING else dataclasses.replace(a, value=None) for a in information.attributes
+    )
+    return dataclasses.replace(information, attributes=attributes)
 
 
 _COMPARED = ("inputs", "outputs", "attributes", "rows", "fusion_type", "extra")
@@ -107,8 +141,6 @@ def _key(function: Any) -> tuple[Hashable, Any]:
     A decorated function is the function that was decorated. A bound method is a new object
     at each access: it is its function and its self.
     """
-    if isinstance(function, str):
-        return function, None
     while getattr(function, "reg_info", None) is not None and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     owner = getattr(function, "__self__", None)

@@ -213,6 +213,7 @@ class Custom(BoundOperator):
         for given in self._information:
             agree(given, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where)
         check_rule("bprop", operator.gradient, schema, operator.origin)
+        operator = dataclasses.replace(operator, attribute_names=names)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
         reference = None
         if self.func_type in LOOPS:
@@ -222,7 +223,6 @@ class Custom(BoundOperator):
             schema=schema,
             infer=infer,
             returns_tuple=as_tuple,
-            attribute_names=names,
             reference=reference,
         )
         return with_derived(whole) if self.func_type in LOOPS else whole

@@ -14,6 +14,7 @@ from ..core.parse import parse
 from ..core.schema import MISSING, Schema, format_default
 from ..core.signature import Signature
 from ..core.spec import Spec
+from ..kernels.prepare import AttributeValues
 from .operator import library_halves
 
 _PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
@@ -122,8 +123,11 @@ def _identifier(name: str | None, default: str, taken: set[str]) -> str:
 def derive_infer(
     out_shape: Any, out_dtype: Any, schema: Schema, operator: Operator, subject: str
 ) -> ShapeAndDtype:
-    """Return the infer rule; None is replaced by the library's functions, or the information's rows."""
-    halves = library_halves(schema, operator.kernels, operator.attributes)
+    """Return the infer rule; None is replaced by the library's functions, or the information's rows.
+
+    ``operator`` has the author's names of the attributes in ``schema``.
+    """
+    halves = library_halves(schema, operator.kernels, AttributeValues.of(operator))
     if out_dtype is None:
         from_rows = _dtype_from_rows(operator, schema)
         kernel_has = halves is not None and getattr(operator.kernels[0], "has_infer_type", False)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentValueError, InferError, SchemaError
-from ..core.infer import FromSpecs
 from ..core.operator import Kernel, Operator
 from ..core.origin import Origin
 from ..core.schema import Schema
@@ -45,10 +43,9 @@ class Parts:
         rules = {kind: rule for kind, (rule, _) in self.rules.items()}
         loops = [k for k in kernels if k.device == "cpu" and hasattr(k, "on") and "cuda" not in self.kernels]
         kernels += [kernel.on("cuda") for kernel in loops]  # built when called
-        infer = _infer(schema, rules.get("fake"), kernels, origin)
         return Operator(
             schema=schema,
-            infer=elementwise_rule(infer, schema, rules.get("batch")),
+            infer=_infer(schema, rules, kernels, origin),
             kernels=tuple(kernels or [AbsentKernel(schema.name)]),
             gradient=rules.get("gradient"),
             jvp=rules.get("jvp"),
@@ -90,11 +87,12 @@ def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | Non
     return kernel
 
 
-def _infer(schema: Schema, fake: Any, kernels: Sequence[Kernel], origin: Origin) -> Any:
+def _infer(schema: Schema, rules: Mapping[str, Any], kernels: Sequence[Kernel], origin: Origin) -> Any:
+    fake, batch = rules.get("fake"), rules.get("batch")
     if fake is not None:
-        return FromSpecs(fake, schema)
+        return infer_rule(schema, fake, kernels, {}, batch)
     try:
-        return infer_rule(schema, None, kernels, {})
+        return infer_rule(schema, None, kernels, {}, batch)
     except InferError as problem:
         hint = (
             f'write fake("{schema.name}", ...): the name of an argument, or a function from specs to a Spec'

@@ -13,6 +13,7 @@ from ..core.schema import Argument, Return, Schema, Type
 from ..core.spec import Spec
 from ..hosts.base import host_of
 from ..hosts.bound import BoundOperator
+from ..kernels.prepare import AttributeValues
 from .operator import library_halves
 
 _OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
@@ -47,7 +48,8 @@ def make_part(
 def _bound(
     operator: Operator, made: Schema, kernels: Sequence[Any], results: int, gradient: Any = None
 ) -> BoundOperator:
-    halves = library_halves(made, kernels, operator.attributes)
+    values = AttributeValues(operator.attributes, operator.attribute_names)
+    halves = library_halves(made, kernels, values)
     assert halves is not None
     whole = Operator(
         schema=made,

@@ -17,6 +17,7 @@ from ..core.parse import parse
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator
 from ..kernels.base import Accepts
+from ..kernels.prepare import AttributeValues
 from ..kernels.python import PythonKernel
 from .custom_loops import definition, for_schema
 
@@ -39,8 +40,8 @@ def operator(
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
     ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, a
-                  loop nest with :func:`polyop.kernel`, a kernel from :func:`polyop.source` or
-                  :func:`polyop.library`, or a list of these.
+                  loop nest with :func:`polyop.kernel`, what :func:`polyop.source` or
+                  :func:`polyop.library` returns, or a list of these.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Without it every
                   dtype is passed on, and the kernel must look.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
@@ -49,11 +50,9 @@ def operator(
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Derived
                   from ``gradient`` where that is itself differentiable.
-    ``batch``     how ``vmap`` is done: ``"elementwise"`` (an element depends on the same element of
-                  the inputs alone), or a function of (in_dims, inputs) -> (outputs, out_dims).
-                  With ``"elementwise"`` all tensors must have one shape, unless ``infer`` is a
-                  function: then the shapes that it accepts broadcast as NumPy's do, and the
-                  kernel must be written for that.
+    ``batch``     how ``vmap`` is done: a function of (in_dims, inputs) -> (outputs, out_dims), or
+                  ``"elementwise"``: an element depends on that element of the inputs alone. They
+                  have one shape, unless an ``infer`` function accepts others, to broadcast.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
 
@@ -66,13 +65,12 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    given = kernels if isinstance(kernels, (list, tuple)) else [kernels]
-    made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in given)
+    made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
     made += tuple(k.on("cuda") for k in made if k.device == "cpu" and hasattr(k, "on"))  # built when called
     return _bound(
         Operator(
             schema=parsed,
-            infer=elementwise_rule(infer_rule(parsed, infer, made, attributes or {}), parsed, batch),
+            infer=infer_rule(parsed, infer, made, attributes or {}, batch),
             kernels=made,
             gradient=gradient,
             jvp=jvp,
@@ -84,6 +82,10 @@ def operator(
             origin=origin,
         )
     )
+
+
+def _listed(kernels: Any) -> Sequence[Any]:
+    return kernels if isinstance(kernels, (list, tuple)) else [kernels]
 
 
 def _bound(operator: Operator) -> BoundOperator:
@@ -196,18 +198,19 @@ def check_batch(batch: Any, schema: Schema) -> Any:
 
 
 def library_halves(
-    schema: Schema, kernels: Sequence[Kernel], attributes: Mapping[str, Any] | None = None
+    schema: Schema, kernels: Sequence[Kernel], values: AttributeValues
 ) -> tuple[LibraryHalf, LibraryHalf] | None:
-    """Return shape and dtype halves that ask the first library kernel, or None without one."""
+    """Return shape and dtype halves that ask the first library kernel, or None without one.
+
+    They are given the attributes that ``Init`` and the kernel are given: ``values`` has those of no call.
+    """
     kernel: Any = next((k for k in kernels if k.native), None)
     if kernel is None:
         return None
     tensors, count = schema.tensor_positions, len(schema.fresh)
-    names = dict(schema.attributes())
-    fixed = attributes or {}
 
     def split(arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        return [arguments[i] for i in tensors], {**fixed, **{a.name: arguments[i] for i, a in names.items()}}
+        return [arguments[i] for i in tensors], values.of_call(schema, kernel.device, arguments)
 
     def shapes(arguments: Sequence[Any]) -> Any:
         return kernel.infer_shapes(*split(arguments), count)
@@ -219,15 +222,15 @@ def library_halves(
 
 
 def infer_rule(
-    schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any]
+    schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any], batch: Any
 ) -> InferRule:
     """Return the author's rule, or that of the first library kernel; raises ``InferError`` without one."""
     if infer is not None:
-        return FromSpecs(infer, schema)
+        return elementwise_rule(FromSpecs(infer, schema), schema, batch)
     if not schema.fresh:
-        return ShapeAndDtype((), (), 0, schema.qualified_name)
+        return elementwise_rule(ShapeAndDtype((), (), 0, schema.qualified_name), schema, batch)
     kernel: Any = next((k for k in kernels if k.native), None)
-    halves = library_halves(schema, kernels, attributes)
+    halves = library_halves(schema, kernels, AttributeValues(attributes))
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
         hint = "give infer=: the name of an argument the output is like, or a function from specs to its Spec"
         seen = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.arguments import attributes as typed_attributes
 from ..core.errors import KernelError
 from ..core.operator import Kernel, Operator
+from ..core.schema import Schema
 from ..core.spec import Spec
 from .base import TARGETS, need
 
@@ -54,7 +55,7 @@ def prepare(operator: Operator, arguments: tuple[Any, ...], *, infer: bool = Fal
     inputs = tuple(normal[i] for i in operator.schema.tensor_positions)
     outputs = () if _allocates(operator) and not infer else operator.infer(normal)
     kernel = need(operator, inputs, outputs)
-    attributes = all_attributes(operator, kernel.device, normal)
+    attributes = AttributeValues.of(operator).of_call(operator.schema, kernel.device, normal)
     return Prepared(operator, kernel, inputs, outputs, attributes, operator.infer.repeatable)
 
 
@@ -62,23 +63,39 @@ def _allocates(operator: Operator) -> bool:
     return any(getattr(kernel, "allocates", False) for kernel in operator.kernels)
 
 
-def all_attributes(operator: Operator, device: str, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Return what a kernel finds by name: the author's names, whichever route a value took.
+@dataclass(frozen=True)
+class AttributeValues:
+    """What a kernel finds by name, beside the arguments of a call, and the author's names of those.
 
-    Constants of the information for the device, then fixed attributes, then arguments; the
-    length of each list of tensors under the list's name.
+    ``fixed`` are values of the definition; ``information`` has constants for each target.
     """
-    names = operator.attribute_names
-    found: dict[str, Any] = {
-        constant.name: constant.value
-        for information in operator.information
-        if information.target == TARGETS.get(device)
-        for constant in information.constants
-    }
-    found.update(operator.attributes)
-    for argument, value in zip(operator.schema.arguments, arguments, strict=True):
-        if not argument.type.is_tensor:
-            found[names.get(argument.name, argument.name)] = value
-        elif argument.type.is_list and value is not None:
-            found[argument.name] = len(value)
-    return found
+
+    fixed: Mapping[str, Any]
+    names: Mapping[str, str] = field(default_factory=dict)
+    information: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, operator: Operator) -> AttributeValues:
+        """Return those of an operator."""
+        return cls(operator.attributes, operator.attribute_names, operator.information)
+
+    def of_call(self, schema: Schema, device: str, arguments: Sequence[Any]) -> dict[str, Any]:
+        """Return all attributes of a call by the author's names, whichever route a value took.
+
+        Constants of the information for the device, then fixed attributes, then arguments; the
+        length of each list of tensors under the list's name. ``InferShape`` and ``InferType``,
+        ``Init`` and the kernel are all given these.
+        """
+        found: dict[str, Any] = {
+            constant.name: constant.value
+            for information in self.information
+            if information.target == TARGETS.get(device)
+            for constant in information.constants
+        }
+        found.update(self.fixed)
+        for argument, value in zip(schema.arguments, arguments, strict=True):
+            if not argument.type.is_tensor:
+                found[self.names.get(argument.name, argument.name)] = value
+            elif argument.type.is_list and value is not None:
+                found[argument.name] = len(value)
+        return found
