@@ -118,3 +118,42 @@ def test_without_out_dtype_the_error_has_mindspores_words():
         polyop.PolyopError, match="'out_dtype' must be one of \\[mindspore.dtype, tuple, list, function\\]"
     ):
         Custom(lambda x: x, lambda x: x, None, "pyfunc")(np.ones(1))
+
+
+def three():
+    return np.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Custom(three, (3,), "float64", "pyfunc"),
+        lambda: Custom(three, lambda: (3,), lambda: polyop.dtype("float64"), "pyfunc"),
+        lambda: polyop.operator(
+            "pyfunc::three() -> Tensor", three, infer=lambda: polyop.Spec((3,), "float64")
+        ),
+    ],
+    ids=["constants", "functions", "operator"],
+)
+def test_a_function_without_inputs(make):
+    """Nothing tells which framework calls: an array of NumPy, and in programs the framework's own."""
+    op = make()
+    np.testing.assert_array_equal(op(), three())
+    np.testing.assert_array_equal(op.torch(), torch.arange(3.0, dtype=torch.float64))
+    compiled = torch.compile(lambda x: op() + x, fullgraph=True, backend="aot_eager")
+    np.testing.assert_array_equal(compiled(torch.ones(3)), three() + 1)
+    with pytest.raises(polyop.PolyopError, match="has no gradient rule"):
+        op.vjp()
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    np.testing.assert_array_equal(jax.jit(lambda x: op() + x)(np.ones(3, np.float32)), three() + 1)
+
+
+def test_a_native_kernel_without_inputs_is_refused_in_words():
+    code = "int fill(int n, void **p, int *d, long **s, const char **t, void *q, void *e) { return 0; }"
+    kernel = polyop.source(function="fill", code=code, language="c")
+    spec = lambda n: polyop.Spec((n,), "float32")  # noqa: E731
+    op = polyop.operator("pyfunc::fill(int n) -> Tensor", kernel, infer=spec)
+    with pytest.raises(
+        polyop.PolyopError, match=r"needs at least one tensor(.|\n)*its kernel is machine code"
+    ):
+        op(3)

@@ -32,6 +32,85 @@ def test_options_of_the_decorator(options, words):
         polyop.kernel(compile_attrs={})(3)
 
 
+class Method:
+    def copied(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [functools.partial(copied, 1), len, Method().copied, Method, functools.lru_cache(max)],
+    ids=str,
+)
+def test_what_is_no_function_made_by_def(function):
+    with pytest.raises(
+        polyop.PolyopError, match=r"must be a function made by def, but got (partial|builtin|method|type)"
+    ):
+        polyop.kernel(function)
+
+
+def in_numpy():
+    import numpy as np
+
+    return np.float32([1, 2]), np.float32(1)
+
+
+def in_torch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    return torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2))
+
+
+def in_jax():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    return jax.numpy.ones(2), jax.numpy.float32(1)
+
+
+def in_mindspore():
+    mindspore = pytest.importorskip("mindspore", reason="MindSpore is not installed")
+    return mindspore.Tensor([1.0, 2]), mindspore.Parameter(mindspore.Tensor([1.0]))
+
+
+@pytest.mark.parametrize("host", [in_torch, in_jax, in_mindspore])
+def test_a_framework_s_tensors_are_refused(host):
+    """Plain Python would return NumPy arrays, and the gradient would be lost without a word."""
+    kernel = polyop.kernel(copied)
+    for value in host():
+        for call in (lambda v=value: kernel(v), lambda v=value: kernel(x=v)):
+            with pytest.raises(polyop.PolyopError) as caught:
+                call()
+            text = str(caught.value)
+            assert "the loop kernel copied: called by itself is plain Python over NumPy arrays" in text
+            assert f"a tensor of {host.__name__.removeprefix('in_')}" in text
+            assert 'polyop.Custom(copied, func_type="hybrid")' in text and __file__ in text
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo d")  # what it says while it reads how we find the framework
+def test_tracers_are_refused():
+    kernel = polyop.kernel(copied)
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    for call in (jax.jit(kernel), jax.vmap(kernel), jax.grad(lambda x: kernel(x).sum())):
+        with pytest.raises(polyop.PolyopError, match="the loop kernel copied: called by itself"):
+            call(jax.numpy.ones((2, 2)))
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    for call in (torch.compile(kernel, backend="eager"), torch.vmap(kernel), torch.func.grad(kernel)):
+        with pytest.raises(polyop.PolyopError, match="the loop kernel copied: called by itself"):
+            call(torch.ones(2, 2))
+
+
+def test_arrays_and_numbers_run_as_python():
+    array, number = in_numpy()
+
+    @polyop.kernel
+    def scaled(x, a):
+        y = output_tensor(x.shape, x.dtype)  # noqa: F821 - a word of the language
+        for i in range(x.shape[0]):
+            y[i] = x[i] * a
+        return y
+
+    for factor in (2, 2.0, number * 2, True + 1):
+        assert scaled(array, factor).tolist() == scaled(array, a=factor).tolist() == [2, 4]
+
+
 MARKED = [  # what MindSpore's own @kernel leaves, and what others may
     ('{"tape": "all"', "kernel copied: 'compile_attrs' is no JSON: .*column 15"),
     ("", "kernel copied: 'compile_attrs' is no JSON: .*, but got ''"),

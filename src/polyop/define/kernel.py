@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.origin import of_function
+from ..hosts.base import host_of
 
 COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes")
 TAPES = ("auto", "all", "none")
@@ -19,9 +21,10 @@ def kernel(
     reg_info: Any = None,
     compile_attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Return the function as a loop kernel: called on NumPy arrays it runs as plain Python.
+    """Return the function as a loop kernel: called on NumPy arrays and numbers it runs as plain Python.
 
-    ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it. ``reg_info`` is
+    ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it, for the tensors of every
+    framework: called by itself the function refuses those, as its results would be NumPy's. ``reg_info`` is
     operator information, as ``custom_info_register`` takes it. ``compile_attrs``: ``precise``
     (libm's functions instead of polyop's own), ``debug`` (every index is checked), ``tape`` (what a call
     hands over to its derived gradient: "auto", "all" temporaries or "none"), ``tape_bytes`` (how many bytes
@@ -58,6 +61,7 @@ def kernel(
 
         @functools.wraps(function)
         def decorated(*args: Any, **kwargs: Any) -> Any:
+            _refuse_tensors(function, (*args, *kwargs.values()))
             return run(*args, **kwargs)
 
         decorated.compile_attrs = {**_told(function), **(compile_attrs or {})}  # type: ignore[attr-defined]
@@ -67,6 +71,21 @@ def kernel(
         return decorated
 
     return decorate if fn is None else decorate(fn)
+
+
+def _refuse_tensors(function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    """Raise ``ArgumentTypeError`` for a framework's tensor: plain Python gives NumPy, without a gradient."""
+    for value in arguments:
+        host = host_of(value)
+        if host is not None and host.name != "numpy":
+            name = function.__name__
+            rule = "called by itself is plain Python over NumPy arrays, and no operator of a framework"
+            hint = (
+                f'write op = polyop.Custom({name}, func_type="hybrid"), or polyop.operator(schema, {name}), '
+                "once, and call op: it is compiled, and has a gradient"
+            )
+            seen, where = f"a tensor of {host.name}", of_function(function)
+            raise ArgumentTypeError(f"the loop kernel {name}", rule, seen, where=where, hint=hint)
 
 
 def options(function: Callable[..., Any]) -> dict[str, Any]:

@@ -119,9 +119,15 @@ def array_namespace(*tensors: Any) -> Any:
 def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
     """Return the one host of all tensors among bound arguments.
 
+    That is NumPy where the schema has no tensors and the kernel is a Python function.
+
     Raises ``ArgumentTypeError`` for an argument that is no tensor where the schema has one,
-    ``HostError`` when two frameworks are mixed or there is no tensor at all.
+    ``HostError`` when two frameworks are mixed or all tensors are absent.
     """
+    numpy = load("numpy")
+    native = any(kernel.native for kernel in operator.kernels)
+    if numpy is not None and not operator.schema.tensor_positions and not native:
+        return numpy  # nothing tells which framework is calling: every one of them takes its arrays
     found: tuple[Host, str] | None = None
     for position in operator.schema.tensor_positions:
         argument = operator.schema.arguments[position]
@@ -138,7 +144,13 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
                 raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
             found = found or (host, name)
     if found is None:
-        raise HostError(operator.name, "needs at least one tensor to know which framework is calling")
+        hint = None
+        if not operator.schema.tensor_positions:
+            hint = (
+                "its kernel is machine code: a Python function can be the kernel of an operator without any"
+            )
+        rule = "needs at least one tensor to know which framework is calling"
+        raise HostError(operator.name, rule, where=operator.origin, hint=hint)
     return found[0]
 
 

@@ -302,6 +302,16 @@ os._exit(0)  # after any error within a trace MindSpore aborts when Python ends
 """
 
 
+def test_a_function_without_inputs(mode):
+    op = polyop.Custom(lambda: np.arange(3.0), (3,), "float64", "pyfunc")
+
+    @mode
+    def call(x):
+        return op() + x
+
+    np.testing.assert_array_equal(np.asarray(call(Tensor(np.ones(3)))), [1, 2, 3])
+
+
 def test_a_traced_graph(tmp_path):
     path = tmp_path / "traced.py"  # MindSpore's tracer needs every frame to have a text
     path.write_text(TRACED)

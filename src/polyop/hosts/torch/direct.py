@@ -42,7 +42,7 @@ def attach(bound: BoundOperator) -> None:
 
         bound.differentiate = make_direct(bound)
         return
-    if schema.mutates or schema.returns_list or layout.has_lists:
+    if schema.mutates or schema.returns_list or layout.has_lists or not schema.tensor_positions:
         bound.differentiate = None  # through torch.ops
         return
     only_tensors = all(a.type.is_tensor and not a.type.is_optional for a in schema.arguments)
@@ -73,9 +73,9 @@ def _inputs_only(schema: Any) -> Uses:
 
 def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
     """Return the common case, written out: tensors in, one tensor out, a rule that reads the inputs."""
-    native_forward, operator, rule = bound.forward, bound.operator, bound.operator.gradient
+    native_forward, operator = bound.forward, bound.operator
+    rule: Any = operator.gradient
     names, same_shapes = [a.name for a in bound.schema.arguments], bound.same_shapes
-    assert rule is not None
 
     def forward(ctx: Any, *args: Any) -> Any:
         output = native_forward(ctx, *args)

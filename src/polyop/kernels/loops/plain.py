@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.errors import ArgumentTypeError
 from .language import WORDS
 from .wrapped import unwrapped
 
@@ -18,7 +19,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     The function and its module stay as they are. NumPy's warnings about overflow and
     division are silent, as they are in compiled code; an input that the function writes
-    is written.
+    is written. Raises ``ArgumentTypeError`` for anything but a function of Python.
 
     >>> def double(x):
     ...     y = output_tensor(x.shape, x.dtype)
@@ -29,7 +30,10 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     array([2., 2.], dtype=float32)
     """
     original = unwrapped(function)
-    assert isinstance(original, FunctionType)
+    if not isinstance(original, FunctionType):
+        subject = f"the loop kernel {getattr(function, '__name__', function)}"
+        hint = "write def f(...): with the loops, and pass it what was fixed beforehand as arguments"
+        raise ArgumentTypeError(subject, "must be a function made by def", type(original).__name__, hint=hint)
     words = {name: row.meaning for name, row in WORDS.items()}
 
     @functools.wraps(original)
