@@ -7,7 +7,19 @@ from typing import Any
 
 from ..core.errors import HostError
 from ..hosts.base import host_of
-from . import compiled, crash, determinism, dtypes, frameworks, gradient, infer, memory, samples, values
+from . import (
+    beyond,
+    compiled,
+    crash,
+    determinism,
+    dtypes,
+    frameworks,
+    gradient,
+    infer,
+    memory,
+    samples,
+    values,
+)
 from .case import BrokenRuleError, Case, Check, NotRunError
 from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
@@ -18,6 +30,7 @@ CHECKS: tuple[Check, ...] = (
     *crash.CHECKS,
     *infer.CHECKS,
     *memory.CHECKS,
+    *beyond.CHECKS,
     *values.CHECKS,
     *dtypes.CHECKS,
     *gradient.CHECKS,

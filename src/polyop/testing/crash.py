@@ -25,7 +25,7 @@ def survives(case: Case) -> str | None:
         raise NotRunError("this platform has no fork()")
     if not case.bound.native:
         raise NotRunError("the kernel is a Python function")
-    name = _signal(lambda: HOST.call(case.bound, case.arguments))
+    name = signal_of(lambda: HOST.call(case.bound, case.arguments))
     if name:
         raise BrokenRuleError("the kernel must not crash", f"{name} when called with ({_given(case)})")
     return None
@@ -44,7 +44,7 @@ def must_refuse_politely(variant: Case) -> None:
         variant.prepare()
         HOST.call(variant.bound, variant.arguments)
 
-    name = _signal(attempt)
+    name = signal_of(attempt)
     if name:
         rule = "the C++ function must refuse inputs with an error, and not crash"
         raise BrokenRuleError(rule, f"{name} when called with ({_given(variant)})")
@@ -59,13 +59,13 @@ def settle(case: Case) -> None:
         case.bound.settle(normalise(case.operator, specs(HOST, case.operator, case.arguments)))
 
     try:
-        if not hasattr(os, "fork") or not _signal(learn):
+        if not hasattr(os, "fork") or not signal_of(learn):
             learn()
     except (PolyopError, NotRunError):
         return  # the checks meet it again, and say it
 
 
-def _signal(attempt: Callable[[], object]) -> str | None:
+def signal_of(attempt: Callable[[], object]) -> str | None:
     """Return the name of the signal that ends a forked child which runs ``attempt``, or None."""
     with warnings.catch_warnings():
         # Python and JAX warn of threads: the child touches no lock of theirs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,8 +85,33 @@ def run_guarded(
     outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, fill ^ 0xFF) for spec in prepared.outputs]
     for made in outputs:
         made.buffer[made.start : made.start + made.array.nbytes] = fill
-    every = [None if g is None else g.array for g in (*inputs, *outputs)]
+    _launch(prepared, kernel, [None if g is None else g.array for g in (*inputs, *outputs)])
+    return inputs, outputs
+
+
+def run_in_place(
+    case: Case,
+    prepared: Prepared,
+    kernel: LibraryKernel,
+    place: Callable[[str, tuple[int, ...], Any], Array],
+) -> None:
+    """Run the kernel once on copies of the inputs in arrays that ``place(name, shape, dtype)`` returns."""
+    every: list[Array | None] = []
+    for position in case.operator.schema.tensor_positions:
+        argument, value = case.operator.schema.arguments[position], case.arguments[position]
+        listed = isinstance(value, (list, tuple))
+        for number, item in enumerate(value if listed else (value,)):
+            every.append(None)
+            if item is not None:
+                name = f"{argument.name}[{number}]" if listed else argument.name
+                every[-1] = copy = place(name, item.shape, item.dtype)
+                copy[...] = item
+    for number, spec in enumerate(prepared.outputs):
+        every.append(place(f"output {number}", tuple(spec.shape), spec.dtype.numpy))
+    _launch(prepared, kernel, every)
+
+
+def _launch(prepared: Prepared, kernel: LibraryKernel, every: list[Array | None]) -> None:
     specs = [None if array is None else spec_of(array) for array in every]
     launch = kernel.launch(specs, (), prepared.attributes)
     _Launcher(launch, len(every), kernel).launch(*every)
-    return inputs, outputs
