@@ -168,8 +168,9 @@ NB_MODULE(_core, m) {
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
   m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
         nb::arg("declared"), nb::arg("label"), "Return a Launch of a C++ module's function.");
-  m.def("open_library", &open_library, nb::arg("path"),
-        "Return the handle of a library; RuntimeError with the loader's text.");
+  m.def("open_library", &open_library, nb::arg("path"), nb::arg("file") = -1,
+        "Return the handle of a library, of an open file where one is given; RuntimeError with the loader's "
+        "text.");
   m.def("find_symbol", &find_symbol, nb::arg("library"), nb::arg("name"),
         "Return the address of a symbol, or 0.");
   m.def(

@@ -17,8 +17,9 @@ struct TensorSpec {
 
 // The handle of a library, whose loops are given threads; throws std::runtime_error with the
 // loader's own text. Libraries stay open for the life of the process: kernel data and
-// thread-locals of theirs may outlive a call.
-uintptr_t open_library(const std::string& path);
+// thread-locals of theirs may outlive a call. Where an open file is given it is loaded, and path is
+// what it is called.
+uintptr_t open_library(const std::string& path, int file = -1);
 
 // The address of a symbol, or 0.
 uintptr_t find_symbol(uintptr_t library, const std::string& name);

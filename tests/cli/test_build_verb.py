@@ -53,7 +53,8 @@ def test_failed_build(polyop, tmp_path):
 
 def test_cache_verbs(polyop, tmp_path):
     assert polyop("cache", "path").stdout == f"{tmp_path}/cache\n"
-    assert polyop("cache", "list").stdout == f"0 entries, 0 B, in {tmp_path}/cache\n"
+    empty = f"0 entries, 0 B, in {tmp_path}/cache\n"
+    assert polyop("cache", "list").stdout.startswith(empty)
     (tmp_path / "k.c").write_text("int x;\n")
     library = polyop("build", "k.c").stdout.strip()
     listed = polyop("cache", "list").stdout.splitlines()
@@ -64,4 +65,4 @@ def test_cache_verbs(polyop, tmp_path):
     assert "damage was found and made good 1 time: " in polyop("cache", "list").stdout
     assert polyop("cache", "clear", "--older-than", "1").stdout.startswith("0 entries removed")
     assert polyop("cache", "clear").stdout == f"1 entry removed from {tmp_path}/cache\n"
-    assert polyop("cache", "list").stdout == f"0 entries, 0 B, in {tmp_path}/cache\n"
+    assert polyop("cache").stdout.startswith(empty)

@@ -77,10 +77,3 @@ def test_a_folder_that_is_not_there_is_an_error(monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
     with pytest.raises(ArgumentValueError, match=f"Illegal white list path set in {variable}, but got "):
         check_allowed("good/lib.so")
-
-
-def test_the_build_cache_is_always_allowed(folders, monkeypatch):
-    monkeypatch.setenv(OURS, "good")
-    assert check_allowed("other/lib.so", also=[folders / "other"]) == str(folders / "other/lib.so")
-    with pytest.raises(TypeError, match="the legal path"):
-        check_allowed("good2/lib.so", also=[folders / "other"])

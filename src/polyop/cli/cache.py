@@ -1,4 +1,4 @@
-"""``polyop cache``: what the build cache holds, and getting rid of it."""
+"""``polyop cache``: what the build cache holds, its bound, and getting rid of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..kernels.build.entries import clear, entries
+from ..kernels.build.bound import VARIABLE, bound
+from ..kernels.build.entries import Entry, clear, entries
 from ..kernels.build.paths import cache_dir
 
 _DAY = 86400.0
@@ -18,11 +19,12 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "cache",
         help="list or clear the build cache",
-        description="The cache of built libraries. POLYOP_CACHE_DIR names another folder.",
+        description="The cache of built libraries: list, where nothing else is asked. POLYOP_CACHE_DIR "
+        "names another folder, POLYOP_CACHE_SIZE another bound than 5 GiB and 90 days.",
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|clear|path")
-    actions.add_parser("list", help="what is in it, the last used first")
-    clearing = actions.add_parser("clear", help="remove entries")
+    actions = parser.add_subparsers(dest="action", metavar="list|clear|path")
+    actions.add_parser("list", help="what is in it, the last used first, and its bound")
+    clearing = actions.add_parser("clear", help="remove entries that no process uses")
     clearing.add_argument(
         "--older-than", type=float, metavar="DAYS", help="only those not used for so many days"
     )
@@ -35,25 +37,50 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "path":
         print(cache_dir())
     elif options.action == "clear":
-        count = clear(None if options.older_than is None else options.older_than * _DAY)
-        print(f"{count} {'entry' if count == 1 else 'entries'} removed from {cache_dir()}")
+        removed, kept = clear(None if options.older_than is None else options.older_than * _DAY)
+        stay = f"; {_count(kept)} in use stay" + ("s" if kept == 1 else "") if kept else ""
+        print(f"{_count(removed)} removed from {cache_dir()}{stay}")
     else:
         _list()
     return 0
 
 
 def _list() -> None:
-    found = entries()
+    found, limit = entries(), bound()
     for entry in found:
-        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-        names = ", ".join(Path(name).name if name.startswith("/") else name for name in entry.sources)
-        print(f"{entry.key[:12]}  {_size(entry.size):>9}  used {used}  {names}")
+        print(_line(entry))
     total = _size(sum(entry.size for entry in found))
-    print(f"{len(found)} {'entry' if len(found) == 1 else 'entries'}, {total}, in {cache_dir()}")
+    print(f"{_count(len(found))}, {total}, in {cache_dir()}")
+    size = "any size" if limit.size is None else _size(limit.size)
+    age = "any age" if limit.age is None else f"{limit.age / _DAY:.0f} days unused"
+    print(f"bound: {size}, {age} ({VARIABLE}); what is in use stays")
     repairs = cache_dir() / "repairs.log"
     if repairs.is_file():
-        count = len(repairs.read_text(encoding="utf-8").splitlines())
+        count = len(repairs.read_text(encoding="utf-8", errors="replace").splitlines())
         print(f"damage was found and made good {count} time{'s' if count != 1 else ''}: {repairs}")
+
+
+def _line(entry: Entry) -> str:
+    names = ", ".join(Path(name).name if name.startswith("/") else name for name in entry.sources)
+    built, used = _age(entry.created), "in use now" if entry.in_use else f"used {_age(entry.used)} ago"
+    return f"{entry.key[:12]}  {_size(entry.size):>9}  built {built} ago, {used:<16}  {names}"
+
+
+def _age(since: float) -> str:
+    """Return how long ago a time is, for people.
+
+    >>> _age(time.time() - 7300)
+    ' 2 h'
+    """
+    seconds = max(0.0, time.time() - since)
+    for unit, size in (("d", _DAY), ("h", 3600.0)):
+        if seconds >= size:
+            return f"{seconds / size:2.0f} {unit}"
+    return f"{seconds / 60:2.0f} min"
+
+
+def _count(number: int) -> str:
+    return f"{number} {'entry' if number == 1 else 'entries'}"
 
 
 def _size(count: float) -> str:

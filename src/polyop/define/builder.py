@@ -200,11 +200,14 @@ class CustomOpBuilder:
         definitions = self._definitions()
         if not definitions:
             return []
+        from ..kernels import trust
         from ..kernels.build.paths import cache_dir
         from .op_def_write import write
 
         files = "\n".join((self.name, *(str(Path(file).resolve()) for file in self.options.op_def)))
         name = f"{self.name}-{hashlib.sha256(files.encode()).hexdigest()[:16]}"
+        if not self.options.build_dir:
+            trust.check_cache(str(cache_dir()))
         parent = Path(self.options.build_dir) if self.options.build_dir else cache_dir() / "generated" / name
         return [str(write(parent / f"{self.name}_auto_generate", self.name, definitions)[0])]
 

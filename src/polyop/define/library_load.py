@@ -127,17 +127,17 @@ def load_library(
         )
     identity = tuple(str(Path(one).resolve()) for one in paths)
     with names.lock:
-        return _load(identity, path, dict(namespaces or {}), built=bool(sources))
+        return _load(identity, path, dict(namespaces or {}))
 
 
-def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str], *, built: bool) -> OperatorLibrary:
+def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> OperatorLibrary:
     identity = (*identity, *map(str, renamed.items()))
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     for one in _loaded.values():
         if digest and (one.digest, one.renamed) == (digest, renamed):
             return one.library  # the same, wherever it lies
     old = _loaded.get(identity)
-    rows = checked_rows(open_rows(path, built=built), path, renamed)
+    rows = checked_rows(open_rows(path), path, renamed)
     owners = {
         renamed.get(row.name, row.name): names.Owner(f"{row.place} ({path})", None, identity)
         for row in rows

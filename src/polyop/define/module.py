@@ -78,7 +78,7 @@ class OperatorModule:
         ``ArgumentValueError`` for an infer rule of a function there is not.
         """
         self.__name__, self.path, self.graph_mode = name, path, graph_mode
-        functions, operators = divide(open_module(path, name, built=True))
+        functions, operators = divide(open_module(path, name))
         rules = dict(infer or {})
         unknown = set(rules) - {*functions, *operators}
         if unknown:

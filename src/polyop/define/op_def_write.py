@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..core.schema import MISSING
+from ..kernels import verified
 from ..kernels.build import atomic
 from .op_def import ArgumentDef, OperatorDef
 
@@ -30,6 +31,7 @@ def write(folder: Path, module: str, operators: Sequence[OperatorDef]) -> list[P
         path = folder / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             atomic.write_text(path, text)
+    verified.write_down(str(folder / CC))
     return [folder / name for name in texts]
 
 

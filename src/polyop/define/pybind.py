@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from ..core.errors import BuildError, LibraryError
+from ..kernels.library import open_library
 
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]pybind11/", re.MULTILINE)
 
@@ -35,7 +36,8 @@ def flags(name: str, where: Any) -> list[str]:
 
 
 def load(name: str, path: Path, where: Any) -> ModuleType:
-    """Return the Python module at ``path``; raises ``LibraryError`` with Python's words."""
+    """Return the Python module at ``path``; raises ``LibraryError`` with the loader's or Python's words."""
+    open_library(path)  # checked as every library is; Python then finds this very file open under its name
     loader = importlib.machinery.ExtensionFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None

@@ -1,12 +1,27 @@
-"""The allow-list of library folders: which files may be opened as code."""
+"""The gate of the allow list: which files may become code of this process, by being opened or compiled.
+
+Every library that polyop opens passes ``check_allowed``, every source ``check_allowed``, and every header
+that a compile has read ``check_inputs``. Without a list all pass. With one, these pass besides what lies
+in its folders:
+
+* text that polyop itself writes as a file: inline code, loop kernels' C, generated bindings. Whoever
+  hands it over runs code in this process already;
+* what polyop has built from all this and verified (:mod:`polyop.kernels.verified`);
+* headers of polyop, of the compiler's installation, of Python and of PyTorch.
+
+What code does once it runs is nobody's business here, nor what its loader or linker brings in: the list
+says which files begin, it is no sandbox.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
+from . import verified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,24 +63,75 @@ def _folders(variable: str, texts: Sequence[str]) -> list[Path]:
     return [Path(os.path.realpath(text)) for text in kept]
 
 
-def check_allowed(path: str | Path, also: Sequence[Path] = ()) -> str:
-    """Return the resolved path of a library that may be opened.
+def check_allowed(path: str | Path, kind: str = "library") -> str:
+    """Return the resolved path of a library, or of another ``kind`` of file, that may become code.
 
     Whole resolved paths are compared: a folder allows what lies in it, links followed, and
-    nothing else. ``also`` are folders that are allowed whatever the environment says.
+    nothing else. What polyop wrote or built itself passes.
     Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` for a list
     that names a folder which does not exist.
     """
     resolved = os.path.realpath(path)
-    if any(_lies_in(resolved, os.path.realpath(folder)) for folder in also):
+    if verified.is_ours(resolved):
         return resolved
     folders = allowed_folders()
     if folders is None or any(_lies_in(resolved, str(folder)) for folder in folders):
         return resolved
+    raise _refused(path, resolved, kind, folders)
+
+
+def check_inputs(paths: Iterable[str]) -> None:
+    """Check what a compile has read: its sources and every header.
+
+    Headers of the system are those of polyop, Python, PyTorch, ``/usr`` and the compilers' own folders.
+    Raises as :func:`check_allowed`.
+    """
+    folders = allowed_folders()
+    if folders is None:
+        return
+    good = [*map(str, folders), *_installed()]
+    passed: set[str] = set()
+    for path in paths:
+        resolved = os.path.realpath(path)
+        place = os.path.dirname(resolved)
+        if place in passed or verified.is_ours(resolved):
+            continue
+        if not any(_lies_in(resolved, folder) for folder in good):
+            raise _refused(path, resolved, "header", folders)
+        if any(_lies_in(place, folder) for folder in good):
+            passed.add(place)
+
+
+def _installed() -> list[str]:
+    """Return the folders whose headers are as trusted as the compiler and this Python."""
+    from .build import compilers
+    from .build.paths import include_folder
+
+    found = ["/usr", sys.prefix, sys.base_prefix, include_folder()]
+    torch = sys.modules.get("torch")
+    spec = getattr(torch, "__spec__", None) or _spec("torch")
+    if spec is not None and spec.origin:
+        found.append(f"{os.path.dirname(spec.origin)}/include")
+    for language in ("c", "c++", "cuda"):
+        folder, name = os.path.split(os.path.dirname(os.path.realpath(compilers.program(language) or "/")))
+        found += [folder] if name == "bin" and folder != "/" else []
+    return [os.path.realpath(folder) for folder in found]
+
+
+def _spec(name: str) -> Any:
+    import importlib.util
+
+    try:
+        return importlib.util.find_spec(name)
+    except ValueError:
+        return None
+
+
+def _refused(path: str | Path, resolved: str, kind: str, folders: Sequence[Path]) -> ArgumentTypeError:
     names = " or ".join(variable for variable, _ in _VARIABLES if os.environ.get(variable))
     rule = f"the legal path for the file is {', '.join(map(str, folders))}, but the file is {resolved}"
-    hint = f"the allow-list is {names}: add the folder to it, or move the library"
-    raise ArgumentTypeError(f"library {path}", rule, hint=hint)
+    hint = f"the allow-list is {names}: add the folder to it, or move the {kind}"
+    return ArgumentTypeError(f"{kind} {path}", rule, hint=hint)
 
 
 def _lies_in(path: str, folder: str) -> bool:

@@ -12,6 +12,7 @@ from .. import _core
 from ..core.dtypes import DTYPES, dtype_of_type_id
 from ..core.errors import ArgumentValueError, InferError, KernelError, LibraryError
 from ..core.spec import Spec
+from . import verified
 from .allowed import check_allowed
 from .base import Accepts, flatten
 
@@ -25,27 +26,44 @@ _lock = threading.Lock()
 Specs = list[tuple[list[int], str]]
 
 
-def open_library(path: str | Path, *, built: bool = False) -> int:
+def open_library(path: str | Path) -> int:
     """Return the handle of the library at ``path``, opened once per process.
 
-    Raises ``LibraryError`` that says what is wrong with the file, or ``ArgumentTypeError``
-    when it lies outside the folders that POLYOP_LIBRARY_PATHS allows. ``built``: it is our
-    own build, always allowed.
+    A library of the build cache, and one that a package shipped, is loaded through the file that was
+    verified. Raises ``LibraryError`` that says what is wrong with the file, or ``ArgumentTypeError``
+    when it lies outside the folders that POLYOP_LIBRARY_PATHS allows.
     """
-    resolved = os.path.realpath(path)
-    if not built:
-        check_allowed(resolved)
+    resolved = check_allowed(path)
     with _lock:
         identity = (resolved, _stamp(resolved))
-        if identity not in _open:
-            if not is_whole(resolved):  # the loader would map what is not there, and crash
-                raise _diagnosed(path, "the file is shorter than its own headers say")
-            again = any(opened == resolved for opened, _ in _open)
+        if identity in _open:
+            verified.drop(resolved)
+            return _open[identity]
+        file = verified.take(resolved)
+        if file is not None:
             try:
-                _open[identity] = _open_copy(resolved) if again else _core.open_library(resolved)
+                identity = (resolved, _stamp(file))
+                _open[identity] = _core.open_library(resolved, file)
             except RuntimeError as problem:
                 raise _diagnosed(path, str(problem)) from None
+            finally:
+                os.close(file)
+            return _open[identity]
+        if not is_whole(resolved):  # the loader would map what is not there, and crash
+            raise _diagnosed(path, "the file is shorter than its own headers say")
+        again = any(opened == resolved for opened, _ in _open)
+        try:
+            _open[identity] = _open_copy(resolved) if again else _core.open_library(resolved)
+        except RuntimeError as problem:
+            raise _diagnosed(path, str(problem)) from None
         return _open[identity]
+
+
+def opened(path: str | Path) -> int:
+    """Return the handle of a library that this process has open, as it was opened last; 0 for none."""
+    resolved = os.path.realpath(path)
+    with _lock:
+        return next((handle for (name, _), handle in reversed(_open.items()) if name == resolved), 0)
 
 
 def _diagnosed(path: str | Path, problem: str) -> LibraryError:
@@ -54,7 +72,7 @@ def _diagnosed(path: str | Path, problem: str) -> LibraryError:
     return library_file.diagnose(str(path), problem)
 
 
-def _stamp(path: str) -> tuple[int, ...]:
+def _stamp(path: str | int) -> tuple[int, ...]:
     try:
         found = os.stat(path)
     except OSError:
@@ -104,16 +122,15 @@ class LibraryKernel:
         path: str | Path,
         name: str,
         accepts: Accepts | None = None,
-        built: bool = False,
         label: str = "",
     ) -> None:
         self.file, self.name, self.accepts = str(path), name, accepts or Accepts()
-        self.built, self.label = built, label
+        self.label = label
         if self.accepts.device not in ("cpu", "cuda"):
             raise ArgumentValueError(
                 str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device)
             )
-        handle = open_library(self.file, built=self.built)
+        handle = open_library(self.file)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
             from . import library_file

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.dtypes import dtype
-from .allowed import check_allowed
 from .base import Accepts
 from .library import LibraryKernel
 
@@ -52,8 +51,6 @@ def source(
     from .build.compile import built
     from .build.options import BuildOptions
 
-    for path in paths:
-        check_allowed(path)
     options = BuildOptions.of(
         flags=flags,
         link_flags=link_flags,
@@ -65,4 +62,4 @@ def source(
     cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
     kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
     label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"
-    return LibraryKernel(library, function, Accepts(device or ("cuda" if cuda else "cpu"), kept), True, label)
+    return LibraryKernel(library, function, Accepts(device or ("cuda" if cuda else "cpu"), kept), label)

@@ -40,7 +40,7 @@ def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
     ``names`` are Python names of operators where they are not the schema's. Raises ``LibraryError``
     and ``SchemaError`` as ``load_library`` does, ``ArgumentValueError`` for names that do not fit.
     """
-    rows = checked_rows(open_rows(library, built=True), library, {})
+    rows = checked_rows(open_rows(library), library, {})
     renamed = {operator: name for name, operator in names.items()}
     found: list[Described] = []
     for row in rows:

@@ -6,12 +6,22 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from ..trust import make_private
+
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write ``text`` to ``path``: readers see the old file or the new one. Raises ``OSError``."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with _replacing(path) as fresh, open(fresh, "w", encoding="utf-8") as file:
+    """Write ``text`` to ``path``: readers see the old file or the new one.
+
+    Others may not write it, whatever the umask is; folders that are missing are the user's alone.
+    Raises ``OSError``.
+    """
+    make_private(os.path.dirname(path))
+    with _replacing(path) as fresh, open(fresh, "w", encoding="utf-8", opener=_unshared) as file:
         file.write(text)
+
+
+def _unshared(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_EXCL, 0o644)
 
 
 def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:

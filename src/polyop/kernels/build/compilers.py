@@ -83,6 +83,20 @@ def which(program: str, path: str | None = None) -> str | None:
     return None
 
 
+def program(language: str) -> str | None:
+    """Return the path of the program that compiles a language, None where there is none."""
+    import shlex
+
+    variable, programs, _ = _CANDIDATES[language]
+    named = [
+        word for word in shlex.split(os.environ.get(variable, "")) if "=" not in word and word[:1] != "-"
+    ]
+    usable = [word for word in named if os.path.basename(word) not in _WRAPPERS]
+    folders = _toolkit_folders() if language == "cuda" else []
+    candidates = usable[:1] or programs
+    return next(filter(None, (which(p, path=f) for f in [*folders, None] for p in candidates)), None)
+
+
 def _named(variable: str, named: str, remedy: str) -> Compiler:
     """Return the compiler that a variable names: a program, with arguments or behind launchers."""
     import shlex

@@ -8,7 +8,8 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from . import atomic
+from ..trust import problem_of
+from . import atomic, records
 from .hashes import text_digest
 from .inputs import SETTLED
 from .paths import cache_folder
@@ -28,17 +29,23 @@ def of_files(name: str, files: Sequence[str], find: Callable[[], str]) -> str:
         return find()
     wanted = text_digest(repr(stamp))
     path = f"{cache_folder()}/{FILE}"
-    known: dict[str, tuple[str, str]] = {}
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        with open(path, "rb") as file:
-            known = {
-                str(key): (str(when), str(what))
-                for key, (when, what) in dict(json.loads(file.read())).items()
-            }
-        when, what = known.get(name, ("", ""))
-        if when == wanted:
-            return what
+    known = _known(path)
+    when, what = known.get(name, ("", ""))
+    if when == wanted:
+        return what
     what = find()
     with contextlib.suppress(OSError):  # a cache that cannot be written is reported where it matters
         atomic.write_text(path, json.dumps({**known, name: (wanted, what)}))
     return what
+
+
+def _known(path: str) -> dict[str, tuple[str, str]]:
+    """Return what is kept; nothing of a file that is damaged, or that others may write."""
+    try:
+        data, seen = records.read(path)
+        if problem_of(seen) or not isinstance(data, dict):
+            return {}
+        rows = ((records.text(key), records.rows(row)) for key, row in data.items())
+        return {key: (records.text(when), records.text(what)) for key, (when, what) in rows}
+    except (OSError, ValueError):
+        return {}

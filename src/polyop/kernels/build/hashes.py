@@ -39,9 +39,12 @@ def digest_of(paths: Iterable[str]) -> str:
     return text_digest(" ".join(map(digest, paths)))
 
 
-def digest(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal. Raises ``OSError``."""
-    with open(path, "rb") as file:
+def digest(path: str | os.PathLike[str] | int) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal; of an open file, from where it stands.
+
+    Raises ``OSError``.
+    """
+    with open(path, "rb", closefd=not isinstance(path, int)) as file:
         data = file.read(_LARGE)
         found = (_openssl() if len(data) == _LARGE or "hashlib" in sys.modules else _sha256)(data)
         while data:

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .hashes import digest, text_digest
+from .. import trust, verified
+from ..allowed import check_inputs
+from . import using
+from .hashes import text_digest
 from .manifest import Manifest, Variant
 from .paths import cache_folder
-
-ALWAYS_HASHED = 8 << 20
-"""Bytes: a larger result is hashed only when its time has changed; it is flushed to disk for that."""
 
 
 class Found(NamedTuple):
@@ -46,10 +46,20 @@ def ready(request: Any) -> str | None:
     return None if found is None else found.path
 
 
-def look_up(folder: str, identity: str, log: Callable[[str], None] = lambda text: None) -> Found | None:
-    """Return what the cache in a folder has for a request, if anything; tell ``log`` of damage."""
+def look_up(
+    folder: str, identity: str, log: Callable[[str], None] = lambda text: None, *, library: bool = True
+) -> Found | None:
+    """Return what the cache in a folder has for a request, if anything; tell ``log`` of damage.
+
+    A library is hashed and stays open for the call that loads it (:mod:`polyop.kernels.verified`); what
+    compilers read again, ``library=False``, was hashed when it was made, and must keep its size and time.
+    Raises ``CacheError`` where others may change what is in the cache.
+    """
+    trust.check_cache(folder)
+    path = manifest_path(folder, identity)
     try:
-        manifest = Manifest.read(manifest_path(folder, identity))
+        trust.check_folders(folder, (f"{folder}/requests",))
+        manifest = Manifest.read(path, folder)
     except OSError:
         return None
     except ValueError as problem:
@@ -59,23 +69,31 @@ def look_up(folder: str, identity: str, log: Callable[[str], None] = lambda text
         variant = old.current()
         if variant is None:
             continue
-        path = f"{folder}/entries/{variant.key}/{variant.file}"
-        if not _is_whole(path, variant):
+        check_inputs(item.path for item in variant.inputs)
+        result = f"{folder}/entries/{variant.key}/{variant.file}"
+        using.hold(folder, variant.key)
+        if not _is_whole(folder, result, variant, library):
             log(f"entry {variant.key}: {variant.file} is missing or damaged")
             return None
         with contextlib.suppress(OSError):  # a cache that can only be read is good enough here
             if variant is not old:
                 manifest.variants[position] = variant
-                manifest.write(manifest_path(folder, identity))
-            os.utime(path, ns=(time.time_ns(), os.stat(path).st_mtime_ns))
-        return Found(path, variant)
+                manifest.write(path)
+            os.utime(result, ns=(time.time_ns(), os.stat(result).st_mtime_ns))
+        return Found(result, variant)
     return None
 
 
-def _is_whole(path: str, variant: Variant) -> bool:
+def _is_whole(folder: str, path: str, variant: Variant, library: bool) -> bool:
+    entry = os.path.dirname(path)
+    trust.check_folders(folder, (os.path.dirname(entry), entry))
+    if library:
+        return verified.verify(
+            path, variant.size, variant.sha256, lambda seen: trust.check_file(folder, path, seen)
+        )
     try:
-        seen = os.stat(path)
-        trusted = seen.st_size > ALWAYS_HASHED and seen.st_mtime_ns == variant.modified
-        return seen.st_size == variant.size and (trusted or digest(path) == variant.sha256)
+        seen = os.lstat(path)
     except OSError:
         return False
+    trust.check_file(folder, path, seen)
+    return (seen.st_size, seen.st_mtime_ns) == (variant.size, variant.modified)

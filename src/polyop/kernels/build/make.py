@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BuildError
+from ..allowed import check_inputs
 from .cache import Cache, Made
 from .depfile import parse_depfile
 from .options import BuildOptions
@@ -113,10 +114,13 @@ def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
         rule = "must be a compiler: it ended without an error, and without an object file"
         raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")
     read = [str(Path(path).absolute()) for path in parse_depfile(depfile.read_text(encoding="utf-8"))]
+    check_inputs(_own(read, header))
     if header is None:
         return read
-    hidden = set(header.flags)  # the header's own files lie in the cache; what it was made from counts
-    return [
-        *(path for path in read if path.removesuffix(".gch") not in hidden and path not in hidden),
-        *header.inputs,
-    ]
+    return [*_own(read, header), *header.inputs]
+
+
+def _own(read: Sequence[str], header: Precompiled | None) -> list[str]:
+    """Return what a source has read itself: a precompiled header stands for what it was made from."""
+    hidden = set(header.flags) if header else set()
+    return [path for path in read if path.removesuffix(".gch") not in hidden and path not in hidden]

@@ -6,10 +6,12 @@ import json
 import os
 from typing import Any, NamedTuple
 
-from . import atomic
+from ..trust import check_file
+from . import atomic, records
 from .inputs import Input
 
 FORMAT = 1
+KEY_DIGITS = 40
 _KEPT = 8
 """Results per request: an edit that is taken back finds its library again."""
 
@@ -41,6 +43,35 @@ class Variant(NamedTuple):
         return self._replace(inputs=tuple(found))
 
 
+def _variant(row: Any) -> Variant:
+    def rows(name: str) -> list[Any]:
+        return records.rows(records.field(row, name))
+
+    return Variant(
+        records.hexadecimal(records.field(row, "key"), KEY_DIGITS),
+        records.base_name(records.field(row, "file")),
+        records.whole(records.field(row, "size")),
+        records.whole(records.field(row, "modified")),
+        records.hexadecimal(records.field(row, "sha256"), 64),
+        records.moment(records.field(row, "created")),
+        tuple(_input(records.rows(item)) for item in rows("inputs")),
+        tuple(records.text(item) for item in rows("absent")),
+    )
+
+
+def _input(row: list[Any]) -> Input:
+    if len(row) != len(Input._fields):
+        raise ValueError(f"an input has {len(Input._fields)} parts, not {len(row)}")
+    path, size, modified, changed, sha256 = row
+    return Input(
+        records.text(path),
+        records.whole(size),
+        records.whole(modified),
+        records.whole(changed),
+        records.hexadecimal(sha256, 64),
+    )
+
+
 class Manifest:
     """The results for one request, newest first, and the names of its sources."""
 
@@ -51,29 +82,18 @@ class Manifest:
         self.variants = variants or []
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Manifest:
-        """Return the manifest in a file. Raises ``OSError``, or ``ValueError`` when it is damaged."""
-        try:
-            with open(path, "rb") as file:
-                data: Any = json.loads(file.read())
-            if data["format"] != FORMAT:
-                return cls()
-            variants = [
-                Variant(
-                    row["key"],
-                    row["file"],
-                    int(row["size"]),
-                    int(row["modified"]),
-                    row["sha256"],
-                    float(row["created"]),
-                    tuple(Input(*item) for item in row["inputs"]),
-                    tuple(row["absent"]),
-                )
-                for row in data["variants"]
-            ]
-            return cls([str(name) for name in data["sources"]], variants)
-        except (LookupError, TypeError, AttributeError) as problem:
-            raise ValueError(f"not a manifest: {problem}") from None
+    def read(cls, path: str, folder: str | None = None) -> Manifest:
+        """Return the manifest in a file; ``folder`` is the cache, others may not be able to write in.
+
+        Raises ``OSError``, ``ValueError`` when it is damaged, and ``CacheError``.
+        """
+        data, seen = records.read(path)
+        if folder is not None:
+            check_file(folder, path, seen)
+        if records.field(data, "format") != FORMAT:
+            return cls()
+        variants = [_variant(row) for row in records.rows(records.field(data, "variants"))]
+        return cls([records.text(name) for name in records.rows(records.field(data, "sources"))], variants)
 
     def add(self, variant: Variant) -> list[Variant]:
         """Put a result first; return those that fall out."""

@@ -67,7 +67,7 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         str(torch.root),
     ]
     try:
-        found = cache.get(request, [subject], make)
+        found = cache.get(request, [subject], make, library=False)
     except BuildError:
         return None  # the compile itself will say what is wrong with these headers
     made = Path(found.path)

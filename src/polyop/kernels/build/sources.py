@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...core.errors import ArgumentValueError, BuildError, CacheError
-from . import atomic
+from .. import trust, verified
+from ..allowed import check_allowed
+from . import atomic, using
 from .hashes import text_digest
 from .paths import absolute, cache_folder
 
@@ -45,12 +47,14 @@ def gather(
 ) -> list[Source]:
     """Return the sources of a build, an inline one last; that is kept as a file of the cache.
 
-    Raises ``BuildError`` for a file that is missing or of no known language, and
-    ``ArgumentValueError`` when there is nothing to build.
+    Raises ``BuildError`` for a file that is missing or of no known language, ``ArgumentTypeError`` for
+    one outside the allow list, and ``ArgumentValueError`` when there is nothing to build.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     files = [absolute(path) for path in paths]
+    for path in files:
+        check_allowed(path, "source")
     if code is not None:
         files.append(keep(code, language))
     if not files:
@@ -63,18 +67,35 @@ def keep(code: str, language: str) -> str:
     if language not in _SUFFIX:
         known = ", ".join(map(repr, _SUFFIX))
         raise ArgumentValueError("build: language", f"must be one of {known}", repr(language))
-    path = f"{cache_folder()}/code/{text_digest(code)[:16]}/code{_SUFFIX[language]}"
+    folder, key = cache_folder(), text_digest(code)[:16]
+    parent = f"{folder}/code/{key}"
+    path = f"{parent}/code{_SUFFIX[language]}"
+    trust.check_cache(folder)
     try:
-        if not os.path.isfile(path) or _text(path) != code:
+        trust.make_private(folder)
+        using.hold(folder, key)
+        trust.make_private(parent)
+        trust.check_folders(folder, (os.path.dirname(parent), parent))
+        if not _holds(path, code):
             atomic.write_text(path, code)
     except OSError as problem:
         raise CacheError(
-            f"build cache {cache_folder()}",
+            f"build cache {folder}",
             "must be a folder that can be written",
             problem.strerror or problem,
             hint="set POLYOP_CACHE_DIR to another folder",
         ) from None
+    verified.write_down(path)
     return path
+
+
+def _holds(path: str, code: str) -> bool:
+    """Whether a file that nobody else can write has this text."""
+    file = verified.open_plain(path)
+    if file is None:
+        return False
+    with open(file, encoding="utf-8", errors="replace", newline="") as stream:
+        return not trust.problem_of(os.fstat(file)) and stream.read() == code
 
 
 def _read(path: str, include: Sequence[str]) -> Source:

@@ -166,7 +166,7 @@ class LoopKernel:
             if key not in self._libraries:
                 path = compiled(kernel, options)
                 self._libraries[key] = LibraryKernel(
-                    path, exported(kernel), Accepts(self.device), built=True, label=str(self)
+                    path, exported(kernel), Accepts(self.device), label=str(self)
                 )
                 for text in remarks(path, exported(kernel), "warnings"):
                     _say_once(text)

@@ -150,7 +150,7 @@ def remarks(path: str, name: str, kind: str) -> list[str]:
     from ... import _core
     from ..library import open_library
 
-    library = open_library(path, built=True)
+    library = open_library(path)
     texts = (f"{function}_{kind}" for function in (name, f"{name}__{isa.family()[-1]}"))
     address = next(filter(None, (_core.find_symbol(library, text) for text in texts)), 0)
     if not address:

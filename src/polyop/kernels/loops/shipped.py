@@ -8,14 +8,16 @@ another digest.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
+from ...core.errors import ArgumentTypeError
+from .. import verified
 from ..abi import ABI_VERSION
-from . import isa
+from ..allowed import check_allowed
+from . import isa, shipped_index
 from .ir import Kernel
 
 FOLDER = "__polyop__"
@@ -96,8 +98,7 @@ def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Look:
         return Look()  # a notebook's cell
     path = index_file(kernel.file)
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - same
-            index = json.loads(file.read())
+        index = shipped_index.read(path)
         rows = [row for row in index["kernels"] if row["function"] == kernel.name]
         if not rows and not _has_function(kernel, index):
             return Look()
@@ -106,7 +107,7 @@ def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Look:
         return _odd(index) or _fitting(kernel, precise, rows, path, index["source"])
     except (FileNotFoundError, NotADirectoryError):
         return Look()
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as problem:
+    except (OSError, ValueError) as problem:
         return Look(why=f"{path} cannot be read ({type(problem).__name__}: {problem})")
 
 
@@ -162,9 +163,9 @@ def _fitting(kernel: Kernel, precise: bool, rows: list[Any], index: str, source:
         return Look(why=f"({wanted}) was not compiled ahead of time; there are ({listed})")
     path = f"{index.rpartition('/')[0]}/{row['library']}"
     try:
-        whole = hashes.digest(path) == row["sha256"]
-    except OSError:
-        whole = False
-    if not whole:
+        check_allowed(path)
+    except ArgumentTypeError as problem:
+        return Look(why=str(problem))
+    if not verified.verify(path, None, row["sha256"]):
         return Look(why=f"{path} is missing or damaged: install its package again")
     return Look(path, row)

@@ -25,14 +25,14 @@ class ModuleFunction:
     signature: ModuleSignature
 
 
-def open_module(path: Path, name: str, *, built: bool = False) -> tuple[ModuleFunction, ...]:
+def open_module(path: Path, name: str) -> tuple[ModuleFunction, ...]:
     """Return the functions of the module at ``path``, which must call itself ``name``.
 
     Raises ``LibraryError`` for a library that is no module, was built against another contract,
     or has a function that cannot be an operator.
     """
     hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def(...); } in one of the sources"
-    given, rows = read_table(path, ENTRY, f"module {name}", hint, built=built)
+    given, rows = read_table(path, ENTRY, f"module {name}", hint)
     if given != name:
         rule = f"its PYBIND11_MODULE must be called {name}"
         hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m): the builder fills the name in"
@@ -44,14 +44,14 @@ def open_module(path: Path, name: str, *, built: bool = False) -> tuple[ModuleFu
 
 
 def read_table(
-    path: Path, entry: str, subject: str, hint: str, *, built: bool = False
+    path: Path, entry: str, subject: str, hint: str
 ) -> tuple[str, tuple[tuple[int, str, str, str], ...]]:
     """Return the name in a library's table and its rows: (address, name, schema, doc).
 
     ``entry`` is the symbol that gives the table. Raises ``LibraryError`` for a library without it,
     one built against another contract, and one that could not fill its table.
     """
-    address = _core.find_symbol(open_library(path, built=built), entry)
+    address = _core.find_symbol(open_library(path), entry)
     if not address:
         kind = "no operator module: it binds no functions" if entry == ENTRY else "no operator library"
         raise LibraryError(str(path), f"is {kind}", hint=hint)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import _core
-from ..library import open_library
+from ..library import opened
 from .library import read_table
 
 ENTRY, LINK = "polyop_library", "polyop_library_link"
@@ -52,12 +52,12 @@ class Row:
         return self.name.partition("::")[0]
 
 
-def open_rows(path: Path, *, built: bool = False) -> tuple[Row, ...]:
+def open_rows(path: Path) -> tuple[Row, ...]:
     """Return the registrations of the library at ``path``, in the order of its files.
 
     Raises ``LibraryError`` as :func:`read_table` does, and for a library that registers nothing.
     """
-    _, rows = read_table(path, ENTRY, str(path), _HINT, built=built)
+    _, rows = read_table(path, ENTRY, str(path), _HINT)
     return tuple(
         Row(kind, name, text, address, *(line.strip() for line in more))
         for address, name, text, doc in rows
@@ -68,7 +68,7 @@ def open_rows(path: Path, *, built: bool = False) -> tuple[Row, ...]:
 def link(paths: Sequence[Path]) -> None:
     """Make the operators of the last library and of all others known to each other's C++."""
     entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-    found = [entry(_core.find_symbol(open_library(path, built=True), LINK)) for path in paths]
+    found = [entry(_core.find_symbol(opened(path), LINK)) for path in paths]
     new = found[-1]
     for other in found[:-1]:
         other(new(None))

@@ -11,7 +11,8 @@ from typing import Any
 from ...core.errors import ArgumentValueError, LibraryError
 from ...core.origin import caller
 from ...core.parse import parse
-from ...kernels.library_file import diagnose, read
+from ...kernels.library import open_library
+from ...kernels.library_file import read
 from .acl import HostMemory, Symbols
 from .registry import add, checked
 from .row import Row
@@ -39,6 +40,7 @@ def register_library(path: str | Path, prototypes: Iterable[str]) -> list[str]:
     ``float`` a ``double``. Other operators of the library stay unregistered.
 
     Raises ``LibraryError`` for a file that cannot be opened or lacks a phase,
+    ``ArgumentTypeError`` for one outside the folders that POLYOP_LIBRARY_PATHS allows,
     ``SchemaError``, and ``ArgumentValueError`` for no prototypes or a name that is taken.
     """
     where, found, texts = caller(), pairs(path), list(prototypes)
@@ -51,10 +53,8 @@ def register_library(path: str | Path, prototypes: Iterable[str]) -> list[str]:
         raise ArgumentValueError(
             path, rule, hint='as "aclnnAddCustom(Tensor x, Tensor y, Tensor(a!) z) -> ()"'
         )
-    try:
-        symbols = Symbols([ctypes.CDLL(str(Path(path).resolve())), ctypes.CDLL(None)], str(path))
-    except OSError as problem:
-        raise diagnose(path, str(problem)) from None
+    library = ctypes.CDLL(str(path), handle=open_library(path))
+    symbols = Symbols([library, ctypes.CDLL(None)], str(path))
     rows = []
     for text in texts:
         row = checked(Row(text, _array_function, where=where, direct=partial(_run, parse(text), symbols)))
