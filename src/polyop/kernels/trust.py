@@ -23,15 +23,16 @@ def problem_of(seen: os.stat_result) -> str:
     >>> problem_of(os.stat("/usr"))
     ''
     """
-    return _owner_problem(seen) or _mode_problem(seen.st_mode)
+    return _owner_problem(seen) or _mode_problem(seen)
 
 
 def _owner_problem(seen: os.stat_result) -> str:
     return "" if seen.st_uid in (_ROOT, os.geteuid()) else f"belongs to the user {seen.st_uid}"
 
 
-def _mode_problem(mode: int) -> str:
-    return f"can be written by others (mode {stat.S_IMODE(mode):o})" if mode & _WRITABLE else ""
+def _mode_problem(seen: os.stat_result, writable: int = _WRITABLE) -> str:
+    mode = stat.S_IMODE(seen.st_mode)
+    return f"can be written by others (mode {mode:o})" if mode & writable else ""
 
 
 def _problem_above(seen: os.stat_result) -> str:
@@ -42,7 +43,7 @@ def _problem_above(seen: os.stat_result) -> str:
     if seen.st_mode & stat.S_ISVTX:
         return ""
     alone = seen.st_gid in (_ROOT, seen.st_uid)  # the group has no other members, as systems number users
-    return _mode_problem(seen.st_mode & ~stat.S_IWGRP if alone else seen.st_mode)
+    return _mode_problem(seen, stat.S_IWOTH if alone else _WRITABLE)
 
 
 def _is_unmapped(user: int) -> bool:

@@ -80,7 +80,7 @@ class Cache:
 
         with self._writable():
             trust.make_private(str(self.folder / "locks"))
-            lock = FileLock(self.folder / "locks" / identity)
+            lock = FileLock(self.folder / "locks" / identity, mode=0o644)
             with progress("waiting for another process that builds the same"):
                 lock.acquire()
         try:

@@ -98,7 +98,7 @@ def remove(folder: Path, doomed: Collection[str]) -> int:
     for path, manifest in list(_manifests(folder)):
         if not any(variant.key in doomed for variant in manifest.variants):
             continue
-        lock = FileLock(folder / "locks" / path.stem, timeout=0)
+        lock = FileLock(folder / "locks" / path.stem, timeout=0, mode=0o644)
         with contextlib.suppress(Timeout, FileNotFoundError), lock:
             count += _remove_of(folder, path, doomed)
     return count

@@ -6,6 +6,7 @@ A file that has kept its size and both its times is taken as unchanged without r
 from __future__ import annotations
 
 import os
+import stat
 import time
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ class Input(NamedTuple):
         """Return this, or the same content with its new times, or None when it has changed."""
         try:
             seen = os.stat(self.path)
-            if seen.st_size != self.size:
+            if seen.st_size != self.size or not stat.S_ISREG(seen.st_mode):
                 return None
             if (seen.st_mtime_ns, seen.st_ctime_ns) == (self.modified, self.changed):
                 return self

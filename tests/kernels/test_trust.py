@@ -1,0 +1,393 @@
+"""Whose files the build cache takes for code: as root, and as a user without rights."""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import stat
+import subprocess
+import tempfile
+import traceback
+
+import pytest
+
+from polyop import _core
+from polyop.core.errors import CacheError, LibraryError, PolyopError
+from polyop.kernels import trust
+from polyop.kernels.build import build, hashes
+from polyop.kernels.build.sources import keep
+from polyop.kernels.library import open_library
+
+ROOT = os.geteuid() == 0
+NOBODY = pwd.getpwnam("nobody")
+needs_root = pytest.mark.skipif(not ROOT, reason="only root can give files away and act as another user")
+USERS = [0, pytest.param(NOBODY.pw_uid, marks=needs_root)] if ROOT else [os.geteuid()]
+PARTS = ["the cache", "the manifests", "the entries", "an entry", "a library", "a manifest"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory):
+    """Import what a build needs while this is root: another user may not be able to read Python's own files."""
+    folder = tmp_path_factory.mktemp("imported")
+    (folder / "k.c").write_text("int answer(void) { return 1; }\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POLYOP_CACHE_DIR", str(folder / "cache"))
+        use(folder)
+        (folder / "cache").chmod(0o777)
+        assert "CacheError" in use(folder)
+
+
+@pytest.fixture
+def place():
+    """A folder that every user may enter: pytest's own are closed to others."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="polyop-trust-"))
+    folder.chmod(0o755)
+    (folder / "k.c").write_text("int answer(void) { return 1; }\n")
+    (folder / "k.c").chmod(0o644)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def use(place):
+    """Build and call the kernel; return its answer or the error."""
+    try:
+        return str(answer(open_library(build([place / "k.c"]))))
+    except (PolyopError, PermissionError) as problem:
+        return f"{type(problem).__name__} {problem}"
+
+
+def run(place, *, user=None, umask=0o022, program=use, cache="cache"):
+    """Return what a function gives in a process of a user, with the cache in ``place``."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.umask(umask)
+            os.environ["POLYOP_CACHE_DIR"] = str(place / cache)
+            if user is not None and user != os.geteuid():
+                os.setgroups([])
+                os.setgid(NOBODY.pw_gid)
+                os.setuid(user)
+            text = program(place)
+        except BaseException:
+            text = traceback.format_exc()
+        os.write(writing, text.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def parts(cache):
+    """Return what the cache has of its one entry."""
+    [manifest] = (cache / "requests").iterdir()
+    [entry] = (cache / "entries").iterdir()
+    return {
+        "the cache": cache,
+        "the manifests": cache / "requests",
+        "the entries": cache / "entries",
+        "an entry": entry,
+        "a library": entry / "k.so",
+        "a manifest": manifest,
+    }
+
+
+def give(path, user):
+    if ROOT:
+        for one in [path, *path.rglob("*")]:
+            os.chown(one, user, -1, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077], ids="{:03o}".format)
+def test_nobody_else_may_write_what_a_build_makes(place, user, umask):
+    home = place / "home"
+    home.mkdir()
+    give(home, user)
+    assert run(place, user=user, umask=umask, cache="home/deep/cache") == "1"
+    made = home / "deep"
+    for path in [made, *made.rglob("*")]:
+        mode = path.lstat().st_mode
+        assert mode & 0o022 == 0, f"{path} has mode {mode:o}"
+        assert stat.S_IMODE(mode) == 0o700 or not path.is_dir()
+    assert run(place, user=user, umask=umask, cache="home/deep/cache") == "1"
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("mode", [0o002, 0o020, 0o1002], ids="{:03o}".format)
+def test_what_others_may_write_is_refused(place, user, mode):
+    (place / "home").mkdir()
+    give(place / "home", user)
+    assert run(place, user=user, cache="home/cache") == "1"
+    cache = place / "home/cache"
+    for path in parts(cache).values():
+        path.chmod(path.stat().st_mode | mode)
+        said = run(place, user=user, cache="home/cache")
+        rule = (
+            "what it holds is run as code, so it must belong to you or root, and nobody else may write there"
+        )
+        assert said.startswith(
+            f"CacheError build cache {cache}: {rule}, but got {path}, which can be written by"
+        )
+        assert f"rm -r {cache} " in said and f"chown -R {user} {cache} && chmod -R go-w {cache} " in said
+        subprocess.run(["chmod", "-R", "go-w", str(cache)], check=True)
+        assert run(place, user=user, cache="home/cache") == "1"
+
+
+@needs_root
+@pytest.mark.parametrize("user", USERS)
+def test_what_another_user_owns_is_refused(place, user):
+    (place / "home").mkdir()
+    give(place / "home", user)
+    assert run(place, user=user, cache="home/cache") == "1"
+    for path in parts(place / "home/cache").values():
+        mode, other = path.stat().st_mode, 1 if user else NOBODY.pw_uid
+        path.chmod(mode | 0o055)
+        os.chown(path, other, -1)
+        said = run(place, user=user, cache="home/cache")
+        assert f"but got {path}, which belongs to the user {other}\n" in said
+        os.chown(path, user, -1)
+        assert run(place, user=user, cache="home/cache") == "1"
+
+
+@needs_root
+def test_a_cache_of_root_serves_other_users(place):
+    assert run(place) == "1"
+    library = parts(place / "cache")["a library"]
+    times = library.stat().st_mtime_ns, library.stat().st_ino
+    subprocess.run(["chmod", "-R", "go+rX", str(place / "cache")], check=True)
+    assert run(place, user=NOBODY.pw_uid) == "1"
+    assert (library.stat().st_mtime_ns, library.stat().st_ino) == times
+
+
+@pytest.mark.parametrize(("mode", "good"), [(0o777, False), (0o1777, True), (0o755, True), (0o775, ROOT)])
+def test_a_folder_above_in_which_others_may_rename(place, mode, good):
+    above = place / "above"
+    above.mkdir()
+    above.chmod(mode)
+    if not ROOT:  # a group that is not the user's alone
+        good = good or os.getegid() == os.geteuid()
+    said = run(place, cache="above/deep/cache")
+    if good:
+        assert said == "1"
+    else:
+        assert f"but got {above}, which can be written by others (mode {mode:o})" in said
+        assert f"chmod go-w {above} " in said and "set POLYOP_CACHE_DIR" in said
+
+
+@needs_root
+def test_a_folder_above_of_another_user(place):
+    (place / "above").mkdir()
+    os.chown(place / "above", NOBODY.pw_uid, -1)
+    assert f"which belongs to the user {NOBODY.pw_uid}" in run(place, cache="above/cache")
+    (place / "link").symlink_to(place / "above")
+    assert f"which belongs to the user {NOBODY.pw_uid}" in run(place, cache="link/cache")
+
+
+def swap(place):
+    """Put another library into the cache, with its hash."""
+    cache, data = place / "cache", (place / "evil.so").read_bytes()
+    [manifest] = (cache / "requests").iterdir()
+    [library] = (cache / "entries").glob("*/k.so")
+    record = json.loads(manifest.read_text())
+    record["variants"][0].update(size=len(data), sha256=hashlib.sha256(data).hexdigest())
+    library.unlink()
+    library.write_bytes(data)
+    manifest.unlink()
+    manifest.write_text(json.dumps(record))
+    return "swapped"
+
+
+def evil(place):
+    """Compile a library that leaves a mark where it is loaded, and says 666."""
+    source = place / "evil.c"
+    source.write_text(
+        f'#include <stdio.h>\n__attribute__((constructor)) void run(void) {{ fopen("{place}/mark", "w"); }}\n'
+        "int answer(void) { return 666; }\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "evil.so", source], check=True)
+    return place / "evil.so"
+
+
+@needs_root
+@pytest.mark.parametrize("opened", [False, True], ids=["as polyop made it", "opened by chmod"])
+def test_a_library_swapped_with_its_hash_is_not_loaded(place, opened):
+    evil(place)
+    assert run(place, umask=0) == "1"
+    if opened:
+        subprocess.run(["chmod", "-R", "a+rwX", str(place / "cache")], check=True)
+        assert run(place, user=NOBODY.pw_uid, program=swap) == "swapped"
+        assert "CacheError" in run(place)
+    else:
+        assert "PermissionError" in run(place, user=NOBODY.pw_uid, program=swap)
+        assert run(place) == "1"
+    assert not (place / "mark").exists()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "k.c").write_text("int answer(void) { return 1; }\n")
+    return tmp_path / "cache"
+
+
+def answer(handle):
+    return ctypes.CFUNCTYPE(ctypes.c_int)(_core.find_symbol(handle, "answer"))()
+
+
+def rewrite(cache, **changes):
+    [manifest] = (cache / "requests").iterdir()
+    data = json.loads(manifest.read_text())
+    data["variants"][0].update(changes)
+    manifest.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("file", "../../../evil.so"),
+        ("file", "{place}/evil.so"),
+        ("file", "."),
+        ("file", ".."),
+        ("file", ""),
+        ("file", "k\0.so"),
+        ("key", "../../evil"),
+        ("key", "{place}"),
+        ("key", "a" * 39),
+        ("key", "A" * 40),
+        ("key", ["a"] * 40),
+    ],
+)
+def test_a_manifest_names_nothing_outside_its_entry(cache, tmp_path, field, value):
+    library = evil(tmp_path)
+    assert build([tmp_path / "k.c"]).is_relative_to(cache)
+    value = value.format(place=tmp_path) if isinstance(value, str) else value
+    digest = hashes.digest(library)
+    rewrite(cache, **{field: value, "size": library.stat().st_size, "sha256": digest})
+    built = build([tmp_path / "k.c"])
+    assert built.is_relative_to(cache / "entries") and ".." not in built.parts
+    assert answer(open_library(built)) == 1
+    assert not (tmp_path / "mark").exists()
+    assert "it is built again" in (cache / "repairs.log").read_text()
+
+
+@pytest.mark.parametrize("part", ["a library", "a manifest"])
+def test_a_file_that_is_a_link_counts_as_damaged(cache, tmp_path, part):
+    build([tmp_path / "k.c"])
+    path = parts(cache)[part]
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert answer(open_library(build([tmp_path / "k.c"]))) == 1
+    assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("part", ["the manifests", "the entries", "an entry"])
+def test_a_folder_that_is_a_link_is_refused(cache, tmp_path, part):
+    build([tmp_path / "k.c"])
+    path = parts(cache)[part]
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CacheError, match=rf"but got {path}, which is no folder, or a link to one"):
+        build([tmp_path / "k.c"])
+
+
+@pytest.mark.parametrize("part", ["a library", "a manifest"])
+def test_a_pipe_in_the_cache_is_not_waited_for(cache, tmp_path, part):
+    build([tmp_path / "k.c"])
+    path = parts(cache)[part]
+    path.unlink()
+    os.mkfifo(path)
+    assert answer(open_library(build([tmp_path / "k.c"]))) == 1
+
+
+@pytest.mark.parametrize("megabytes", [0, 9])
+def test_a_library_is_loaded_through_the_file_that_was_hashed(cache, tmp_path, megabytes):
+    text = f"char much[{megabytes} << 20] = {{1}};\n" if megabytes else ""
+    (tmp_path / "k.c").write_text(f"{text}int answer(void) {{ return 1; }}\n")
+    build([tmp_path / "k.c"])
+    built = build([tmp_path / "k.c"])  # the look-up leaves the open file
+    shutil.copy(evil(tmp_path), tmp_path / "new.so")
+    (tmp_path / "new.so").replace(built)
+    assert answer(open_library(built)) == 1
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_library_that_was_changed_after_it_was_built_is_not_loaded(cache, tmp_path):
+    built = build([tmp_path / "k.c"])
+    shutil.copy(evil(tmp_path), tmp_path / "new.so")
+    (tmp_path / "new.so").replace(built)
+    with pytest.raises(LibraryError, match="was changed or removed after it was built and verified"):
+        open_library(built)
+    assert not (tmp_path / "mark").exists()
+    assert answer(open_library(build([tmp_path / "k.c"]))) == 1
+
+
+def test_damage_in_a_large_library_of_the_same_size_and_time_is_found(cache, tmp_path):
+    (tmp_path / "k.c").write_text("char much[9 << 20] = {1};\nint answer(void) { return 1; }\n")
+    built = build([tmp_path / "k.c"])
+    times, data = built.stat(), bytearray(built.read_bytes())
+    data[-100_000] ^= 1
+    built.write_bytes(data)
+    os.utime(built, ns=(times.st_atime_ns, times.st_mtime_ns))
+    build([tmp_path / "k.c"])
+    assert "k.so is missing or damaged" in (cache / "repairs.log").read_text()
+
+
+class Place(ctypes.Structure):
+    """What dladdr says of an address."""
+
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("at", ctypes.c_void_p),
+    ]
+
+
+def test_libraries_have_their_paths_as_names_and_are_not_mixed_up(cache, tmp_path):
+    find = ctypes.CDLL(None).dladdr
+    find.argtypes = [ctypes.c_void_p, ctypes.POINTER(Place)]
+    free = os.open("/", os.O_RDONLY)
+    os.close(free)
+    for number in range(5):  # each through the same number of an open file
+        source = tmp_path / f"k{number}.c"
+        source.write_text(f"int answer(void) {{ return {number}; }}\n")
+        built = build([source])
+        handle, found = open_library(built), Place()
+        assert answer(handle) == number
+        assert find(_core.find_symbol(handle, "answer"), found)
+        assert found.file.decode() == str(built)
+        assert str(built) in pathlib.Path("/proc/self/maps").read_text()
+    again = os.open("/", os.O_RDONLY)
+    os.close(again)
+    assert again <= free + 4, "open files of loaded libraries are closed; some wait to be loaded"
+
+
+def test_errors_of_the_loader_name_the_path(cache, tmp_path):
+    (tmp_path / "k.c").write_text("int missing(void);\nint answer(void) { return missing(); }\n")
+    with pytest.raises(LibraryError, match="has an undefined symbol: missing") as raised:
+        open_library(build([tmp_path / "k.c"]))
+    assert "/proc/self" not in str(raised.value)
+
+
+def test_inline_code_that_another_may_write_is_written_again(cache):
+    path = pathlib.Path(keep("int x;\n", "c"))
+    path.chmod(0o666)
+    assert keep("int x;\n", "c") == str(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    path.parent.chmod(0o777)
+    with pytest.raises(CacheError, match="can be written by others"):
+        keep("int x;\n", "c")
+
+
+def test_owners_without_a_number_are_known_by_the_map_of_users(monkeypatch):
+    seen = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 1234567, 1234567, 0, 0, 0, 0))
+    assert trust.problem_of(seen) == "belongs to the user 1234567"
+    with contextlib.suppress(OSError):
+        assert not trust._is_unmapped(0)  # root has a number here
