@@ -14,6 +14,7 @@ from ..core.errors import ArgumentTypeError, LibraryError, SchemaError
 from ..core.origin import Origin, caller
 from ..core.parse import parse
 from ..core.schema import Schema
+from ..kernels.allowed import check_allowed
 from ..kernels.module.cxx_types import disagreement, spelled
 from ..kernels.module.library import ModuleFunction
 from ..kernels.module.registrations import KEYS, Row, link, open_rows
@@ -131,6 +132,7 @@ def load_library(
 
 
 def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> OperatorLibrary:
+    check_allowed(path)  # also where the same library is loaded already
     identity = (*identity, *map(str, renamed.items()))
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     for one in _loaded.values():

@@ -1,0 +1,218 @@
+"""The bound of the build cache, locks on entries in use, and clearing while others build."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+from polyop.core.errors import CacheError
+from polyop.kernels.build import bound, build, using
+from polyop.kernels.build.entries import clear, entries
+
+BUILD = "import sys; from polyop.kernels.build import build; print(build([sys.argv[1]]), flush=True)"
+DAY = 86400
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("POLYOP_CACHE_SIZE", raising=False)
+    return tmp_path / "cache"
+
+
+def kernel(folder, name):
+    path = folder / f"{name}.c"
+    path.write_text(f"int answer(void) {{ return {len(name)}; }}\n")
+    return path
+
+
+def elsewhere(*sources, **environment):
+    """Build each source in a process of its own, which has ended."""
+    for source in sources:
+        command = [sys.executable, "-c", BUILD, str(source)]
+        subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, check=True)
+
+
+def wait_for(condition):
+    limit = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < limit, "it did not happen within a minute"
+        time.sleep(0.01)
+
+
+def used(source, days):
+    """Let an entry be used, and built, so many days ago."""
+    [entry] = [one for one in entries() if one.sources == (str(source),)]
+    when = time.time() - days * DAY
+    os.utime(entry.path, (when, entry.path.stat().st_mtime))
+    [manifest] = [p for p in (entry.path.parents[2] / "requests").iterdir() if str(source) in p.read_text()]
+    manifest.write_text(manifest.read_text().replace(f'"created":{entry.created}', f'"created":{when}'))
+
+
+def names():
+    return {pathlib.Path(entry.sources[0]).stem for entry in entries()}
+
+
+WRITTEN = {
+    "": (5 * 2**30, 90),
+    "0": (0, 90),
+    "1000": (1000, 90),
+    "2GiB": (2**31, 90),
+    "2 gb": (2**31, 90),
+    "1.5g": (3 * 2**29, 90),
+    "500 MiB": (500 * 2**20, 90),
+    "64k, 7d": (2**16, 7),
+    "1TiB,365 days": (2**40, 365),
+    "none": (None, None),
+    "None": (None, None),
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_what_a_bound_may_say(monkeypatch, text):
+    monkeypatch.setenv("POLYOP_CACHE_SIZE", text)
+    size, days = WRITTEN[text]
+    assert bound.bound() == (size, days and days * DAY)
+
+
+@pytest.mark.parametrize(
+    "text", ["-1", "much", "2GiBs", "1e9", "7d", "2GiB,", "1.2.3", "9" * 5000, "\N{DIGIT TWO}x"]
+)
+def test_a_bound_that_says_nothing_is_refused_before_anything_is_built(cache, tmp_path, monkeypatch, text):
+    monkeypatch.setenv("POLYOP_CACHE_SIZE", text)
+    with pytest.raises(CacheError, match=r'POLYOP_CACHE_SIZE: must be a size(.|\n)*as in "2GiB"'):
+        build([kernel(tmp_path, "k")])
+    assert not (cache / "entries").exists()
+
+
+def test_the_least_recently_used_go_first(cache, tmp_path):
+    sources = [kernel(tmp_path, name) for name in ("one", "two", "three")]
+    elsewhere(*sources)
+    size = max(entry.size for entry in entries())
+    for source, days in zip(sources, (1, 3, 2), strict=True):
+        used(source, days)
+    elsewhere(kernel(tmp_path, "four"), POLYOP_CACHE_SIZE=str(3 * size))
+    assert names() == {"one", "three", "four"}
+    elsewhere(kernel(tmp_path, "five"), POLYOP_CACHE_SIZE="0")
+    assert names() == {"five"}  # what was built just now is in use
+    assert len(list((cache / "entries").iterdir())) == len(list((cache / "requests").iterdir())) == 1
+    assert not (cache / "repairs.log").exists()
+
+
+def test_what_nobody_used_for_long_goes(cache, tmp_path):
+    old, new = kernel(tmp_path, "old"), kernel(tmp_path, "new")
+    elsewhere(old, new)
+    used(old, 91)
+    used(new, 89)
+    elsewhere(kernel(tmp_path, "third"), POLYOP_CACHE_SIZE="none")
+    assert names() == {"old", "new", "third"}
+    elsewhere(kernel(tmp_path, "fourth"))
+    assert names() == {"new", "third", "fourth"}
+    elsewhere(kernel(tmp_path, "fifth"), POLYOP_CACHE_SIZE="1GiB,80d")
+    assert names() == {"third", "fourth", "fifth"}
+
+
+@pytest.mark.parametrize("remove", ["bound", "clear"])
+def test_what_a_process_uses_stays(cache, tmp_path, remove):
+    source = kernel(tmp_path, "held")
+    program = f"{BUILD}; sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    path = pathlib.Path(holder.stdout.readline().decode().strip())
+    used(source, 1000)
+    assert [entry.in_use for entry in entries()] == [True]
+
+    def shrink():
+        if remove == "clear":
+            return clear()
+        return elsewhere(kernel(tmp_path, "other"), POLYOP_CACHE_SIZE="0")
+
+    assert shrink() in (None, (0, 1))
+    assert path.exists()
+    holder.communicate(timeout=60)
+    wait_for(lambda: not using.in_use(str(cache), path.parent.name))
+    (tmp_path / "other.c").unlink(missing_ok=True)
+    if remove == "clear":
+        assert shrink() == (1, 0)
+    else:
+        elsewhere(kernel(tmp_path, "another"), POLYOP_CACHE_SIZE="0")
+    assert not path.exists()
+
+
+def test_a_lock_goes_with_a_process_that_is_killed_and_is_kept_by_its_child(cache, tmp_path):
+    source = kernel(tmp_path, "k")
+    program = (
+        f"{BUILD}\nimport os, time\nchild = os.fork()\nif child: print(child, flush=True)\ntime.sleep(600)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", program, str(source)], stdout=subprocess.PIPE, text=True)
+    path, child = pathlib.Path(holder.stdout.readline().strip()), int(holder.stdout.readline())
+    holder.kill()
+    holder.wait()
+    assert using.in_use(str(cache), path.parent.name)
+    os.kill(child, 9)
+    wait_for(lambda: not using.in_use(str(cache), path.parent.name))
+    holder.stdout.close()
+
+
+def test_a_process_needs_one_open_file_for_all_its_libraries(cache, tmp_path):
+    def count():
+        return len(list(pathlib.Path("/proc/self/fd").iterdir()))
+
+    build([kernel(tmp_path, "k")])
+    before = count()
+    for number in range(6):
+        build([kernel(tmp_path, "k" * (number + 2))])
+    assert count() == before
+
+
+def test_clear_does_not_break_a_build_of_inline_code(cache, tmp_path):
+    compiler = tmp_path / "cc"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *" -c "*) touch {tmp_path}/started\n'
+        f'while ! test -e {tmp_path}/go; do sleep 0.05; done;; esac\nexec cc "$@"\n'
+    )
+    compiler.chmod(0o755)
+    program = "from polyop.kernels.build import build; print(build(code='int x;', language='c'))"
+    building = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "CC": str(compiler)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for((tmp_path / "started").exists)
+    elsewhere(kernel(tmp_path, "other"))
+    assert clear() == (1, 0)
+    (tmp_path / "go").touch()
+    out, err = building.communicate(timeout=60)
+    assert building.returncode == 0, err
+    assert pathlib.Path(out.strip()).is_file()
+    assert len(entries()) == 1
+    clear()
+    assert list((cache / "code").iterdir()) == list((cache / "entries").iterdir()) == []
+
+
+def test_polyop_cache_shows_size_bound_ages_and_what_is_in_use(cache, tmp_path):
+    source = kernel(tmp_path, "shown")
+    elsewhere(kernel(tmp_path, "older"))
+    used(tmp_path / "older.c", 12)
+    build([source])
+    command = [sys.executable, "-m", "polyop", "cache"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "POLYOP_CACHE_SIZE": "2GiB,30d"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second, total, limit = done.stdout.splitlines()
+    assert "built  0 min ago, in use now" in first and first.endswith("shown.c")
+    assert "built 12 d ago, used 12 d ago" in second and second.endswith("older.c")
+    assert total.startswith("2 entries, ") and total.endswith(f"in {cache}")
+    assert limit == "bound: 2.0 GiB, 30 days unused (POLYOP_CACHE_SIZE); what is in use stays"
+    done = subprocess.run([*command, "clear"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"1 entry removed from {cache}; 1 entry in use stays\n"
