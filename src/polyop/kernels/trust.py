@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..core.errors import CacheError
 
@@ -58,34 +58,48 @@ def _is_unmapped(user: int) -> bool:
     return user == unmapped and not any(first <= user < first + count for first, _, count in ranges)
 
 
-def _above(folder: str) -> Iterator[str]:
-    """Yield the folders above a folder, from the root down."""
-    parts = folder.split("/")[1:-1]
-    yield "/"
-    for end in range(1, len(parts) + 1):
-        yield "/" + "/".join(parts[:end])
+def check_cache(folder: str) -> str:
+    """Return the resolved folder of the build cache.
 
-
-def check_cache(folder: str) -> None:
-    """Raise ``CacheError`` where others may change what the build cache in a folder holds.
-
-    What does not exist yet is no problem: it is made for this user alone.
+    Raises ``CacheError`` where others may change what it holds. What does not exist yet is no problem: it is made for this user alone.
     """
+    if not _check_above(folder):
+        return folder
     real = os.path.realpath(folder)
-    above = [*_above(folder), *(_above(real) if real != folder else ())]
-    for path in above:
-        try:
-            problem = _problem_above(os.stat(path))
-        except OSError:
-            break  # whoever wants to use it is told so
-        if problem:
-            raise _refused(folder, path, problem, inside=False)
+    _check_above(real)
     try:
-        problem = problem_of(os.stat(folder))
+        problem = problem_of(os.stat(real))
     except OSError:
-        return
+        return real
     if problem:
         raise _refused(folder, folder, problem)
+    return real
+
+
+def _check_above(folder: str) -> bool:
+    """Check the folders above a folder, from the root down; return whether it, or one of them, is a link.
+
+    The folder itself is checked where none is.
+    """
+    parts, path, linked = folder.split("/")[1:], "", False
+    for number in range(len(parts) + 1):
+        path = "/".join(["", *parts[:number]]) or "/"
+        last = number == len(parts)
+        try:
+            seen = os.lstat(path)
+            if stat.S_ISLNK(seen.st_mode):
+                linked = True
+                if last:
+                    break
+                seen = os.stat(path)
+        except OSError:
+            break  # whoever wants to use it is told so
+        if last and not linked:
+            if problem := problem_of(seen):
+                raise _refused(folder, path, problem)
+        elif not last and (problem := _problem_above(seen)):
+            raise _refused(folder, path, problem, inside=False)
+    return linked
 
 
 def check_folders(folder: str, inside: Sequence[str]) -> None:

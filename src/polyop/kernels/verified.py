@@ -18,13 +18,14 @@ _KEPT = 4
 _digests: dict[str, str] = {}
 _files: dict[str, int] = {}
 _texts: set[str] = set()
+_written: set[str] = set()
 _lock = threading.Lock()
 
 
 def verify(
     path: str, size: int | None, sha256: str, check: Callable[[os.stat_result], None] = lambda seen: None
 ) -> bool:
-    """Whether the file at ``path`` has this content; it stays open until it is loaded.
+    """Whether the file at a resolved ``path`` has this content; it stays open until it is loaded.
 
     ``size`` is the number of bytes, where it is known: another one needs no hash.
     ``check`` looks at the open file first, and may raise.
@@ -40,7 +41,7 @@ def verify(
         os.close(file)
         raise
     if whole:
-        _keep(os.path.realpath(path), sha256, file)
+        _keep(path, sha256, file)
     else:
         os.close(file)
     return whole
@@ -59,7 +60,9 @@ def is_ours(path: str) -> bool:
 
 def write_down(path: str) -> None:
     """Remember a source that polyop itself wrote: code that was given as text, or generated."""
-    _texts.add(os.path.realpath(path))
+    if path not in _written:
+        _written.add(path)
+        _texts.add(os.path.realpath(path))
 
 
 def take(path: str) -> int | None:

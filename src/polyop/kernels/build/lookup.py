@@ -55,7 +55,7 @@ def look_up(
     compilers read again, ``library=False``, was hashed when it was made, and must keep its size and time.
     Raises ``CacheError`` where others may change what is in the cache.
     """
-    trust.check_cache(folder)
+    real = trust.check_cache(folder)
     path = manifest_path(folder, identity)
     try:
         trust.check_folders(folder, (f"{folder}/requests",))
@@ -72,7 +72,7 @@ def look_up(
         check_inputs(item.path for item in variant.inputs)
         result = f"{folder}/entries/{variant.key}/{variant.file}"
         using.hold(folder, variant.key)
-        if not _is_whole(folder, result, variant, library):
+        if not _is_whole(folder, real + result[len(folder) :], variant, library):
             log(f"entry {variant.key}: {variant.file} is missing or damaged")
             return None
         with contextlib.suppress(OSError):  # a cache that can only be read is good enough here

@@ -163,9 +163,9 @@ def _fitting(kernel: Kernel, precise: bool, rows: list[Any], index: str, source:
         return Look(why=f"({wanted}) was not compiled ahead of time; there are ({listed})")
     path = f"{index.rpartition('/')[0]}/{row['library']}"
     try:
-        check_allowed(path)
+        resolved = check_allowed(path)
     except ArgumentTypeError as problem:
         return Look(why=str(problem))
-    if not verified.verify(path, None, row["sha256"]):
+    if not verified.verify(resolved, None, row["sha256"]):
         return Look(why=f"{path} is missing or damaged: install its package again")
     return Look(path, row)
