@@ -106,7 +106,8 @@ def load_library(
     All that is registered is checked here: each schema, and the C++ types of each function
     against it. The same library gives the same object; one that was built again takes over
     its operators' names. Raises ``LibraryError`` and ``SchemaError`` with the places in the
-    sources, ``BuildError`` with the compiler's text.
+    sources, ``BuildError`` with the compiler's text, ``ArgumentTypeError`` for a file that
+    POLYOP_LIBRARY_PATHS does not allow.
     """
     paths = [library] if isinstance(library, (str, Path)) else list(library)
     if not paths or not all(isinstance(path, (str, Path)) for path in paths):

@@ -277,7 +277,8 @@ def library(
     """Return the kernel ``function`` of a prebuilt library.
 
     ``device`` is read from the library where it is not given. Raises ``LibraryError`` for a
-    file that is no usable library or lacks the function.
+    file that is no usable library or lacks the function, ``ArgumentTypeError`` for one that
+    POLYOP_LIBRARY_PATHS does not allow.
     """
     from ..core.dtypes import dtype
 

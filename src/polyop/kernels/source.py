@@ -42,7 +42,8 @@ def source(
 
     Built at once and kept in the build cache; the same sources, headers, flags and compiler
     give the same library. ``device`` is ``"cuda"`` when any source is CUDA. Raises
-    ``BuildError`` with the compiler's own message.
+    ``BuildError`` with the compiler's own message, ``ArgumentTypeError`` for a file that
+    POLYOP_LIBRARY_PATHS does not allow.
 
     >>> kernel = source(function="ok", language="c", code="int ok(void) { return 0; }")
     >>> kernel.name

@@ -61,7 +61,8 @@ def _is_unmapped(user: int) -> bool:
 def check_cache(folder: str) -> str:
     """Return the resolved folder of the build cache.
 
-    Raises ``CacheError`` where others may change what it holds. What does not exist yet is no problem: it is made for this user alone.
+    Raises ``CacheError`` where others may change what it holds. What does not exist yet is no
+    problem: it is made for this user alone.
     """
     if not _check_above(folder):
         return folder
