@@ -105,6 +105,7 @@ def _write(path: str, text: str) -> None:
         return
     target = Path(path)
     try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise ArgumentValueError(str(path), f"could not be written: {problem.strerror}") from None
+        target.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files are in it
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise ArgumentValueError(str(path), f"could not be written: {reason}") from None

@@ -10,6 +10,7 @@ import numpy as np
 
 from .dtypes import dtype
 from .errors import ArgumentTypeError
+from .limits import shown
 from .schema import MISSING, Argument, Schema
 
 
@@ -129,9 +130,9 @@ def attribute(argument: Argument, value: Any, subject: str) -> Any:
     lists = [suffix for suffix in argument.type.suffixes if suffix != "?"]
     try:
         return _convert(value, convert, lists, argument.type.suffixes[:1] == ("?",))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an int beyond float64 overflows
         rule = f"must be {argument.type}"
-        seen = f"{value!r} ({type(value).__name__})"
+        seen = f"{shown(value)} ({type(value).__name__})"
         hint = _CONSTANT if hasattr(value, "shape") and hasattr(value, "dtype") else None
         raise ArgumentTypeError(f"{subject}: argument {argument.name}", rule, seen, hint=hint) from None
 

@@ -27,12 +27,18 @@ class PolyopError(Exception):
         """Join the four parts into a message; ``hint`` says what to do instead."""
         text = f"{subject}: {rule}"
         if seen is not None:
-            text += f", but got {seen}"
+            text += f", but got {_short(str(seen))}"
         if where:
             text += f"\n  defined at {where}"
         if hint:
             text += f"\n  {hint}"
+        if not text.isascii():  # a file name that is no UTF-8 must not make the error impossible to print
+            text = text.encode("utf-8", "backslashreplace").decode()
         super().__init__(text)
+
+
+def _short(seen: str) -> str:
+    return seen if len(seen) <= 2000 else f"{seen[:2000]}... ({len(seen)} characters)"
 
 
 class ArgumentTypeError(PolyopError, TypeError):

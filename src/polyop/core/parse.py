@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from .errors import SchemaError
+from .errors import ArgumentTypeError, SchemaError
+from .limits import is_text, shown
 from .schema import BASES, MISSING, Argument, Return, Schema, Type
 
+_LONGEST = 200_000
+"""Characters of a schema: room for more arguments than any host takes."""
+_DEEPEST = 8
+"""Lists inside lists, in a type and in a default."""
+_DIGITS = 400
+"""Digits of a number: float64 has none with more before its point."""
+_WINDOW = 200
+"""Characters that an error shows before and behind the place."""
+_LARGEST_LIST = 4096
+"""The N of ``int[N]``: a single value as default stands for a list of N."""
 _LEXEMES = r"""\s*(?:
       (?P<number>[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?[A-Za-z_0-9]*)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
     | (?P<mark>->|::|[()\[\],=*?!|.])
     )"""
-_LIST = re.compile(r"\[(\d*)\]")
-_NUMBER = re.compile(r"[-+]?(?:(?P<int>\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)")
+_LIST = re.compile(r"\[([0-9]*)\]")
+_NUMBER = re.compile(r"[-+]?(?:(?P<int>\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +41,29 @@ class _Token:
     start: int
 
 
-@lru_cache(maxsize=1024)
 def parse(text: str) -> Schema:
     """Return the schema that ``text`` describes.
 
     >>> str(parse("demo::scale(Tensor x, *, float alpha=1.0) -> Tensor"))
     'demo::scale(Tensor x, *, float alpha=1.0) -> Tensor'
 
-    Raises ``SchemaError`` with a caret under the place that breaks the grammar.
+    Raises ``SchemaError`` with a caret under the place that breaks the grammar, and for a text
+    that is too long or that UTF-8 cannot hold; ``ArgumentTypeError`` for what is no text.
     """
+    if not isinstance(text, str):
+        raise ArgumentTypeError("schema", "must be a text", f"{shown(text)} ({type(text).__name__})")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Schema:
+    if len(text) > _LONGEST:
+        hint = "pass a list of tensors (Tensor[]) instead of one argument for each"
+        rule = f"has at most {_LONGEST} characters"
+        raise SchemaError(f"schema {shown(text[:80])}", rule, len(text), hint=hint)
+    if not is_text(text):
+        hint = "take out NUL characters and halves of surrogate pairs: no framework takes them"
+        raise SchemaError("schema", "must be a text that UTF-8 and C can hold", shown(text), hint=hint)
     return _Parser(text).schema()
 
 
@@ -50,7 +76,7 @@ class _Parser:
     def _tokenise(self) -> Iterator[_Token]:
         position = 0
         end = len(self.text.rstrip())
-        token = re.compile(_LEXEMES, re.VERBOSE)  # kept by re; not compiled at import
+        token = re.compile(_LEXEMES, re.VERBOSE | re.ASCII)  # kept by re; not compiled at import
         while position < end:
             match = token.match(self.text, position)
             if match is None or match.lastgroup is None:
@@ -61,7 +87,11 @@ class _Parser:
 
     def fail(self, rule: str, position: int | None = None) -> NoReturn:
         start = self.tokens[self.at].start if position is None else position
-        raise SchemaError("schema", f"{rule}\n  {self.text}\n  {' ' * start}^")
+        first = max(start - _WINDOW, 0) if len(self.text) > 2 * _WINDOW else 0
+        last = max(first + 2 * _WINDOW, start)
+        line = ("..." if first else "") + self.text[first:last] + ("..." if last < len(self.text) else "")
+        caret = " " * (start - first + (3 if first else 0))
+        raise SchemaError("schema", f"{rule}\n  {line}\n  {caret}^")
 
     @property
     def token(self) -> _Token:
@@ -104,7 +134,7 @@ class _Parser:
 
     def arguments(self) -> tuple[Argument, ...]:
         self.need("(")
-        found: list[Argument] = []
+        found: dict[str, Argument] = {}
         keyword_only = False
         while not self.take(")"):
             if (found or keyword_only) and self.tokens[self.at - 1].text != ",":
@@ -114,14 +144,15 @@ class _Parser:
                     self.fail("has a second '*'", self.tokens[self.at - 1].start)
                 keyword_only = True
             else:
-                found.append(self.argument(keyword_only, {other.name for other in found}))
+                argument = self.argument(keyword_only, found)
+                found[argument.name] = argument
             if not self.take(",") and self.token.text != ")":
                 self.fail("needs ',' or ')' here")
         if self.tokens[self.at - 2].text == ",":
             self.fail("ends in ',' without an argument", self.tokens[self.at - 2].start)
-        return tuple(found)
+        return tuple(found.values())
 
-    def argument(self, keyword_only: bool, taken: set[str]) -> Argument:
+    def argument(self, keyword_only: bool, taken: Mapping[str, Argument]) -> Argument:
         kind = self.type()
         start = self.token.start
         name = self.name("the argument's name")
@@ -161,7 +192,11 @@ class _Parser:
             match = _LIST.match(self.text, self.token.start)
             if match is None:
                 self.fail("needs '[]' or '[N]' here")
+            if len(match[1]) > 9 or int(match[1] or 0) > _LARGEST_LIST:
+                self.fail(f"has a list of more than {_LARGEST_LIST} items; write '[]' for any number")
             suffixes.append(match[0])
+            if len(suffixes) > 2 * _DEEPEST:
+                self.fail(f"has more than {_DEEPEST} lists inside each other")
             while self.token.start < match.end() and self.token.kind != "end":
                 self.at += 1
         return Type(base, tuple(suffixes), alias)
@@ -177,7 +212,7 @@ class _Parser:
             self.fail(f"has the alias ({text}), which is not of the form (a), (a!) or (a -> *)")
         return text
 
-    def default(self) -> Any:
+    def default(self, depth: int = 0) -> Any:
         token = self.token
         if token.kind == "string":
             self.at += 1
@@ -186,17 +221,21 @@ class _Parser:
             match = _NUMBER.fullmatch(token.text)
             if match is None:
                 self.fail("has a number in no form that the grammar knows (decimal only)")
+            if len(token.text) > _DIGITS:
+                self.fail(f"has a number of more than {_DIGITS} digits")
             self.at += 1
             return int(token.text) if match["int"] else float(token.text)
         for text, value in (("True", True), ("False", False), ("None", None)):
             if self.take(text):
                 return value
         if self.take("["):
+            if depth == _DEEPEST:
+                self.fail(f"has more than {_DEEPEST} lists inside each other")
             items: list[Any] = []
             while not self.take("]"):
                 if items:
                     self.need(",")
-                items.append(self.default())
+                items.append(self.default(depth + 1))
             return tuple(items)
         return self.fail("needs a default value here")
 
@@ -213,20 +252,21 @@ class _Parser:
             self.fail("has an integer of more than 64 bits", start)
         if isinstance(value, int) and not isinstance(value, bool) and kind.base == "float":
             return float(value)
+        if isinstance(value, float) and math.isinf(value):
+            self.fail("has a number beyond those of float64", start)
         allowed = _VALUES.get(kind.base)
         if allowed and type(value) not in allowed:
-            self.fail(f"gives {kind} the default {value!r}", start)
+            self.fail(f"gives {kind} the default {shown(value)}", start)
         return value
 
     def fit_list(self, kind: Type, value: Any, start: int) -> Any:
-        size = re.search(r"\[(\d+)\]", str(kind))
-        if not isinstance(value, tuple):
-            if size is None:
-                self.fail(f"gives {kind} a default that is no list", start)
-            value = (value,) * int(size[1])  # int[2] k=3 means [3, 3]
-        if kind.base == "float" and len(kind.suffixes) == 1:
-            value = tuple(float(item) if type(item) is int else item for item in value)
-        return value
+        suffixes = kind.suffixes[:-1] if kind.is_optional else kind.suffixes
+        item, size = Type(kind.base, suffixes[:-1]), suffixes[-1][1:-1]
+        if isinstance(value, tuple):
+            return tuple(self.fit(item, each, start) for each in value)
+        if not size:
+            self.fail(f"gives {kind} a default that is no list", start)
+        return (self.fit(item, value, start),) * int(size)  # int[2] k=3 means [3, 3]
 
     def check(self, schema: Schema) -> None:
         needed = ""

@@ -128,11 +128,10 @@ class Schema:
     @cached_property
     def signature(self) -> str:
         """Return the text after the name: ``(Tensor x) -> Tensor``."""
-        parts: list[str] = []
-        for argument in self.arguments:
-            if argument.keyword_only and "*" not in parts:
-                parts.append("*")
-            parts.append(str(argument))
+        parts = [str(argument) for argument in self.arguments]
+        first = next((i for i, argument in enumerate(self.arguments) if argument.keyword_only), None)
+        if first is not None:
+            parts.insert(first, "*")
         returns = ", ".join(map(str, self.returns))
         if len(self.returns) != 1 or self.returns[0].name:
             returns = f"({returns})"

@@ -15,13 +15,16 @@ Other declarations are stepped over; ``ge::`` may stand before every name of tha
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from ..core.errors import ArgumentValueError
+from ..core.limits import read_text
 from ..core.origin import Origin
 from .cursor import Cursor
 from .prototype import AttributeItem, DatatypeItem, GraphItem, Item, Prototype, TensorItem, Types
 from .tables import ATTRIBUTE_MACROS, ATTRIBUTE_TYPES, DATATYPE, END, MACROS, NAMED_SETS, TENSOR_MACROS
+from .tokens import LONGEST
 from .values import value
 
 
@@ -34,18 +37,14 @@ def parse(text: str, file: str = "<text>") -> tuple[Prototype, ...]:
 
     Raises ``SchemaError`` with ``file``, the line, what was expected and what is there.
     """
-    parser = _Parser(text, file)
-    try:
-        return parser.header()
-    except RecursionError:
-        parser.fail("brackets are nested too deeply")
+    return _Parser(text, file).header()
 
 
 def read(path: str | Path) -> tuple[Prototype, ...]:
     """Return the prototypes of a file; raises ``ArgumentValueError`` where it cannot be read."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+        text = read_text(path, LONGEST)
+    except (OSError, ValueError) as problem:
         raise ArgumentValueError(str(path), f"could not be read as a header: {problem}") from None
     return parse(text, str(path))
 
@@ -110,7 +109,7 @@ class _Parser(Cursor):
         self.need("(", "after REG_OP")
         name = self.name("the operator's name")
         self.need(")", "after the operator's name")
-        items: list[Item] = []
+        items: dict[tuple[str, str], Item] = {}
         while True:
             if not self.take("."):
                 self.expected(f"'.' and a macro, or .{END}({name})", f"REG_OP({name}) begins at line {line}")
@@ -118,17 +117,19 @@ class _Parser(Cursor):
                 self.unknown("a macro of REG_OP", MACROS)
             if self.take(END):
                 break
-            items.append(self.item(items))
+            item, item_line = self.item()
+            if items.setdefault((_what(item), item.name), item) is not item:
+                self.fail(f"a second {_what(item)} is called {item.name!r}", line=item_line)
         self.need("(", f"after {END}")
         end_line, end = self.line, self.name("the operator's name")
         if end != name:
             self.fail(f"{END} must name {name}, as REG_OP at line {line} does", end, line=end_line)
         self.need(")", "after the operator's name")
         self.take(";")
-        self.check_variables(items, name, line)
-        return Prototype(name, tuple(items), Origin(self.file, line))
+        self.check_variables(items.values(), name, line)
+        return Prototype(name, tuple(items.values()), Origin(self.file, line))
 
-    def item(self, before: list[Item]) -> Item:
+    def item(self) -> tuple[Item, int]:
         macro, line = self.next().text, self.line
         self.need("(", f"after {macro}")
         name = self.name(f"the name in {macro}")
@@ -142,9 +143,7 @@ class _Parser(Cursor):
         else:
             found = GraphItem(macro, name)
         self.need(")", f"at the end of {macro}({name}, ...)")
-        if any(_same(found, other) for other in before):
-            self.fail(f"a second {_what(found)} is called {name!r}", line=line)
-        return found
+        return found, line
 
     def attribute(self, macro: str, name: str) -> AttributeItem:
         self.need(",", f"and a type in {macro}({name}, ...)")
@@ -186,17 +185,13 @@ class _Parser(Cursor):
             self.expected("dtypes", 'as in TensorType({DT_FLOAT, DT_INT32}), TensorType::ALL() or "T"')
         return [self.dtype()]
 
-    def check_variables(self, items: list[Item], name: str, line: int) -> None:
+    def check_variables(self, items: Collection[Item], name: str, line: int) -> None:
         known = {item.name for item in items if isinstance(item, DatatypeItem)}
         for item in items:
             if isinstance(item, TensorItem) and item.types.variable and item.types.variable not in known:
                 variable = item.types.variable
                 rule = f'REG_OP({name}) gives {item.name} the dtypes "{variable}"'
                 self.fail(f"{rule}, and has no DATATYPE({variable}, ...)", line=line)
-
-
-def _same(one: Item, other: Item) -> bool:
-    return one.name == other.name and _what(one) == _what(other)
 
 
 def _what(item: Item) -> str:

@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..core.errors import SchemaError
+from ..core.limits import is_text, shown
 from ..core.origin import Origin
 
+LONGEST = 8 << 20
+"""Bytes of a header; those of a whole release of operators have half a million."""
+_DEEPEST = 100
+"""Brackets inside each other, and conditionals."""
 _PARTS = re.compile(
     r"""(?P<space>\s+)
       | (?P<comment>//[^\n]*|/\*.*?\*/)
       | (?P<open>/\*)
-      | (?P<raw>R"(?P<fence>[^()\\\s]{0,16})\((?P<inner>.*?)\)(?P=fence)")
+      | (?P<raw>R"(?P<fence>[^()\\\s"]{0,16})\()
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<char>'(?:[^'\\\n]|\\.)*')
       | (?P<quote>["'])
@@ -57,6 +62,12 @@ def tokens(text: str, file: str) -> tuple[Token, ...]:
     Of ``#if`` and its kin the first branch is read, of ``#if 0`` the other ones. Raises
     ``SchemaError`` with file and line for a comment, string or conditional without an end.
     """
+    if len(text) > LONGEST:
+        fail(file, 1, f"a header has at most {LONGEST} characters", len(text), "split it into several")
+    if not is_text(text):
+        number, line = next((n, row) for n, row in enumerate(text.split("\n"), 1) if not is_text(row))
+        hint = "take out NUL characters and halves of surrogate pairs"
+        fail(file, number, "a header must be a text that UTF-8 can hold", shown(line), hint)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     spliced, lines = _splice(text)
     return tuple(_scan(_without_directives(spliced, lines, file), lines, file))
@@ -107,21 +118,29 @@ def _comment_of(row: str) -> str:
     return " " * start + row[start:] if start >= 0 else row
 
 
+_OUTSIDE = re.compile(r'//|/\*|"(?:[^"\\\n]|\\.)*"?')
+"""What begins a comment, and strings, in which nothing does."""
+
+
 def _ends_in_comment(row: str, inside: bool) -> bool:
-    for match in re.finditer(r'//|/\*|\*/|"(?:[^"\\\n]|\\.)*"', row):
-        if match[0] == "*/":
-            inside = False
-        elif not inside and match[0] == "//":
-            break
-        elif match[0] == "/*":
-            inside = True
-    return inside
+    position = 0
+    while True:
+        if inside:
+            position = row.find("*/", position) + 2
+            if position < 2:
+                return True
+        match = _OUTSIDE.search(row, position)
+        if match is None or match[0] == "//":
+            return False
+        inside, position = match[0] == "/*", match.end()
 
 
 def _branch(branches: list[tuple[int, bool, bool]], word: str, rest: str, line: int, file: str) -> None:
     if word in ("if", "ifdef", "ifndef"):
         taken = not (word == "if" and re.match(r"(0|false)\b", rest))
         branches.append((line, taken, taken))
+        if len(branches) > _DEEPEST:
+            fail(file, line, f"more than {_DEEPEST} conditionals are inside each other")
     elif word in ("else", "elif", "endif"):
         if not branches:
             fail(file, line, f"#{word} without an #if")
@@ -131,10 +150,15 @@ def _branch(branches: list[tuple[int, bool, bool]], word: str, rest: str, line: 
 
 
 def _scan(text: str, lines: _Lines, file: str) -> Iterator[Token]:
-    for match in _PARTS.finditer(text):
-        kind, line = match.lastgroup or "mark", lines.at(match.start())
-        if match["raw"] is not None:
-            yield Token("string", match["inner"], line)
+    position, depth = 0, 0
+    while match := _PARTS.match(text, position):
+        kind, line, position = match.lastgroup or "mark", lines.at(match.start()), match.end()
+        if kind == "raw":
+            end = text.find(f'){match["fence"]}"', position)
+            if end < 0:
+                fail(file, line, "the raw string has no end", hint=f'close it with ){match["fence"]}"')
+            yield Token("string", text[position:end], line)
+            position = end + len(match["fence"]) + 2
         elif kind == "open":
             fail(file, line, "the comment has no end", hint="close it with */")
         elif kind == "quote":
@@ -142,6 +166,9 @@ def _scan(text: str, lines: _Lines, file: str) -> Iterator[Token]:
         elif kind == "string":
             yield Token("string", unescape(match[0][1:-1], file, line), line)
         elif kind not in ("space", "comment"):
+            depth += (match[0] in "({[") - (match[0] in ")}]") if kind == "mark" else 0
+            if depth > _DEEPEST:
+                fail(file, line, f"more than {_DEEPEST} brackets are inside each other")
             yield Token("mark" if kind == "char" else kind, match[0], line)
     yield Token("end", "", lines.at(len(text.rstrip())))
 

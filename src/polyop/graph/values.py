@@ -34,7 +34,7 @@ def value(cursor: Cursor, kind: str, name: str) -> Any:
 
 def _source(cursor: Cursor, name: str) -> str:
     """Return the tokens up to the ``)`` of the macro as one text."""
-    text, depth = "", 0
+    parts, depth = [""], 0
     while depth or not cursor.ahead(")"):
         token = cursor.token
         if token.kind == "end":
@@ -42,12 +42,12 @@ def _source(cursor: Cursor, name: str) -> str:
         if token.kind == "mark":
             depth += (token.text in "({[") - (token.text in ")}]")
         part = quote(token.text) if token.kind == "string" else token.text
-        glue = bool(re.search(r"\w$", text)) and bool(re.match(r"\w", part))
-        text += (" " if glue or text.endswith(",") else "") + part
+        glue = bool(re.search(r"\w\Z", parts[-1][-1:])) and bool(re.match(r"\w", part))
+        parts.append((" " if glue or parts[-1].endswith(",") else "") + part)
         cursor.next()
-    if not text:
+    if len(parts) == 1:
         cursor.expected(f"the default of attribute {name}")
-    return text
+    return "".join(parts)
 
 
 def _list(cursor: Cursor, item: str, depth: int, subject: str) -> tuple[Any, ...]:
@@ -112,10 +112,10 @@ def _calls(cursor: Cursor) -> bool:
 def _word(cursor: Cursor, item: str, subject: str) -> Any:
     """Return the literal or constant here, as whatever type it is of."""
     if cursor.token.kind == "string":
-        text = ""
+        texts = []
         while cursor.token.kind == "string":  # C++ joins neighbours
-            text += cursor.next().text
-        return text
+            texts.append(cursor.next().text)
+        return "".join(texts)
     sign = 1
     while cursor.ahead("-") or cursor.ahead("+"):
         sign = -sign if cursor.next().text == "-" else sign
@@ -154,23 +154,32 @@ def _constant(cursor: Cursor) -> Any:
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)[uUlL]{0,3}")
 _FLOAT = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)[fFlL]?")
-_HEX_FLOAT = re.compile(r"(0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][-+]?[0-9]+)[fFlL]?")
+_HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][-+]?[0-9]+)[fFlL]?")
+_LONGEST = 400
+"""Characters of a number; no type that an attribute has needs more."""
 
 
 def _number(cursor: Cursor, subject: str) -> int | float:
     text = cursor.token.text.replace("'", "")
+    if len(text) > _LONGEST:
+        cursor.fail(f"the default {subject} must be a number of at most {_LONGEST} characters", text)
     integer, hexadecimal, decimal = (form.fullmatch(text) for form in (_INTEGER, _HEX_FLOAT, _FLOAT))
     if integer is None and hexadecimal is None and decimal is None:
         cursor.expected(f"a number for the default {subject}")
     cursor.next()
+    found: int | float
     if integer:
         digits = integer[1]
         octal = len(digits) > 1 and digits[1].isdigit() and digits[0] == "0"
-        return int(digits, 8 if octal else 0)
-    if hexadecimal:
-        return float.fromhex(hexadecimal[1])
-    found = float(decimal[1]) if decimal else math.nan
-    if math.isinf(found):
+        found = int(digits, 8 if octal else 0)
+    elif hexadecimal:
+        try:
+            found = float.fromhex(hexadecimal[1])
+        except OverflowError:
+            found = math.inf
+    else:
+        found = float(decimal[1]) if decimal else math.nan
+    if math.isnan(found) or abs(found) >= 2**128:  # beyond 64 bits and beyond a float
         cursor.fail(f"the default {subject} must fit in a float of 32 bits", text)
     return found
 
