@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 from .arguments import attribute
 from .errors import ArgumentTypeError, InformationError
+from .limits import oversize, read_json, shown
 from .schema import Argument, Type
 
 
@@ -27,12 +27,15 @@ def typed(value_type: str, value: Any, subject: str) -> Any:
 
     Raises ``InformationError`` for a value of another type.
     """
+    problem = oversize(value)
+    if problem is not None:
+        raise InformationError(subject, f"the value is too large: {problem}")
     if value_type == "all" and _plain(value):
         return freeze(value)
     try:
         return attribute(Argument("value", schema_type(value_type)), value, subject)
     except ArgumentTypeError:
-        seen = f"{value!r} ({type(value).__name__})"
+        seen = f"{shown(value)} ({type(value).__name__})"
         raise InformationError(subject, f"the value must be of type {value_type}", seen) from None
 
 
@@ -49,15 +52,15 @@ def parse_default(value_type: str, default: Any, subject: str) -> Any:
     _, lists, read = VALUE_TYPES[value_type]
     try:
         if lists == 2:
-            return typed(value_type, json.loads(default), subject)
+            return typed(value_type, read_json(default), subject)
         if lists == 1:
             items = default.split(",") if default.strip() else []
             return tuple(read(item.strip()) for item in items)
         return read(default)
-    except (ValueError, RecursionError):
+    except ValueError:
         form = ", items separated by commas" if lists == 1 else ", as in [[1, 2], [3]]" if lists else ""
         rule = f"the default value must be the text of a {value_type}{form}"
-        raise InformationError(subject, rule, repr(default)) from None
+        raise InformationError(subject, rule, shown(default)) from None
 
 
 def value_type_of(value: Any) -> str | None:
@@ -77,16 +80,24 @@ def freeze(value: Any) -> Any:
     return value
 
 
+_INT64 = range(-(2**63), 2**63)
+
+
 def _plain(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(_plain, value))
-    return isinstance(value, (bool, int, float, str))
+    if isinstance(value, int):
+        return value in _INT64
+    return isinstance(value, (float, str))
 
 
 def _int(text: str) -> int:
     if not re.fullmatch(r"\s*[-+]?[0-9]+\s*", text):  # int() takes 1_000 and other alphabets
         raise ValueError(text)
-    return int(text)
+    number = int(text)
+    if number not in _INT64:
+        raise ValueError(text)
+    return number
 
 
 def _bool(text: str) -> bool:

@@ -19,6 +19,7 @@ from .information_parts import (
     read_rows,
     read_tensors,
     target_of,
+    text_of,
 )
 from .origin import Origin, caller
 from .schema import MISSING
@@ -123,13 +124,13 @@ def _read(info: Mapping[str, Any], func_type: str, subject: str) -> Information:
     rows = read_rows(info, len(inputs) + len(outputs), subject)
     tensors = [_with_container(*pair, rows, subject) for pair in enumerate((*inputs, *outputs))]
     return Information(
-        op_name=str(info.get("op_name") or "Custom"),
+        op_name=text_of(info, "op_name", subject) or "Custom",
         inputs=tuple(tensors[: len(inputs)]),
         outputs=tuple(tensors[len(inputs) :]),
         attributes=read_attributes(info, func_type, subject),
         rows=rows,
         target=target_of(info, func_type, subject),
-        fusion_type=str(info.get("fusion_type") or "OPAQUE"),
+        fusion_type=text_of(info, "fusion_type", subject) or "OPAQUE",
         extra=tuple(sorted((str(key), freeze(value)) for key, value in info.items() if key not in _KEYS)),
         origin=caller(),
     )

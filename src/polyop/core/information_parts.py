@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from .attribute_types import VALUE_TYPES, freeze, parse_default, schema_type, typed, value_type_of
 from .dtypes import dtype
 from .errors import ArgumentTypeError, InformationError
+from .limits import is_text, oversize, read_json, shown
 from .schema import MISSING
 
 TENSOR_PARAM_TYPES = ("required", "dynamic", "optional")
@@ -67,27 +67,55 @@ class AttributeInfo:
 def dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
     """Yield the dictionaries in a dictionary, its JSON text, or lists of these at any depth.
 
-    Raises ``ArgumentTypeError`` for anything else and ``InformationError`` for a broken text.
+    Raises ``ArgumentTypeError`` for anything else, and ``InformationError`` for a broken text and
+    for a value that is too deep or too large (:func:`polyop.core.limits.oversize`).
     """
+    problem = oversize(reg_info)
+    if problem is not None:
+        hint = "a dictionary for each target, in one list, is enough"
+        raise InformationError(subject, f"the registration information is too large: {problem}", hint=hint)
+    yield from _dictionaries(reg_info, subject)
+
+
+def _dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
     if isinstance(reg_info, Mapping):
-        yield reg_info
+        yield _named(reg_info, subject)
         return
     if isinstance(reg_info, (list, tuple)):
         for item in reg_info:
-            yield from dictionaries(item, subject)
+            yield from _dictionaries(item, subject)
         return
     if isinstance(reg_info, str):
         try:
-            found = json.loads(reg_info)
-        except (ValueError, RecursionError) as problem:
+            found = read_json(reg_info)
+        except ValueError as problem:
             rule = f"the registration information must be JSON when it is a text ({problem})"
-            raise InformationError(subject, rule, repr(reg_info[:80])) from None
+            raise InformationError(subject, rule, shown(reg_info[:80])) from None
         if not isinstance(found, str):
-            yield from dictionaries(found, subject)
+            yield from _dictionaries(found, subject)
             return
     hint = "pass what its get_op_info() returns" if hasattr(reg_info, "get_op_info") else None
     seen = f"{str(reg_info)[:80]} ({type(reg_info).__name__})"
     raise ArgumentTypeError(subject, "the registration information must be of type dict", seen, hint=hint)
+
+
+def _named(info: Mapping[Any, Any], subject: str) -> Mapping[str, Any]:
+    """Return the information when its keys, and those of what it holds, are texts; all texts are checked."""
+    level: list[Any] = [info]
+    while level:
+        each = level.pop()
+        if isinstance(each, Mapping):
+            for key in each:
+                if not isinstance(key, str):
+                    rule = "every key of the registration information must be a text"
+                    raise InformationError(subject, rule, f"{shown(key)} ({type(key).__name__})")
+            level += [*each, *each.values()]
+        elif isinstance(each, (list, tuple)):
+            level += each
+        elif isinstance(each, str) and not is_text(each):
+            rule = "a text in the registration information must be one that UTF-8 and C can hold"
+            raise InformationError(subject, rule, shown(each), hint="take out NULs and halves of surrogates")
+    return info
 
 
 def target_of(info: Mapping[str, Any], func_type: str, subject: str) -> str:
@@ -104,7 +132,12 @@ def target_of(info: Mapping[str, Any], func_type: str, subject: str) -> str:
             if found is not None:
                 return found
     rule = f"target set in registration information must be one of {list(TARGETS)}"
-    raise InformationError(subject, rule, repr(target), hint='say it with CustomRegOp().target("CPU")')
+    raise InformationError(subject, rule, shown(target), hint='say it with CustomRegOp().target("CPU")')
+
+
+def text_of(info: Mapping[str, Any], key: str, subject: str) -> str | None:
+    """Return a text of the information, or None where it has none; raises ``InformationError``."""
+    return _text(info, (key,), f"{subject}: registration information")
 
 
 def read_tensors(info: Mapping[str, Any], key: str, subject: str) -> tuple[TensorInfo, ...]:
@@ -117,7 +150,9 @@ def read_tensors(info: Mapping[str, Any], key: str, subject: str) -> tuple[Tenso
         where = f"{subject}: registration information, {key}[{position}]"
         index = item.get("index")
         if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
-            raise InformationError(where, "the index must be an int", repr(index))
+            raise InformationError(where, "the index must be an int", shown(index))
+        if index is not None and index not in range(2**31):
+            raise InformationError(where, "the index must be the number of an argument", shown(index))
         name = _text(item, ("name",), where) or ""
         param_type = _one_of(item, TENSOR_PARAM_TYPES, where)
         found.append(TensorInfo(index, name, param_type, _rest(item, _TENSOR_KEYS)))
@@ -174,7 +209,7 @@ def read_rows(info: Mapping[str, Any], width: int, subject: str) -> tuple[tuple[
     where = f"{subject}: registration information, dtype_format"
     rows = info.get("dtype_format") or ()
     if not _is_list(rows) or not all(map(_is_list, rows)):
-        raise InformationError(where, "must be a list of rows", repr(rows)[:80])
+        raise InformationError(where, "must be a list of rows", shown(rows))
     for number, row in enumerate(rows):
         if len(row) != width:
             rule = f"row {number} must have one cell per input and output, {width}"
@@ -187,11 +222,11 @@ def read_rows(info: Mapping[str, Any], width: int, subject: str) -> tuple[tuple[
 def _cell(cell: Any, where: str) -> Cell:
     if not _is_list(cell) or len(cell) not in (2, 3) or not all(isinstance(part, str) for part in cell):
         raise InformationError(
-            where, "a cell must be two or three texts: dtype, format, tuple or list", repr(cell)
+            where, "a cell must be two or three texts: dtype, format, tuple or list", shown(cell)
         )
     read = Cell(*cell)
     if read.container not in ("", "tuple", "list"):
-        raise InformationError(where, "the third text of a cell must be 'tuple' or 'list'", repr(cell))
+        raise InformationError(where, "the third text of a cell must be 'tuple' or 'list'", shown(cell))
     try:
         return read._replace(dtype=dtype(read.dtype).name) if read.dtype else read
     except ArgumentTypeError as problem:
@@ -202,7 +237,7 @@ def _items(info: Mapping[str, Any], key: str, subject: str) -> Sequence[Mapping[
     items = info.get(key) or ()
     if not _is_list(items) or not all(isinstance(item, Mapping) for item in items):
         where = f"{subject}: registration information, {key}"
-        raise InformationError(where, "must be a list of dictionaries", repr(items)[:80])
+        raise InformationError(where, "must be a list of dictionaries", shown(items))
     return tuple(items)
 
 
@@ -210,7 +245,7 @@ def _text(item: Mapping[str, Any], keys: Sequence[str], where: str) -> str | Non
     for key in keys:
         value = item.get(key)
         if value is not None and not isinstance(value, str):
-            raise InformationError(where, f"{key} must be a text", repr(value))
+            raise InformationError(where, f"{key} must be a text", shown(value))
         if value is not None:
             return value
     return None
@@ -219,7 +254,7 @@ def _text(item: Mapping[str, Any], keys: Sequence[str], where: str) -> str | Non
 def _one_of(item: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> str:
     value = _text(item, ("paramType", "param_type"), where) or "required"
     if value not in allowed:
-        raise InformationError(where, f"the param_type must be one of {', '.join(allowed)}", repr(value))
+        raise InformationError(where, f"the param_type must be one of {', '.join(allowed)}", shown(value))
     return value
 
 

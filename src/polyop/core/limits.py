@@ -67,9 +67,9 @@ def _items(value: object) -> Iterator[object]:
 
 
 def is_text(value: str) -> bool:
-    """Return whether UTF-8 and C can hold a text: it has no half of a surrogate pair, and no NUL.
+    r"""Return whether UTF-8 and C can hold a text: it has no half of a surrogate pair, and no NUL.
 
-    >>> is_text("a"), is_text("a\\0"), is_text("\\ud800")
+    >>> is_text("a"), is_text("a\0"), is_text("\ud800")
     (True, False, False)
     """
     if "\0" in value:
@@ -98,8 +98,13 @@ def read_json(text: str | bytes) -> Any:
             raise ValueError(f"the number {shown(number)} is not finite")
         return found
 
+    def whole(digits: str) -> int:
+        if len(digits) > _SHOWN:
+            raise ValueError(f"the number {shown(digits)} has more than {_SHOWN} digits")
+        return int(digits)
+
     try:
-        value = json.loads(text, parse_float=finite, parse_constant=finite)
+        value = json.loads(text, parse_float=finite, parse_int=whole, parse_constant=finite)
     except RecursionError:
         raise ValueError(f"it is nested more than {DEEPEST} levels deep") from None
     problem = oversize(value)
@@ -114,7 +119,9 @@ def read_text(path: Any, most: int) -> str:
     Raises ``OSError`` for a file that cannot be read, and ``ValueError`` with the reason for a path
     or a content that is not allowed.
     """
-    with open(path, "rb") as file:
+    from pathlib import Path
+
+    with Path(path).open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise ValueError(f"it has more than {most} bytes")

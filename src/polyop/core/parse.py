@@ -212,19 +212,22 @@ class _Parser:
             self.fail(f"has the alias ({text}), which is not of the form (a), (a!) or (a -> *)")
         return text
 
+    def number(self, text: str) -> int | float:
+        match = _NUMBER.fullmatch(text)
+        if match is None:
+            self.fail("has a number in no form that the grammar knows (decimal only)")
+        if len(text) > _DIGITS:
+            self.fail(f"has a number of more than {_DIGITS} digits")
+        self.at += 1
+        return int(text) if match["int"] else float(text)
+
     def default(self, depth: int = 0) -> Any:
         token = self.token
         if token.kind == "string":
             self.at += 1
             return re.sub(r"\\(.)", r"\1", token.text[1:-1])
         if token.kind == "number":
-            match = _NUMBER.fullmatch(token.text)
-            if match is None:
-                self.fail("has a number in no form that the grammar knows (decimal only)")
-            if len(token.text) > _DIGITS:
-                self.fail(f"has a number of more than {_DIGITS} digits")
-            self.at += 1
-            return int(token.text) if match["int"] else float(token.text)
+            return self.number(token.text)
         for text, value in (("True", True), ("False", False), ("None", None)):
             if self.take(text):
                 return value

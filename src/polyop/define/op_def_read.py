@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..core.errors import ArgumentValueError, PolyopError, SchemaError
+from ..core.errors import ArgumentValueError, PolyopError
+from ..core.limits import DEEPEST, oversize, read_text, shown
 from ..core.parse import parse
 from ..core.schema import MISSING
 from .op_def import DTYPES, HANDLERS, SEQUENCES, ArgumentDef, OperatorDef, ReturnDef
 
 SUFFIXES = (".yaml", ".yml")
+_LONGEST = 128 << 10
+"""Bytes of a file: those of a thousand operators."""
 
 # keys of an operator, of an argument, ...: those that must be there end in "!"
 _OPERATOR = [
@@ -29,6 +32,8 @@ _RETURN = ["dtype!", "inplace", "type_cast"]
 _NAMED = ["name", "disable"]
 _DISPATCH = ["enable", "is_comm_op", "CPU", "GPU", "Ascend"]
 
+_LONGEST_DEFAULT = 10_000
+"""Characters of a default."""
 _GROUP = re.compile(r"\(([^()]*)\)")
 _NUMBERS = ("int", "float", "bool", "number")
 _LISTS = [kind for kind in DTYPES if kind.startswith(SEQUENCES)]
@@ -57,8 +62,8 @@ class Place:
 
     def fail(self, rule: str, seen: Any = None, hint: str | None = None) -> NoReturn:
         """Raise ``ArgumentValueError`` for what stands here."""
-        shown = None if seen is None else repr(seen)
-        raise ArgumentValueError(f"{self.file}: {'.'.join(self.keys)}", rule, shown, hint=hint)
+        text = None if seen is None else shown(seen)
+        raise ArgumentValueError(f"{self.file}: {'.'.join(self.keys)}", rule, text, hint=hint)
 
     def mapping(self, value: Any, keys: list[str] | None = None) -> dict[str, Any]:
         """Return a mapping, whose keys are checked where some are given."""
@@ -117,19 +122,49 @@ def read_op_defs(files: Iterable[str]) -> tuple[OperatorDef, ...]:
 
 def load_yaml(file: str, argument: str) -> dict[str, Any]:
     """Return the mapping in a YAML file; raises as :func:`read_op_defs`."""
-    import yaml
-
     path = Path(file)
     if path.suffix not in SUFFIXES:
         rule = f"Invalid file extension: it must be {' or '.join(SUFFIXES)}"
         raise ArgumentValueError(f"For 'CustomOpBuilder', '{argument}'", rule, repr(file))
-    if not path.is_file():
-        raise MissingFileError(f"For 'CustomOpBuilder', '{argument}'", "there is no such file", repr(file))
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise ArgumentValueError(file, f"is no YAML: {problem}") from None
+        text = read_text(path, _LONGEST)
+    except FileNotFoundError:
+        subject = f"For 'CustomOpBuilder', '{argument}'"
+        raise MissingFileError(subject, "there is no such file", repr(file)) from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise ArgumentValueError(file, f"cannot be read as YAML: {reason}") from None
+    value = _yaml(text, file)
     return Place(file, "the file").mapping({} if value is None else value)
+
+
+def _yaml(text: str, file: str) -> Any:
+    """Return the value of a YAML text; raises ``ArgumentValueError`` with the line where it breaks a rule."""
+    import yaml
+
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                _refuse(file, event, f"is nested more than {DEEPEST} levels deep")
+            if getattr(event, "tag", None):
+                _refuse(file, event, "has a tag (!name): write the plain value")
+            if isinstance(event, yaml.ScalarEvent) and event.value == "<<":
+                _refuse(file, event, "has a merge key (<<): write the keys in place")
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as problem:  # ValueError: a date or number that does not exist
+        if isinstance(problem, PolyopError):
+            raise
+        raise ArgumentValueError(file, f"is no YAML: {problem}") from None
+    reason = oversize(value)  # aliases (*name) can make much of a short text
+    if reason is not None:
+        raise ArgumentValueError(file, f"is too large: {reason}")
+    return value
+
+
+def _refuse(file: str, event: Any, rule: str) -> NoReturn:
+    raise ArgumentValueError(f"{file}:{event.start_mark.line + 1}", rule)
 
 
 def _operator(place: Place, name: str, entry: Any) -> OperatorDef:
@@ -149,7 +184,7 @@ def _operator(place: Place, name: str, entry: Any) -> OperatorDef:
     _check_tensors(place, made)
     try:
         parse(str(made.schema))
-    except SchemaError as problem:
+    except ValueError as problem:  # a SchemaError, or a number that Python does not write as text
         place.fail(f"gives no valid signature\n{problem}")
     return made
 
@@ -184,9 +219,11 @@ def _default(place: Place, value: Any, dtype: str) -> Any:
     if dtype == "str":
         return value.strip("'\"") if isinstance(value, str) else place.fail("must be a text", value)
     if isinstance(value, str):
+        if len(value) > _LONGEST_DEFAULT:
+            place.fail(f"must have at most {_LONGEST_DEFAULT} characters", value)
         try:
             value = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # brackets or signs without end
             place.fail(f"must be a value of {dtype}, or None", value)
     return list(value) if isinstance(value, tuple) else value
 
