@@ -11,7 +11,6 @@ HEAVY = (
     "rich",
     "filelock",
     "platformdirs",
-    "elftools",
     "array_api_compat",
     "yaml",
     "setuptools",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +26,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; an error of polyop is printed, without a trace."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # file names need not be text that can be printed
+            stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
         code: int = importlib.import_module(f"{__package__}.{options.verb}").run(options)

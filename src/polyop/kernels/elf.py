@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..core.errors import LibraryError
 from .abi import MARKER
 from .cxx_names import is_mangled
+from .elf_tables import (
+    DT_FLAGS_1,
+    DT_NEEDED,
+    DT_RPATH,
+    DT_RUNPATH,
+    SHT_SYMTAB,
+    Damaged,
+    Elf,
+    Symbol,
+)
 from .file_kind import file_problem, subject_of
 
-# ELF's name of a machine, our word for it, its usual number of bits.
+# ELF's number of a machine, our word for it, its usual number of bits.
 _MACHINES = {
-    "EM_X86_64": ("x86-64", 64),
-    "EM_AARCH64": ("aarch64", 64),
-    "EM_386": ("x86", 32),
-    "EM_ARM": ("arm", 32),
-    "EM_RISCV": ("riscv", 64),
-    "EM_PPC64": ("ppc64", 64),
-    "EM_S390": ("s390", 64),
-    "EM_LOONGARCH": ("loongarch", 64),
+    62: ("x86-64", 64),
+    183: ("aarch64", 64),
+    3: ("x86", 32),
+    40: ("arm", 32),
+    243: ("riscv", 64),
+    21: ("ppc64", 64),
+    22: ("s390", 64),
+    258: ("loongarch", 64),
 }
 _PIE = 0x08000000  # DF_1_PIE: a program, although of the type of a library
+_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_SHOWN = (0, 3)  # STV_DEFAULT, STV_PROTECTED
 _COMPANIONS = ("Init", "InferShape", "InferType")
 _RUNTIME = ("_init", "_fini", "_start", "main")
 _RUNTIME_PREFIXES = ("__", "polyop_", "PyInit_")  # the toolchain's, ours, Python's
@@ -91,101 +103,91 @@ def read(path: str | Path) -> LibraryFile:
     problem = file_problem(path)
     if problem is not None:
         raise problem
-    with _parsed(path) as elf:
+    with opened(path) as elf:
         return _describe(Path(path), elf)
 
 
 def hidden_functions(path: str | Path) -> set[str]:
     """Return the functions the library has and does not export (none when it is stripped)."""
-    with _parsed(path) as elf:
-        table = elf.get_section_by_name(".symtab")
-        found = [] if table is None else table.iter_symbols()
-        return {s.name for s in found if _is_function(s) and not _is_exported(s)}
+    with opened(path) as elf:
+        tables = [section for section in elf.sections if section.kind == SHT_SYMTAB]
+        symbols = [symbol for table in tables for symbol in elf.symbols(table)]
+        return {s.name for s in symbols if _is_function(s) and not _is_exported(s)}
 
 
 def own_machine() -> str:
     """Return the machine of this process, in the words of ``LibraryFile.machine``."""
-    with _parsed("/proc/self/exe") as elf:
+    with opened("/proc/self/exe") as elf:
         return _machine(elf)
 
 
 @contextmanager
-def _parsed(path: str | Path) -> Iterator[Any]:
-    """Yield the parsed file; whatever the parser raises becomes one error about the file."""
-    from elftools.elf.elffile import ELFFile
-
-    with Path(path).open("rb") as stream:
-        try:
-            yield ELFFile(stream)
-        except LibraryError:
-            raise
-        except Exception as problem:  # arbitrary bytes make the parser fail with anything
-            rule = "is damaged: its tables cannot be read"
-            raise LibraryError(subject_of(path), rule, hint="build or copy it again") from problem
+def opened(path: str | Path) -> Iterator[Elf]:
+    """Yield the tables of a file; raises ``LibraryError`` where they are damaged or it cannot be read."""
+    try:
+        with Path(path).open("rb") as stream:
+            yield Elf(stream)
+    except Damaged as problem:
+        rule = f"is damaged: its tables cannot be read ({problem})"
+        raise LibraryError(subject_of(path), rule, hint="build or copy it again") from None
+    except OSError as problem:
+        raise LibraryError(subject_of(path), f"cannot be read: {problem.strerror}") from None
 
 
-def _describe(path: Path, elf: Any) -> LibraryFile:
-    dynamic = next((s for s in elf.iter_segments() if s.header.p_type == "PT_DYNAMIC"), None)
-    if dynamic is None:
+def _describe(path: Path, elf: Elf) -> LibraryFile:
+    if elf.dynamic is None:
         raise LibraryError(subject_of(path), "must be a shared library", "a file without a dynamic section")
-    tags = list(dynamic.iter_tags())
-    if any(tag.entry.d_tag == "DT_FLAGS_1" and tag.entry.d_val & _PIE for tag in tags):
+    if (elf.tag(DT_FLAGS_1) or 0) & _PIE:
         hint = "link it with -shared to get a library"
         raise LibraryError(subject_of(path), "must be a shared library", "a program", hint=hint)
-    table = elf.get_section_by_name(".dynsym") or dynamic  # section headers may be stripped
-    symbols = list(table.iter_symbols())
+    symbols = list(elf.dynamic_symbols())
     functions = sorted({s.name for s in symbols if _is_function(s) and _is_exported(s)})
-    runpaths = [getattr(t, "runpath", None) or getattr(t, "rpath", None) for t in tags]
+    folders = [elf.string(value) for tag, value in elf.dynamic if tag in (DT_RPATH, DT_RUNPATH)]
     return LibraryFile(
         path=path,
         machine=_machine(elf),
         functions=tuple(name for name in functions if not is_mangled(name)),
-        needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
-        runpath=next((found for found in runpaths if found), None),
+        needed=tuple(elf.string(value) for tag, value in elf.dynamic if tag == DT_NEEDED),
+        runpath=next((found for found in folders if found), None),
         marker=next((_int_at(elf, s) for s in symbols if s.name == MARKER and _is_exported(s)), None),
         cxx_functions=tuple(name for name in functions if is_mangled(name)),
-        undefined=tuple(sorted({s.name for s in symbols if s.entry.st_shndx == "SHN_UNDEF" and s.name})),
+        undefined=tuple(sorted({s.name for s in symbols if not s.section and s.name})),
         versions=tuple(_newest_versions(elf)),
     )
 
 
-def _is_function(symbol: Any) -> bool:
-    defined = symbol.entry.st_shndx != "SHN_UNDEF"
-    return defined and symbol.entry.st_info.type in ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
+def _is_function(symbol: Symbol) -> bool:
+    return bool(symbol.section) and symbol.info & 15 in _FUNCTIONS
 
 
-def _is_exported(symbol: Any) -> bool:
-    shown = symbol.entry.st_other.visibility in ("STV_DEFAULT", "STV_PROTECTED")
-    return shown and symbol.entry.st_shndx != "SHN_UNDEF" and symbol.entry.st_info.bind != "STB_LOCAL"
+def _is_exported(symbol: Symbol) -> bool:
+    is_local = symbol.info >> 4 == 0
+    return bool(symbol.section) and symbol.other & 3 in _SHOWN and not is_local
 
 
-def _machine(elf: Any) -> str:
-    number = elf.header.e_machine
-    name, bits = _MACHINES.get(number, (str(number).removeprefix("EM_").lower(), elf.elfclass))
-    unusual = "" if elf.elfclass == bits else f", {elf.elfclass}-bit"
-    return f"{name}{unusual}{'' if elf.little_endian else ', big-endian'}"
+def _machine(elf: Elf) -> str:
+    name, bits = _MACHINES.get(elf.machine, (f"machine {elf.machine}", elf.bits))
+    unusual = "" if elf.bits == bits else f", {elf.bits}-bit"
+    return f"{name}{unusual}{'' if elf.is_little else ', big-endian'}"
 
 
-def _int_at(elf: Any, symbol: Any) -> int | None:
-    for offset in elf.address_offsets(symbol.entry.st_value, 4):
-        elf.stream.seek(offset)
-        return int.from_bytes(elf.stream.read(4), "little" if elf.little_endian else "big", signed=True)
-    return None
+def _int_at(elf: Elf, symbol: Symbol) -> int:
+    data = elf.at(elf.offset_of(symbol.value), 4)
+    return int.from_bytes(data, "little" if elf.is_little else "big", signed=True)
 
 
 _BY_FEATURE = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
 """Versions that are named for a feature, and the release that brought it."""
+_VERSION = re.compile(r"[^_]+_[0-9]{1,9}(\.[0-9]{1,9})*")
 
 
-def _newest_versions(elf: Any) -> Iterator[str]:
-    section = elf.get_section_by_name(".gnu.version_r")
+def _newest_versions(elf: Elf) -> Iterator[str]:
     newest: dict[str, tuple[list[int], str]] = {}
-    for _, wanted in () if section is None else section.iter_versions():
-        for version in wanted:
-            name = _BY_FEATURE.get(version.name, version.name)
+    for needed in elf.needed_versions():
+        name = _BY_FEATURE.get(needed, needed)
+        if _VERSION.fullmatch(name):
             family, _, number = name.partition("_")
-            if number.replace(".", "").isdigit():
-                key = [int(part) for part in number.split(".")]
-                newest[family] = max(newest.get(family, (key, name)), (key, name))
+            key = [int(part) for part in number.split(".")]
+            newest[family] = max(newest.get(family, (key, name)), (key, name))
     for family in sorted(newest):
         yield newest[family][1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -93,18 +92,15 @@ def _open_copy(path: str) -> int:
 
 def is_whole(path: str) -> bool:
     """Whether an ELF file holds all bytes that its program headers tell the loader to map."""
+    from .elf_tables import Damaged, Elf
+
     try:
         with open(path, "rb") as file:
-            data = file.read(4096)
-        (table,) = struct.unpack_from("<Q", data, 32)
-        size, count = struct.unpack_from("<HH", data, 54)
-        segments = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
-    except (OSError, struct.error):
+            return file.read(4) != b"\x7fELF" or Elf(file).is_whole
+    except Damaged:
+        return False
+    except OSError:
         return True  # whatever it is, the loader says so
-    length = os.stat(path).st_size
-    return data[:4] != b"\x7fELF" or all(
-        kind != 1 or at + span <= length for kind, _, at, _, _, span in segments
-    )
 
 
 def _rows(specs: Sequence[Spec | None]) -> Specs:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import base64
 import csv
-import hashlib
 import io
-import json
 import re
 import tempfile
-import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..core.errors import LibraryError
+from ..core.limits import read_json
 from ..kernels.elf import LibraryFile, read
 from ..kernels.known_libraries import frameworks
 from ..kernels.module.library import VERSION
 from . import platforms
+from .archive import Archive
 from .audit_loops import describe_loops, has_loops
 from .fatbin import architectures
 from .information import FILE, FORMAT
@@ -49,42 +49,46 @@ def audit(path: str | Path) -> Report:
     if named is None:
         raise LibraryError(str(path), "must be called name-version-python-abi-platform.whl", repr(path.name))
     report = Report([("wheel", path.name)])
-    try:
-        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
-            _check_files(archive, report)
-            _check_metadata(archive, named, report)
-            libraries = list(_libraries(archive, Path(folder), report))
-            for member, file in libraries:
-                _check_library(member, file, named, {Path(one).name for one, _ in libraries}, report)
-            _check_floors([file for _, file in libraries], named["tag"], report)
-            _describe_operators(archive, report)
-            describe_loops(archive, dict(libraries), report)
-    except (OSError, zipfile.BadZipFile) as problem:
-        raise LibraryError(str(path), f"cannot be read as a wheel: {problem}") from None
+    with closing(Archive(path)) as archive, tempfile.TemporaryDirectory() as folder:
+        _check_files(archive, report)
+        _check_metadata(archive, named, report)
+        libraries = list(_libraries(archive, Path(folder), report))
+        own = {PurePosixPath(one).name for one, _ in libraries}
+        for member, file in libraries:
+            _check_library(member, file, named, own, report)
+        _check_floors([file for _, file in libraries], named["tag"], report)
+        _describe_operators(archive, report)
+        describe_loops(archive, dict(libraries), report)
     return report
 
 
-def _check_files(archive: zipfile.ZipFile, report: Report) -> None:
-    record = next((name for name in archive.namelist() if name.endswith(".dist-info/RECORD")), None)
+def _check_files(archive: Archive, report: Report) -> None:
+    record = next((name for name in archive.names if name.endswith(".dist-info/RECORD")), None)
     if record is None:
         report.breaches.append("it has no RECORD of its files")
         return
-    rows = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.read(record).decode())) if row}
-    for name in archive.namelist():
-        if name.endswith("/") or name == record:
+    try:
+        rows = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.text(record))) if row}
+    except (csv.Error, IndexError) as problem:
+        report.breaches.append(f"{record} is no list of files with hashes: {problem}")
+        return
+    for name, count in archive.names.items():
+        if count > 1:
+            report.breaches.append(f"{name} is in it {count} times")
+        if name == record:
             continue
         kind, _, told = rows.get(name, "").partition("=")
-        seen = base64.urlsafe_b64encode(hashlib.sha256(archive.read(name)).digest()).rstrip(b"=").decode()
+        seen = base64.urlsafe_b64encode(archive.digest(name)).rstrip(b"=").decode()
         if name not in rows:
             report.breaches.append(f"{name} is not in its RECORD")
         elif kind == "sha256" and told != seen:
             report.breaches.append(f"{name} is not the file that its RECORD names: the hashes differ")
 
 
-def _check_metadata(archive: zipfile.ZipFile, named: re.Match[str], report: Report) -> None:
-    for member in archive.namelist():
+def _check_metadata(archive: Archive, named: re.Match[str], report: Report) -> None:
+    for member in archive.names:
         if member.endswith(".dist-info/WHEEL"):
-            tags = re.findall(r"^Tag: (\S+)", archive.read(member).decode(), re.MULTILINE)
+            tags = re.findall(r"^Tag: (\S+)", archive.text(member), re.MULTILINE)
             expected = f"{named['python']}-{named['abi']}-{named['tag']}"
             spelled = {
                 f"{python}-{abi}-{tag}"
@@ -95,18 +99,19 @@ def _check_metadata(archive: zipfile.ZipFile, named: re.Match[str], report: Repo
             if set(tags) != spelled:
                 report.breaches.append(f"its name says {expected}, and its WHEEL file {', '.join(tags)}")
         if member.endswith(".dist-info/METADATA"):
-            wanted = re.findall(r"^Requires-Dist: (.+?)\s*$", archive.read(member).decode(), re.MULTILINE)
+            wanted = re.findall(r"^Requires-Dist: (.+?)\s*$", archive.text(member), re.MULTILINE)
             report.facts.append(("requires", ", ".join(wanted) or "nothing"))
             if not any(re.match(r"polyop\b", one) for one in wanted):
                 report.notes.append('it does not require polyop: dependencies = ["polyop"] in pyproject.toml')
 
 
-def _libraries(archive: zipfile.ZipFile, folder: Path, report: Report) -> Iterator[tuple[str, LibraryFile]]:
-    for number, member in enumerate(archive.namelist()):
+def _libraries(archive: Archive, folder: Path, report: Report) -> Iterator[tuple[str, LibraryFile]]:
+    for number, member in enumerate(archive.names):
         if not re.search(r"\.so(\.[\d.]+)?$", member):
             continue
-        copy = folder / f"{number}-{PurePosixPath(member).name}"
-        copy.write_bytes(archive.read(member))
+        copy = folder / f"{number}.so"
+        with copy.open("wb") as stream:
+            archive.copy(member, stream)
         try:
             yield member, read(copy)
         except LibraryError as problem:
@@ -169,22 +174,22 @@ def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
         report.breaches.append(f"it needs GLIBCXX {_dotted(cxx)}, and systems of {tag} have {has}")
 
 
-def _describe_operators(archive: zipfile.ZipFile, report: Report) -> None:
-    told = [name for name in archive.namelist() if PurePosixPath(name).name == FILE]
+def _describe_operators(archive: Archive, report: Report) -> None:
+    told = [name for name in archive.names if PurePosixPath(name).name == FILE]
     if not told and not has_loops(archive):
         report.notes.append(f"it has no {FILE}: it was not built by polyop, or has no operators")
     for member in told:
         _describe_file(archive, member, report)
 
 
-def _describe_file(archive: zipfile.ZipFile, member: str, report: Report) -> None:
+def _describe_file(archive: Archive, member: str, report: Report) -> None:
     try:
-        _describe_record(archive, member, json.loads(archive.read(member)), report)
+        _describe_record(archive, member, read_json(archive.text(member)), report)
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         report.breaches.append(f"{member} cannot be read: {type(problem).__name__}: {problem}")
 
 
-def _describe_record(archive: zipfile.ZipFile, member: str, record: Any, report: Report) -> None:
+def _describe_record(archive: Archive, member: str, record: Any, report: Report) -> None:
     if record["format"] != FORMAT:
         report.breaches.append(f"{member} has format {record['format']}, this polyop knows {FORMAT}")
         return
@@ -192,9 +197,9 @@ def _describe_record(archive: zipfile.ZipFile, member: str, record: Any, report:
     report.facts.append(("ABI version", f"{record['abi']} (this polyop: {VERSION})"))
     if record["abi"] != VERSION:
         report.breaches.append(f"{library} has ABI version {record['abi']}, and this polyop loads {VERSION}")
-    if library not in archive.namelist():
+    if library not in archive.names:
         report.breaches.append(f"{member} tells of {library}, which is not inside")
-    elif hashlib.sha256(archive.read(library)).hexdigest() != record["sha256"]:
+    elif archive.digest(library).hex() != record["sha256"]:
         report.breaches.append(f"{member} tells of another {library}: the hashes differ")
     for one in record["operators"]:
         gradient = ", gradient" if one["gradient"] else ""
