@@ -7,6 +7,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 #include "call.h"
 #include "hosts/host.h"
 #include "hosts/mindspore.h"
@@ -33,6 +35,22 @@ std::string python_variable(const char* name) {
   } catch (const nb::python_error&) {  // Python is ending, or somebody put something else there
     return process_variable(name);
   }
+}
+
+// A path as the system has it: any bytes but NUL, which Python's text holds by escapes.
+uintptr_t open_path(const nb::object& path, int file) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
+  return open_library(nb::steal<nb::bytes>(bytes).c_str(), file);
+}
+
+// 0 for a text that is no name in C: cut off at a NUL it would be the name of something else.
+uintptr_t find_name(uintptr_t library, const nb::str& name) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
+  if (text == nullptr) PyErr_Clear();
+  if (text == nullptr || std::strlen(text) != static_cast<size_t>(size)) return 0;
+  return find_symbol(library, text);
 }
 
 using PySpec = std::pair<std::vector<int64_t>, std::string>;  // (shape, dtype name)
@@ -168,10 +186,10 @@ NB_MODULE(_core, m) {
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
   m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
         nb::arg("declared"), nb::arg("label"), "Return a Launch of a C++ module's function.");
-  m.def("open_library", &open_library, nb::arg("path"), nb::arg("file") = -1,
+  m.def("open_library", &open_path, nb::arg("path"), nb::arg("file") = -1,
         "Return the handle of a library, of an open file where one is given; RuntimeError with the loader's "
         "text.");
-  m.def("find_symbol", &find_symbol, nb::arg("library"), nb::arg("name"),
+  m.def("find_symbol", &find_name, nb::arg("library"), nb::arg("name"),
         "Return the address of a symbol, or 0.");
   m.def(
       "call_init",

@@ -8,9 +8,12 @@
 #include "library/dispatch.h"
 #include "module/runner.h"
 
+// What a block is stands in the file, too, so that it can be told without running code of the library.
 #define POLYOP_LIBRARY_JOIN_(a, b) a##b
 #define POLYOP_LIBRARY_BLOCK_(space, kind, key, m, n)                                            \
   static void POLYOP_LIBRARY_JOIN_(polyop_fill_, n)(::polyop::Library&);                         \
+  __attribute__((section("polyop_blocks"), used)) static const char POLYOP_LIBRARY_JOIN_(        \
+      polyop_note_, n)[] = kind " " space " " key;                                               \
   [[maybe_unused]] static const ::polyop::library::Block POLYOP_LIBRARY_JOIN_(polyop_block_, n)( \
       space, kind, key, __FILE__, __LINE__, &POLYOP_LIBRARY_JOIN_(polyop_fill_, n));             \
   static void POLYOP_LIBRARY_JOIN_(polyop_fill_, n)([[maybe_unused]] ::polyop::Library & m)

@@ -12,11 +12,13 @@ import sys
 import pytest
 
 from polyop.cli import inspect
+from polyop.core.errors import ArgumentTypeError, LibraryError
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 SCRIPT = """
 import argparse, sys
 from polyop.cli import inspect
+from polyop.core.errors import ArgumentTypeError, LibraryError
 parser = argparse.ArgumentParser()
 inspect.add(parser.add_subparsers())
 options = parser.parse_args(["inspect", *sys.argv[1:]])
@@ -167,7 +169,10 @@ def test_a_module_shows_its_functions():
     source = pathlib.Path(__file__).parents[2] / "examples" / "08_cpp_module" / "smooth.cpp"
     built = CustomOpBuilder("inspected", [source]).build()
     done = subprocess.run(
-        [sys.executable, "-m", "polyop", "inspect", built], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "polyop", "inspect", "--open", built],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     shown = done.stdout
     assert "module:       inspected, contract version 1 (this polyop: 1)" in shown
@@ -198,7 +203,7 @@ def library(folder, code=LIBRARY):
 
 def test_operators_by_schema_are_shown_with_their_keys(tmp_path, capsys):
     path = library(tmp_path)
-    code, out, err = show(capsys, path)
+    code, out, err = show(capsys, path, "--open")
     assert (code, err) == (0, "")
     source = path.with_suffix(".cc")
     head, own, more = out.split("\n\n")
@@ -217,7 +222,7 @@ def test_operators_by_schema_are_shown_with_their_keys(tmp_path, capsys):
 
 def test_a_library_that_would_not_load_is_shown_with_the_reason(tmp_path, capsys):
     wrong = LIBRARY.replace("twice(Tensor x) ->", "twice(Tensor x, int n) ->")
-    code, out, err = show(capsys, library(tmp_path, wrong))
+    code, out, err = show(capsys, library(tmp_path, wrong), "--open")
     assert code == 1
     assert "shown::twice(Tensor x, int n) -> Tensor  [CPU, Meta, AutogradCPU]" in out
     assert "shown::twice: the schema and the C++ function for CPU disagree" in err
@@ -226,7 +231,7 @@ def test_a_library_that_would_not_load_is_shown_with_the_reason(tmp_path, capsys
 
 def test_a_library_of_another_contract_is_shown_with_its_version(tmp_path, capsys):
     newer = "#include <polyop/module_abi.h>\n#undef POLYOP_MODULE_VERSION\n#define POLYOP_MODULE_VERSION 7\n"
-    code, out, err = show(capsys, library(tmp_path, newer + LIBRARY))
+    code, out, err = show(capsys, library(tmp_path, newer + LIBRARY), "--open")
     assert code == 1 and out.endswith("ABI version:  7 (this polyop: 1)\n")
     assert "must be built against version 1 of polyop's module contract, but got version 7" in err
 
@@ -234,6 +239,74 @@ def test_a_library_of_another_contract_is_shown_with_its_version(tmp_path, capsy
 def test_a_library_that_is_a_module_as_well_shows_both(tmp_path, capsys):
     module = LIBRARY + 'PYBIND11_MODULE(both, m) { m.def("plain", &twice); }\n'
     module = "#include <polyop/ms_extension.h>\n" + module
-    code, out, _ = show(capsys, library(tmp_path, module))
+    code, out, _ = show(capsys, library(tmp_path, module), "--open")
     assert code == 0
     assert "both.plain(Tensor" in out and "shown::twice(Tensor x) -> Tensor  [CPU, Meta, AutogradCPU]" in out
+
+
+WRITES = """
+#include <cstdio>
+#include <cstdlib>
+__attribute__((constructor)) static void ran() { if (FILE* f = fopen(getenv("RAN"), "w")) fclose(f); }
+"""
+
+
+def test_without_open_no_code_of_the_library_runs(tmp_path, capsys, monkeypatch):
+    ran = tmp_path / "ran"
+    monkeypatch.setenv("RAN", str(ran))
+    path = library(tmp_path, WRITES + LIBRARY)
+    code, out, err = show(capsys, path)
+    assert (code, err) == (0, "") and not ran.exists()
+    assert "registers:    shown (CPU, Meta, AutogradCPU)\n" in out
+    assert "registers:    shown_more (Meta)\n" in out
+    assert "operators of its POLYOP_LIBRARY are known only with --open" in out
+    assert "no operators" not in out and "twice" not in out
+    code, out, _ = show(capsys, path, "--open")
+    assert code == 0 and ran.exists()
+    assert "shown::twice(Tensor x) -> Tensor  [CPU, Meta, AutogradCPU]" in out
+
+
+def test_a_library_that_crashes_when_it_is_opened_is_a_message(tmp_path, capsys):
+    path = library(tmp_path, "__attribute__((constructor)) static void ran() { __builtin_trap(); }" + LIBRARY)
+    assert show(capsys, path)[0] == 0
+    with pytest.raises(LibraryError, match="ended the process that opened it with SIG(ILL|TRAP)"):
+        show(capsys, path, "--open")
+
+
+def test_what_may_not_be_opened_is_not_opened(tmp_path, capsys, monkeypatch):
+    ran, allowed = tmp_path / "ran", tmp_path / "allowed"
+    allowed.mkdir()
+    monkeypatch.setenv("RAN", str(ran))
+    monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(allowed))
+    path = library(tmp_path, WRITES + LIBRARY)
+    assert show(capsys, path)[0] == 0
+    with pytest.raises(ArgumentTypeError, match="the legal path for the file is"):
+        show(capsys, path, "--open")
+    assert not ran.exists()
+
+
+TORCH = """
+#include <torch/library.h>
+at::Tensor twice(const at::Tensor& x) { return x; }
+TORCH_LIBRARY(torch_shown, m) { m.def("twice(Tensor x) -> Tensor"); m.def("planned(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(torch_shown, CPU, m) { m.impl("twice", &twice); }
+"""
+
+
+def test_operators_of_torch_library_are_known_with_open(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    from polyop.kernels.build import build
+
+    ran = tmp_path / "ran"
+    monkeypatch.setenv("RAN", str(ran))
+    source = tmp_path / "ops.cpp"
+    source.write_text(WRITES + TORCH)
+    path = build([source])
+    code, out, _ = show(capsys, path)
+    assert code == 0 and not ran.exists()
+    assert "operators that it registers by TORCH_LIBRARY are known only with --open" in out
+    assert "no operators" not in out
+    code, out, _ = show(capsys, path, "--open")
+    assert code == 0 and ran.exists()
+    assert "torch_shown::twice(Tensor x) -> Tensor  [CPU]" in out
+    assert "torch_shown::planned(Tensor x) -> Tensor  [no functions]" in out

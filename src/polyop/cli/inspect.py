@@ -18,7 +18,10 @@ from ..kernels.elf import own_machine
 from ..kernels.file_kind import subject_of
 from ..kernels.known_libraries import frameworks
 from ..kernels.library_file import AotFunction, LibraryFile, aot_functions, companion_problem, read
-from .inspect_tables import has_table, print_tables
+from ..kernels.module.library import ENTRY as MODULE
+from ..kernels.module.registrations import ENTRY as LIBRARY
+from .inspect_tables import has_tables, show_opened
+from .inspect_torch import registers_in_torch
 
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
 
@@ -29,8 +32,14 @@ def add(subparsers: Any) -> None:
         "inspect",
         help="show the operators of a shared library and its ABI, or those of PyTorch",
         description="Show the operators of a shared library and what it was built against. "
-        "The file is read; one with a table of operators (a C++ module, an operator library) is opened "
-        "for it. No operator is called. With 'aten', list PyTorch's operators instead.",
+        "The file is read, and none of its code runs. What it registers in code (a C++ module, an operator "
+        "library, TORCH_LIBRARY) is known only with --open, which opens it in a process of its own. No "
+        "operator is called. With 'aten', list PyTorch's operators instead.",
+    )
+    parser.add_argument(
+        "--open",
+        action="store_true",
+        help="open the library, so that code of it runs, and show the operators that it registers",
     )
     parser.add_argument("library", help="the path of the library, or 'aten'")
     parser.add_argument(
@@ -51,15 +60,27 @@ def run(options: argparse.Namespace) -> int:
     except LibraryError as problem:
         print(problem, file=sys.stderr)
         return 1
-    if has_table(file):
-        return print_tables(file, facts(file))
+    registers = has_tables(file)
     operators = aot_functions(file)
     rows = [_row(operator) for operator in operators]
-    if sys.stdout.isatty():
-        _print_rich(facts(file), rows, remarks(file, operators))
-    else:
-        _print_plain(facts(file), rows, remarks(file, operators))
-    return 0
+    notes = remarks(file, operators) + ([] if options.open else _unopened(file))
+    show = _print_rich if sys.stdout.isatty() else _print_plain
+    show(facts(file), rows, notes, "" if registers else "no operators")
+    return show_opened(file.path) if options.open and registers else 0
+
+
+def _unopened(file: LibraryFile) -> list[str]:
+    """Return what the library has that is known only when it is opened."""
+    kinds = (
+        (MODULE in file.functions, "the functions of its PYBIND11_MODULE"),
+        (LIBRARY in file.functions, "the operators of its POLYOP_LIBRARY"),
+        (registers_in_torch(file), "operators that it registers by TORCH_LIBRARY"),
+    )
+    return [
+        f"{what} are known only with --open, which runs code of the library"
+        for is_there, what in kinds
+        if is_there
+    ]
 
 
 def _print_aten(word: str) -> int:
@@ -87,17 +108,27 @@ def facts(file: LibraryFile) -> list[tuple[str, str]]:
     """Return what the library is and needs, as label and text."""
     names = (*file.cxx_functions, *file.undefined)
     contract = "no header of polyop included" if file.marker is None else f"version {file.marker}"
+    has_table = MODULE in file.functions or LIBRARY in file.functions
     known = (
         ("library", str(file.path)),
         ("machine", file.machine),
-        ("contract", f"{contract} (this polyop: {ABI_VERSION})"),
+        *([] if has_table else [("contract", f"{contract} (this polyop: {ABI_VERSION})")]),
         ("needs", ", ".join(file.needed)),
         ("versions", ", ".join(file.versions)),
         ("run path", file.runpath or ""),
         ("C++ strings", string_abi(names) or ""),
         ("frameworks", ", ".join(frameworks(file.needed, file.undefined))),
     )
-    return [(label, text or "none") for label, text in known]
+    registered = [("registers", text) for text in _blocks(file)]
+    return [(label, text or "none") for label, text in (*known, *registered)]
+
+
+def _blocks(file: LibraryFile) -> list[str]:
+    """Return the namespaces of the library, each with the keys that it has functions for."""
+    keys: dict[str, dict[str, None]] = {}
+    for _, namespace, key in file.blocks:
+        keys.setdefault(namespace, {}).update({key: None} if key else {})
+    return [f"{namespace} ({', '.join(names) or 'schemas'})" for namespace, names in keys.items()]
 
 
 def remarks(file: LibraryFile, operators: Iterable[AotFunction]) -> list[str]:
@@ -117,21 +148,26 @@ def _row(operator: AotFunction) -> tuple[str, ...]:
     return (operator.name, *("yes" if flag else "-" for flag in flags))
 
 
-def _print_plain(lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes: list[str]) -> None:
+def _print_plain(
+    lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes: list[str], without: str
+) -> None:
     for label, text in lines:
         print(f"{label + ':':<13} {text}")
-    print()
+    if rows or without:
+        print()
     if rows:
         width = max(len(row[0]) for row in (_COLUMNS, *rows))
         for name, *flags in (_COLUMNS, *rows):
             print(f"{name:<{width}}  " + "  ".join(f"{flag:<10}" for flag in flags).rstrip())
-    else:
-        print("no operators")
+    elif without:
+        print(without)
     for note in notes:
         print(f"\nnote: {note}")
 
 
-def _print_rich(lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes: list[str]) -> None:
+def _print_rich(
+    lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes: list[str], without: str
+) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -146,7 +182,7 @@ def _print_rich(lines: list[tuple[str, str]], rows: list[tuple[str, ...]], notes
         for row in rows:
             table.add_row(*map(Text, row))
         console.print(table)
-    else:
-        console.print("no operators")
+    elif without:
+        console.print(without)
     for note in notes:
         console.print(Text("note: ", style="yellow") + Text(note))

@@ -1,36 +1,76 @@
-"""``polyop inspect`` of libraries that have a table: C++ operator modules, and operators by schema."""
+"""``polyop inspect --open``: the operators that a library registers when it is opened."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from .. import _core
-from ..core.errors import PolyopError
+from ..core.errors import LibraryError, PolyopError
 from ..define.library_load import checked_rows
+from ..kernels.allowed import check_allowed
+from ..kernels.elf import LibraryFile, read
+from ..kernels.file_kind import subject_of
 from ..kernels.library import open_library
-from ..kernels.library_file import LibraryFile
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..kernels.module.registrations import Row, open_rows
+from .inspect_torch import registers_in_torch, torch_operators
+
+_PROGRAM = (
+    "import sys; sys.path[:] = [one for one in sys.path if one]; "  # not the current folder's modules
+    "from polyop.cli.inspect_tables import print_tables; sys.exit(print_tables(sys.argv[1]))"
+)
+_SECONDS = 300
 
 
-def has_table(file: LibraryFile) -> bool:
-    """Return whether the library is an operator module, or has operators by schema."""
-    return MODULE in file.functions or LIBRARY in file.functions
+def has_tables(file: LibraryFile) -> bool:
+    """Return whether a library tells of its operators when it is opened."""
+    return MODULE in file.functions or LIBRARY in file.functions or registers_in_torch(file)
 
 
-def print_tables(file: LibraryFile, facts: Iterable[tuple[str, str]]) -> int:
-    """Print the facts of a library and what is in its tables; return 0, or 1 for one that cannot be loaded.
+def show_opened(path: Path) -> int:
+    """Print what is in the tables of a library; return 0, or 1 for one that cannot be loaded.
 
-    The library is opened for it; no operator is called.
+    It is opened in a process of its own, so a crash of it is a message. No operator is called.
+    Raises ``LibraryError`` where the process dies, ``ArgumentTypeError`` for a library outside the
+    folders that may be opened.
     """
-    for label, text in facts:
-        if label != "contract":  # that of kernels without a table
-            _line(label, text)
-    shown = [show for entry, show in ((MODULE, _module), (LIBRARY, _library)) if entry in file.functions]
-    return max(show(file) for show in shown)
+    check_allowed(path)
+    command = [sys.executable, "-c", _PROGRAM, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        rule = f"did not open within {_SECONDS} seconds: code that runs when it is opened goes on"
+        raise LibraryError(subject_of(path), rule) from None
+    print(done.stdout.decode(errors="backslashreplace"), end="", flush=True)
+    print(done.stderr.decode(errors="backslashreplace"), end="", file=sys.stderr)
+    if done.returncode < 0:
+        name = signal.Signals(-done.returncode).name
+        rule = f"ended the process that opened it with {name}: code that runs when it is opened crashes"
+        raise LibraryError(subject_of(path), rule, hint="without --open none of its code runs")
+    return done.returncode
+
+
+def print_tables(path: str) -> int:
+    """Open the library and print what it registers; return 0, or 1 for one that cannot be loaded."""
+    file = read(path)
+    code = 0
+    for is_there, show in (
+        (MODULE in file.functions, _module),
+        (LIBRARY in file.functions, _library),
+        (registers_in_torch(file), _torch),
+    ):
+        if is_there:
+            try:
+                code |= show(file)
+            except PolyopError as problem:
+                code |= _failed(problem)
+    return code
 
 
 def _line(label: str, text: str) -> None:
@@ -38,10 +78,7 @@ def _line(label: str, text: str) -> None:
 
 
 def _module(file: LibraryFile) -> int:
-    try:
-        entry = _core.find_symbol(open_library(file.path), MODULE)
-    except PolyopError as problem:
-        return _failed(problem)
+    entry = _core.find_symbol(open_library(file.path), MODULE)
     version, name, broken, rows = _core.module_table(entry)
     _line("module", f"{name or 'unknown'}, contract version {version} (this polyop: {VERSION})\n")
     for _, function, signature, _ in rows:
@@ -52,12 +89,9 @@ def _module(file: LibraryFile) -> int:
 
 
 def _library(file: LibraryFile) -> int:
-    try:
-        entry = _core.find_symbol(open_library(file.path), LIBRARY)
-        _line("ABI version", f"{_core.module_table(entry)[0]} (this polyop: {VERSION})")
-        rows = open_rows(file.path)
-    except PolyopError as problem:
-        return _failed(problem)
+    entry = _core.find_symbol(open_library(file.path), LIBRARY)
+    _line("ABI version", f"{_core.module_table(entry)[0]} (this polyop: {VERSION})")
+    rows = open_rows(file.path)
     for row in rows:
         if row.kind == "library":
             _line("namespace", f"{row.name}  ({row.place})")
@@ -67,10 +101,17 @@ def _library(file: LibraryFile) -> int:
         for row in schemas:
             if row.namespace == namespace:
                 print(f"{_schema(row)}  [{_keys(row, rows)}]")
-    try:
-        checked_rows(rows, file.path, {})
-    except PolyopError as problem:
-        return _failed(problem)
+    checked_rows(rows, file.path, {})
+    return 0
+
+
+def _torch(file: LibraryFile) -> int:
+    operators = torch_operators(file.path)
+    print()
+    for schema, keys in operators:
+        print(f"{schema}  [{', '.join(keys) or 'no functions'}]")
+    if not operators:
+        print("it registers no operators in PyTorch")
     return 0
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .errors import ArgumentTypeError, ArgumentValueError
+
 DEEPEST = 64
 """How many lists and mappings may stand inside each other."""
 MOST_ITEMS = 1_000_000
@@ -79,6 +81,30 @@ def is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def as_path(path: Any, subject: str) -> str:
+    """Return a path as text, when a file can have it: the system's names end at a NUL.
+
+    Raises ``ArgumentTypeError`` for what is no path, ``ArgumentValueError`` for one that no file can have.
+    """
+    import os
+
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        seen = f"{shown(path)} ({type(path).__name__})"
+        raise ArgumentTypeError(subject, "the path must be a text or a pathlib.Path", seen) from None
+    if not isinstance(text, str):
+        text = os.fsdecode(text)
+    try:
+        usable = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        rule = "the path must be one that a file can have: without NUL and halves of surrogate pairs"
+        raise ArgumentValueError(subject, rule, shown(text))
+    return text
 
 
 def read_json(text: str | bytes) -> Any:

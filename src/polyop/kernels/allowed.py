@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.limits import as_path
 from . import verified
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def check_allowed(path: str | Path, kind: str = "library") -> str:
     Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` for a list
     that names a folder which does not exist.
     """
-    resolved = os.path.realpath(path)
+    resolved = os.path.realpath(as_path(path, "library"))
     if verified.is_ours(resolved):
         return resolved
     folders = allowed_folders()

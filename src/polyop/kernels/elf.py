@@ -49,7 +49,8 @@ class LibraryFile:
     ``functions`` are exported under C names, ``cxx_functions`` under C++ ones, ``undefined``
     names come from elsewhere when it is opened. ``marker`` is the version of polyop's contract
     it was built against, None when no header of polyop was included. ``versions`` are the
-    newest symbol versions it needs, such as ``GLIBC_2.34``.
+    newest symbol versions it needs, such as ``GLIBC_2.34``. ``blocks`` are the POLYOP_LIBRARY blocks of its
+    sources: kind, namespace and key, such as ``("implementations", "myops", "CPU")``.
     """
 
     path: Path
@@ -61,6 +62,7 @@ class LibraryFile:
     cxx_functions: tuple[str, ...] = ()
     undefined: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    blocks: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,15 @@ def _describe(path: Path, elf: Elf) -> LibraryFile:
         cxx_functions=tuple(name for name in functions if is_mangled(name)),
         undefined=tuple(sorted({s.name for s in symbols if not s.section and s.name})),
         versions=tuple(_newest_versions(elf)),
+        blocks=tuple(_blocks(elf)),
     )
+
+
+def _blocks(elf: Elf) -> Iterator[tuple[str, str, str]]:
+    for note in elf.section("polyop_blocks").split(b"\0"):
+        words = note.decode(errors="backslashreplace").split(" ")
+        if len(words) == 3:
+            yield words[0], words[1], words[2]
 
 
 def _is_function(symbol: Symbol) -> bool:

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError, FallbackWarning
+from ..core.limits import as_path
 
 _RULE = "'func' should be like 'file_name:func_name'"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -70,4 +71,4 @@ def resolve_path(text: str, from_env: bool = False) -> Path:
             )
         else:
             text = value
-    return Path(os.path.realpath(text))
+    return Path(os.path.realpath(as_path(text, "library")))
