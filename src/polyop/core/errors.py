@@ -32,9 +32,12 @@ class PolyopError(Exception):
             text += f"\n  defined at {where}"
         if hint:
             text += f"\n  {hint}"
-        if not text.isascii():  # a file name that is no UTF-8 must not make the error impossible to print
-            text = text.encode("utf-8", "backslashreplace").decode()
-        super().__init__(text)
+        super().__init__(printable(text))
+
+
+def printable(text: str) -> str:
+    """Return a text that UTF-8 can hold: what is no character, as in odd file names, becomes an escape."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _short(seen: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import dis
 import inspect
+import math
 import operator
 import types
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 
 from .dtypes import DType, dtype
 from .errors import ArgumentTypeError, InferError
+from .limits import shown
 from .origin import of_function
 from .schema import Schema
 from .spec import Spec
@@ -59,6 +61,24 @@ def as_shape(value: Any, subject: str, where: Any) -> tuple[Any, ...]:
             subject, "'out_shape' must be one of [tuple, list, function]", repr(value), where=where
         )
     return tuple(dimension(size, subject, where) for size in value)
+
+
+MOST_DIMENSIONS, MOST_BYTES = 64, 2**62
+"""What every host can express: NumPy has no more dimensions, and no address is beyond these bytes."""
+
+
+def bounded(spec: Spec, subject: str, where: Any) -> Spec:
+    """Return the spec of an output; raises ``InferError`` for one that no memory can hold."""
+    hint = "is a size computed from another one that was negative or wrapped?"
+    if len(spec.shape) > MOST_DIMENSIONS:
+        rule = f"an output has at most {MOST_DIMENSIONS} dimensions"
+        raise InferError(subject, rule, len(spec.shape), where=where)
+    if all(type(size) is int for size in spec.shape):
+        size = spec.dtype.itemsize * math.prod(size or 1 for size in spec.shape)
+        if size > MOST_BYTES:
+            rule = "an output has at most 2**62 bytes, sizes of 0 left out"
+            raise InferError(subject, rule, shown(spec.shape), where=where, hint=hint)
+    return spec
 
 
 def is_shape(value: Any) -> bool:
@@ -191,7 +211,10 @@ class ShapeAndDtype:
             return ()
         shapes, dtypes = self.shapes(arguments), self.dtypes(arguments)
         device = first_device(arguments)
-        return tuple(Spec(s, d, device) for s, d in zip(shapes, dtypes, strict=True))
+        return tuple(
+            bounded(Spec(s, d, device), f"{self.subject}: out_shape", None)
+            for s, d in zip(shapes, dtypes, strict=True)
+        )
 
     def shapes(self, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the output shapes."""
@@ -286,4 +309,7 @@ class FromSpecs:
             rule = f"must return {self.outputs} Spec, one per output"
             raise InferError(self.subject, rule, repr(value), where=where)
         device = first_device(arguments)
-        return tuple(Spec(as_shape(s.shape, self.subject, where), dtype(s.dtype), device) for s in items)
+        return tuple(
+            bounded(Spec(as_shape(s.shape, self.subject, where), dtype(s.dtype), device), self.subject, where)
+            for s in items
+        )

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core import registry
 from ..core.errors import ArgumentTypeError, LibraryError, SchemaError
+from ..core.limits import as_path, shown
 from ..core.origin import Origin, caller
 from ..core.parse import parse
 from ..core.schema import Schema
@@ -114,7 +115,8 @@ def load_library(
         raise ArgumentTypeError(
             "load_library", "takes a path, or a list of sources", repr(library), where=caller()
         )
-    sources = [str(path) for path in paths if is_source(path)]
+    paths = [as_path(path, "load_library") for path in paths]
+    sources = [path for path in paths if is_source(path)]
     if (sources and len(sources) != len(paths)) or (not sources and len(paths) != 1):
         raise ArgumentTypeError(
             "load_library", "takes one library, or sources alone", repr(library), where=caller()
@@ -123,13 +125,24 @@ def load_library(
     if sources:
         from ..kernels.build import build
 
-        flags, link_flags = shlex.split(cflags), shlex.split(ldflags)
+        flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
         path = build(
             sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug, torch=False
         )
     identity = tuple(str(Path(one).resolve()) for one in paths)
     with names.lock:
         return _load(identity, path, dict(namespaces or {}))
+
+
+def _words(name: str, flags: Any) -> list[str]:
+    if not isinstance(flags, str):
+        rule = f"{name} must be one text, as on a command line"
+        raise ArgumentTypeError("load_library", rule, shown(flags), where=caller())
+    try:
+        return shlex.split(flags)
+    except ValueError as problem:
+        rule = f"{name} must be quoted as a shell has it ({problem})"
+        raise ArgumentTypeError("load_library", rule, shown(flags), where=caller()) from None
 
 
 def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> OperatorLibrary:

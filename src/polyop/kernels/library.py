@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..core.dtypes import DTYPES, dtype_of_type_id
-from ..core.errors import ArgumentValueError, InferError, KernelError, LibraryError
+from ..core.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    InferError,
+    KernelError,
+    LibraryError,
+    printable,
+)
+from ..core.limits import shown
 from ..core.spec import Spec
 from . import verified
 from .allowed import check_allowed
@@ -122,6 +130,9 @@ class LibraryKernel:
     ) -> None:
         self.file, self.name, self.accepts = str(path), name, accepts or Accepts()
         self.label = label
+        if not isinstance(name, str):
+            seen = f"{shown(name)} ({type(name).__name__})"
+            raise ArgumentTypeError(f"library {path}", "the function's name must be a text", seen)
         if self.accepts.device not in ("cpu", "cuda"):
             raise ArgumentValueError(
                 str(self), "the device must be 'cpu' or 'cuda'", repr(self.accepts.device)
@@ -143,7 +154,7 @@ class LibraryKernel:
 
     def __str__(self) -> str:
         """Return ``file:function``."""
-        return self.label or f"{os.path.basename(self.file)}:{self.name}"
+        return printable(self.label or f"{os.path.basename(self.file)}:{self.name}")
 
     def __repr__(self) -> str:
         """Return the file and the function."""

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...core.errors import BuildError
+from ...core.errors import ArgumentTypeError, BuildError
+from ...core.limits import is_text, shown
 from . import atomic, lookup
 from .options import BuildOptions
 from .plan import make_plan
@@ -67,6 +68,11 @@ def built(
 
     Raises as :func:`build`.
     """
+    if code is not None and not (isinstance(code, str) and is_text(code)):
+        seen = f"{shown(code)} ({type(code).__name__})"
+        raise ArgumentTypeError("build: code", "must be a text without NUL, in UTF-8", seen)
+    if not isinstance(language, str):
+        raise ArgumentTypeError("build: language", "must be a text such as 'c++'", shown(language))
     sources = gather(paths, code, language, options.include_paths)
     name = (name or sources[0].name).partition(".")[0]
     plan = make_plan(sources, options, name)

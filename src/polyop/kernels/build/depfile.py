@@ -10,7 +10,8 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-_WORD = r"(?:\\.|[^\s\\])+"
+_WORD = r"(?:(?:\\\\)*\\[ \t]|[^ \t\n])+"
+"""Blanks belong to a name behind an odd number of backslashes; other backslashes stand for themselves."""
 
 
 def parse_depfile(text: str) -> list[str]:
@@ -18,9 +19,16 @@ def parse_depfile(text: str) -> list[str]:
 
     >>> parse_depfile("t: /a\\ b/k.c \\\n /usr/include/x.h\n")
     ['/a b/k.c', '/usr/include/x.h']
+    >>> parse_depfile("t: /a\\b.c /n\\#1.h /c\rd.h\n")
+    ['/a\\b.c', '/n#1.h', '/c\rd.h']
     """
     _, _, rest = text.replace("\\\n", " ").partition(":")
-    return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in re.findall(_WORD, rest)]
+    return [_name(word) for word in re.findall(_WORD, rest)]
+
+
+def _name(word: str) -> str:
+    plain = re.sub(r"(\\*)\\([ \t])", lambda found: found[1][::2] + found[2], word)
+    return plain.replace("\\#", "#").replace("$$", "$")
 
 
 def would_shadow(inputs: Iterable[str], search: Sequence[str]) -> list[str]:

@@ -113,7 +113,7 @@ def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
     if not (target.exists() and depfile.exists()):
         rule = "must be a compiler: it ended without an error, and without an object file"
         raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")
-    read = [str(Path(path).absolute()) for path in parse_depfile(depfile.read_text(encoding="utf-8"))]
+    read = [str(Path(path).absolute()) for path in parse_depfile(os.fsdecode(depfile.read_bytes()))]
     check_inputs(_own(read, header))
     if header is None:
         return read

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...core.errors import ArgumentTypeError
+from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ...core.limits import is_text, shown
 from .paths import absolute
 
 
@@ -41,7 +42,8 @@ class BuildOptions(NamedTuple):
         >>> BuildOptions.of(flags=["-O2"]).flags
         ('-O2',)
 
-        Raises ``ArgumentTypeError`` for one string where a list is meant.
+        Raises ``ArgumentTypeError`` for one string where a list is meant and for items of another type,
+        ``ArgumentValueError`` for a text that no command line can hold.
         """
         given = {
             "flags": flags,
@@ -50,10 +52,7 @@ class BuildOptions(NamedTuple):
             "cuda_architectures": cuda_architectures or (),
         }
         for name, value in given.items():
-            if isinstance(value, (str, os.PathLike)):
-                raise ArgumentTypeError(
-                    name, "must be a list of strings", repr(value), hint=f"write [{str(value)!r}]"
-                )
+            _check(name, value, (str, os.PathLike) if name == "include_paths" else (str,))
         return cls(
             tuple(flags),
             tuple(link_flags),
@@ -62,3 +61,19 @@ class BuildOptions(NamedTuple):
             tuple(cuda_architectures) if cuda_architectures else None,
             torch,
         )
+
+
+def _check(name: str, value: Any, kinds: tuple[type, ...]) -> None:
+    """Raise ``ArgumentTypeError`` for no list of texts, ``ArgumentValueError`` for a text with a NUL."""
+    if isinstance(value, (str, os.PathLike)):
+        rule = "must be a list of strings"
+        raise ArgumentTypeError(name, rule, repr(value), hint=f"write [{str(value)!r}]")
+    if not isinstance(value, (list, tuple)):
+        rule = "must be a list of strings"
+        raise ArgumentTypeError(name, rule, f"{shown(value)} ({type(value).__name__})")
+    for item in value:
+        if not isinstance(item, kinds):
+            rule = "must be a list of strings"
+            raise ArgumentTypeError(name, rule, f"{shown(item)} ({type(item).__name__}) in it")
+        if isinstance(item, str) and not is_text(item):
+            raise ArgumentValueError(name, "must hold texts without NUL, in UTF-8", shown(item))

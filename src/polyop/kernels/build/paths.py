@@ -6,7 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ...core.errors import CacheError
+from ...core.errors import ArgumentValueError, CacheError
+from ...core.limits import as_path, is_text, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,13 @@ def absolute(path: str | os.PathLike[str]) -> str:
 
     >>> absolute("/a/./b//../c/")
     '/a/b/../c'
+
+    Raises ``ArgumentTypeError`` for what is no path, and ``ArgumentValueError`` for a path that compilers
+    cannot name in what they write.
     """
-    text = os.fspath(path)
+    text = as_path(path, "build")
+    if "\n" in text or not is_text(text):
+        rule = "a path must be one line of UTF-8: compilers list what they have read as lines of text"
+        raise ArgumentValueError("build", rule, shown(text), hint="rename it, or make a link to it")
     parts = (text if text.startswith("/") else f"{os.getcwd()}/{text}").split("/")
     return "/" + "/".join(part for part in parts if part not in ("", "."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
             done = run([*unit.compiler.command, *flags, "-x", "c++-header", *names])
         if done.code:
             raise failed(subject, "cannot be precompiled", done)
-        read = parse_depfile(depfile.read_text(encoding="utf-8"))
+        read = parse_depfile(os.fsdecode(depfile.read_bytes()))
         return Made(output, [path for path in read if path != str(source)])
 
     request = [
