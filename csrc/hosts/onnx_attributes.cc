@@ -30,8 +30,13 @@ PyObject* list_of(size_t count, Make make) {
   return list;
 }
 
+// Bytes that are no UTF-8 stay bytes, which are no attribute: they are refused by name.
 PyObject* text_of(const char* bytes, size_t size) {
-  return PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(size), "replace");
+  const auto length = static_cast<Py_ssize_t>(size);
+  PyObject* text = PyUnicode_DecodeUTF8(bytes, length, nullptr);
+  if (text != nullptr) return text;
+  PyErr_Clear();
+  return PyBytes_FromStringAndSize(bytes, length);
 }
 
 PyObject* strings_of(const Api& api, const ort::Value* value, size_t count) {
@@ -53,6 +58,7 @@ PyObject* tensor_of(const Api& api, ort::Value* value) {
   size_t ndim = 0;
   void* data = nullptr;
   if (!well(api, api.element_type(info, &kind)) || !well(api, api.ndim(info, &ndim))) return nullptr;
+  if (ndim > 1) return PyBytes_FromFormat("a tensor of %zu dimensions", ndim);
   std::vector<int64_t> sizes(ndim);
   if (!well(api, api.shape(info, sizes.data(), ndim))) return nullptr;
   size_t count = 1;

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from .errors import ArgumentTypeError
+from .limits import shown
 
 DTypeLike: TypeAlias = Any
 """A :class:`DType`, its name, a NumPy dtype or type, or a framework's dtype object."""
@@ -109,7 +110,7 @@ def dtype(value: DTypeLike) -> DType:
     name = name.rsplit(".", 1)[-1].lower()
     found = _BY_NAME.get(ALIASES.get(name, name))
     if found is None:
-        raise ArgumentTypeError("dtype", f"must be one of {', '.join(_BY_NAME)}", repr(value))
+        raise ArgumentTypeError("dtype", f"must be one of {', '.join(_BY_NAME)}", shown(value))
     return found
 
 

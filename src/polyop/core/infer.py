@@ -47,10 +47,10 @@ def dimension(value: Any, subject: str, where: Any) -> Any:
     except TypeError:
         hint = "use // for a division whose result is a size" if isinstance(value, float) else None
         raise InferError(
-            subject, "a dimension must be an integer", repr(value), where=where, hint=hint
+            subject, "a dimension must be an integer", shown(value), where=where, hint=hint
         ) from None
     if isinstance(value, bool) or size < 0:
-        raise InferError(subject, "a dimension must be an integer of at least 0", repr(value), where=where)
+        raise InferError(subject, "a dimension must be an integer of at least 0", shown(value), where=where)
     return size
 
 
@@ -58,7 +58,7 @@ def as_shape(value: Any, subject: str, where: Any) -> tuple[Any, ...]:
     """Return ``value`` as one shape; raises ``InferError``."""
     if not isinstance(value, (list, tuple)):
         raise InferError(
-            subject, "'out_shape' must be one of [tuple, list, function]", repr(value), where=where
+            subject, "'out_shape' must be one of [tuple, list, function]", shown(value), where=where
         )
     return tuple(dimension(size, subject, where) for size in value)
 
@@ -307,7 +307,7 @@ class FromSpecs:
         items = value if isinstance(value, (tuple, list)) else () if value is None else (value,)
         if len(items) != self.outputs or not all(isinstance(item, Spec) for item in items):
             rule = f"must return {self.outputs} Spec, one per output"
-            raise InferError(self.subject, rule, repr(value), where=where)
+            raise InferError(self.subject, rule, shown(value), where=where)
         device = first_device(arguments)
         return tuple(
             bounded(Spec(as_shape(s.shape, self.subject, where), dtype(s.dtype), device), self.subject, where)

@@ -95,7 +95,7 @@ def _dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
             yield from _dictionaries(found, subject)
             return
     hint = "pass what its get_op_info() returns" if hasattr(reg_info, "get_op_info") else None
-    seen = f"{str(reg_info)[:80]} ({type(reg_info).__name__})"
+    seen = f"{shown(reg_info)} ({type(reg_info).__name__})"
     raise ArgumentTypeError(subject, "the registration information must be of type dict", seen, hint=hint)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .dtypes import DType, dtype
 from .errors import ArgumentTypeError
+from .limits import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Spec:
             object.__setattr__(self, "dtype", dtype(self.dtype))
         if type(self.shape) is not tuple:
             if not isinstance(self.shape, (list, tuple)):
-                raise ArgumentTypeError("Spec", "the shape must be a tuple of sizes", repr(self.shape))
+                raise ArgumentTypeError("Spec", "the shape must be a tuple of sizes", shown(self.shape))
             object.__setattr__(self, "shape", tuple(self.shape))
 
     @property

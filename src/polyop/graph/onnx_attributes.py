@@ -26,6 +26,7 @@ import numpy as np
 from ..core.arguments import attribute
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
+from ..core.limits import shown
 from ..core.operator import Operator
 from ..core.schema import MISSING, Argument
 
@@ -134,7 +135,7 @@ def arguments_of(operator: Operator, given: dict[str, Any], inputs: int) -> list
     found: list[Any] = []
     count = 0
     for argument in operator.schema.arguments:
-        value = _tensors(operator, argument, given) if argument.type.is_tensor else None
+        value = _tensors(operator, argument, given, inputs) if argument.type.is_tensor else None
         if argument.type.is_tensor:
             count += len(value) if isinstance(value, list) else value is not None
         else:
@@ -146,34 +147,35 @@ def arguments_of(operator: Operator, given: dict[str, Any], inputs: int) -> list
     return found
 
 
-def _tensors(operator: Operator, argument: Argument, given: dict[str, Any]) -> Any:
+def _tensors(operator: Operator, argument: Argument, given: dict[str, Any], inputs: int) -> Any:
     if not argument.type.suffixes:
         return 1
     count = given.get(argument.name)
     optional = argument.type.suffixes == ("?",)
-    if not isinstance(count, int) or count < 0 or (optional and count > 1):
+    most = 1 if optional else inputs
+    if not isinstance(count, int) or not 0 <= count <= most:
         rule = f"the node must have an attribute {argument.name} that says how many inputs it takes"
-        seen = "no such attribute" if count is None else repr(count)
+        seen = "no such attribute" if count is None else f"{shown(count)} for a node with {inputs} inputs"
         raise ArgumentTypeError(operator.name, rule, seen, where=operator.origin)
     return [1] * count if not optional else 1 if count else None
 
 
 def _read(operator: Operator, argument: Argument, value: Any) -> Any:
+    if isinstance(value, tuple) and not value and argument.type.base in ("str", "ScalarType"):
+        rule = f"the attribute {argument.name}, a list of strings, must be a TENSOR of strings"
+        raise ArgumentTypeError(operator.name, rule, "STRINGS", where=operator.origin)
     if value is MISSING:
         value = None if argument.type.is_optional else argument.default
     if value is MISSING:
         rule = f"the node must have an attribute {argument.name}, {argument.type}"
         raise ArgumentTypeError(operator.name, rule, "a node without it", where=operator.origin)
-    if isinstance(value, tuple) and not value and argument.type.base in ("str", "ScalarType"):
-        rule = f"the attribute {argument.name}, a list of strings, must be a TENSOR of strings"
-        raise ArgumentTypeError(operator.name, rule, "STRINGS", where=operator.origin)
     if argument.type.base == "bool" and value is not None:
         value = [_bool(item) for item in value] if isinstance(value, (list, tuple)) else _bool(value)
     return attribute(argument, value, operator.name)
 
 
 def _bool(value: Any) -> Any:
-    return bool(value) if value in (0, 1) else value
+    return bool(value) if isinstance(value, int) and value in (0, 1) else value
 
 
 def dtype_name(value: Any) -> Any:

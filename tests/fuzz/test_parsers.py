@@ -1,0 +1,68 @@
+"""Damaged and hostile input gives polyop's errors, in bounded time and memory: every parser, mutated samples.
+
+The seed is POLYOP_FUZZ_SEED, else one drawn now; it is printed, and part of a failure.
+"""
+
+import os
+import random
+import resource
+import time
+
+import pytest
+from parsers import PARSERS
+
+from polyop.core.limits import shown
+
+SEED = int(os.environ.get("POLYOP_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
+SECONDS, MEBIBYTES = 2, 1024
+
+
+def attack(parser, samples, folder):
+    """Give a parser so many mutated samples; return how many it refused, and the longest time of one."""
+    refused, slowest = 0, 0.0
+    valid = parser.samples()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for number in range(samples):
+        sample = parser.mutation(random.Random(f"{SEED} {parser.name} {number}"), valid)
+        began = time.thread_time()
+        try:
+            parser.function(sample, folder)
+        except parser.allowed as problem:
+            refused += 1
+            str(problem).encode()
+        except BaseException:
+            print(f"seed {SEED}, {parser.name}, sample {number}: {shown(sample)}")
+            raise
+        took = time.thread_time() - began
+        slowest = max(slowest, took)
+        assert took < SECONDS, f"seed {SEED}, {parser.name}, sample {number}: {took:.1f} s"
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    assert grown < MEBIBYTES, f"seed {SEED}, {parser.name}: the process grew by {grown} MiB"
+    return refused, slowest
+
+
+def report(parser, samples, found, record_property):
+    refused, slowest = found
+    text = f"{samples} samples, {refused} refused, slowest {slowest:.3f} s, seed {SEED}"
+    record_property(parser.name, text)
+    print(f"{parser.name}: {text}")
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+def test_valid_samples_are_read(parser, tmp_path):
+    if parser.mutation.__name__ != "of_members":
+        for sample in parser.samples():
+            parser.function(sample, tmp_path)
+
+
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+def test_a_few_damaged_samples(parser, tmp_path, record_property):
+    samples = max(3 * parser.share, 20)
+    report(parser, samples, attack(parser, samples, tmp_path), record_property)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
+def test_many_damaged_samples(parser, tmp_path, record_property):
+    samples = 200 * parser.share
+    report(parser, samples, attack(parser, samples, tmp_path), record_property)
