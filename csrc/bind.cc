@@ -41,7 +41,13 @@ std::string python_variable(const char* name) {
 uintptr_t open_path(const nb::object& path, int file) {
   PyObject* bytes = nullptr;
   if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
-  return open_library(nb::steal<nb::bytes>(bytes).c_str(), file);
+  const auto owner = nb::steal<nb::bytes>(bytes);
+  try {
+    return open_library(owner.c_str(), file);
+  } catch (const std::runtime_error& problem) {  // the loader quotes the path, which need not be UTF-8
+    PyErr_SetObject(PyExc_RuntimeError, nb::steal(PyUnicode_DecodeFSDefault(problem.what())).ptr());
+    throw nb::python_error();
+  }
 }
 
 // 0 for a text that is no name in C: cut off at a NUL it would be the name of something else.

@@ -19,6 +19,7 @@ NUMBERS = (
     2**63,
     2**64 - 1,
 )
+LONGEST = 300_000
 WORDS = (
     "[", "]", "(", ")", "{", "}", ",", ":", '"', "'", "\\", "*", "->", "=", "?", "|", "!", "&a", "*a", "<<", "#", "%",
     "-", ".", "\n", " ", "\t", "\r", "\0", "\ud800", "\udcff", "é", "\u0661", "\u00b2", "\ufeff", "\u2028", "\U0001d518",
@@ -77,7 +78,7 @@ def of_text(random: random.Random, samples: list[str]) -> str:
             other = random.choice(samples)
             place = random.randrange(len(other) + 1)
             text = text[:start] + other[place : place + 60] + text[end:]
-    return text
+    return text[:LONGEST]
 
 
 def of_value(random: random.Random, samples: list[object]) -> object:

@@ -64,5 +64,5 @@ def test_a_few_damaged_samples(parser, tmp_path, record_property):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
 def test_many_damaged_samples(parser, tmp_path, record_property):
-    samples = 200 * parser.share
+    samples = 40 * parser.share
     report(parser, samples, attack(parser, samples, tmp_path), record_property)

@@ -23,6 +23,7 @@ from ..kernels.module.registrations import ENTRY as LIBRARY
 from .inspect_tables import has_tables, show_opened
 from .inspect_torch import registers_in_torch
 
+_MOST_NOTES = 100
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
 
 
@@ -138,7 +139,8 @@ def remarks(file: LibraryFile, operators: Iterable[AotFunction]) -> list[str]:
         found.append(f"it is for {file.machine}, and this machine is {own_machine()}")
     problems = dict.fromkeys(str(companion_problem(file, operator.name) or "") for operator in operators)
     found += [text.removeprefix(f"{subject_of(file.path)}: ") for text in problems if text]
-    authored = [name for name in map(demangle, file.cxx_functions) if re.search(r"\(int, void\*\*", name)]
+    kernels = [name for name in file.cxx_functions if "iPPv" in name][:_MOST_NOTES]  # (int, void**
+    authored = [name for name in map(demangle, kernels) if re.search(r"\(int, void\*\*", name)]
     found += [f'{name} has a C++ name, so it cannot be an operator: add extern "C"' for name in authored]
     return found
 

@@ -106,7 +106,8 @@ def dtype(value: DTypeLike) -> DType:
         if found is not None:
             return found
     # torch.float32, mindspore's Float32 and jax.numpy.float32 all end in the plain name
-    name = getattr(value, "__name__", None) or str(value)
+    plain = isinstance(value, (list, tuple, dict, set, int, float))  # no dtype, and perhaps without end
+    name = "" if plain else str(getattr(value, "__name__", None) or value)
     name = name.rsplit(".", 1)[-1].lower()
     found = _BY_NAME.get(ALIASES.get(name, name))
     if found is None:

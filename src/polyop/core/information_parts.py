@@ -127,7 +127,7 @@ def target_of(info: Mapping[str, Any], func_type: str, subject: str) -> str:
     if target in TARGETS:
         return str(target)
     if target in _UNSET:
-        told = [table.get(str(info.get(key))) for key, table in _TARGET_OF]
+        told = [table.get(text_of(info, key, subject) or "") for key, table in _TARGET_OF]
         for found in (*told, _TARGET_OF_FUNC_TYPE.get(func_type)):
             if found is not None:
                 return found

@@ -178,8 +178,9 @@ def _number(cursor: Cursor, subject: str) -> int | float:
         except OverflowError:
             found = math.inf
     else:
-        found = float(decimal[1]) if decimal else math.nan
-    if math.isnan(found) or abs(found) >= 2**128:  # beyond 64 bits and beyond a float
+        assert decimal is not None
+        found = float(decimal[1])
+    if abs(found) >= 2**128:  # beyond 64 bits and beyond a float
         cursor.fail(f"the default {subject} must fit in a float of 32 bits", text)
     return found
 

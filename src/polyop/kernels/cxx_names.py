@@ -6,6 +6,8 @@ import functools
 import re
 from collections.abc import Iterable
 
+from ..core.limits import is_text
+
 # The first pattern found in any name decides; one row per kind of std::string.
 _STRINGS = (
     (re.compile(r"__cxx11|B5cxx11"), "libstdc++, new (_GLIBCXX_USE_CXX11_ABI=1)"),
@@ -23,6 +25,11 @@ def is_mangled(name: str) -> bool:
     return name.startswith("_Z")
 
 
+_LONGEST = 4 << 20
+"""Characters that a name may become: each reference in it to an earlier part can double it."""
+_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
+
+
 @functools.cache
 def demangle(name: str) -> str:
     """Return a C++ name as its author wrote it; the same name when it cannot be told.
@@ -32,6 +39,9 @@ def demangle(name: str) -> str:
     """
     import ctypes
 
+    references = min(len(_REFERENCE.findall(name)), 64)
+    if len(name) * 2**references > _LONGEST or not is_text(name):
+        return name
     try:
         runtime = ctypes.CDLL("libstdc++.so.6")
     except OSError:

@@ -75,10 +75,14 @@ _MESSAGES: tuple[tuple[str, _Explain], ...] = (
 )
 
 
+_LONGEST = 4096
+"""Characters of a message that are looked at; the names in it come from the file."""
+
+
 def explain(file: LibraryFile, message: str) -> LibraryError | None:
     """Return what the loader's ``message`` about ``file`` means, or None when it is not known."""
     for pattern, make in _MESSAGES:
-        found = re.search(pattern, message)
+        found = re.search(pattern, message[:_LONGEST])
         if found:
             return make(file, found)
     return None
