@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from ..core.schema import Schema
 from ..core.spec import Spec
 from .base import flatten
-from .python import PythonKernel
+from .python import PythonKernel, empty
 
 
 class ProviderKernel(PythonKernel):
@@ -41,14 +39,19 @@ class ProviderKernel(PythonKernel):
         return None
 
     def call(
-        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
+        self,
+        schema: Schema,
+        arguments: Sequence[Any],
+        outputs: Sequence[Spec],
+        fixed: Mapping[str, Any],
+        new: Callable[[Spec], Any] = empty,
     ) -> list[Any]:
         """Return the fresh outputs, of exactly the inferred specs, as the operator wrote them.
 
         Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for arguments, attributes or
         output shapes that the operator's prototype does not allow.
         """
-        made = [np.empty(spec.shape, spec.dtype.numpy) for spec in outputs]
+        made = [new(spec) for spec in outputs]
         values = [
             value if argument.type.writes else self._view(value)
             for argument, value in zip(schema.arguments, arguments, strict=True)

@@ -16,6 +16,11 @@ from ..core.spec import Spec
 from .base import Accepts
 
 
+def empty(spec: Spec) -> np.ndarray[Any, Any]:
+    """Return a new array of a spec: where an output goes."""
+    return np.empty(spec.shape, spec.dtype.numpy)
+
+
 @dataclass(eq=False)
 class PythonKernel:
     """A Python function, called with read-only arrays and the attributes, in schema order.
@@ -40,9 +45,14 @@ class PythonKernel:
         return self.accepts.refuse(inputs)
 
     def call(
-        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
+        self,
+        schema: Schema,
+        arguments: Sequence[Any],
+        outputs: Sequence[Spec],
+        fixed: Mapping[str, Any],
+        new: Callable[[Spec], Any] = empty,
     ) -> list[Any]:
-        """Return the fresh outputs as dense arrays of exactly the inferred specs.
+        """Return the fresh outputs, arrays of exactly the inferred specs that ``new`` gave.
 
         ``fixed`` are attributes of the operator that are not arguments: keyword arguments.
         Arrays of arguments that the schema writes are passed writeable. Raises
@@ -56,7 +66,7 @@ class PythonKernel:
         result = self.function(*views, **fixed)
         if schema.mutates and not outputs:
             return []  # it may return the array that it wrote
-        return self.results(result, outputs)
+        return self.results(result, outputs, new)
 
     def _view(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)) and any(isinstance(item, np.ndarray) for item in value):
@@ -69,8 +79,8 @@ class PythonKernel:
         view.flags.writeable = False  # an input that the function writes would change the caller's tensor
         return view
 
-    def results(self, result: Any, outputs: Sequence[Spec]) -> list[Any]:
-        """Check a result against the inferred specs and return dense arrays."""
+    def results(self, result: Any, outputs: Sequence[Spec], new: Callable[[Spec], Any] = empty) -> list[Any]:
+        """Check a result against the inferred specs and return a copy of it in new arrays."""
         where = of_function(self.function)
         if not outputs:
             if result is not None and not (isinstance(result, tuple) and not result):
@@ -83,9 +93,12 @@ class PythonKernel:
             seen = f"{len(items)}" if result is not None else "None"
             rule = f"must return {len(outputs)} outputs (a tuple when more than one)"
             raise KernelError(self, rule, seen, where=where)
-        return [
-            self._result(item, spec, i) for i, (item, spec) in enumerate(zip(items, outputs, strict=True))
-        ]
+        made = []
+        for i, (item, spec) in enumerate(zip(items, outputs, strict=True)):
+            array = new(spec)
+            array[...] = self._result(item, spec, i)  # the function may keep the array it returned
+            made.append(array)
+        return made
 
     def _result(self, value: Any, spec: Spec, index: int) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
@@ -104,7 +117,7 @@ class PythonKernel:
             raise KernelError(
                 subject, f"must have shape {tuple(spec.shape)}, as out_shape says", array.shape, where=where
             )
-        return np.array(array, order="C", copy=True)  # the function may keep the array it returned
+        return array
 
 
 _RANKS = {"bool": 0, "int": 1, "float": 2, "complex": 3}

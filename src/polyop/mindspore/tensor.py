@@ -123,14 +123,14 @@ def data_of(value: Any, kind: Any) -> Any:
     if torch.compiler.is_dynamo_compiling() and isinstance(value, (list, tuple)):
         return torch.tensor(value, dtype=kind, device=context.device())  # NumPy is not traced
     array = _array(value)
-    made = tensors.from_numpy(array, context.device())
+    made = tensors.copied(array, context.device())
     return made.to(dtype=kind) if kind is not None else made
 
 
 def _array(value: Any) -> np.ndarray[Any, Any]:
     listed = isinstance(value, (list, tuple))
     try:
-        array = np.array(_without_tensors(value) if listed else value, order="C")
+        array = np.array(_without_tensors(value)) if listed else np.asarray(value)
     except ValueError as problem:  # rows of different lengths
         raise ArgumentTypeError("Tensor", f"the data are not rectangular ({problem})") from None
     if array.dtype.kind in "OSUMmV" and array.dtype.isbuiltin != 2:
@@ -143,7 +143,7 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
 
 def _without_tensors(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return tensors.to_numpy(value)
+        return tensors.over(value)
     return [_without_tensors(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

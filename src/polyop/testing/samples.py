@@ -44,9 +44,9 @@ def to_array(subject: str, value: Any) -> Any:
     """Return a dense copy of an array or a framework's tensor; raises ``ArgumentTypeError``."""
     host = host_of(value)
     if host is not None and host.name == "torch":
-        from ..hosts.torch.tensors import to_numpy
+        from ..hosts.torch.tensors import over
 
-        return to_numpy(value).copy()
+        return over(value).copy()
     if host is None and not isinstance(value, (bool, int, float, complex)):
         raise ArgumentTypeError(subject, "must be a tensor, an array or a Spec", type(value).__name__)
     array = np.asarray(value)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from ...core.errors import ArgumentTypeError, HostError
 from ...core.schema import Argument
+from ...core.spec import Spec
 from ...kernels.python import PythonKernel
 from ...kernels.tensors import TensorKernel
 from ..base import map_tensors
 from ..bound import BoundOperator
 from ..overlap import check_overlap
 from . import tensors
+
+_CPU = torch.device("cpu")
 
 
 def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
@@ -71,14 +74,41 @@ def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.d
         return list(found) if bound.schema.returns_list else found[0] if len(found) == 1 else found or None
     if not isinstance(kernel, PythonKernel):
         raise ArgumentTypeError(bound.name, f"{kernel} cannot take these tensors", str(where))
-    arrays = tensors.map_arguments(tensors.to_numpy, arguments)
-    made = kernel.call(bound.schema, arrays, prepared.outputs, bound.operator.attributes)
-    # an array shares its tensor's memory only on the CPU
-    _copy_back(bound, arguments, arrays, lambda array: tensors.from_numpy(array, where))
-    results = tuple(tensors.from_numpy(array, where) for array in made)
+    results = _call_python(bound, kernel, arguments, prepared.outputs, where)
     if bound.schema.returns_list:
         return list(results)
     return results[0] if len(results) == 1 else results or None
+
+
+def _call_python(
+    bound: BoundOperator,
+    kernel: PythonKernel,
+    arguments: tuple[Any, ...],
+    outputs: Sequence[Spec],
+    where: torch.device,
+) -> tuple[torch.Tensor, ...]:
+    """Return the kernel's outputs; it reads and writes the tensors' memory through NumPy arrays."""
+    loan = tensors.Loan()
+    owners: dict[int, torch.Tensor] = {}  # of the outputs' arrays
+
+    def new(spec: Spec) -> Any:
+        tensor = tensors.empty(spec, _CPU)
+        array = tensors.over(tensor)
+        owners[id(array)] = tensor
+        return array
+
+    arrays = tensors.map_arguments(loan.array, arguments)
+    try:
+        made = kernel.call(bound.schema, arrays, outputs, bound.operator.attributes, new)
+        if where != _CPU:
+            _copy_back(bound, arguments, arrays, lambda array: tensors.copied(array, where))
+        return tuple(
+            owners[id(array)].to(where) if id(array) in owners else tensors.copied(array, where)
+            for array in made
+        )
+    finally:
+        del arrays
+        loan.end()
 
 
 def _copy_back(bound: BoundOperator, originals: Any, made: Any, convert: Callable[[Any], Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,7 @@ TORCH_DTYPES: dict[str, torch.dtype] = {
 }
 _ROWS: dict[torch.dtype, DType] = {kind: dtype(name) for name, kind in TORCH_DTYPES.items()}
 _UNSIGNED = {1: torch.uint8, 2: torch.uint16}
+_CPU = torch.device("cpu")
 
 
 def spec(tensor: torch.Tensor) -> Spec:
@@ -43,7 +46,10 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """Return a CPU array of the values; dtypes that PyTorch cannot export go by their bytes."""
+    """Return a CPU array of the values; dtypes that PyTorch cannot export go by their bytes.
+
+    The array may be kept: PyTorch does not resize its storage from then on.
+    """
     plain = dense(tensor).cpu()
     row = _ROWS[tensor.dtype]
     if row.numpy.isbuiltin == 1:
@@ -53,6 +59,61 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     return array.view(row.numpy)
 
 
+class _Memory:
+    """What NumPy's array interface says of a dense CPU tensor's memory. It owns the tensor."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.kind = _ROWS[tensor.dtype].numpy
+        known = self.kind.isbuiltin == 1  # NumPy's own: the interface names no other
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(tensor.shape),
+            "typestr": self.kind.str if known else f"|V{self.kind.itemsize}",
+            "data": (tensor.data_ptr(), False),
+        }
+
+
+def _array(memory: _Memory) -> np.ndarray[Any, Any]:
+    return np.asarray(memory).view(memory.kind)
+
+
+def over(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return a writeable array over the memory of a tensor, or over a dense copy on the CPU.
+
+    The storage stays resizable, as FSDP2 needs it, so the array must not outlive the call.
+    """
+    return _array(_Memory(dense(tensor).cpu()))
+
+
+class Loan:
+    """Arrays over tensors' memory, lent to a Python function for one call.
+
+    ``Tensor.numpy()`` forbids for ever that the storage is resized, as the array may be kept.
+    FSDP2 resizes the storages of parameters to free them. So the arrays are made over the
+    pointers, and :meth:`end` forbids it only where the function keeps an array.
+    """
+
+    def __init__(self) -> None:
+        self._memories: list[weakref.ref[_Memory]] = []
+
+    def array(self, tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+        """Return what ``over`` does, and remember it."""
+        memory = _Memory(dense(tensor).cpu())
+        self._memories.append(weakref.ref(memory))
+        return _array(memory)
+
+    def end(self) -> None:
+        """Keep the memory of arrays that still exist; the caller has dropped its own."""
+        if self._kept():
+            gc.collect(1)  # reference cycles of the call
+        for memory in self._kept():
+            to_numpy(memory.tensor)
+
+    def _kept(self) -> list[_Memory]:
+        return [memory for memory in (reference() for reference in self._memories) if memory is not None]
+
+
 def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
     """Return a tensor on ``device`` that shares or copies the array's data."""
     row = dtype(array.dtype)
@@ -60,6 +121,13 @@ def from_numpy(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tenso
         return torch.from_numpy(array).to(device)
     raw = torch.from_numpy(array.view(np.dtype(f"u{row.itemsize}")))
     return raw.view(TORCH_DTYPES[row.name]).to(device)
+
+
+def copied(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
+    """Return a tensor on ``device`` that owns a copy of the array's values."""
+    made = empty(Spec(array.shape, dtype(array.dtype)), _CPU)
+    over(made)[...] = array
+    return made.to(device)
 
 
 def for_torch(schema: Schema, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

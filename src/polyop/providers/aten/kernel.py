@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...hosts.torch import tensors
-from ...kernels.python import PythonKernel
+from ...kernels.python import PythonKernel, empty
 from .function import TorchFunction, opened, to_torch
 
 _CPU = torch.device("cpu")
@@ -32,14 +32,19 @@ class AtenKernel(PythonKernel):
         return f"PyTorch's {self.source.schema.qualified_name}"
 
     def call(
-        self, schema: Schema, arguments: Sequence[Any], outputs: Sequence[Spec], fixed: Mapping[str, Any]
+        self,
+        schema: Schema,
+        arguments: Sequence[Any],
+        outputs: Sequence[Spec],
+        fixed: Mapping[str, Any],
+        new: Callable[[Spec], Any] = empty,
     ) -> list[Any]:
-        """Return the new outputs as dense arrays that share no memory with the inputs.
+        """Return the new outputs as dense arrays of PyTorch's that share no memory with the inputs.
 
         ``outputs`` are checked where they are known, that is, not empty. Raises ``KernelError``
         with PyTorch's words, and ``ArgumentValueError`` when it wrote a read-only array.
         """
-        del schema, fixed
+        del schema, fixed, new
         arrays = self._run(arguments)
         if outputs:
             self._check(arrays, outputs)

@@ -21,7 +21,7 @@ def to_torch(array: Array, device: str) -> Any:
 
 def to_arrays(outputs: list[Any]) -> list[Array]:
     """Return tensors as arrays of their own."""
-    return [tensors.to_numpy(value).copy() for value in outputs]
+    return [tensors.over(value).copy() for value in outputs]
 
 
 def arguments(case: Case, *, gradients: bool = False) -> tuple[Any, ...]:
