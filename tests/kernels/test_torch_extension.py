@@ -89,6 +89,18 @@ def test_operators_with_gradients_on_the_cpu(run):
     assert run.stderr.count("POLYOP_ASCEND=rehearse: what is meant for Ascend runs on the CPU") == 1
 
 
+def test_functions_compile_with_gradients_as_eager_ones(run):
+    said = run("""
+        for operator, whole in ((product, False), (torch.ops.rehearsed.product, True)):
+            x, y = torch.tensor([1.0, 2, 3], requires_grad=True), torch.tensor([4.0, 5, 6], requires_grad=True)
+            step = torch.compile(lambda x, y: operator(x, y, 2) * 1, backend="aot_eager", fullgraph=whole)
+            z = step(x, y)
+            z.backward(torch.tensor([1.0, 10, 100]))
+            print(z.tolist(), x.grad.tolist(), y.grad.tolist())
+    """)
+    assert said.splitlines() == ["[8.0, 20.0, 36.0] [8.0, 100.0, 1200.0] [2.0, 40.0, 600.0]"] * 2
+
+
 def test_every_kind_of_argument(run):
     said = run("""
         base = torch.zeros(4, 6)

@@ -17,6 +17,7 @@ from ..core.operator import Kernel, Operator
 from ..core.origin import caller, of_function
 from ..core.schema import Schema
 from ..core.signature import Signature, signature_of
+from ..core.untraced import untraced
 from ..hosts.bound import BoundOperator, is_tensor
 from ..kernels.base import TARGETS
 from ..kernels.library import library
@@ -159,6 +160,7 @@ class Custom(BoundOperator):
             raise HostError(self.subject, rule, where=self.operator.origin, hint=hint)
         return super().torch
 
+    @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         operator = self._for((*args, *kwargs.values()))
         if operator is self:

@@ -11,6 +11,7 @@ from typing import Any
 from ..core.errors import KernelError
 from ..core.operator import Operator
 from ..core.origin import Origin
+from ..core.untraced import untraced
 from ..gradients.recorded import Recorded
 from ..hosts.bound import BoundOperator
 from ..kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
@@ -72,6 +73,7 @@ class LibraryOperator(ModuleOperator):
 
             ascend()
 
+    @untraced
     def _wrote(self, written: tuple[Any, ...]) -> None:
         del written
         rule = "the C++ function has written an argument, and its schema says nothing of that"

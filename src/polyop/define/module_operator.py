@@ -14,6 +14,7 @@ from ..core.infer import FromSpecs
 from ..core.operator import Operator
 from ..core.origin import Origin
 from ..core.schema import Return, Schema
+from ..core.untraced import untraced
 from ..gradients.recorded import Recorded
 from ..hosts.base import find_host, load, specs
 from ..hosts.bound import BoundOperator
@@ -119,11 +120,13 @@ class ModuleOperator(BoundOperator):
             return ModuleInfer(kernel, schema)
         return FromSpecs(self.infer_given, schema)
 
+    @untraced
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
         host = find_host(self.operator, arguments)
         self.settle(normalise(self.operator, specs(host, self.operator, arguments)))
         return super()._prepare(arguments)
 
+    @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self.opened(args, kwargs)
         return super()._slow(*args, **kwargs)
@@ -137,10 +140,12 @@ class ModuleOperator(BoundOperator):
         names = [argument.name for argument in self.schema.arguments]
         return tuple((names.index(name), name, rows) for name, rows in self.signature.rows.items())
 
+    @untraced
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         del code, threw
         raise KernelError(self.name, f"the C++ function failed: {text}", where=kernel)
 
+    @untraced
     def _wrote(self, written: tuple[Any, ...]) -> None:
         # called by the native core for tensors that the schema does not say are written
         torch = sys.modules.get("torch")

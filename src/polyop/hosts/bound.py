@@ -22,6 +22,7 @@ from ..core.operator import Operator
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
+from ..core.untraced import untraced
 from ..kernels.prepare import Prepared, normalise, prepare
 from .base import Host, find_host, host_of, load, specs
 
@@ -258,12 +259,14 @@ class BoundOperator(_core.Call):
         inner = LIST if listed else PLAIN
         self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
 
+    @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
         arguments = normalise(self.operator, arguments)
         host = find_host(self.operator, arguments)
         return self.pack(host.call(self, arguments))
 
+    @untraced
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
         # called by the native core for specs that it has not met
         host = find_host(self.operator, arguments)
@@ -271,6 +274,7 @@ class BoundOperator(_core.Call):
         launch = prepared.launch()
         return None if launch is None else (launch, prepared.repeatable)
 
+    @untraced
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace

@@ -10,6 +10,7 @@ import torch
 from ...core.arguments import bind
 from ...core.errors import FallbackWarning, GradientError
 from ...core.operator import Operator
+from ...core.untraced import untraced
 from ...gradients.rule import CUSTOM
 from ...kernels.prepare import normalise
 from .. import batching
@@ -21,7 +22,8 @@ from .layout import Layout
 _warned: set[str] = set()
 
 
-def vmap(layout: Layout, overload: Any, info: Any, dims: Any, flat: Any) -> tuple[Any, Any]:
+@untraced
+def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tuple[Any, Any]:
     """Return (outputs, out_dims) of a batched call; ``flat`` and ``dims`` are laid out flat."""
     rule = layout.bound.operator.batch
     schema = layout.bound.schema
@@ -49,6 +51,7 @@ def register_loop(bound: BoundOperator, overload: Any, library: Any, name: str) 
     """Register the per-sample loop for an operator that writes in place."""
     layout = Layout(bound)
 
+    @untraced
     def rule(info: Any, dims: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         arguments = bind(bound.schema, args, kwargs)
         padded = (*dims, *(None,) * (len(arguments) - len(dims)))

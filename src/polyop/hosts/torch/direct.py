@@ -14,6 +14,7 @@ import torch
 
 from ...core.arguments import bind
 from ...core.dtypes import DTYPES
+from ...core.untraced import untraced
 from ...gradients.recorded import Recorded
 from ...gradients.rule import apply_rule, check_gradient, saving_of
 from ...gradients.uses import Uses
@@ -60,6 +61,7 @@ def _saving(bound: BoundOperator, apply: Any) -> Any:
     """Return what calls the operator that also hands temporaries over, where there is such a one."""
     schema, count = bound.schema, len(bound.schema.arguments)
 
+    @untraced
     def differentiate(*args: Any) -> Any:
         saving = saving_of(bound.operator, args if len(args) == count else bind(schema, args, {}))
         return apply(*args) if saving is None else bound.pack(saving(*args)[: len(schema.returns)])
@@ -77,6 +79,7 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
     rule: Any = operator.gradient
     names, same_shapes = [a.name for a in bound.schema.arguments], bound.same_shapes
 
+    @untraced
     def forward(ctx: Any, *args: Any) -> Any:
         output = native_forward(ctx, *args)
         if output is NotImplemented:
@@ -85,6 +88,7 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
             ctx.mark_non_differentiable(output)
         return output
 
+    @untraced
     def backward(ctx: Any, grad: Any) -> Any:
         inputs = ctx.saved_tensors
         found = rule(*inputs, UNREAD, grad)
@@ -104,6 +108,7 @@ def _general(bound: BoundOperator, layout: Layout) -> dict[str, Any]:
     schema, launch, operator = bound.schema, bound.launch, bound.operator
     count, as_tuple = len(schema.arguments), bound.operator.returns_tuple
 
+    @untraced
     def forward(ctx: Any, *args: Any) -> Any:
         ctx.given = len(args)
         full = normalise(operator, args if len(args) == count else bind(schema, args, {}))
@@ -113,6 +118,7 @@ def _general(bound: BoundOperator, layout: Layout) -> dict[str, Any]:
         layout.save(ctx, full, output)
         return (output,) if as_tuple and not isinstance(output, tuple) else output
 
+    @untraced
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         return layout.backward(ctx, *grads)[: ctx.given]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ import torch.autograd.forward_ad
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.operator import Operator
+from ...core.untraced import untraced
 from ...gradients.rule import no_gradient, saving_of
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
@@ -24,6 +26,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     layout = Layout(bound)
     below = torch._C._AutoDispatchBelowAutograd
 
+    @untraced
     def forward(*flat: Any) -> Any:
         with below():
             return layout.call(overload, flat)
@@ -35,8 +38,8 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
             "forward": staticmethod(forward),
             "setup_context": staticmethod(layout.save_with_forward),
             "backward": staticmethod(layout.backward),
-            "jvp": staticmethod(lambda ctx, *tangents: _jvp(layout, ctx, tangents)),
-            "vmap": staticmethod(lambda info, dims, *flat: batch.vmap(layout, overload, info, dims, flat)),
+            "jvp": staticmethod(functools.partial(_jvp, layout)),
+            "vmap": staticmethod(functools.partial(batch.vmap, layout, overload)),
         },
     )
     # the base class's apply: autograd.Function.apply inspects signatures on every call
@@ -45,6 +48,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     fast = bound.fast
     packed = bound.operator.returns_tuple and len(schema.returns) == 1
 
+    @untraced
     def autograd(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             result = fast(*args)  # no second trip through the dispatcher when nothing else is on
@@ -66,6 +70,7 @@ def make(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         result = apply(*layout.flatten(arguments))
         return list(result) if schema.returns_list else result
 
+    @untraced
     def front(*args: Any, **kwargs: Any) -> Any:
         arguments = normalise(bound.operator, bind(schema, args, kwargs))
         return differentiated(kind.apply, arguments, backward=_is_gradient_level())
@@ -89,7 +94,8 @@ def _wants_gradient(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return False
 
 
-def _jvp(layout: Layout, ctx: Any, tangents: Any) -> Any:
+@untraced
+def _jvp(layout: Layout, ctx: Any, *tangents: Any) -> Any:
     """Return the output tangents, from ``jvp=`` or by transposing the gradient rule."""
     operator = layout.bound.operator
     _refuse_nested_forward(operator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import types
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from ... import _core
 from ...core import registry
 from ...core.errors import HostError
 from ...core.spec import Spec
+from ...core.untraced import exclude_with
 from ...gradients.recorded import Recorded
 from ...gradients.rule import no_gradient
 from ..base import with_aliases
@@ -35,6 +37,7 @@ class TorchHost:
             torch,
             *(str(folder / name) for name in ("libc10.so", "libtorch_cpu.so", "libtorch_python.so")),
         )
+        exclude_with(_skip)
         _core.locate_keys(*_key_samples())
         with torch.inference_mode():
             _core.note_inference_mode()
@@ -120,6 +123,13 @@ class TorchHost:
         """Return tensors without what is left of transforms that have ended; a new one refuses these."""
         unwrap = torch._C._functorch.unwrap_if_dead
         return [unwrap(value) if isinstance(value, torch.Tensor) else value for value in values]
+
+
+def _skip(code: types.CodeType) -> None:
+    """Keep ``torch.compile`` from tracing a function and what it calls, where C++ calls it."""
+    frame = torch._C._dynamo.eval_frame
+    skip = frame._FrameAction.SKIP
+    frame.set_code_exec_strategy(code, frame._FrameExecStrategy(skip, skip))
 
 
 def _has_name(bound: BoundOperator) -> bool:

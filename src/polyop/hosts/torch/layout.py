@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ...core.errors import GradientError
+from ...core.untraced import untraced
 from ...gradients.rule import apply_rule, check_gradient, no_gradient
 from ...gradients.uses import Uses, used_by_rule
 from ..bound import BoundOperator
@@ -119,6 +120,7 @@ class Layout:
         if discrete:
             ctx.mark_non_differentiable(*discrete)
 
+    @untraced
     def save_with_forward(self, ctx: Any, inputs: Any, output: Any) -> None:
         """Do the same, also for forward mode; a given or derived ``jvp`` has all tensors, not some."""
         self.save(ctx, inputs, output)
@@ -157,6 +159,7 @@ class Layout:
             made.append(grad)
         return tuple(made)
 
+    @untraced
     def backward(self, ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """Return the flat input gradients."""
         flat, outputs = self.saved(ctx)

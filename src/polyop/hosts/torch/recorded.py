@@ -11,6 +11,7 @@ from ... import _core
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.schema import MISSING
+from ...core.untraced import untraced
 from ...gradients.recorded import Call, Recorded, failed
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
@@ -62,6 +63,7 @@ def _forward(bound: BoundOperator, layout: Layout) -> Any:
     only_tensors = _only_tensors(bound)
     count = len(bound.schema.arguments)
 
+    @untraced
     def forward(ctx: Any, *flat: Any) -> Any:
         args = flat if simple else layout.unflatten(flat)
         if bound.schema.mutates:
@@ -131,6 +133,7 @@ def _backward(bound: BoundOperator, layout: Layout) -> Any:
     direct = len(positions) == len(bound.schema.arguments) and not layout.has_lists
     pull = _core.backward
 
+    @untraced
     def backward(ctx: Any, *grads: Any) -> Any:
         saved = ctx.saved_tensors
         if torch.is_grad_enabled():
@@ -205,6 +208,7 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         outputs = rule.saving.torch(*positional, **keywords, polyop_wanted=list(wanted))
         return _outputs(bound, arguments, wanted, outputs)
 
+    @untraced
     def autograd(*args: Any, **kwargs: Any) -> Any:
         if not kwargs:
             result = fast(*args)
@@ -216,6 +220,7 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
                 return overload(*args, **kwargs)
         return saving(args, kwargs, forward_ad._current_level >= 0)
 
+    @untraced
     def front(*args: Any, **kwargs: Any) -> Any:
         return saving(args, kwargs, everything=True)
 

@@ -18,6 +18,7 @@ import torch.autograd.forward_ad
 from ...core.arguments import bind
 from ...core.errors import GradientError, SchemaError
 from ...core.schema import Schema
+from ...core.untraced import untraced
 from ...kernels.prepare import normalise
 from ..base import map_tensors
 from ..bound import BoundOperator
@@ -97,6 +98,7 @@ def _implement(bound: BoundOperator, library: Any, overload: Any) -> None:
         name = f"{name}.{overload._overloadname}"
     full = f"{schema.namespace}::{name}"
 
+    @untraced
     def kernel(*args: Any, **kwargs: Any) -> Any:
         return run(bound, normalise(operator, bind(schema, args, kwargs)))
 
@@ -148,6 +150,7 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
     schema = bound.schema
     written = [i for i, argument in enumerate(schema.arguments) if argument.type.writes]
 
+    @untraced
     def autograd(*args: Any, **kwargs: Any) -> Any:
         arguments = bind(schema, args, kwargs)
         wanted: list[torch.Tensor] = []
@@ -163,6 +166,7 @@ def _implement_mutation(bound: BoundOperator, library: Any, overload: Any, name:
         with torch._C._AutoDispatchBelowAutograd():
             return overload(*args, **kwargs)
 
+    @untraced
     def bump_versions(keys: Any, *args: Any, **kwargs: Any) -> Any:
         # autograd finds a saved tensor that was written afterwards by its version
         with torch._C._AutoDispatchBelowADInplaceOrView():

@@ -11,6 +11,7 @@ import torch
 from ...core.errors import ArgumentTypeError, HostError
 from ...core.schema import Argument
 from ...core.spec import Spec
+from ...core.untraced import untraced
 from ...kernels.python import PythonKernel
 from ...kernels.tensors import TensorKernel
 from ..base import map_tensors
@@ -21,6 +22,7 @@ from . import tensors
 _CPU = torch.device("cpu")
 
 
+@untraced
 def run(bound: BoundOperator, arguments: tuple[Any, ...]) -> Any:
     """Return the fresh outputs of a kernel on real tensors: one, a tuple, or None.
 

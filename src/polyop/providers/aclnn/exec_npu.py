@@ -12,11 +12,15 @@ import numpy as np
 
 from ...core.dtypes import DType, dtype
 from ...core.errors import UnsupportedError
+from ...core.untraced import untraced
+from ...hosts.base import load
 from . import registry
 from .arguments import match
 from .rehearsal import ascend
 from .row import Row
 from .run import launch, run
+
+load("torch")  # whose compiler must not trace what runs here
 
 SAMPLES = {
     row.name: row
@@ -102,6 +106,7 @@ def _execute(name: str, arguments: list[Any]) -> None:
         launch(name, arguments)
 
 
+@untraced
 def _entry(name: bytes, values: Any, count: int, message: int, room: int) -> int:
     """Return 0, or 1 with the error's text in ``message``: nothing may be raised through C++."""
     try:

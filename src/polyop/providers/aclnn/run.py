@@ -12,6 +12,7 @@ from ...core.dtypes import DTYPES, DType
 from ...core.errors import ArgumentTypeError, ArgumentValueError, KernelError, PolyopError, UnsupportedError
 from ...core.origin import of_function
 from ...core.schema import Argument
+from ...core.untraced import untraced
 from .arguments import is_tensor, match, shown, tensors, written
 from .registry import find, known
 from .row import Row
@@ -20,6 +21,7 @@ from .row import Row
 _SMALL = {row.numpy for row in DTYPES if row.kind == "float" and row.itemsize < 4}
 
 
+@untraced
 def launch(name: str, args: Sequence[Any]) -> None:
     """Run an operator on NumPy arrays: what the two phases of aclnn do on Ascend.
 
@@ -37,6 +39,7 @@ def launch(name: str, args: Sequence[Any]) -> None:
     run(row, match(row, args))
 
 
+@untraced
 def writes(name: str, count: int) -> tuple[tuple[int, ...], ...]:
     """Return where the arguments that an operator writes can be among ``count``; () for an unknown name.
 

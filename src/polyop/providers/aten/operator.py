@@ -17,6 +17,7 @@ from ...core.arguments import bind
 from ...core.errors import GradientError, HostError
 from ...core.operator import Operator
 from ...core.origin import caller
+from ...core.untraced import untraced
 from ...hosts.base import Host, find_host
 from ...hosts.bound import BoundOperator
 from ...kernels.prepare import Prepared, normalise
@@ -117,6 +118,7 @@ class AtenOperator(BoundOperator):
         """Pickle as the name, which any process with the same PyTorch extensions knows."""
         return find, (self.name,)
 
+    @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._is_for_torch(args, kwargs):
             return self._on_torch(args, kwargs)
