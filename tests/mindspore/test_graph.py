@@ -56,6 +56,30 @@ def test_a_cell_with_a_custom_operator(bprop):
     assert found[0] == found[1] == [[66.0], [12.0, 24.0], [9.0, 16.0]]
 
 
+@pytest.mark.parametrize("extra", [lambda k: k, lambda k: 0, lambda k: 1.5, lambda k: None])
+def test_what_a_bprop_returns_for_an_attribute_counts_for_nothing(extra):
+    information = ops.CustomRegOp().input(0, "x").output(0, "y").attr("k", "required", "float")
+    information = information.dtype_format(ops.DataType.F32_Default, ops.DataType.F32_Default).target("CPU")
+    scale = ops.Custom(
+        lambda x, k: (x * k).astype(np.float32),
+        lambda x, k: x,
+        lambda x, k: x,
+        "pyfunc",
+        bprop=lambda x, k, out, dout: (dout * k, extra(k)),
+        reg_info=information.get_op_info(),
+    )
+    eager = ms.grad(lambda x: scale(x, 2.0))(X)
+    graph = quick(lambda x: ms.grad(lambda x: scale(x, 2.0))(x))(X)
+    assert eager.asnumpy().tolist() == graph.asnumpy().tolist() == [[2.0] * 3] * 2
+
+
+def test_an_operator_without_a_registration_in_a_graph(sources):
+    add = ops.Custom(
+        f"{sources / 'add.cc'}:CustomAdd", out_shape=(2, 3), out_dtype=np.float32, func_type="aot"
+    )
+    assert quick(lambda x: add(x, x))(X).asnumpy().tolist() == (X + X).asnumpy().tolist()
+
+
 def test_the_graph_is_used_again():
     counted = []
 

@@ -113,6 +113,26 @@ _CONVERT = {  # base type of an attribute to its one Python type; each raises Ty
 }
 
 
+_SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "str": ""}
+
+
+def check_kinds(schema: Schema, args: Sequence[str], kwargs: Mapping[str, str], where: Any) -> None:
+    """Check a call of which only the kinds of the values are known: as ``signature_of`` tells them.
+
+    Raises ``ArgumentTypeError`` for what ``bind`` refuses, and for an attribute of the wrong type.
+    """
+    for argument, kind in zip(schema.arguments, bind(schema, args, kwargs, where), strict=True):
+        given = argument.name in kwargs or kind is not argument.default
+        if not given or kind not in _SAMPLES or argument.type.suffixes or argument.type.base not in _CHECKED:
+            continue
+        try:
+            _CONVERT[argument.type.base](_SAMPLES[kind])
+        except TypeError:
+            subject = f"{schema.qualified_name}: argument {argument.name}"
+            raise ArgumentTypeError(subject, f"must be {argument.type}", f"a value of type {kind}") from None
+
+
+_CHECKED = ("int", "SymInt", "float", "bool", "str", "Scalar")
 _CONSTANT = (
     "an attribute is a constant, no tensor: give a plain value, and where a program is traced mark it "
     "static (static_argnames of jax.jit, functools.partial)"

@@ -11,6 +11,15 @@ demo::f: argument x: must be a tensor, but got int
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+_adapters: list[Callable[[PolyopError], None]] = []
+
+
+def adapt_with(adapt: Callable[[PolyopError], None]) -> None:
+    """Let a framework change errors as they are made: its compiler hides exceptions of other classes."""
+    _adapters.append(adapt)
+
 
 class PolyopError(Exception):
     """The base of all errors raised by polyop."""
@@ -33,6 +42,8 @@ class PolyopError(Exception):
         if hint:
             text += f"\n  {hint}"
         super().__init__(printable(text))
+        for adapt in _adapters:
+            adapt(self)
 
 
 def printable(text: str) -> str:

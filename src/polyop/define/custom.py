@@ -145,7 +145,7 @@ class Custom(BoundOperator):
     def route_to_torch(self, route: str) -> Any:
         """Return the overload for the signature that ``route`` spells, and keep it beside the others."""
         signature = tuple(route.split("/")[1:])
-        overload = self._of(signature).torch if signature and self._known else self.torch
+        overload = self._of(signature).torch if signature else self.torch
         self.__dict__[f"torch_overload{route}"] = overload
         return overload
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _core
 from ..core import registry
-from ..core.arguments import bind
+from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
 from ..core.operator import Operator
@@ -75,10 +75,11 @@ class BoundOperator(_core.Call):
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():  # this is what tracers read
-            route = _route(torch.Tensor, args, kwargs) if self._by_signature else ""
             if self.is_module:
                 args, kwargs = self.opened(args, kwargs)
-            if register_late(self._key, route):
+            kinds = _kinds(torch.Tensor, (*args, *kwargs.values()))
+            route = kinds if self._by_signature else ""
+            if register_late(self._key, route, kinds, tuple(kwargs)):
                 overload = getattr(self, f"torch_overload{route}")
                 return self.traced(overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
@@ -302,15 +303,22 @@ def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
     return tuple((p, schema.arguments[p].name if p >= 0 else "") for p in positions)
 
 
-def _route(tensor: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _kinds(tensor: type, values: tuple[Any, ...]) -> str:
     """Return the signature of a traced call, spelled as a suffix."""
-    kinds = signature_of((*args, *kwargs.values()), lambda value: isinstance(value, tensor))
-    return "".join(f"/{kind}" for kind in kinds)
+    return "".join(f"/{kind}" for kind in signature_of(values, lambda value: isinstance(value, tensor)))
 
 
-def register_late(key: str, route: str) -> bool:
-    """Register an operator with PyTorch while a call is being traced; return True."""
+def register_late(key: str, route: str, kinds: str, names: tuple[str, ...]) -> bool:
+    """Register an operator with PyTorch while a call is being traced; return True.
+
+    Raises what a plain call does for arguments that the schema does not have, and for some of another type.
+    """
     bound = next(bound for bound in _alive if bound._key == key)  # noqa: SLF001
+    if not route:
+        given = kinds.split("/")[1:]
+        count = len(given) - len(names)
+        named = dict(zip(names, given[count:], strict=True))
+        check_kinds(bound.schema, given[:count], named, bound.operator.origin)
     return bound.route_to_torch(route) is not None
 
 

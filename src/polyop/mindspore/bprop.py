@@ -16,12 +16,20 @@ from .interpose import call_script, wrap, wrap_traced
 Function = Callable[..., Any]
 
 
-def bridge(subject: str, compute: Function, bprop: Function, parameters: Sequence[Any] = ()) -> Function:
+def bridge(
+    subject: str,
+    compute: Function,
+    bprop: Function,
+    parameters: Sequence[Any] = (),
+    *,
+    attributes: bool = False,
+) -> Function:
     """Return a function that computes and has ``bprop(*inputs, out, dout)`` as its gradient.
 
     ``parameters`` are what ``compute`` reads beside its arguments; ``bprop`` then returns a
-    dict of their gradients, too. The class is made here, before any tracing: PyTorch's compiler
-    traces functions of such a class, but not the making of one.
+    dict of their gradients, too. With ``attributes`` what it returns for an argument that is no
+    tensor counts for nothing, as in an operator's gradient rule. The class is made here, before
+    any tracing: PyTorch's compiler traces functions of such a class, but not the making of one.
     """
     count = len(parameters)
     least, most = _arguments(bprop)
@@ -46,6 +54,8 @@ def bridge(subject: str, compute: Function, bprop: Function, parameters: Sequenc
             rule = f"is called with {len(inputs)} inputs, out and dout"
             raise GradientError(subject, rule, f"a bprop of {_range(least, most)} arguments")
         mine, of_parameters = _parts(subject, call_script(bprop, *inputs, *results))
+        if attributes and len(mine) == len(inputs):
+            mine = [g if isinstance(x, torch.Tensor) else None for g, x in zip(mine, inputs, strict=True)]
         return checked(subject, mine, inputs) + _of(subject, of_parameters, parameters)
 
     # PyTorch's compiler leaves ctx out where the call has as many inputs as forward has parameters

@@ -11,7 +11,7 @@ import torch
 
 from ... import _core
 from ...core import registry
-from ...core.errors import HostError
+from ...core.errors import HostError, adapt_with
 from ...core.spec import Spec
 from ...core.untraced import exclude_with
 from ...gradients.recorded import Recorded
@@ -19,6 +19,7 @@ from ...gradients.rule import no_gradient
 from ..base import with_aliases
 from ..bound import BoundOperator
 from . import direct, register, tensors
+from .compiling import adapt
 from .layout import Layout
 
 
@@ -38,6 +39,7 @@ class TorchHost:
             *(str(folder / name) for name in ("libc10.so", "libtorch_cpu.so", "libtorch_python.so")),
         )
         exclude_with(_skip)
+        adapt_with(adapt)
         _core.locate_keys(*_key_samples())
         with torch.inference_mode():
             _core.note_inference_mode()

@@ -28,7 +28,7 @@ class Custom(_Custom):
         """Check everything that can be checked before the first call."""
         super().__init__(func, out_shape, out_dtype, func_type, _eager(bprop), reg_info)
         compute = functools.partial(_Custom.__call__, self)
-        self._traced = None if bprop is None else bridge(self.subject, compute, bprop)
+        self._traced = None if bprop is None else bridge(self.subject, compute, bprop, attributes=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
