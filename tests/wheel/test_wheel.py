@@ -100,6 +100,18 @@ def test_stubs_have_names_defaults_and_docstrings(wheel):
     assert ast.unparse(functions["add_custom_backward"].returns) == "tuple[_Tensor, _Tensor]"
 
 
+def test_docstrings_are_there_at_run_time(installed):
+    program = (
+        "import sys, vecops, polyop; print(vecops.add_custom.__doc__)\n"
+        "from polyop.hosts.explain import explain; print(explain(vecops.add_custom))\n"
+        "vecops.add_custom.update(vecops.add_custom.operator); print(vecops.add_custom.__doc__)\n"
+    )
+    said = run("-c", program, PYTHONPATH=str(installed)).stdout.splitlines()
+    first = "Return x + alpha * y, for tensors of one shape."
+    assert said[0] == said[-1] == first
+    assert f"  about       {first}" in said
+
+
 def test_type_checkers_read_the_stubs(installed, tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
     (tmp_path / "use.py").write_text(

@@ -126,7 +126,7 @@ def check_kinds(schema: Schema, args: Sequence[str], kwargs: Mapping[str, str], 
         if not given or kind not in _SAMPLES or argument.type.suffixes or argument.type.base not in _CHECKED:
             continue
         try:
-            _CONVERT[argument.type.base](_SAMPLES[kind])
+            _convert(_SAMPLES[kind], _CONVERT[argument.type.base], [], False)
         except TypeError:
             subject = f"{schema.qualified_name}: argument {argument.name}"
             raise ArgumentTypeError(subject, f"must be {argument.type}", f"a value of type {kind}") from None

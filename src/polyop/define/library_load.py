@@ -97,12 +97,15 @@ def load_library(
     cflags: str = "",
     ldflags: str = "",
     debug: bool = False,
+    docs: Mapping[str, str] | None = None,
 ) -> OperatorLibrary:
     """Return the operators of a C++ library that includes ``polyop/library.h``.
 
     ``library``     the path of a ``.so``, of a source, or a list of sources, which are built.
     ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``: two versions of
                     a library are loaded into one process so.
+
+    ``docs``        docstrings, by the function's name: the operators' ``__doc__``.
 
     All that is registered is checked here: each schema, and the C++ types of each function
     against it. The same library gives the same object; one that was built again takes over
@@ -131,7 +134,17 @@ def load_library(
         )
     identity = tuple(str(Path(one).resolve()) for one in paths)
     with names.lock:
-        return _load(identity, path, dict(namespaces or {}))
+        loaded = _load(identity, path, dict(namespaces or {}))
+        _document(loaded, docs or {})
+        return loaded
+
+
+def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
+    """Give operators their docstrings; those that stand for PyTorch's own have theirs."""
+    for bound in library:
+        text = docs.get(bound.schema.name)
+        if text is not None and isinstance(bound, LibraryOperator):
+            bound.update(dataclasses.replace(bound.operator, doc=text))
 
 
 def _words(name: str, flags: Any) -> list[str]:

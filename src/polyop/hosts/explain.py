@@ -35,6 +35,7 @@ def explain(
         module.settle(arguments)  # as a first call does: the schema then says what is written
     operator = bound.operator
     lines = [str(operator), f"  defined at  {operator.origin}"]
+    lines += [f"  about       {line}" for line in operator.doc.strip().splitlines()[:1]]
     lines += [f"  kernel      none: {problem}"] if problem else _kernels(bound, arguments)
     lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]
     first, *more = _gradient(bound, arguments)

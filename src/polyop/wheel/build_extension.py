@@ -116,7 +116,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         )
         operators = describe(library, extension.names)
         texts = {
-            "__init__.py": wrappers.module(library.name, operators),
+            "__init__.py": wrappers.module(library.name, operators, extension.docs),
             "__init__.pyi": wrappers.stubs(library.name, operators, extension.docs),
             "py.typed": "",
             FILE: json.dumps(record(library, operators), indent=2) + "\n",

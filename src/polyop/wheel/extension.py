@@ -21,7 +21,7 @@ class OperatorExtension(Extension):  # type: ignore[misc]
     ``name``    the Python package that the wheel has for it, as ``myops._ops``: it holds the library,
                 its operators as functions, their type stubs and what is known of them.
     ``names``   functions that are not called as in the schema: ``{"add_custom": "my_op"}``.
-    ``docs``    docstrings for the stubs, by the function's name.
+    ``docs``    docstrings of the operators and their stubs, by the function's name.
     ``extra_compile_args``  a list, or lists for ``"cxx"`` and ``"nvcc"``.
     ``cuda_architectures``  what sources in CUDA are compiled for, as ``["sm_80", "sm_90"]``; else what
                 the variable POLYOP_CUDA_ARCHITECTURES lists, else as in ``polyop build``.

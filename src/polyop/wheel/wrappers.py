@@ -32,15 +32,18 @@ _FIXED = '''"""Operators of {library}, for every framework; written by polyop wh
 '''
 
 
-def module(library: str, operators: Sequence[Described]) -> str:
+def module(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
     """Return the text of ``__init__.py``: it loads the library, and has each operator under its name."""
+    known = {one.schema.name: docs[one.function] for one in operators if one.function in docs}
     lines = [
         _FIXED.format(library=library),
         "import pathlib as _pathlib",
         "",
         "import polyop as _polyop",
         "",
-        f'library = _polyop.load_library(_pathlib.Path(__file__).with_name("{library}"))',
+        f"library = _polyop.load_library(_pathlib.Path(__file__).with_name({library!r}), docs={known!r})"
+        if known
+        else f'library = _polyop.load_library(_pathlib.Path(__file__).with_name("{library}"))',
         *(f'{one.function} = library["{one.schema.qualified_name}"]' for one in operators),
         "",
         f"__all__ = {[one.function for one in operators]!r}",

@@ -18,8 +18,9 @@ def adapt(problem: PolyopError) -> None:
     """Make an error one that PyTorch's compiler lets through, where it is at work."""
     if torch._guards.CompileContext.try_get() is None:
         return
-    problem.__class__ = _class(type(problem))
     fields: Any = problem
+    kind: Any = type(problem)
+    fields.__class__ = _class(kind)
     fields.msg = str(problem)
     fields.real_stack = torch._guards.TracingContext.extract_stack()
     fields.category, fields.gb_type = "polyop", ""
@@ -28,7 +29,7 @@ def adapt(problem: PolyopError) -> None:
 
 
 @functools.cache
-def _class(kind: type[PolyopError]) -> type[PolyopError]:
+def _class(kind: Any) -> type[PolyopError]:
     """Return a class for what is raised in tracing (Unsupported) and in the backend (ShortenTraceback)."""
     own = torch._dynamo.exc
     body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "remove_from_stats": lambda self: None}

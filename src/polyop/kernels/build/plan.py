@@ -134,6 +134,9 @@ def _unit(
         "-fPIC",
         "-fvisibility=default",
     ]
+    if uses_torch and not options.debug:
+        # as PyTorch's own extensions: its headers assert in constant expressions
+        flags.append("-DNDEBUG")
     flags += [flag for flag in options.flags if _fits(flag, source.language)]
     found = [f"-I{folder}" for folder in search]
     if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in options.flags):

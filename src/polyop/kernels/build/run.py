@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ...core.errors import BuildError
 
 _PATIENCE = 1.0
+_NEEDS_TARGET = "target specific option mismatch"  # gcc's words
 _LOCATION = r"(?m)^(.+?)[:(](\d+)(?::\d+)?[:)]:? *(?:fatal )?error\b"
 
 
@@ -54,6 +55,12 @@ def failed(subject: str, rule: str, finished: Finished) -> BuildError:
         said = f"{finished.output}the compiler was killed by {name}; is there enough memory?"
     else:
         said = finished.output.rstrip() or f"the compiler ended with code {finished.code} and said nothing"
+    if _NEEDS_TARGET in said:
+        said += (
+            "\n  the source uses vector instructions that the compiler may not assume: allow them by a flag, "
+            "as -mavx2 -mfma (polyop build --flag=-mavx2 --flag=-mfma, or flags= in Python); "
+            "-march=native allows all of this machine's"
+        )
     place = re.search(_LOCATION, finished.output)
     where = f"{place[1]}:{place[2]}" if place else None
     return BuildError(subject, rule, where=where, hint=f"{said}\n  command: {shlex.join(finished.command)}")

@@ -1,0 +1,40 @@
+"""Sources as other projects have them: PyTorch extensions with a library and a module, vector intrinsics."""
+
+import importlib.util
+import platform
+
+import numpy as np
+import pytest
+
+import polyop
+from polyop.core.errors import BuildError
+from polyop.kernels.build import build
+
+pytestmark = pytest.mark.xdist_group("libtorch")
+
+
+def test_an_extension_of_pytorch_with_a_library_and_a_module(sources, tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    path = build([sources / "gated_unit.cpp"], output=tmp_path / "gated_unit.so")
+    spec = importlib.util.spec_from_file_location("gated_unit", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    torch.manual_seed(0)
+    x, state, weight, bias = torch.randn(2, 3), torch.randn(2, 4), torch.randn(8, 7), torch.randn(8)
+    for forward in (module.forward, torch.ops.gated_unit.forward):
+        value, gate, inner = forward(x, weight, bias, state)
+        wanted = torch.sigmoid(gate) * torch.tanh((torch.cat([state, x], 1) @ weight.T + bias)[:, 4:])
+        torch.testing.assert_close(value, wanted)
+    gate = gate.requires_grad_()
+    (expected,) = torch.autograd.grad((torch.sigmoid(gate) * inner).sum(), gate)
+    torch.testing.assert_close(module.backward(torch.ones(2, 4), gate, inner)[0], expected)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the intrinsics are of x86-64")
+def test_vector_intrinsics_need_a_flag_and_the_error_says_which(sources):
+    with pytest.raises(BuildError, match=r"(?s)vector instructions .*--flag=-mavx2.*-march=native"):
+        build([sources / "avx2.cpp"])
+    kernel = polyop.source(sources / "avx2.cpp", function="add_wide", flags=["-mavx2"])
+    op = polyop.operator("real_sources::add_wide(Tensor x, Tensor y) -> Tensor", kernel, infer="x")
+    x = np.arange(19, dtype=np.float32)
+    np.testing.assert_array_equal(op(x, x), x + x)
