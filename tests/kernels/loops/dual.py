@@ -39,6 +39,14 @@ class Dual:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def __truediv__(self, other):
+        other = dual(other)
+        slope = self.tangent * other.value - self.value * other.tangent
+        return Dual(self.value / other.value, slope / other.value**2)
+
+    def __pow__(self, exponent):
+        return Dual(self.value**exponent, exponent * self.value ** (exponent - 1) * self.tangent)
+
     def __rsub__(self, other):
         return dual(other) - self
 
@@ -108,6 +116,11 @@ WORDS = {
     "serial": range,
     "sin": function(math.sin, math.cos),
     "tanh": function(math.tanh, lambda x: 1 - math.tanh(x) ** 2),
+    "exp": function(math.exp, math.exp),
+    "sqrt": function(math.sqrt, lambda x: 0.5 / math.sqrt(x)),
+    "log": function(math.log, lambda x: 1 / x),
+    "atan": function(math.atan, lambda x: 1 / (1 + x * x)),
+    "stop_gradient": lambda x: Dual(dual(x).value),
 }
 
 

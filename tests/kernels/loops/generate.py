@@ -18,6 +18,22 @@ FLOATS, HALVES = ("float32", "float64"), ("float16", "bfloat16")
 INTEGERS = ("int32", "int64", "int8", "uint8", "int16", "uint32")
 EXACT = {"float16": 2**10, "bfloat16": 2**7, "float32": 2**22, "float64": 2**50}
 """Up to here whole numbers and their halves are exact: sums in any order are the same."""
+INSIDE = (
+    *("{n} - 1 - {v}", "{v} // 2", "{v} % 3", "({v} + {k}) % {n}", "-1 - {v}", "max({v} - {k}, 0)"),
+    *("min({v} + {k}, {n} - 1)", "{k} * {v} % {n}", "({v} + {w}) // 2", "abs({v} - {w})", "{v} - {v} % 2"),
+    *("({v} - {w}) % {n}", "{v} // 2 + {w} // 2", "max({v}, {w})"),
+)
+"""Subscripts that stay below a size n where v and w do."""
+GUARDED = (
+    *(("{v} + 1 < {n}", "{v} + 1"), ("{v} > 0", "{v} - 1")) * 3,
+    *(("{v} + {w} < {n}", "{v} + {w}"), ("{v} >= {w}", "{v} - {w}"), ("2 * {v} < {n}", "2 * {v}")),
+    *(("2 * {v} + {w} < {n}", "{w} + 2 * {v}"), ("{n} > 3 and {v} > 2", "3 - {v} % 3")),
+)
+"""Conditions, and subscripts that they keep inside."""
+SMOOTH = (
+    *("sin({a})", "tanh({a})", "abs({a})", "exp(-abs({a}))", "sqrt(abs({a}) + 0.5)", "log({a} ** 2 + 0.5)"),
+    *("({a} / (abs({b}) + 0.5))", "({a} ** 2)", "atan({a})", "stop_gradient({a})"),
+)
 _files = itertools.count()
 
 
@@ -204,36 +220,78 @@ class Generator:
             self.emit(depth, f"{name} = {self.value(variables, scalars, 2)}")
             scalars.append(name)
             self.store(depth, variables, scalars, name)
-        elif kind < 0.63 and scalars:
+        elif kind < 0.6 and self.left > 0:
+            self.place(depth, variables, scalars)
+        elif kind < 0.63:
+            self.guarded_store(depth, variables, scalars)
+        elif kind < 0.68 and scalars:
             name, value = self.pick(scalars), self.value(variables, scalars, 1)
             forms = (f"+= {value}", f"-= {value}", f"= {value}", f"*= {value}", f"= max({name}, {value})")
             self.emit(depth, f"{name} {self.pick(forms)}")
         else:
             self.store(depth, variables, scalars)
 
+    def place(self, depth, variables, scalars):
+        """A whole number that is a subscript: read from a tensor, or changed by a loop and its data."""
+        name, symbol = self.new("k"), self.pick(self.symbols)
+        inside = [v for v in variables if v.symbol == symbol]
+        size, place = self.sizes[symbol][0], Variable(name, symbol)
+        if inside and self.chance(0.5):
+            self.emit(depth, f"{name} = {self.index(symbol, inside, set())}")
+        else:
+            own = Variable(self.new("i"), symbol)
+            self.depth, within = max(self.depth, depth), [*variables, own, place]
+            self.emit(depth, f"{name} = 0")
+            self.emit(depth, f"for {own.name} in range({size}):")
+            self.emit(depth + 1, f"if {self.condition([*variables, own], scalars)}:")
+            self.emit(depth + 2, f"{name} = {self.pick((own.name, f'({name} + 1) % {size}'))}")
+            if self.chance(0.5):
+                self.store(depth + 1 + self.chance(0.5), within, scalars)
+        self.block(depth, [*variables, place], scalars)
+
+    def guarded_store(self, depth, variables, scalars):
+        """A store to an element that only a condition keeps inside."""
+        name, test, at = self.guarded(variables, self.written)
+        if name:
+            self.emit(depth, f"if {test}:")
+            value = self.into(self.tensors[name][0], self.value(variables, scalars, 2))
+            self.emit(
+                depth + 1,
+                f"{at} {'=' if self.tensors[name][0] == 'bool' else self.pick(('=', '+='))} {value}",
+            )
+        else:
+            self.store(depth, variables, scalars)
+
     def row_temporary(self, depth, variables, scalars):
         """A row that each iteration fills for itself and then reads, perhaps where a condition holds."""
         self.depth = max(self.depth, depth)
-        size, outer = self.pick(self.sizes[self.row]), self.pick(variables).name
+        symbol, row = self.row, "r"
+        if self.chance(0.4):
+            symbol, row = self.pick(self.symbols), self.new("r")
+            self.emit(depth, f'{row} = allocate(({self.pick(self.sizes[symbol])},), "{self.dtype}")')
+        size, outer = self.pick(self.sizes[symbol]), self.pick(variables).name
         test = self.pick((f"{outer} > 0", f"{outer} < 2", f"{outer} % 2 == 0"))
-        fill, use = Variable(self.new("p"), self.row), Variable(self.new("q"), self.row)
+        if self.chance(0.3):
+            test = self.condition(variables, scalars)
+        fill, use = Variable(self.new("p"), symbol), Variable(self.new("q"), symbol)
         inside = [*variables, fill]
-        value = self.value(inside, scalars, 1)
+        value, deeper = self.value(inside, scalars, 1), depth
+        if self.chance(0.15):  # filled by some iterations only
+            self.emit(depth, f"if {test}:")
+            deeper += 1
         if self.chance(0.25):  # a scan
-            self.emit(depth, f"r[0] = {self.value(variables, scalars, 1)}")
-            self.emit(depth, f"for {fill.name} in range(1, {size}):")
-            self.emit(depth + 1, f"r[{fill.name}] = r[{fill.name} - 1] {self.pick('+-')} {value}")
+            self.emit(deeper, f"{row}[0] = {self.value(variables, scalars, 1)}")
+            self.emit(deeper, f"for {fill.name} in range(1, {size}):")
+            self.emit(deeper + 1, f"{row}[{fill.name}] = {row}[{fill.name} - 1] {self.pick('+-')} {value}")
         else:
-            self.emit(depth, f"for {fill.name} in range({size}):")
-            self.emit(depth + 1, f"r[{fill.name}] = {value}")
+            at = f"{row}[{self.index(symbol, [fill], set())}]"
+            self.emit(deeper, f"for {fill.name} in range({size}):")
+            self.emit(deeper + 1, f"{at} {self.pick(('=', '=', '+='))} {value}")
             if self.chance(0.4):
-                self.emit(depth + 1, f"if {test}:")
-                self.emit(depth + 2, f"r[{fill.name}] = r[{fill.name}] * {self.value(inside, scalars, 0)}")
+                self.emit(deeper + 1, f"if {test}:")
+                self.emit(deeper + 2, f"{at} = {at} * {self.value(inside, scalars, 0)}")
         self.emit(depth, f"for {use.name} in range({size}):")
-        places = [use.name, f"{size} - 1 - {use.name}", f"{use.name} // 2", f"{use.name} % 3"]
-        if self.indirect and self.indirect == (self.row, self.row):
-            places += [f"ix[{use.name}]"] * 3
-        read = f"r[{self.pick(places)}]"
+        read = f"{row}[{self.index(symbol, [*variables, use], set())}]"
         deeper = depth + 1
         if self.chance(0.3):
             self.emit(deeper, f"if {test}:")
@@ -335,19 +393,19 @@ class Generator:
                     return v.name
         if fitting and kind < 0.86:
             v = fitting[-1] if self.chance(0.5) else self.pick(fitting)
-            return self.shifted(v, size)
+            return self.shifted(v, size, variables)
         if self.indirect and self.indirect[1] == symbol and self.chance(0.8):
             through = [v for v in variables if v.symbol == self.indirect[0]]
             if through:
-                return f"ix[{self.pick(through).name}]"
+                return f"ix[{self.shifted(self.pick(through), self.sizes[self.indirect[0]][0], variables)}]"
         return self.pick(("0", "0", "0", "-1", f"{size} - 1"))
 
-    def shifted(self, v, size):
+    def shifted(self, v, size, variables):
         by = self.random.randint(-v.low, v.high) if self.chance(0.5) and v.high >= -v.low else 0
         kind = self.random.random()
-        if by == 0 and kind < 0.11:
-            wrapped = f"({v.name} + {self.random.randrange(1, 4)}) % {size}"
-            return self.pick((f"{size} - 1 - {v.name}", f"{v.name} // 2", f"{v.name} % 3", wrapped))
+        if by == 0 and kind < 0.16:
+            w = self.pick([w for w in variables if w.symbol == v.symbol]).name
+            return self.pick(INSIDE).format(v=v.name, w=w, n=size, k=self.random.randrange(1, 4))
         if kind > 0.985:
             by += self.pick((-1, 1))
         return v.name if by == 0 else f"{v.name} {'+' if by > 0 else '-'} {abs(by)}"
@@ -367,7 +425,7 @@ class Generator:
         if kind < 0.87:
             return f"{self.pick(('max', 'min'))}({one}, {other})"
         if kind < 0.9:
-            return f"{self.pick(('abs', 'sin', 'tanh')) if self.real else 'abs'}({one})"
+            return self.pick(SMOOTH).format(a=one, b=other) if self.real else f"abs({one})"
         if kind < 0.97:
             return f"({one} if {self.condition(variables, scalars)} else {other})"
         name, test, load = self.guarded(variables)
@@ -388,18 +446,21 @@ class Generator:
         floats = self.dtype in FLOATS + HALVES
         return f"{self.dtype}({self.pick(('1.0', '2.0', '0.5', '3') if floats else ('0', '1', '2', '3'))})"
 
-    def guarded(self, variables):
-        """Return a tensor, a condition, and a read of the tensor that only the condition keeps inside."""
-        name = self.pick([n for n in self.tensors if n != "ix"])
+    def guarded(self, variables, names=()):
+        """Return a tensor, a condition, and an element of the tensor that only the condition keeps inside."""
+        name = self.pick(names or [n for n in self.tensors if n != "ix"])
         axes = self.tensors[name][1]
         places = [(axis, v) for axis, symbol in enumerate(axes) for v in variables if v.symbol == symbol]
         if not places:
             return "", "", ""
         axis, v = self.pick(places)
         index = [self.index(s, variables, set()) for s in axes]
-        up = self.chance(0.5)
-        index[axis] = f"{v.name} + 1" if up else f"{v.name} - 1"
-        test = f"{v.name} + 1 < {name}.shape[{axis}]" if up else f"{v.name} > 0"
+        w = self.pick([w for w in variables if w.symbol == v.symbol]).name
+        test, index[axis] = (
+            form.format(v=v.name, w=w, n=f"{name}.shape[{axis}]") for form in self.pick(GUARDED)
+        )
+        if self.indirect == (v.symbol, v.symbol) and self.chance(0.3):
+            test, index[axis] = f"ix[{v.name}] > 0", f"ix[{v.name}] - 1"
         return name, test, f"{name}[{', '.join(index)}]"
 
     def condition(self, variables, scalars):
