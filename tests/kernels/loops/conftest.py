@@ -17,7 +17,7 @@ def _load(name):
     return sys.modules[known]
 
 
-for part in ("dense", "elements", "private"):  # which the table imports
+for part in ("dense", "elements", "private", "expressions"):  # which the table and the generator import
     _load(part)
 
 

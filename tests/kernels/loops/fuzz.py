@@ -21,10 +21,8 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import batch
-import dual
-import generate
 import numpy as np
+from conftest import _load
 
 from polyop.core.errors import GradientError
 from polyop.kernels.loops import isa
@@ -32,10 +30,12 @@ from polyop.kernels.loops.compile import schedule
 from polyop.kernels.loops.derive.adjoint import adjoint
 from polyop.kernels.loops.derive.batch import batched
 from polyop.kernels.loops.derive.functional import functional
+from polyop.kernels.loops.derive.saving import saving
 from polyop.kernels.loops.derive.tangent import tangent
 from polyop.kernels.loops.interpret import _Machine
 from polyop.kernels.loops.parse import parse
 
+batch, dual, generate = map(_load, ("batch", "dual", "generate"))
 EACH = 20
 """Kernels in one library."""
 SECONDS = 300
@@ -66,11 +66,17 @@ EXTRA = Extra(1, ctypes.sizeof(Extra), ctypes.addressof(FUNCTIONS), None)
 
 @dataclass
 class Program:
-    """A random kernel, and its form for each mode; a mode is None where it is refused, with the reason."""
+    """A random kernel, its form for each mode, and the reasons of those that are refused.
+
+    ``axes``: which axis of each input counts samples in a batch, or None. ``present``: which outputs have a
+    gradient where only a part of them has one.
+    """
 
     source: generate.Generator
     kernels: dict
     refused: dict
+    axes: list
+    present: list
 
 
 def program(seed, number):
@@ -79,19 +85,31 @@ def program(seed, number):
     typed = functional(parse(source.function(), source.types, {}))
     real = [typed.buffers[n].dtype == "float64" for n in typed.parameters]
     present = [typed.buffers[n].dtype == "float64" for n in typed.outputs]
+    axes = [source.pick((0, 0, None, 1)[: 3 + bool(rank)]) for _, rank in source.types]
+    axes[0] = axes[0] or 0
+    part = [there and source.chance(0.5) for there in present]
     forms = {
         "values": lambda: typed,
         "gradient": lambda: adjoint(typed, present).kernel,
         "tangent": lambda: tangent(typed, real),
-        "batch": lambda: batched(typed, [0] * len(typed.parameters)),
+        "batch": lambda: batched(typed, axes),
     }
+    saved = saving(typed, "all") if number % 3 == 0 else None
+    if saved:
+        absent = [False] * (len(saved.outputs) - len(present))
+        forms["saving"] = lambda: saved
+        forms["gradient of saved"] = lambda: adjoint(saved, [*present, *absent]).kernel
+    if number % 3 == 1:
+        forms["gradient in segments"] = lambda: adjoint(typed, present, segments=True).kernel
+    if number % 3 == 2 and any(part):
+        forms["gradient of a part"] = lambda: adjoint(typed, part).kernel
     kernels, refused = {}, {}
     for mode, form in forms.items():
         try:
             kernels[mode] = form()
         except GradientError as error:  # noqa: PERF203 - four of them
             refused[mode] = str(error)
-    return Program(source, kernels, refused)
+    return Program(source, kernels, refused, axes, part)
 
 
 def compiled(library, number, kernel, arrays):
@@ -119,6 +137,9 @@ class Comparison:
         self.library, self.first, self.program, self.draw = library, first, program, draw
         whole = program.source.arrays(ragged=ragged)
         self.samples = [[self.real(a) for a in whole] for _ in range(SAMPLES)]
+        for k, axis in enumerate(program.axes):
+            if axis is None:
+                self.samples[1][k] = self.samples[0][k]
         self.along = [
             draw.uniform(-1, 1, a.shape) if a.dtype == np.float64 else None for a in self.samples[0]
         ]
@@ -151,9 +172,9 @@ class Comparison:
         if "tangent" in self.program.kernels:
             pushed = self.run("tangent", [*self.samples[0], *self.along])
             self.close("tangent", pushed, tangents)
-        if "gradient" in self.program.kernels:
-            self.transposed(values, tangents)
-        stacked = [np.stack(rows) for rows in zip(*self.samples, strict=True)]
+        self.transposed(values, tangents)
+        rows = zip(self.program.axes, *self.samples, strict=True)
+        stacked = [one if axis is None else np.stack([one, other], axis) for axis, one, other in rows]
         expected = [np.stack(rows) for rows in zip(*(v for v, _ in results), strict=True)]
         self.close("batch", self.run("batch", stacked), expected)
         return True
@@ -169,15 +190,23 @@ class Comparison:
         raise AssertionError("values: an index that Python refuses is taken")
 
     def transposed(self, values, tangents):
-        """<w, J v> by dual numbers is <J^T w, v> by the derived gradient."""
-        weights = [np.zeros_like(v) if t is None else self.draw.uniform(-1, 1, v.shape)
-                   for v, t in zip(values, tangents, strict=True)]  # fmt: skip
-        gradients = self.run("gradient", [*self.samples[0], *values, *weights])
-        rows = [(w, t) for w, t in zip(weights, tangents, strict=True) if t is not None]
-        expected = sum(float((w * t).sum()) for w, t in rows)
-        pairs = [(g, v) for g, v in zip(gradients, self.along, strict=True) if v is not None]
-        seen = sum(float((g * v).sum()) for g, v in pairs)
-        self.close("gradient", [np.array(seen)], [np.array(expected)])
+        """<w, J v> by dual numbers is <J^T w, v> by each derived gradient."""
+        for mode in [m for m in self.program.kernels if m.startswith("gradient")]:
+            outputs, none = values, [t is None for t in tangents]
+            if mode == "gradient of a part":
+                none = [not there for there in self.program.present]
+            if mode == "gradient of saved":
+                outputs = self.run("saving", self.samples[0])
+                self.close("saving", outputs[: len(values)], values)
+                none += [True] * (len(outputs) - len(values))
+            weights = [np.zeros_like(v) if absent else self.draw.uniform(-1, 1, v.shape)
+                       for v, absent in zip(outputs, none, strict=True)]  # fmt: skip
+            gradients = self.run(mode, [*self.samples[0], *outputs, *weights])
+            pairs = zip(weights, tangents, strict=False)
+            expected = sum(float((w * t).sum()) for w, t in pairs if t is not None)
+            pairs = zip(gradients, self.along, strict=True)
+            result = sum(float((g * v).sum()) for g, v in pairs if v is not None)
+            self.close(mode, [np.array(result)], [np.array(expected)])
 
     @staticmethod
     def close(mode, seen, expected):

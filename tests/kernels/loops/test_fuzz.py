@@ -44,7 +44,7 @@ def test_what_is_wrong_is_found(tmp_path, broken, word):
     assert place in text
     broken = broken.replace("one[1]", "outputs[0]")
     (tmp_path / "fuzz.py").write_text(text.replace(place, f"{place}    {broken}\n"))
-    for name in ("batch", "dual", "generate"):
+    for name in ("conftest", "batch", "dual", "generate", "expressions", "dense", "elements", "private"):
         copy = (FUZZ.with_name(f"{name}.py")).read_text()
         root = repr(str(FUZZ.parents[3]))
         (tmp_path / f"{name}.py").write_text(
