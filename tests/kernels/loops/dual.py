@@ -44,6 +44,9 @@ class Dual:
         slope = self.tangent * other.value - self.value * other.tangent
         return Dual(self.value / other.value, slope / other.value**2)
 
+    def __rtruediv__(self, other):
+        return dual(other) / self
+
     def __pow__(self, exponent):
         return Dual(self.value**exponent, exponent * self.value ** (exponent - 1) * self.tangent)
 

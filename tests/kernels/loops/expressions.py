@@ -119,6 +119,8 @@ class Expressions:
             return self.read(self.element(name, variables))
         if variables and kind < 0.88:
             return f"{self.dtype}({self.pick(variables).name})"
+        if self.dtype == "float64" and self.chance(0.3):  # numbers of Python, which take a scalar's dtype
+            return self.pick(("0.5", "2.0", "1", "0"))
         floats = self.dtype in FLOATS + HALVES
         return f"{self.dtype}({self.pick(('1.0', '2.0', '0.5', '3') if floats else ('0', '1', '2', '3'))})"
 

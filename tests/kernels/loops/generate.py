@@ -176,6 +176,13 @@ class Generator(Expressions):
             if self.chance(0.4):
                 self.emit(depth, "else:")
                 self.block(depth + 1, variables, list(scalars))
+        elif kind < 0.49:
+            name = self.new("s")
+            self.emit(depth, f"if {self.condition(variables, scalars)}:")
+            self.emit(depth + 1, f"{name} = {self.value(variables, scalars, 1)}")
+            self.emit(depth, "else:")
+            self.emit(depth + 1, f"{name} = {self.value(variables, scalars, 1)}")
+            scalars.append(name)
         elif kind < 0.57:
             name = self.new("s")
             self.emit(depth, f"{name} = {self.value(variables, scalars, 2)}")

@@ -89,72 +89,22 @@ def test_loops_over_any_range(data):
     np.testing.assert_array_equal(plain(visits)(x, **given), found)
 
 
-class Programs:
-    """Draws the lines of a random program: nested loops, ifs, scalars and elements, in float64.
-
-    In one dtype, and with Python's numbers small, a scalar that changes from int to float on the
-    way has the same values as one that is a float all along.
-    """
-
-    def __init__(self, data):
-        self.draw = lambda *choices: data.draw(st.sampled_from(choices))
-
-    def element(self, loops):
-        variable = self.draw(*loops, "0")
-        return f"{self.draw('x', 'y', 'y')}[({variable} + {self.draw(0, 1, 2)}) % 4]"
-
-    def value(self, scalars, loops):
-        def leaf():
-            return self.draw(*scalars, *loops, "1", "0.5", self.element(loops))
-
-        shape = self.draw("{}", "{} + {}", "{} - {}", "max({}, {})", "{} / 2 + {}", "{} if {} > {} else 2")
-        return shape.format(*(leaf() for _ in range(3)))
-
-    def block(self, scalars, loops, depth):
-        lines = []
-        for _ in range(self.draw(1, 2, 3)):
-            kind = (
-                self.draw("scalar", "element", "for", "if") if depth < 2 else self.draw("scalar", "element")
-            )
-            lines += getattr(self, "make_" + kind)(scalars, loops, depth)
-        return lines
-
-    def make_scalar(self, scalars, loops, depth):
-        name, value = self.draw("s", "t", "u"), self.value(scalars, loops)
-        if name in scalars:
-            return [f"{name} {self.draw('=', '+=', '-=')} {value}"]
-        scalars.append(name)
-        return [f"{name} = {value}"]
-
-    def make_element(self, scalars, loops, depth):
-        target = "y" + self.element(loops)[1:]
-        value = self.value(scalars, loops)
-        return [
-            self.draw(f"{target} += {value}", f"{target} = min({target}, {value})", f"{target} = {value}")
-        ]
-
-    def make_for(self, scalars, loops, depth):
-        (variable, *_) = [name for name in ("i", "j", "k") if name not in loops]
-        bounds = self.draw("4", "1, 4", "3, -1, -1", "0, 5, 2", *(f"{name} + 1" for name in loops))
-        body = self.block(list(scalars), [*loops, variable], depth + 1)
-        return [f"for {variable} in {self.draw('range', 'parallel')}({bounds}):", *("    " + b for b in body)]
-
-    def make_if(self, scalars, loops, depth):
-        one, other = list(scalars), list(scalars)
-        then, otherwise = (self.block(names, loops, depth + 1) for names in (one, other))
-        test = f"if ({self.value(scalars, loops)}) > 1:"
-        scalars += [name for name in one if name in other and name not in scalars]
-        return [test, *("    " + b for b in then), "else:", *("    " + b for b in otherwise)]
-
-
-@given(st.data())
-def test_any_program_has_the_values_that_numpy_gives(generate, data):
-    lines = Programs(data).block([], [], 0)
-    head = ["def f(x):", "    y = output_tensor((4,), x.dtype)"]
-    text = "\n".join([*head, *("    " + line for line in lines), "    return y", ""])
-    x = np.array([0.5, -1.0, 2.0, 3.0])
-    kernel = parse(generate.function_of(text), [("float64", 1)], {})
+@numpy_2
+@given(st.randoms(use_true_random=False))
+def test_any_program_has_the_values_that_numpy_gives(generate, random):
+    program = generate.Generator(random)
+    kernel = parse(program.function(), program.types, {})
     assert violations(kernel) == []
-    np.testing.assert_array_equal(
-        plain(generate.function_of(text))(x), interpret(kernel, [x])[0], err_msg=text
-    )
+    arrays = program.arrays()
+    try:
+        expected = interpret(kernel, arrays)
+    except IndexError:
+        with pytest.raises(IndexError):
+            plain(program.function())(*(a.copy() for a in arrays))
+        return
+    results = plain(program.function())(*(a.copy() for a in arrays))
+    results = results if isinstance(results, tuple) else (results,)
+    if not (generate.exact(expected, program.dtype) and generate.exact(results, program.dtype)):
+        reject()
+    for one, other in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=program.text)
