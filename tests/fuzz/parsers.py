@@ -169,7 +169,8 @@ def packed(files: dict[str, Any]) -> bytes:
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             rows.append(f"{name},sha256={digest},{len(data)}")
             archive.writestr(name, data)
-        archive.writestr("ops-1.0.dist-info/RECORD", files.get("RECORD", "\n".join(rows)))
+        record = files.get("RECORD", "\n".join(rows))
+        archive.writestr("ops-1.0.dist-info/RECORD", record.encode("utf-8", "surrogatepass"))
     return out.getvalue()
 
 

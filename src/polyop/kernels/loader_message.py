@@ -65,11 +65,11 @@ _Explain = Callable[[LibraryFile, "re.Match[str]"], LibraryError]
 
 # What the loader writes (glibc, then musl where it differs), and who explains it.
 _MESSAGES: tuple[tuple[str, _Explain], ...] = (
-    (r"(?P<name>[^\s:]+): cannot open shared object file", _dependency),
+    (r"(?<![^\s:])(?P<name>[^\s:]+): cannot open shared object file", _dependency),
     (r"Error loading shared library (?P<name>[^\s:]+):", _dependency),
     (r"undefined symbol: (?P<name>[^\s,]+)", _undefined_symbol),
     (r"Error relocating \S+: (?P<name>\S+): symbol not found", _undefined_symbol),
-    (r"(?P<by>[^\s:]+): version [`'](?P<name>[^']+)' not found", _version),
+    (r"(?<![^\s:])(?P<by>[^\s:]+): version [`'](?P<name>[^']+)' not found", _version),
     (r"static TLS", _thread_storage),
     (r"failed to map segment", _not_executable),
 )
