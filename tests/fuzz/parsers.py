@@ -104,9 +104,9 @@ ATTRIBUTES = [
 ]
 MESSAGES = [
     "libc10.so: cannot open shared object file: No such file or directory",
-    "/tmp/l.so: undefined symbol: _ZN2at4_ops3add4callERKNS_6TensorE, version X",
-    "/lib/libc.so.6: version `GLIBC_2.38' not found (required by /tmp/l.so)",
-    "Error relocating /tmp/l.so: f: symbol not found",
+    "/opt/l.so: undefined symbol: _ZN2at4_ops3add4callERKNS_6TensorE, version X",
+    "/lib/libc.so.6: version `GLIBC_2.38' not found (required by /opt/l.so)",
+    "Error relocating /opt/l.so: f: symbol not found",
     "cannot allocate memory in static TLS block",
     "failed to map segment from shared object",
 ]
