@@ -1,12 +1,14 @@
 """The members of the suite: every operator that a file of ``operators/`` defines, with sample inputs."""
 
 import importlib.util
+import os
 import pathlib
 import sys
 from dataclasses import dataclass
 
 from polyop.core import registry
 from polyop.hosts.bound import BoundOperator
+from polyop.kernels import verified
 from polyop.testing import samples
 from polyop.testing.case import Case
 
@@ -57,7 +59,7 @@ def _member(bound, args):
     if bound._by_signature:  # its schema is that of a call
         bound = bound._for(arguments)
     kind = type(bound.operator.kernels[0]).__name__
-    if kind == "LibraryKernel" and bound.operator.kernels[0].built:
+    if kind == "LibraryKernel" and verified.is_ours(os.path.realpath(bound.operator.kernels[0].file)):
         kind = "source"
     case = Case(bound, arguments, bound.operator.reference, (), seed=0)
     return Member(bound.name, kind, case)

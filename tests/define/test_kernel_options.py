@@ -40,7 +40,7 @@ class Method:
 @pytest.mark.parametrize(
     "function",
     [functools.partial(copied, 1), len, Method().copied, Method, functools.lru_cache(max)],
-    ids=str,
+    ids=["partial", "builtin", "method", "class", "cached"],
 )
 def test_what_is_no_function_made_by_def(function):
     with pytest.raises(

@@ -101,7 +101,7 @@ class Prebuilt(LoopKernel):
         """Return the kernel of the batch."""
         del kernel
         if not self.made:
-            self.made.append(LibraryKernel(self.path, self.exported, built=True, label=str(self)))
+            self.made.append(LibraryKernel(self.path, self.exported, label=str(self)))
         return self.made[0]
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+collect_ignore = ["fuzz.py"]  # a program
+
 
 def _load(name):
     """Import a file of this folder, which is no package."""

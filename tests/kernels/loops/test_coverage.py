@@ -116,7 +116,7 @@ def test_the_sizes_tell(function):
 @pytest.fixture(scope="module")
 def opened(batch):
     path = batch.build(batch.text([typed(f) for f in FUNCTIONS], isa.available()[0]))
-    open_library(path, built=True)
+    open_library(path)
     return ctypes.CDLL(str(path))
 
 
