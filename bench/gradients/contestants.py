@@ -143,5 +143,5 @@ def _written(name: str) -> Any:
     from polyop.kernels.library import open_library
 
     path = build([Path(__file__).with_name("written.c")], flags=["-O3", "-march=native", "-std=gnu11"])
-    address = _core.find_symbol(open_library(path, built=True), f"written_{name}")
+    address = _core.find_symbol(open_library(path), f"written_{name}")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_int64)(address)

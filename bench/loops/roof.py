@@ -19,7 +19,7 @@ def _function() -> ctypes._CFuncPtr:
     from polyop import _core
     from polyop.kernels.library import open_library
 
-    address = _core.find_symbol(open_library(path, built=True), "polyop_bench_roof")
+    address = _core.find_symbol(open_library(path), "polyop_bench_roof")
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(address)
 
 

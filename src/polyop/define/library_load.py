@@ -142,9 +142,8 @@ def load_library(
 def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
     """Give operators their docstrings; those that stand for PyTorch's own have theirs."""
     for bound in library:
-        text = docs.get(bound.schema.name)
-        if text is not None and isinstance(bound, LibraryOperator):
-            bound.update(dataclasses.replace(bound.operator, doc=text))
+        if isinstance(bound, LibraryOperator) and bound.schema.name in docs:
+            bound.update(dataclasses.replace(bound.operator, doc=docs[bound.schema.name]))
 
 
 def _words(name: str, flags: Any) -> list[str]:
