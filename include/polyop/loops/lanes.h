@@ -7,13 +7,27 @@
  *   reduce_add_T(v), reduce_mul_T, reduce_max_T, reduce_min_T
  *                                  over all lanes, always in the same order (halves folded on halves)
  *   tobool_T(mask) frombool_T(b)   masks of T from and to booleans (u8 of 0 and 1; any other non-zero is
- * true) any_T(mask)                    1 if any lane of a mask of T is set */
+ * true) any_T(mask)                    1 if any lane of a mask of T is set
+ *   POLYOP_MASK(T, mask)           the mask, for statements under a condition */
 #ifndef POLYOP_LOOPS_LANES_H
 #define POLYOP_LOOPS_LANES_H
 #ifndef POLYOP_LOOPS_VECTOR_H
 #error "include polyop/loops/vector.h"
 #endif
 #include "memory.h"
+
+#if defined(POLYOP_GCC) && defined(__SSE2__) && !defined(__SSE4_1__)
+/* gcc 12 crashes where it carries the comparison itself from one branch to another: it then asks whether 64
+ * bits are equal, for which SSE2 has no instruction. Here it cannot know that the mask is one. */
+#define POLYOP_MASK(T, mask)      \
+  ({                              \
+    T polyop_m = (mask);          \
+    __asm__("" : "+m"(polyop_m)); \
+    polyop_m;                     \
+  })
+#else
+#define POLYOP_MASK(T, mask) (mask)
+#endif
 
 #define POLYOP_IOTA8(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
 #define POLYOP_IOTA16 POLYOP_IOTA8(0), POLYOP_IOTA8(8)

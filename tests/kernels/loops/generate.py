@@ -194,7 +194,8 @@ class Generator(Expressions):
             self.guarded_store(depth, variables, scalars)
         elif kind < 0.68 and scalars:
             name, value = self.pick(scalars), self.value(variables, scalars, 1)
-            forms = (f"+= {value}", f"-= {value}", f"= {value}", f"*= {value}", f"= max({name}, {value})")
+            factor = f"tanh({value})" if self.real else value
+            forms = (f"+= {value}", f"-= {value}", f"= {value}", f"*= {factor}", f"= max({name}, {value})")
             self.emit(depth, f"{name} {self.pick(forms)}")
         else:
             self.store(depth, variables, scalars)
@@ -296,7 +297,11 @@ class Generator(Expressions):
         at = self.element(name, variables, write=True)
         value = self.value(variables, scalars, 2) if value is None else value
         value = self.into(self.tensors[name][0], value)
-        forms = [f"{at} {op} {value}" for op in ("=", "=", "=", "=", "+=", "+=", "+=", "-=", "*=")]
+        factor = (
+            f"tanh({value})" if self.real else value
+        )  # a product of large ones has derivatives beyond all bounds
+        forms = [f"{at} {op} {value}" for op in ("=", "=", "=", "=", "+=", "+=", "+=", "-=")]
+        forms.append(f"{at} *= {factor}")
         forms += [f"{at} = {op}({at}, {value})" for op in ("max", "min")]
         self.emit(depth, forms[0] if self.tensors[name][0] == "bool" else self.pick(forms))
 

@@ -102,7 +102,7 @@ class Statements:
                 )
                 name = f"m{self.count}_{copy.row}_{copy.unit}"
                 kind = self.expressions.vector(condition.elem, copy.scope)
-                self.out.line(f"const {kind} {name} = {condition.text};")
+                self.out.line(f"const {kind} {name} = POLYOP_MASK({kind}, {condition.text});")
                 for sign, into in (("", then), ("~", other)):
                     text = f"{sign}{name}"
                     if copy.scope.mask is not None:
