@@ -120,13 +120,13 @@ def operator(function: Callable[..., Any]) -> Any:
 
 
 def is_interrupted(call: Callable[[], Any]) -> bool:
-    """Return whether Ctrl-C ends a call within ten seconds."""
+    """Return whether Ctrl-C ends a call within a minute."""
     begin = time.monotonic()
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         call()
     except KeyboardInterrupt:
-        return time.monotonic() - begin < 10
+        return time.monotonic() - begin < 60
     return False
 
 
@@ -198,7 +198,7 @@ def threads() -> None:
     caller = threading.Thread(target=lambda: results.append(op(X, 300_000_000)))
     expected = op(X, 300_000_000)
     caller.start()
-    assert is_interrupted(lambda: time.sleep(20))
+    assert is_interrupted(lambda: time.sleep(100))
     while caller.is_alive():
         time.sleep(0.1)
     assert np.array_equal(results[0], expected)
