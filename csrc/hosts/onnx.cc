@@ -2,7 +2,10 @@
 // a Target when its kernel is made; the sizes of its results are asked for once for each set of sizes.
 #include "onnx.h"
 
+#include <algorithm>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onnx_api.h"
@@ -109,15 +112,34 @@ bool operators_of(PyObject* rows, std::vector<const Operator*>* found) {
   return true;
 }
 
+using Operators = std::vector<const Operator*>;
+
+// A domain with these operators. It is made once and never released: sessions may use it for as long as the
+// process lives.
+Status* domain_of(const Api& api, const Operators& operators, ort::Domain** domain) {
+  static auto* made = new std::vector<std::pair<Operators, ort::Domain*>>();
+  static std::mutex lock;
+  const std::lock_guard<std::mutex> held(lock);
+  for (const auto& [members, one] : *made) {
+    if (members == operators) return *domain = one, nullptr;
+  }
+  if (Status* problem = api.create_domain(operators.front()->domain.c_str(), domain)) return problem;
+  for (const Operator* op : operators) {
+    if (Status* problem = api.add_operator(*domain, op)) return problem;
+  }
+  made->emplace_back(operators, *domain);
+  return nullptr;
+}
+
 // Rows come sorted by domain.
-Status* add(const Api& api, ort::Options* options, const std::vector<const Operator*>& all) {
-  ort::Domain* domain = nullptr;  // never released: the session that uses it is not known here
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (i == 0 || all[i]->domain != all[i - 1]->domain) {
-      if (Status* problem = api.create_domain(all[i]->domain.c_str(), &domain)) return problem;
-      if (Status* problem = api.add_domain(options, domain)) return problem;
-    }
-    if (Status* problem = api.add_operator(domain, all[i])) return problem;
+Status* add(const Api& api, ort::Options* options, const Operators& all) {
+  for (auto first = all.begin(); first != all.end();) {
+    const auto last =
+        std::find_if(first, all.end(), [&](const Operator* op) { return op->domain != (*first)->domain; });
+    ort::Domain* domain = nullptr;
+    if (Status* problem = domain_of(api, Operators(first, last), &domain)) return problem;
+    if (Status* problem = api.add_domain(options, domain)) return problem;
+    first = last;
   }
   return nullptr;
 }
@@ -128,7 +150,7 @@ Status* register_all(ort::Options* options, const ort::Base* base) {
     return failed(*base->api(1),
                   std::string("ONNX Runtime 1.16 or later is needed, this is ") + base->version());
   }
-  std::vector<const Operator*> found;
+  Operators found;
   std::string words;
   {
     const Python python;
