@@ -374,14 +374,20 @@ def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
             return replace(expr, buffer=names[expr.buffer])
         return expr
 
-    def store(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                return replace(node, body=tuple(map(store, node.body)))
-            case If():
-                return replace(node, body=tuple(map(store, node.body)), orelse=tuple(map(store, node.orelse)))
-            case Store(buffer=buffer) if buffer in names:
-                return replace(node, buffer=names[buffer])
-        return node
+    def store(node: Store) -> Store:
+        return replace(node, buffer=names.get(node.buffer, node.buffer))
 
-    return store(rewrite(node, access)) if names else node
+    return rewrite_stores(rewrite(node, access), store) if names else node
+
+
+def rewrite_stores(node: Stmt, change: Callable[[Store], Stmt]) -> Stmt:
+    """Return a statement with ``change`` applied to each store at or below it."""
+    match node:
+        case For(body=body):
+            return replace(node, body=tuple(rewrite_stores(s, change) for s in body))
+        case If(body=body, orelse=orelse):
+            then, other = (tuple(rewrite_stores(s, change) for s in part) for part in (body, orelse))
+            return replace(node, body=then, orelse=other)
+        case Store():
+            return change(node)
+    return node

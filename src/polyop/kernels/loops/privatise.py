@@ -10,7 +10,22 @@ from dataclasses import replace
 from .bounds import settled
 from .coverage import Coverage
 from .inline import rounded
-from .ir import Assign, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var, rewrite, walk
+from .ir import (
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    rewrite_stores,
+    walk,
+)
 from .polyhedra import Model
 
 
@@ -92,18 +107,11 @@ def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
         ours = isinstance(expr, Load) and expr.buffer == name
         return replace(expr, index=kept(expr.index)) if ours and isinstance(expr, Load) else expr
 
-    def store(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                return replace(node, body=tuple(map(store, node.body)))
-            case If():
-                return replace(node, body=tuple(map(store, node.body)), orelse=tuple(map(store, node.orelse)))
-            case Store(buffer=buffer) if buffer == name:
-                return replace(node, index=kept(node.index))
-        return node
+    def store(node: Store) -> Store:
+        return replace(node, index=kept(node.index)) if node.buffer == name else node
 
     buffer = replace(kernel.buffers[name], shape=kept(kernel.buffers[name].shape))
-    body = tuple(store(rewrite(s, change)) for s in kernel.body)
+    body = tuple(rewrite_stores(rewrite(s, change), store) for s in kernel.body)
     return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
 
 
