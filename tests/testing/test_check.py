@@ -48,6 +48,15 @@ def native(library, name, dtypes=("float32",), **options):
     return define(polyop.library(library, name, device="cpu", dtypes=dtypes), **options)
 
 
+def add_in_place(library):
+    def infer(x, y):
+        if x.shape != y.shape:
+            raise ValueError(f"x and y have equal shapes, but got {x.shape} and {y.shape}")
+        return ()
+
+    return native(library, "add_in_place", schema="(Tensor(a!) x, Tensor y) -> ()", infer=infer)
+
+
 def leaky(library):
     backward = native(library, "leaky_backward", schema="(Tensor x, Tensor g) -> Tensor")
     return native(
@@ -84,8 +93,7 @@ def test_a_c_kernel_for_two_dtypes_is_differenced_in_float64(library):
 
 
 def test_an_operator_that_writes_in_place_passes(library):
-    schema = "(Tensor(a!) x, Tensor y) -> ()"
-    op = native(library, "add_in_place", schema=schema, infer=None)
+    op = add_in_place(library)
 
     def reference(x, y):
         x += y
@@ -426,8 +434,7 @@ def test_the_seed_decides_the_values():
 
 def test_samples_are_not_changed(library):
     x = torch.ones(3, 4)
-    op = native(library, "add_in_place", schema="(Tensor(a!) x, Tensor y) -> ()", infer=None)
-    check(op, x, np.ones((3, 4), np.float32))
+    check(add_in_place(library), x, np.ones((3, 4), np.float32))
     assert bool((x == 1).all())
 
 
