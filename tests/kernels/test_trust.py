@@ -12,6 +12,7 @@ import stat
 import subprocess
 import tempfile
 import traceback
+import warnings
 
 import pytest
 
@@ -63,7 +64,9 @@ def use(place):
 def run(place, *, user=None, umask=0o022, program=use, cache="cache"):
     """Return what a function gives in a process of a user, with the cache in ``place``."""
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():  # a test before this one may have started JAX, which warns of forks
+        warnings.simplefilter("ignore")
+        child = os.fork()
     if not child:
         try:
             os.umask(umask)

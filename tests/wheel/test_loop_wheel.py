@@ -214,7 +214,7 @@ INDEX_CHANGES = [
     ({"meaning": 9}, "compiled by another polyop, at level 9, and here it is 1"),
     ({"abi": 9}, "compiled for ABI version 9, and here it is 1"),
     ({"machine": "vax"}, f"compiled for vax, and here it is {platform.machine()}: build its package again"),
-    ({"kernels": 5}, "cannot be read (TypeError"),
+    ({"kernels": 5}, "cannot be read (ValueError"),
 ]
 
 
