@@ -140,7 +140,7 @@ class Written:
 @functools.cache
 def _written(name: str) -> Any:
     from polyop import _core
-    from polyop.kernels.library import open_library
+    from polyop.kernels.open import open_library
 
     path = build([Path(__file__).with_name("written.c")], flags=["-O3", "-march=native", "-std=gnu11"])
     address = _core.find_symbol(open_library(path), f"written_{name}")

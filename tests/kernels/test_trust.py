@@ -21,7 +21,7 @@ from polyop.core.errors import CacheError, LibraryError, PolyopError
 from polyop.kernels import trust
 from polyop.kernels.build import build, hashes
 from polyop.kernels.build.sources import keep
-from polyop.kernels.library import open_library
+from polyop.kernels.open import open_library
 
 ROOT = os.geteuid() == 0
 NOBODY = pwd.getpwnam("nobody")

@@ -16,7 +16,7 @@ import pytest
 
 from polyop import _core
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError
-from polyop.kernels.library import open_library
+from polyop.kernels.open import open_library
 from polyop.kernels.threads import get_num_threads, set_num_threads
 
 HERE = Path(__file__).resolve().parent

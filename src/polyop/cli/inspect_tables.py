@@ -14,11 +14,11 @@ from ..define.library_load import checked_rows
 from ..kernels.allowed import check_allowed
 from ..kernels.elf import LibraryFile, read
 from ..kernels.file_kind import subject_of
-from ..kernels.library import open_library
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..kernels.module.registrations import Row, open_rows
+from ..kernels.open import open_library
 from .inspect_torch import registers_in_torch, torch_operators
 
 _PROGRAM = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import sys
 from collections.abc import Sequence
 
+from ..core import late
 from ..core.errors import PolyopError
 
 VERBS = ("demo", "build", "check", "explain", "inspect", "cache", "graph", "new", "audit")
@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     )
     verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in VERBS:
-        importlib.import_module(f"{__package__}.{verb}").add(verbs)
+        late.load("verb", verb).add(verbs)
     return top
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
-        code: int = importlib.import_module(f"{__package__}.{options.verb}").run(options)
+        code: int = late.load("verb", options.verb).run(options)
     except (PolyopError, LookupError) as problem:
         print(f"polyop {options.verb}: {problem}", file=sys.stderr)
         return 1

@@ -19,7 +19,7 @@ from ..core.schema import Schema
 from ..core.signature import Signature, signature_of
 from ..core.untraced import untraced
 from ..hosts.bound import BoundOperator, is_tensor
-from ..kernels.base import TARGETS
+from ..kernels.choose import TARGETS
 from ..kernels.library import library
 from ..kernels.provider import ProviderKernel
 from ..kernels.python import PythonKernel

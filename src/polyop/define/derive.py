@@ -14,8 +14,8 @@ from ..core.parse import parse
 from ..core.schema import MISSING, Schema, format_default
 from ..core.signature import Signature
 from ..core.spec import Spec
+from ..kernels.library_infer import library_halves
 from ..kernels.prepare import AttributeValues
-from .operator import library_halves
 
 _PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
 

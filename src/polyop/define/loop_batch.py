@@ -10,7 +10,7 @@ from ..core.operator import Operator
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived_batch import BatchedKernel, written
 from .loop_given import GivenRule
-from .loop_parts import joined, loop_kernels, make_part, split
+from .loop_parts import Complete, joined, loop_kernels, make_part, split
 
 
 class BatchRule:
@@ -24,9 +24,9 @@ class BatchRule:
     is_derived = True
     kinds = ("batched",)
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, complete: Complete) -> None:
         """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""
-        self.schema, self.operator = operator.schema, operator
+        self.schema, self.operator, self._complete = operator.schema, operator, complete
         self._batched: BoundOperator | None = None
         self._lock = threading.RLock()
 
@@ -38,7 +38,9 @@ class BatchRule:
                 kernels = [BatchedKernel.of(k) for k in loop_kernels(self.operator)]
                 told, returns = kernels[0].where_samples, len(self.schema.returns)
                 given = None if self.operator.gradient is None else GivenRule(self.operator)
-                self._batched = make_part(self.operator, "batched", kernels, (), returns, told, given)
+                self._batched = make_part(
+                    self.operator, "batched", kernels, (), returns, told, self._complete, given
+                )
             return self._batched
 
     def made(self) -> list[BoundOperator]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core import registry
@@ -13,8 +13,11 @@ from ..core.schema import Argument, Return, Schema, Type
 from ..core.spec import Spec
 from ..hosts.base import host_of
 from ..hosts.bound import BoundOperator
+from ..kernels.library_infer import library_halves
 from ..kernels.prepare import AttributeValues
-from .operator import library_halves
+
+Complete = Callable[[Operator], Operator]
+"""Derives the gradient, the tangent and the batch that an operator lacks: ``with_derived``."""
 
 _OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
 
@@ -26,13 +29,14 @@ def make_part(
     more: Sequence[str],
     results: int,
     told: str,
+    complete: Complete,
     gradient: Any = None,
 ) -> BoundOperator:
     """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
 
     It takes the operator's tensors, each or None, those named in ``more``, the text ``told`` and the
     operator's attributes, all by position, as native calls do; it returns ``results`` new tensors.
-    ``gradient`` is its rule, where that is not to be derived.
+    ``complete`` derives what it lacks; ``gradient`` is its rule, where that is not to be derived.
     """
     schema = operator.schema
     tensors = [schema.arguments[i] for i in schema.tensor_positions]
@@ -42,11 +46,16 @@ def make_part(
     arguments.append(Argument(told, Type("str")))
     arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
     made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
-    return _bound(operator, made, kernels, results, gradient)
+    return _bound(operator, made, kernels, results, complete, gradient)
 
 
 def _bound(
-    operator: Operator, made: Schema, kernels: Sequence[Any], results: int, gradient: Any = None
+    operator: Operator,
+    made: Schema,
+    kernels: Sequence[Any],
+    results: int,
+    complete: Complete,
+    gradient: Any = None,
 ) -> BoundOperator:
     values = AttributeValues(operator.attributes, operator.attribute_names)
     halves = library_halves(made, kernels, values)
@@ -62,9 +71,7 @@ def _bound(
         part_of=operator.name,
         origin=operator.origin,
     )
-    from .loop_rules import with_derived
-
-    bound = BoundOperator(with_derived(whole), register=False)
+    bound = BoundOperator(complete(whole), register=False)
     registry.add_derived(bound)
     return bound
 
@@ -74,11 +81,13 @@ def loop_kernels(operator: Operator) -> list[Any]:
     return [k for k in operator.kernels if hasattr(k, "outline")]
 
 
-def make_saving(operator: Operator, suffix: str, kernels: Sequence[Any], results: int) -> BoundOperator:
+def make_saving(
+    operator: Operator, suffix: str, kernels: Sequence[Any], results: int, complete: Complete
+) -> BoundOperator:
     """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
     schema = operator.schema
     made = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
-    return _bound(operator, made, kernels, results)
+    return _bound(operator, made, kernels, results, complete)
 
 
 def _unused(name: str, taken: set[str]) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast
 
 from ..core.errors import PolyopError
+from ..core.operator import Operator
 from ..gradients.uses import Uses
-from ..kernels.loops.derived import described
+from ..hosts.bound import BoundOperator
+from ..kernels.loops.derived import BackwardKernel, described
 from .loop_parts import joined, specs
-
-if TYPE_CHECKING:
-    from .loop_rules import DerivedRule
 
 Flags = tuple[bool, ...]
 MOST = 64
@@ -36,19 +35,31 @@ class Plan(NamedTuple):
 class Pull:
     """The gradient of the calls that had tensors of the specs ``seen``, and the attributes ``numbers``."""
 
-    def __init__(self, rule: DerivedRule, seen: Sequence[Any], numbers: Mapping[str, Any]) -> None:
-        """Derive nothing yet."""
-        self.rule, self.seen, self.numbers = rule, tuple(seen), dict(numbers)
-        self.fixed = {**rule.operator.attributes, **numbers}
-        self.positions = rule.schema.tensor_positions
+    def __init__(
+        self,
+        operator: Operator,
+        backward: Callable[[], BoundOperator],
+        seen: Sequence[Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
+        self.schema, self._backward = operator.schema, backward
+        self.seen, self.numbers = tuple(seen), dict(numbers)
+        self.fixed = {**operator.attributes, **numbers}
+        self.positions = operator.schema.tensor_positions
         self._plans: dict[Any, Any] = {}
+
+    @property
+    def kernel(self) -> BackwardKernel:
+        """The gradient's kernel for the CPU."""
+        return cast("BackwardKernel", self._backward().operator.kernels[0])
 
     @functools.cached_property
     def uses(self) -> Uses:
         """What of the arguments and of the outputs is kept for the gradient."""
-        schema = self.rule.schema
+        schema = self.schema
         try:
-            read = self.rule.kernel.reads(self.seen, self.fixed)
+            read = self.kernel.reads(self.seen, self.fixed)
         except PolyopError:  # said when the gradient is asked for
             read = (False,) * (len(self.seen) + len(schema.returns))
         inputs = iter(read)
@@ -67,7 +78,7 @@ class Pull:
             tensors = [given[i] for i in self.positions]
             taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
             handed = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
-            made = joined(self.rule.backward(*taken, *handed, plan.told, *self.numbers.values()))
+            made = joined(self._backward()(*taken, *handed, plan.told, *self.numbers.values()))
             for at, flag, gradient in zip(self.positions, plan.computed, made, strict=True):
                 if flag:
                     found[at] = gradient
@@ -95,7 +106,7 @@ class Pull:
         present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
         if not any(present):
             return None
-        kernel, asked = self.rule.kernel, tuple(bool(wanted[i]) for i in self.positions)
+        kernel, asked = self.kernel, tuple(bool(wanted[i]) for i in self.positions)
         passed = kernel.passed(self.seen, above, self.fixed, present, asked)
         same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
         asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))

@@ -36,7 +36,7 @@ class DerivedRule:
         """Take the operator, which is without a rule."""
         self.schema, self.operator = operator.schema, operator
         self.kernels = loop_kernels(operator)
-        self.savings = Savings(operator, self.kernels)
+        self.savings = Savings(operator, self.kernels, with_derived)
         self._backward: BoundOperator | None = None
         self._lock = threading.RLock()
         self._pulls = functools.lru_cache(maxsize=PULLS)(self._pull)
@@ -56,7 +56,9 @@ class DerivedRule:
                 names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
                 tensors = len(self.schema.tensor_positions)
                 told = kernels[0].told
-                self._backward = make_part(self.operator, "backward", kernels, names, tensors, told)
+                self._backward = make_part(
+                    self.operator, "backward", kernels, names, tensors, told, with_derived
+                )
             return self._backward
 
     def part(self, suffix: str) -> BoundOperator | None:
@@ -87,7 +89,7 @@ class DerivedRule:
         return self._pulls(seen, typed)
 
     def _pull(self, seen: tuple[Any, ...], typed: tuple[Any, ...]) -> Pull:
-        return Pull(self, seen, {name: value for name, _, value in typed})
+        return Pull(self.operator, lambda: self.backward, seen, {name: value for name, _, value in typed})
 
     def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
@@ -143,12 +145,12 @@ def with_derived(operator: Operator) -> Operator:
         return operator
     if operator.gradient is not None:
         alone = operator.batch is None and operator.jvp is None
-        return dataclasses.replace(operator, batch=BatchRule(operator)) if alone else operator
+        return dataclasses.replace(operator, batch=BatchRule(operator, with_derived)) if alone else operator
     return dataclasses.replace(
         operator,
         gradient=DerivedRule(operator),
-        jvp=operator.jvp or TangentRule(operator),
-        batch=operator.batch or BatchRule(operator),
+        jvp=operator.jvp or TangentRule(operator, with_derived),
+        batch=operator.batch or BatchRule(operator, with_derived),
     )
 
 

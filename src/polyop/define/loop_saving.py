@@ -13,8 +13,9 @@ from ..core.registry import PARTS
 from ..core.schema import MISSING
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import described, specs_of
-from ..kernels.loops.derived_saving import SavingKernel, beyond, saved
-from .loop_parts import make_saving, spec, specs, split
+from ..kernels.loops.derived_saving import SavingKernel
+from ..kernels.loops.saved import beyond, saved
+from .loop_parts import Complete, make_saving, spec, specs, split
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
 PREFIX, ABSENT, WITHOUT = "saving_", "none", "without_"
@@ -26,9 +27,9 @@ class Savings:
     ``<name>__saving_without_<numbers>__<dtypes>`` hands over fewer temporaries: those are beyond a limit.
     """
 
-    def __init__(self, operator: Operator, kernels: Sequence[Any]) -> None:
-        """Take the operator and its loop kernels."""
-        self.operator, self.kernels = operator, kernels
+    def __init__(self, operator: Operator, kernels: Sequence[Any], complete: Complete) -> None:
+        """Take the operator and its loop kernels; ``complete`` derives what the new operators lack."""
+        self.operator, self.kernels, self._complete = operator, kernels, complete
         self._known: dict[Any, BoundOperator | None] = {}
         self._made: dict[tuple[str, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
         self._lock = threading.RLock()
@@ -110,7 +111,7 @@ class Savings:
         fewer = WITHOUT + "_".join(map(str, left)) + "__" if left else ""
         suffix = PREFIX + fewer + text.replace("-", ABSENT).replace(":", "_").replace(" ", "__")
         made = [SavingKernel.of(k, count=len(kernel.outputs), left=without) for k in self.kernels]
-        return make_saving(self.operator, suffix, made, len(kernel.outputs))
+        return make_saving(self.operator, suffix, made, len(kernel.outputs), self._complete)
 
 
 def _sizes(tensors: Sequence[Any]) -> tuple[Any, ...] | None:

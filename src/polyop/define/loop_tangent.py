@@ -12,7 +12,7 @@ from ..gradients.uses import Uses
 from ..hosts.bound import BoundOperator
 from ..kernels.loops.derived import described
 from ..kernels.loops.derived_tangent import TangentKernel
-from .loop_parts import is_real, joined, loop_kernels, make_part, spec, specs, split
+from .loop_parts import Complete, is_real, joined, loop_kernels, make_part, spec, specs, split
 
 
 class TangentRule:
@@ -25,9 +25,9 @@ class TangentRule:
     is_derived = True
     kinds = ("tangent",)
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, complete: Complete) -> None:
         """Take the operator, which is without a rule."""
-        self.schema, self.operator = operator.schema, operator
+        self.schema, self.operator, self._complete = operator.schema, operator, complete
         self._tangent: BoundOperator | None = None
         self._lock = threading.RLock()
 
@@ -40,7 +40,10 @@ class TangentRule:
                 arguments = self.schema.arguments
                 names = [f"t_{arguments[i].name}" for i in self.schema.tensor_positions]
                 returns = len(self.schema.returns)
-                self._tangent = make_part(self.operator, "tangent", kernels, names, returns, kernels[0].told)
+                told = kernels[0].told
+                self._tangent = make_part(
+                    self.operator, "tangent", kernels, names, returns, told, self._complete
+                )
             return self._tangent
 
     @property

@@ -148,8 +148,6 @@ class OperatorModule:
 
 def connect() -> None:
     """Give the native core the provider that modules launch."""
-    from .. import _core
-    from ..providers.aclnn import core_loops, launch
-    from ..providers.aclnn.run import writes
+    from ..providers.aclnn import run
 
-    _core.connect(launch, core_loops(), writes)
+    run.connect()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import late
 from ..core.dtypes import DTYPES
 
 
@@ -93,9 +94,7 @@ class Replay:
             if name != "reshape":
                 raise UnknownValueError("it takes a part of a tensor as a view")
             return [self.xp.reshape(given[0], given[1])]
-        from ..providers.aclnn import evaluate
-
-        return list(_flat(evaluate(name, given, self.xp)))
+        return list(_flat(late.load("provider", "aclnn").evaluate(name, given, self.xp)))
 
     def _supply(self, outputs: Sequence[int]) -> None:
         """Give outputs that hold nothing a value of their shape and dtype: a launch asks for both."""

@@ -10,13 +10,14 @@ from typing import Any, cast
 from ..core.dtypes import dtype
 from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
-from ..core.infer import FromSpecs, InferRule, LibraryHalf, ShapeAndDtype
+from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
 from ..core.operator import Kernel, Operator
 from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
 from ..hosts.bound import BoundOperator
 from ..kernels.base import Accepts
+from ..kernels.library_infer import library_halves
 from ..kernels.prepare import AttributeValues
 from ..kernels.python import PythonKernel
 from .custom_loops import definition, for_schema
@@ -195,30 +196,6 @@ def check_batch(batch: Any, schema: Schema) -> Any:
     if batch is None or callable(batch) or batch == "elementwise":
         return batch
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
-
-
-def library_halves(
-    schema: Schema, kernels: Sequence[Kernel], values: AttributeValues
-) -> tuple[LibraryHalf, LibraryHalf] | None:
-    """Return shape and dtype halves that ask the first library kernel, or None without one.
-
-    They are given the attributes that ``Init`` and the kernel are given: ``values`` has those of no call.
-    """
-    kernel: Any = next((k for k in kernels if k.native), None)
-    if kernel is None:
-        return None
-    tensors, count = schema.tensor_positions, len(schema.fresh)
-
-    def split(arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        return [arguments[i] for i in tensors], values.of_call(schema, kernel.device, arguments)
-
-    def shapes(arguments: Sequence[Any]) -> Any:
-        return kernel.infer_shapes(*split(arguments), count)
-
-    def types(arguments: Sequence[Any]) -> Any:
-        return kernel.infer_types(*split(arguments), count)
-
-    return LibraryHalf(shapes, str(kernel)), LibraryHalf(types, str(kernel))
 
 
 def infer_rule(

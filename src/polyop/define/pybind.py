@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from ..core.errors import BuildError, LibraryError
-from ..kernels.library import open_library
+from ..kernels.open import open_library
 
 _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]pybind11/", re.MULTILINE)
 

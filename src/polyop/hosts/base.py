@@ -6,12 +6,11 @@ A host is imported only when its framework already is.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from ..core import registry
+from ..core import late, registry
 from ..core.errors import ArgumentTypeError, HostError
 from ..core.operator import Operator
 from ..core.schema import Argument
@@ -61,7 +60,7 @@ def load(framework: str) -> Host | None:
             return None
         if module.__name__ != framework:
             return None  # polyop.mindspore under the name of the framework that it stands in for
-        host = getattr(importlib.import_module(f"{__package__}.{framework}"), "HOST", None)
+        host = getattr(late.load("host", framework), "HOST", None)
         if host is None:
             return None  # another thread, or a caller of this one, is about to import it
         _loaded[framework] = host

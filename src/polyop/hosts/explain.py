@@ -8,7 +8,7 @@ from typing import Any
 from ..core.errors import ArgumentTypeError, PolyopError
 from ..core.schema import MISSING
 from ..core.spec import Spec
-from ..kernels.base import choose
+from ..kernels.choose import choose
 from ..kernels.prepare import normalise
 from .base import hosts
 from .bound import BoundOperator

@@ -1,7 +1,8 @@
 """The gate of the allow list: which files may become code of this process, by being opened or compiled.
 
 Every library that polyop opens passes ``check_allowed``, every source ``check_allowed``, and every header
-that a compile has read ``check_inputs``. Without a list all pass. With one, these pass besides what lies
+that a compile has read
+``check_headers``. Without a list all pass. With one, these pass besides what lies
 in its folders:
 
 * text that polyop itself writes as a file: inline code, loop kernels' C, generated bindings. Whoever
@@ -16,9 +17,8 @@ says which files begin, it is no sandbox.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.limits import as_path
@@ -76,64 +76,17 @@ def check_allowed(path: str | Path, kind: str = "library") -> str:
     if verified.is_ours(resolved):
         return resolved
     folders = allowed_folders()
-    if folders is None or any(_lies_in(resolved, str(folder)) for folder in folders):
+    if folders is None or any(lies_in(resolved, str(folder)) for folder in folders):
         return resolved
-    raise _refused(path, resolved, kind, folders)
+    raise refused(path, resolved, kind, folders)
 
 
-def check_inputs(paths: Iterable[str]) -> None:
-    """Check what a compile has read: its sources and every header.
-
-    Headers of the system are those of polyop, Python, PyTorch, ``/usr`` and the compilers' own folders.
-    Raises as :func:`check_allowed`.
-    """
-    folders = allowed_folders()
-    if folders is None:
-        return
-    good = [*map(str, folders), *_installed()]
-    passed: set[str] = set()
-    for path in paths:
-        resolved = os.path.realpath(path)
-        place = os.path.dirname(resolved)
-        if place in passed or verified.is_ours(resolved):
-            continue
-        if not any(_lies_in(resolved, folder) for folder in good):
-            raise _refused(path, resolved, "header", folders)
-        if any(_lies_in(place, folder) for folder in good):
-            passed.add(place)
-
-
-def _installed() -> list[str]:
-    """Return the folders whose headers are as trusted as the compiler and this Python."""
-    from .build import compilers
-    from .build.paths import include_folder
-
-    found = ["/usr", sys.prefix, sys.base_prefix, include_folder()]
-    torch = sys.modules.get("torch")
-    spec = getattr(torch, "__spec__", None) or _spec("torch")
-    if spec is not None and spec.origin:
-        found.append(f"{os.path.dirname(spec.origin)}/include")
-    for language in ("c", "c++", "cuda"):
-        folder, name = os.path.split(os.path.dirname(os.path.realpath(compilers.program(language) or "/")))
-        found += [folder] if name == "bin" and folder != "/" else []
-    return [os.path.realpath(folder) for folder in found]
-
-
-def _spec(name: str) -> Any:
-    import importlib.util
-
-    try:
-        return importlib.util.find_spec(name)
-    except ValueError:
-        return None
-
-
-def _refused(path: str | Path, resolved: str, kind: str, folders: Sequence[Path]) -> ArgumentTypeError:
+def refused(path: str | Path, resolved: str, kind: str, folders: Sequence[Path]) -> ArgumentTypeError:
     names = " or ".join(variable for variable, _ in _VARIABLES if os.environ.get(variable))
     rule = f"the legal path for the file is {', '.join(map(str, folders))}, but the file is {resolved}"
     hint = f"the allow-list is {names}: add the folder to it, or move the {kind}"
     return ArgumentTypeError(f"{kind} {path}", rule, hint=hint)
 
 
-def _lies_in(path: str, folder: str) -> bool:
+def lies_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")

@@ -11,7 +11,7 @@ from ..core.errors import KernelError
 from ..core.operator import Kernel, Operator
 from ..core.schema import Schema
 from ..core.spec import Spec
-from .base import TARGETS, need
+from .choose import TARGETS, need
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..core import late
 from ..core.schema import Schema
 from ..core.spec import Spec
 from .base import flatten
@@ -70,4 +70,4 @@ class ProviderKernel(PythonKernel):
 
 def _aclnn() -> Any:
     # providers come after kernels: they are asked for by name, and only when a call needs one
-    return importlib.import_module("..providers.aclnn", __package__)
+    return late.load("provider", "aclnn")

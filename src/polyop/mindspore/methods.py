@@ -15,18 +15,7 @@ import torch
 from ..hosts.torch import tensors
 from .dtype import Type, to_torch
 from .interpose import plain, unlike_torch
-
-T = torch.Tensor
-
-
-def _reduce(function: Any, tensor: Any, axis: Any, keep: bool, **others: Any) -> Any:
-    """Call a reduction; no axis, or an empty tuple, means all of them."""
-    others = {name: value for name, value in others.items() if value is not None}
-    if axis is None or (isinstance(axis, (tuple, list)) and not axis):
-        if not keep:
-            return function(tensor, **others)
-        axis = tuple(range(tensor.dim()))
-    return function(tensor, dim=axis, keepdim=keep, **others)
+from .reduce import T, reduce
 
 
 def reduction(name: str) -> Callable[..., Any]:
@@ -48,7 +37,7 @@ def reduction(name: str) -> Callable[..., Any]:
             keep, dtype = False, keep if dtype is None else dtype
         kind = to_torch(dtype)
         kept = keep or keepdims or keep_dims or keepdim
-        return _reduce(function, self, dim if axis is None else axis, kept, dtype=kind)
+        return reduce(function, self, dim if axis is None else axis, kept, dtype=kind)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return the {name} over ``axis``: an int, a tuple, or None for all."
@@ -147,27 +136,27 @@ class Methods:
     @unlike_torch
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
         """Return the standard deviation; ``ddof`` is subtracted from the count."""
-        return _reduce(T.std, self, axis, keepdims, correction=ddof)
+        return reduce(T.std, self, axis, keepdims, correction=ddof)
 
     @unlike_torch
     def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
         """Return the variance; ``ddof`` is subtracted from the count."""
-        return _reduce(T.var, self, axis, keepdims, correction=ddof)
+        return reduce(T.var, self, axis, keepdims, correction=ddof)
 
     @unlike_torch
     def any(self, axis: Any = None, keep_dims: bool = False) -> Any:
         """Return whether any entry is true."""
-        return _reduce(T.any, self, axis, keep_dims)
+        return reduce(T.any, self, axis, keep_dims)
 
     @unlike_torch
     def all(self, axis: Any = None, keep_dims: bool = False) -> Any:
         """Return whether all entries are true."""
-        return _reduce(T.all, self, axis, keep_dims)
+        return reduce(T.all, self, axis, keep_dims)
 
     @unlike_torch
     def prod(self, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
         """Return the product over one axis, or of all entries."""
-        return _reduce(T.prod, self, axis, keep_dims, dtype=to_torch(dtype))
+        return reduce(T.prod, self, axis, keep_dims, dtype=to_torch(dtype))
 
     @unlike_torch
     def split(self, split_size_or_sections: Any, axis: int = 0) -> Any:
@@ -211,4 +200,4 @@ def _reversed(tensor: Any) -> tuple[int, ...]:
 def _extreme(values: Any, both: Any, tensor: Any, axis: Any, keep: bool, indices: bool) -> Any:
     if indices and axis is not None:
         return tuple(both(tensor, dim=axis, keepdim=keep))
-    return _reduce(values, tensor, axis, keep)
+    return reduce(values, tensor, axis, keep)

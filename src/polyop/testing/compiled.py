@@ -54,10 +54,10 @@ def opcheck(case: Case) -> None:
     """Run ``torch.library.opcheck`` on the registered operator."""
     import torch
 
-    from .frameworks import torch as frameworks
+    from .frameworks import torch_tensors
 
     gradients = case.has_gradient and not case.operator.schema.mutates
-    args, keywords = case.positional(frameworks.arguments(case, gradients=gradients))
+    args, keywords = case.positional(torch_tensors.arguments(case, gradients=gradients))
     found = torch.library.opcheck(case.bound.torch, args, keywords, raise_exception=False)
     for name, outcome in found.items():
         if outcome != "SUCCESS":

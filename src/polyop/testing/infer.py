@@ -94,7 +94,7 @@ def _trace(case: Case, expected: tuple[Spec, ...]) -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-    from .frameworks.torch import to_torch
+    from .frameworks.torch_tensors import to_torch
 
     environment = ShapeEnv(duck_shape=True)
     mode = FakeTensorMode(shape_env=environment)

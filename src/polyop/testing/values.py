@@ -61,19 +61,20 @@ def numpy_layouts(case: Case) -> None:
 
 def torch_layouts(case: Case) -> None:
     """Compare each layout of each tensor with a dense copy of the same values."""
-    from .frameworks import torch as tensors
+    from .frameworks import torch as framework
+    from .frameworks import torch_tensors
 
     def run(variant: Case, name: str, layout: Callable[[Any], Any]) -> list[Any]:
         if case.writes(name) and layout.__name__ == "torch_expanded":
-            return tensors.run(variant)
+            return framework.run(variant)
 
         def tensor(n: str, value: Any) -> Any:
-            made = tensors.to_torch(value, case.torch_device)
+            made = torch_tensors.to_torch(value, case.torch_device)
             return layout(made) if n == name else made
 
-        return tensors.to_arrays(variant.call(variant.map(tensor)))
+        return torch_tensors.to_arrays(variant.call(variant.map(tensor)))
 
-    _layouts(case, TORCH_LAYOUTS, run, tensors.run)
+    _layouts(case, TORCH_LAYOUTS, run, framework.run)
 
 
 def _layouts(case: Case, layouts: Any, run: Any, dense: Any) -> None:

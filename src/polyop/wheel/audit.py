@@ -9,7 +9,6 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,20 +22,12 @@ from .archive import Archive
 from .audit_loops import describe_loops, has_loops
 from .fatbin import architectures
 from .information import FILE, FORMAT
+from .report import Report
 
 _NAME = re.compile(
     r"(?P<name>[^-]+)-(?P<version>[^-]+)(-\d[^-]*)?-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<tag>[^-]+)\.whl"
 )
 _ONES_OWN = ("PyTorch", "Python", "MindSpore")  # those that exist in versions that do not fit each other
-
-
-@dataclass
-class Report:
-    """``facts`` as label and text, ``notes`` for the reader, ``breaches`` of what the wheel promises."""
-
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    breaches: list[str] = field(default_factory=list)
 
 
 def audit(path: str | Path) -> Report:

@@ -14,7 +14,7 @@ from . import platforms
 if TYPE_CHECKING:
     from ..kernels.elf import LibraryFile
     from .archive import Archive
-    from .audit import Report
+    from .report import Report
 
 
 def describe_loops(archive: Archive, libraries: Mapping[str, LibraryFile], report: Report) -> None:

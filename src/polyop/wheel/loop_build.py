@@ -27,8 +27,9 @@ from ..kernels.loops import isa, shipped
 from ..kernels.loops.derived import BackwardKernel
 from ..kernels.loops.ir import Kernel
 from ..kernels.loops.kernel import LoopKernel
-from ..kernels.loops.library import Options, exported, flags_of, passes
+from ..kernels.loops.library import passes
 from ..kernels.loops.make import arranged, sources
+from ..kernels.loops.options import Options, exported, flags_of
 from ..kernels.loops.parse import outline
 from .loop_extension import LoopExtension, Signature
 

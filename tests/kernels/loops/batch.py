@@ -16,7 +16,7 @@ from polyop import operator
 from polyop.kernels.library import LibraryKernel
 from polyop.kernels.loops.compile import Scheduled, original, schedule
 from polyop.kernels.loops.kernel import LoopKernel
-from polyop.kernels.loops.library import FLAGS
+from polyop.kernels.loops.options import FLAGS
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]

@@ -8,11 +8,11 @@ import pytest
 
 from polyop import Custom, CustomRegOp
 from polyop.core.errors import KernelError
-from polyop.kernels.library import open_library
 from polyop.kernels.loops import isa
 from polyop.kernels.loops.compile import schedule
 from polyop.kernels.loops.interpret import interpret
 from polyop.kernels.loops.parse import parse
+from polyop.kernels.open import open_library
 
 INFORMATION = CustomRegOp().attr("n", "required", "int").target("CPU").get_op_info()
 

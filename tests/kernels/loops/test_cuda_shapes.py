@@ -12,8 +12,8 @@ from polyop import Custom
 from polyop.core.dtypes import dtype
 from polyop.core.errors import KernelError, NoKernelError
 from polyop.core.spec import Spec
-from polyop.kernels.base import choose, need
 from polyop.kernels.build import cuda
+from polyop.kernels.choose import choose, need
 from polyop.kernels.loops.compile import schedule
 from polyop.kernels.loops.emit.cuda import mapped
 from polyop.kernels.loops.kernel import LoopKernel

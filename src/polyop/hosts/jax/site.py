@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.operator import Operator
 from ...core.spec import Spec
-from ...kernels.base import need_somewhere
+from ...kernels.choose import need_somewhere
 from ...kernels.prepare import normalise
 from .. import foreign
 from ..base import specs

@@ -25,7 +25,7 @@ from ..bound import BoundOperator
 from .gradient import no_rule
 from .places import filled, names, paired
 from .rule_text import as_function, foreign
-from .written import function
+from .written import call_of, function
 
 
 def of(launch: Any) -> Any:
@@ -162,8 +162,6 @@ def _checks(launch: Any) -> dict[str, Any]:
 
 def _through(launch: Any, pull: Any) -> Any:
     """Return a function that leaves the gradient to ``pull``, an operator's kernel on NumPy arrays."""
-    from .graph import call_of
-
     names = _names(launch)
     text = (
         f"def bprop{{n}}({', '.join(names)}, out, dout):\n"

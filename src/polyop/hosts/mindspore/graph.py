@@ -76,12 +76,6 @@ def method(bound: Any) -> Any:
     return types.MethodType(known[1], bound)
 
 
-def call_of(bound: Any) -> Any:
-    """Return a function that calls an operator in a graph, and keeps it alive."""
-    names = ", ".join(argument.name for argument in bound.schema.arguments)
-    return function("inner", f"def inner{{n}}({names}):\n    return bound{{n}}({names})", bound=bound)
-
-
 def _written(bound: Any) -> Any:
     arguments = () if bound._by_signature else bound.schema.arguments  # noqa: SLF001 - polyop's own
     taken = {a.name: f"{a.name}_" if a.name == "self" else a.name for a in arguments}

@@ -17,6 +17,7 @@ from ...core.schema import Schema
 from ...core.spec import Spec
 from ...kernels.prepare import prepare
 from ..foreign import call_text, flatten, written
+from . import bprop
 from .places import filled
 from .tensors import MS_DTYPES
 
@@ -91,8 +92,6 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
     def get_bprop(self) -> Any:
         """Return the gradient, made when MindSpore first asks for it."""
-        from . import bprop
-
         if self.bprop is None:
             self.bprop = bprop.of(self)
         return self.bprop

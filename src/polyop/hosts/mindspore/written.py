@@ -36,3 +36,9 @@ def function(name: str, text: str, **names: Any) -> Any:
     scope: dict[str, Any] = {"__name__": __name__}
     exec(compile(source, str(path), "exec"), scope)  # noqa: S102 - polyop's own text
     return scope["make"](**own)
+
+
+def call_of(bound: Any) -> Any:
+    """Return a function that calls an operator in a graph, and keeps it alive."""
+    names = ", ".join(argument.name for argument in bound.schema.arguments)
+    return function("inner", f"def inner{{n}}({names}):\n    return bound{{n}}({names})", bound=bound)

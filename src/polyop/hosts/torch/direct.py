@@ -7,31 +7,21 @@ one with ``setup_context``.
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import torch
 
 from ...core.arguments import bind
-from ...core.dtypes import DTYPES
 from ...core.untraced import untraced
 from ...gradients.recorded import Recorded
 from ...gradients.rule import apply_rule, check_gradient, saving_of
 from ...gradients.uses import Uses
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
+from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import UNREAD, Layout
+from .recorded import make_direct
 from .run import run
-from .tensors import TORCH_DTYPES
-
-DIFFERENTIABLE = {TORCH_DTYPES[row.name] for row in DTYPES if row.is_floating and row.name in TORCH_DTYPES}
-
-INHERITED = {
-    name: inspect.getattr_static(torch.autograd.Function, name)
-    for name in ("setup_context", "clear_saved_tensors_on_access", "boxed_grads_call")
-    if hasattr(torch.autograd.Function, name)
-}
-"""What each call asks its class for, past Python's cache of attributes: found sooner in the class itself."""
 
 
 def attach(bound: BoundOperator) -> None:
@@ -39,8 +29,6 @@ def attach(bound: BoundOperator) -> None:
     schema = bound.schema
     layout = Layout(bound)
     if isinstance(bound.operator.gradient, Recorded):
-        from .recorded import make_direct
-
         bound.differentiate = make_direct(bound)
         return
     if schema.mutates or schema.returns_list or layout.has_lists or not schema.tensor_positions:

@@ -16,7 +16,7 @@ from ...gradients.recorded import Call, Recorded, failed
 from ...kernels.prepare import normalise
 from ..bound import BoundOperator
 from . import tensors
-from .direct import DIFFERENTIABLE, INHERITED
+from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import Layout
 
 

@@ -14,7 +14,7 @@ from ...core.spec import Spec
 from ...core.untraced import untraced
 from ...kernels.python import PythonKernel
 from ...kernels.tensors import TensorKernel
-from ..base import map_tensors
+from ..base import load, map_tensors
 from ..bound import BoundOperator
 from ..overlap import check_overlap
 from . import tensors
@@ -67,9 +67,9 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
 
 
 def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
-    from .host import HOST
-
-    prepared = bound.prepare(HOST, arguments)
+    host = load("torch")
+    assert host is not None
+    prepared = bound.prepare(host, arguments)
     kernel = prepared.kernel
     if isinstance(kernel, TensorKernel):
         found = kernel.function(*arguments)

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import trust, verified
-from ..allowed import check_inputs
 from . import using
 from .hashes import text_digest
+from .headers import check_headers
 from .manifest import Manifest, Variant
 from .paths import cache_folder
 
@@ -69,7 +69,7 @@ def look_up(
         variant = old.current()
         if variant is None:
             continue
-        check_inputs(item.path for item in variant.inputs)
+        check_headers(item.path for item in variant.inputs)
         result = f"{folder}/entries/{variant.key}/{variant.file}"
         using.hold(folder, variant.key)
         if not _is_whole(folder, real + result[len(folder) :], variant, library):

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import BuildError
-from ..allowed import check_inputs
 from .cache import Cache, Made
 from .depfile import parse_depfile
+from .headers import check_headers
 from .options import BuildOptions
 from .plan import Plan, Unit, make_plan
 from .run import Finished, failed, progress, run
@@ -114,7 +114,7 @@ def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
         rule = "must be a compiler: it ended without an error, and without an object file"
         raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")
     read = [str(Path(path).absolute()) for path in parse_depfile(os.fsdecode(depfile.read_bytes()))]
-    check_inputs(_own(read, header))
+    check_headers(_own(read, header))
     if header is None:
         return read
     return [*_own(read, header), *header.inputs]

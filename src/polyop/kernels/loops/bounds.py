@@ -12,7 +12,7 @@ from typing import Any
 
 from . import affine
 from .ir import Expr, Kernel, Load, Store
-from .polyhedra import Access, Leaf, Model
+from .polyhedra import Access, Leaf, Model, suppose
 
 SIMPLE = 4
 """Pieces of a set of sizes that may still be supposed: its complement has many times as many."""
@@ -168,3 +168,14 @@ def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str]]:
             shown = " and ".join(str(a) for a in sorted(axes))
             rows.append((line, f"{buffer}: dimension {shown} is checked at each access"))
     return rows
+
+
+def demanded(kernel: Kernel) -> Bounds:
+    """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
+    found = find_bounds(model := Model(kernel))
+    suppose(found.sizes)
+    if found.sizes and found.dynamic:
+        found = find_bounds(model := Model(kernel), found)
+    if not kernel.derived:
+        negative_sizes(model, found)
+    return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from .accumulate import accumulate
 from .bands import together
-from .bounds import Bounds, describe, find_bounds, negative_sizes
+from .bounds import Bounds, demanded, describe, find_bounds
 from .busy import busy
 from .coverage import starts
 from .dependence import Kind, classify, conflicts
@@ -18,7 +18,7 @@ from .inline import inline
 from .ir import Kernel
 from .marks import computed
 from .plan import Plan, Planner
-from .polyhedra import Model, session, suppose
+from .polyhedra import Model, session
 from .privatise import privatise
 from .reciprocals import reciprocals
 from .shares import shares
@@ -115,17 +115,6 @@ def schedule(kernel: Kernel) -> Scheduled:
         raise AssertionError("; ".join(faults))
     notes = (*report.done, *plan.notes, *describe(bounds, kernel))
     return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
-
-
-def demanded(kernel: Kernel) -> Bounds:
-    """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
-    found = find_bounds(model := Model(kernel))
-    suppose(found.sizes)
-    if found.sizes and found.dynamic:
-        found = find_bounds(model := Model(kernel), found)
-    if not kernel.derived:
-        negative_sizes(model, found)
-    return found
 
 
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:

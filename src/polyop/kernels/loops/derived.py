@@ -12,6 +12,7 @@ from ...core.spec import Spec
 from ..base import Accepts, flatten
 from .ir import Kernel, Size, walk
 from .kernel import LoopKernel, tensors_of
+from .saved import handed_over
 from .sizes import bytes_of, size_of
 from .types import is_real
 
@@ -347,8 +348,6 @@ class BackwardKernel(DerivedKernel):
 
     def _handed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a framework's call hands over to be read instead, and what is beyond the limit."""
-        from .derived_saving import handed_over
-
         rows = handed_over(self.base, inputs, attributes)
         for fits, start in (
             (True, "handed over by the forward, not recomputed:"),

@@ -16,7 +16,8 @@ from ..base import Accepts, flatten
 from ..library import LibraryKernel
 from . import isa
 from .ir import Buffer, Kernel
-from .library import CUDA, Options, compiled, exported, remarks, told
+from .library import compiled, remarks, told
+from .options import CUDA, Options, exported
 from .parse import Outline, outline, parse
 from .sizes import check_sizes, is_large, size_of
 

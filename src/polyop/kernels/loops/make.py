@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from . import isa
 from .compile import Scheduled, original, schedule
 from .emit.choose import choosing
-from .library import CUDA, exported, flags_of, language_of
+from .options import CUDA, exported, flags_of, language_of
 
 if TYPE_CHECKING:
     from ..build.cache import Made
     from .ir import Kernel
-    from .library import Options
+    from .options import Options
 
 
 def arranged(kernel: Kernel, options: Options) -> Scheduled:

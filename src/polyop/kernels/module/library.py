@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ... import _core
 from ...core.errors import LibraryError
-from ..library import open_library
+from ..open import open_library
 from .signature import ModuleSignature, read_signature
 
 ENTRY = "polyop_module"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import _core
-from ..library import opened
+from ..open import opened
 from .library import read_table
 
 ENTRY, LINK = "polyop_library", "polyop_library_link"

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ..dtype import to_torch
 from ..interpose import wrap
-from ..methods import T, _reduce
+from ..reduce import T, reduce
 from .arguments import Function, as_tensor, axes_of, passed_on, sizes
 
 
@@ -30,7 +30,7 @@ def reduced(name: str) -> Function:
     ) -> Any:
         chosen = axes_of(dim if axis is None else axis)
         kept = keep_dims or keepdims or keepdim
-        return wrap(_reduce(function, input, chosen, kept, dtype=to_torch(dtype)))
+        return wrap(reduce(function, input, chosen, kept, dtype=to_torch(dtype)))
 
     call.__name__, call.__doc__ = name, f"Return the {name} over ``axis``, or over all."
     return call

@@ -11,8 +11,8 @@ from typing import Any
 from ...core.errors import ArgumentValueError, LibraryError
 from ...core.origin import caller
 from ...core.parse import parse
-from ...kernels.library import open_library
 from ...kernels.library_file import read
+from ...kernels.open import open_library
 from .acl import HostMemory, Symbols
 from .registry import add, checked
 from .row import Row

@@ -100,6 +100,10 @@ def loops() -> dict[str, str]:
     return {name: row.ufunc for name, row in rows.items() if row.ufunc is not None}
 
 
+on_replacement: list[Callable[[], None]] = []
+"""Called after a registered row was replaced: the native core must not go on with the old loop."""
+
+
 def core_loops() -> dict[str, tuple[Any, bool]]:
     """Return ``loops`` as the native core takes them: the ufunc, and whether a factor must be 1.
 
@@ -191,7 +195,8 @@ def add(rows: Sequence[Row]) -> None:
         if _is_module(frame):
             _frames.update({row.name: frame for row in rows})
     if stale:
-        _tell_core()
+        for listener in on_replacement:
+            listener()
 
 
 def _runs_again(old: Row, new: Row, frame: FrameType) -> bool:
@@ -205,14 +210,6 @@ def _runs_again(old: Row, new: Row, frame: FrameType) -> bool:
 
 def _is_module(frame: FrameType) -> bool:
     return frame.f_code.co_name.startswith("<")
-
-
-def _tell_core() -> None:
-    """Give the native core the loops anew: it must not go on with one that was replaced."""
-    from ... import _core
-    from .run import launch, writes
-
-    _core.connect(launch, core_loops(), writes)
 
 
 def _with_namespace(function: Callable[..., Any]) -> Function:

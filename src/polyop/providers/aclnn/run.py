@@ -14,7 +14,7 @@ from ...core.origin import of_function
 from ...core.schema import Argument
 from ...core.untraced import untraced
 from .arguments import is_tensor, match, shown, tensors, written
-from .registry import find, known
+from .registry import core_loops, find, known, on_replacement
 from .row import Row
 
 # computed in float32 and rounded once at the end, as Ascend's vector units do
@@ -189,3 +189,13 @@ def _check_shape(row: Row, name: str, out: Any, result: Any) -> None:
         raise ArgumentValueError(
             f"{row.name}: argument {name}", rule, f"an output of {tuple(out.shape)}", hint=hint
         )
+
+
+def connect() -> None:
+    """Give the native core what modules launch: the provider and its loops, as they are registered now."""
+    from ... import _core
+
+    _core.connect(launch, core_loops(), writes)
+
+
+on_replacement.append(connect)

@@ -8,6 +8,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from ...core import late
 from ...core.errors import HostError
 from ...hosts.base import load as load_host
 from ..case import Array, Case
@@ -58,7 +59,7 @@ def absent(name: str) -> str | None:
 
 def load(name: str) -> Any:
     """Return the file of a framework, which must not be absent."""
-    return importlib.import_module(f"{__package__}.{name}")
+    return late.load("framework", name)
 
 
 def stacked(samples: Sequence[Case]) -> Case:

@@ -11,28 +11,9 @@ import torch
 
 from ...hosts.torch import tensors
 from ..case import Array, Case
+from . import torch_gradient
 from .base import quiet_fallbacks, stacked
-
-
-def to_torch(array: Array, device: str) -> Any:
-    """Return a tensor with a copy of the array's values."""
-    return tensors.from_numpy(array.copy(order="C"), torch.device(device))
-
-
-def to_arrays(outputs: list[Any]) -> list[Array]:
-    """Return tensors as arrays of their own."""
-    return [tensors.over(value).copy() for value in outputs]
-
-
-def arguments(case: Case, *, gradients: bool = False) -> tuple[Any, ...]:
-    """Return the arguments as tensors, those of floating dtype requiring gradients if asked."""
-
-    def convert(_: str, value: Array) -> Any:
-        made = to_torch(value, case.torch_device)
-        differentiable = made.is_floating_point() or made.is_complex()
-        return made.requires_grad_() if gradients and differentiable else made
-
-    return case.map(convert)
+from .torch_tensors import arguments, to_arrays
 
 
 def run(case: Case) -> list[Array]:
@@ -42,15 +23,11 @@ def run(case: Case) -> list[Array]:
 
 def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
     """Return the gradients of autograd."""
-    from . import torch_gradient
-
     return torch_gradient.gradients(case, list(cotangents))
 
 
 def forward(case: Case, name: str, along: Array) -> list[Array]:
     """Return the output tangents for a tangent of one input."""
-    from . import torch_gradient
-
     return torch_gradient.forward(case, name, along)
 
 
@@ -85,8 +62,6 @@ def compiled(case: Case) -> list[Array]:
 
 def compiled_gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
     """Return the gradients through a compiled call."""
-    from . import torch_gradient
-
     given = arguments(case, gradients=True)
     args, keywords = case.positional(given)
     outputs = _results(case, given, _program(case)(*args, **keywords))

@@ -10,7 +10,7 @@ import torch
 from ...core.errors import GradientError
 from ...hosts.base import tensors_of
 from ..case import Case, NotRunError
-from . import torch as frameworks
+from . import torch_tensors
 
 
 def _identity(tensor: Any) -> Any:
@@ -40,18 +40,18 @@ def _grad(outputs: list[Any], leaves: list[Any], grads: list[Any], **options: An
 
 
 def _weights(case: Case, cotangents: list[Any]) -> list[Any]:
-    made = [frameworks.to_torch(v, case.torch_device) for v in cotangents]
+    made = [torch_tensors.to_torch(v, case.torch_device) for v in cotangents]
     return [v for v in made if v.is_floating_point() or v.is_complex()]
 
 
 def gradients(case: Case, cotangents: list[Any], layout: Callable[[Any], Any] = _identity) -> dict[str, Any]:
     """Return the input gradients by name; ``layout`` lays out inputs and output gradients."""
-    leaves = _tensors(case, frameworks.arguments(case, gradients=True))
+    leaves = _tensors(case, torch_tensors.arguments(case, gradients=True))
 
     def laid(name: str, value: Any) -> Any:
         tensor = leaves.get(name)
         if tensor is None:
-            tensor = frameworks.to_torch(value, case.torch_device)
+            tensor = torch_tensors.to_torch(value, case.torch_device)
         return layout(tensor) if tensor.ndim else tensor
 
     outputs = _outputs(case, case.map(laid))
@@ -68,7 +68,7 @@ def of_outputs(case: Case, arguments: tuple[Any, ...], outputs: list[Any], cotan
 
 def of_sum(case: Case) -> dict[str, Any]:
     """Return the input gradients of the sum of all outputs: their gradients have stride 0."""
-    arguments = frameworks.arguments(case, gradients=True)
+    arguments = torch_tensors.arguments(case, gradients=True)
     leaves = _tensors(case, arguments)
     total = sum(x.sum() for x in _outputs(case, arguments))
     return _named(case, leaves, _grad([total], list(leaves.values()), [torch.ones_like(total)]))
@@ -77,7 +77,7 @@ def of_sum(case: Case) -> dict[str, Any]:
 def _named(case: Case, leaves: dict[str, Any], grads: tuple[Any, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {name: None for name, _ in case.tensors()}
     for name, grad in zip(leaves, grads, strict=True):
-        found[name] = None if grad is None else frameworks.to_arrays([grad])[0]
+        found[name] = None if grad is None else torch_tensors.to_arrays([grad])[0]
     return found
 
 
@@ -86,7 +86,7 @@ def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> 
 
     Raises ``NotRunError`` where the gradient rule is not differentiable itself.
     """
-    arguments = frameworks.arguments(case, gradients=True)
+    arguments = torch_tensors.arguments(case, gradients=True)
     leaves = _tensors(case, arguments)
     outputs = _outputs(case, arguments)
     try:
@@ -97,7 +97,7 @@ def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> 
         if not pairs:
             return {}
         sums = [g for g, _ in pairs]
-        along = [frameworks.to_torch(w, case.torch_device).to(g.dtype) for g, w in pairs]
+        along = [torch_tensors.to_torch(w, case.torch_device).to(g.dtype) for g, w in pairs]
         found = _grad(sums, list(leaves.values()), along)
     except GradientError as problem:
         text = str(problem).splitlines()[0]
@@ -112,14 +112,14 @@ def forward(case: Case, name: str, along: Any) -> list[Any]:
     with forward_ad.dual_level():
 
         def dual(n: str, value: Any) -> Any:
-            tensor = frameworks.to_torch(value, case.torch_device)
+            tensor = torch_tensors.to_torch(value, case.torch_device)
             if n != name:
                 return tensor
             return forward_ad.make_dual(
-                tensor, frameworks.to_torch(along, case.torch_device).to(tensor.dtype)
+                tensor, torch_tensors.to_torch(along, case.torch_device).to(tensor.dtype)
             )
 
         outputs = case.call(case.map(dual))
         parts = [forward_ad.unpack_dual(x) for x in outputs]
         tangents = [torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
-        return frameworks.to_arrays([t.detach() for t in tangents])
+        return torch_tensors.to_arrays([t.detach() for t in tangents])

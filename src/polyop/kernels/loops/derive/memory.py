@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..compile import demanded
+from ..bounds import demanded
 from ..coverage import Coverage, starts
 from ..ir import (
     INT,

@@ -16,8 +16,7 @@ from .ctypes import identifier, memory
 from .cuda_bodies import CudaExpressions, c_type
 from .cuda_parts import Parts
 from .cuda_shapes import Mapper
-from .entry import Entry
-from .program import warnings_text
+from .entry import Entry, warnings_text
 from .writer import Writer
 
 

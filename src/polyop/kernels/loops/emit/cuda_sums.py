@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..ir import For, Type, statements
 from .copies import plain
 from .ctypes import computed, identifier, identity, memory
 from .cuda_bodies import Body, c_type, operator_of, spans, split
 from .cuda_groups import Shared
+from .cuda_launches import BLOCK, Launches
 from .cuda_pieces import Sums
 from .expressions import Scope
 from .writer import Writer
 
-if TYPE_CHECKING:
-    from .cuda_parts import Parts
-
-BLOCK = 256
 PARTIALS = 256
 """Groups of threads at once, where each has its own copy of what a loop reduces to."""
 
@@ -24,7 +19,7 @@ PARTIALS = 256
 class SumsPart:
     """Prints the two kernels of one piece, and their launches."""
 
-    def __init__(self, parts: Parts, piece: Sums) -> None:
+    def __init__(self, parts: Launches, piece: Sums) -> None:
         self.parts, self.piece = parts, piece
         self.kernel, self.expressions = parts.kernel, parts.expressions
         self.buffers = [n for n, _ in piece.over if n in self.kernel.buffers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Set as AbstractSet
 
@@ -133,3 +134,16 @@ class Entry:
         for buffer in local:
             self.out.line(f"polyop_release(self.{identifier(buffer.name)});")
         self.out.line("return polyop_report(extra, &self.failure, places);")
+
+
+def warnings_text(kernel: Kernel, function: str) -> str:
+    """Return a text in the library: which reads the author has to be told of."""
+    rows = []
+    for buffer in kernel.buffers.values():
+        if buffer.first_read:
+            text = kernel.source.get(buffer.first_read, "").strip()
+            where = kernel.where(buffer.first_read)
+            rows.append(f"{where}: {buffer.name} is read before it is written, so it starts as zeros: {text}")
+    if not rows:
+        return ""
+    return f"const char {function}_warnings[] = {json.dumps(chr(10).join(rows), ensure_ascii=True)};\n"

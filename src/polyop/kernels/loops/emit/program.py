@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from ..bounds import Bounds
 from ..ir import Kernel
 from ..plan import Plan
 from .ctypes import computed, identifier, memory
-from .entry import Entry
+from .entry import Entry, warnings_text
 from .expressions import Expressions
 from .regions import PARAMETERS, Functions
 from .tile import SHAPES
@@ -155,16 +154,3 @@ def _struct(kernel: Kernel, plan: Plan, functions: Functions, expressions: Expre
             out.line(f"void* own_{name};")
     out.lines[-1] += ";"
     return out.text()
-
-
-def warnings_text(kernel: Kernel, function: str) -> str:
-    """Return a text in the library: which reads the author has to be told of."""
-    rows = []
-    for buffer in kernel.buffers.values():
-        if buffer.first_read:
-            text = kernel.source.get(buffer.first_read, "").strip()
-            where = kernel.where(buffer.first_read)
-            rows.append(f"{where}: {buffer.name} is read before it is written, so it starts as zeros: {text}")
-    if not rows:
-        return ""
-    return f"const char {function}_warnings[] = {json.dumps(chr(10).join(rows), ensure_ascii=True)};\n"
