@@ -12,7 +12,7 @@ namespace polyop {
 
 namespace {
 
-PyObject* resolver;  // polyop.hosts.foreign's; kept for the life of the process
+PyObject* resolver;  // polyop.call.foreign's; kept for the life of the process
 const Launch* (*unwrap_launch)(PyObject*);
 
 // Who is inside of Python on a runtime's thread. Closed when Python ends, which waits for them: a

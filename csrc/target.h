@@ -1,7 +1,7 @@
 // An operator as a runtime without Python calls it: by a text, on memory that it gives.
 //
 // XLA's custom calls and MindSpore's aot launches come here. What the text means is settled in
-// Python (polyop.hosts.foreign), once for each set of shapes; a native kernel then runs without
+// Python (polyop.call.foreign), once for each set of shapes; a native kernel then runs without
 // Python's lock.
 #pragma once
 

@@ -1,14 +1,23 @@
-"""The layer order is the architecture; this test is what keeps the listing true."""
+"""The folders are the architecture: what may import what, read off every import, those inside functions too."""
 
 import ast
+import functools
 import pathlib
+import re
 
 import pytest
 
-LAYERS = (
+from polyop.core.late import LATE
+
+# A room imports from itself and from the rooms before it.
+ROOMS = (
     "core",
+    "binary",
+    "build",
+    "loops",
     "kernels",
-    "gradients",
+    "call",
+    "rules",
     "hosts",
     "providers",
     "define",
@@ -18,95 +27,191 @@ LAYERS = (
     "mindspore",
     "cli",
 )
-ROOT = pathlib.Path(__file__).parents[1] / "src" / "polyop"
-FILES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT)
+INSIDE = {
+    "loops": (
+        "ir",
+        "frontend",
+        "analysis",
+        "passes",
+        "schedule",
+        "targets",
+        "emit",
+        "derive",
+        "pipeline",
+        "library",
+    ),
+}
+"""Rooms whose folders and files have an order of their own."""
+APART = {
+    "hosts": ("numpy", "torch", "jax", "mindspore"),
+    "loops/emit": ("c", "cuda"),
+    "providers": ("aten", "aclnn"),
+}
+"""Folders and files that do not import one another."""
+FRAMEWORKS = {
+    "torch": ("hosts/torch", "providers/aten", "testing/frameworks", "mindspore"),
+    "jax": ("hosts/jax", "testing/frameworks"),
+    "mindspore": ("hosts/mindspore", "testing/frameworks"),
+}
+"""Framework -> where it is imported."""
+SOURCE = pathlib.Path(__file__).parents[1] / "src" / "polyop"
 
 
-def imports(path, root=ROOT):
-    """Yield (parts of the module below polyop, line) of each relative import, also inside functions."""
-    package = path.relative_to(root).parent.parts
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = package[: len(package) + 1 - node.level]
-            module = tuple(node.module.split(".")) if node.module else ()
-            for alias in node.names:
-                yield (*base, *module, alias.name), node.lineno
+class Tree:
+    """The modules below a folder, and each import of one by another: (importer, imported, line)."""
+
+    def __init__(self, root):
+        self.files = {self.name(path.relative_to(root)): path for path in sorted(root.rglob("*.py"))}
+        self.imports = [edge for name, path in self.files.items() for edge in self.of(name, path)]
+
+    @staticmethod
+    def name(path):
+        parts = path.with_suffix("").parts
+        return "/".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def of(self, name, path):
+        package = name.split("/") if path.name == "__init__.py" else name.split("/")[:-1]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = package[: len(package) + 1 - node.level]
+                base += node.module.split(".") if node.module else []
+                module = "/".join(base)
+                for alias in node.names:
+                    inner = "/".join([*base, alias.name])
+                    target = inner if inner in self.files else module
+                    if target != name:
+                        yield name, target, node.lineno
 
 
-def upward(path, root=ROOT):
-    layer = path.relative_to(root).parts[0]
-    later = LAYERS[LAYERS.index(layer) + 1 :]
-    return [
-        f"{path.relative_to(root)}:{line}: {layer} may not import {parts[0]}"
-        for parts, line in imports(path, root)
-        if parts[0] in later
-    ]
+@functools.cache
+def tree(root=SOURCE):
+    return Tree(root)
+
+
+def upward(found):
+    """Return the imports that point to a later room, or to a later part of the same one."""
+    wrong = []
+    for name, target, line in found.imports:
+        (room, *part), (other, *there) = name.split("/"), target.split("/")
+        if room in ROOMS and other in ROOMS and ROOMS.index(other) > ROOMS.index(room):
+            wrong.append(f"{name}:{line}: {room} may not import {other}")
+        order = INSIDE.get(room, ())
+        parts = [p[0] for p in (part, there) if p and p[0] in order and room == other]
+        if len(parts) == 2 and order.index(parts[1]) > order.index(parts[0]):
+            wrong.append(f"{name}:{line}: {room}/{parts[0]} may not import {room}/{parts[1]}")
+    return wrong
+
+
+def cycles(found):
+    """Return the groups of files that import each other, by Tarjan's algorithm."""
+    after, number, low, stack, groups = {}, {}, {}, [], []
+    for name, target, _ in found.imports:
+        after.setdefault(name, set()).add(target)
+
+    def visit(name):
+        number[name] = low[name] = len(number)
+        stack.append(name)
+        for other in sorted(after.get(name, ())):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                low[name] = min(low[name], low[other])
+        if low[name] == number[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                groups.append(sorted(group))
+
+    for name in sorted(after):
+        if name not in number:
+            visit(name)
+    return groups
 
 
 def test_imports_point_down():
-    wrong = [text for path in FILES for text in upward(path)]
-    assert not wrong, "\n".join(wrong)
+    assert upward(tree()) == []
 
 
-def test_every_folder_is_a_layer():
-    assert {p.relative_to(ROOT).parts[0] for p in FILES} <= set(LAYERS)
+def test_nothing_imports_in_circles():
+    assert cycles(tree()) == []
 
 
-def test_no_host_imports_another():
-    hosts = {p.stem if p.is_file() else p.name for p in (ROOT / "hosts").iterdir()} - {
-        "__init__",
-        "arrival",
-        "base",
-        "batching",
-        "bound",
-        "explain",
-        "foreign",
-        "overlap",
-        "__pycache__",
-    }
-    wrong = []
-    for path in (ROOT / "hosts").rglob("*.py"):
-        own = path.relative_to(ROOT / "hosts").parts[0].removesuffix(".py")
-        for parts, line in imports(path):
-            if parts[0] == "hosts" and len(parts) > 1 and parts[1] in hosts - {own}:
-                wrong.append(f"{path.name}:{line}: imports the host {parts[1]}")
-    assert not wrong, "\n".join(wrong)
+def test_every_folder_and_file_is_in_a_room():
+    assert {name.split("/")[0] for name in tree().files} - {"", "__main__"} == set(ROOMS)
+    for room, order in INSIDE.items():
+        parts = {name.split("/")[1] for name in tree().files if name.startswith(f"{room}/")}
+        assert parts == set(order)
 
 
-def test_nothing_imports_the_root():
+@pytest.mark.parametrize("folder", APART)
+def test_no_import_between_those_that_stand_apart(folder):
+    def part(name):
+        rest = name.removeprefix(f"{folder}/") if name.startswith(f"{folder}/") else ""
+        return rest.split("/")[0]
+
     wrong = [
-        f"{path}:{line}"
-        for path in FILES
-        for parts, line in imports(path)
-        if len(parts) == 1 and parts[0] not in (*LAYERS, "_core")
+        f"{name}:{line} imports {target}"
+        for name, target, line in tree().imports
+        if part(name) in APART[folder] and part(target) in set(APART[folder]) - {part(name)}
     ]
-    assert not wrong, "\n".join(wrong)
+    assert wrong == []
 
 
-def test_frameworks_are_imported_in_their_host_only():
-    frameworks = {"torch", "jax", "mindspore"}
+def test_nothing_but_the_core_is_imported_from_the_root():
     wrong = []
-    for path in FILES:
-        parts = path.relative_to(ROOT).parts
-        if parts[0] in ("hosts", "testing", "mindspore", "cli") or parts[:2] == ("providers", "aten"):
+    for name, path in tree().files.items():
+        depth = len(path.relative_to(SOURCE).parts)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level == depth and node.module is None:
+                wrong += [f"{name}: {a.name}" for a in node.names if a.name not in (*ROOMS, "_core")]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_framework_is_imported_where_its_tensors_are_handled(framework):
+    wrong = []
+    for name, path in tree().files.items():
+        file = str(path.relative_to(SOURCE))
+        if file.startswith(FRAMEWORKS[framework]):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            names = (
-                [a.name for a in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module or ""]
-                if isinstance(node, ast.ImportFrom) and not node.level
-                else []
-            )
-            wrong += [
-                f"{path.relative_to(ROOT)}:{node.lineno}: {n}" for n in names if n.split(".")[0] in frameworks
-            ]
-    assert not wrong, "\n".join(wrong)
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            wrong += [f"{name}:{node.lineno}" for n in names if n.split(".")[0] == framework]
+    assert wrong == []
+
+
+def test_modules_found_by_name_are_one_table():
+    """Beside it a package's face alone, which hands on what is below it, imports by a name that is no constant."""
+    wrong = []
+    for name, path in tree().files.items():
+        if path.name == "__init__.py" or name == "core/late":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+                text = ast.unparse(node.args[0])
+                own = "__package__" in ast.unparse(node) or re.match(r"""f?['"](\.|polyop)""", text)
+                wrong += [f"{name}:{node.lineno}: {text}"] if own else []
+    assert wrong == []
+
+
+@pytest.mark.parametrize("kind", LATE)
+def test_a_row_of_the_late_table_is_used(kind):
+    used = re.compile(rf"late\.load\(\s*\"{kind}\"")
+    assert any(used.search(path.read_text()) for path in tree().files.values())
 
 
 @pytest.mark.parametrize("text", ["from .. import hosts", "def f():\n    from ..hosts import base"])
-def test_the_check_can_fail(tmp_path, text):
-    path = tmp_path / "core" / "bad.py"
-    path.parent.mkdir()
-    path.write_text(text)
-    assert upward(path, tmp_path) == [f"core/bad.py:{text.count(chr(10)) + 1}: core may not import hosts"]
+def test_the_check_of_layers_can_fail(tmp_path, text):
+    for folder in ("core", "hosts"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "core" / "bad.py").write_text(text)
+    assert upward(Tree(tmp_path)) == [f"core/bad:{text.count(chr(10)) + 1}: core may not import hosts"]
+
+
+def test_the_check_of_cycles_can_fail(tmp_path):
+    (tmp_path / "a.py").write_text("def f():\n    from . import b")
+    (tmp_path / "b.py").write_text("from .c import x")
+    (tmp_path / "c.py").write_text("from . import a")
+    assert cycles(Tree(tmp_path)) == [["a", "b", "c"]]

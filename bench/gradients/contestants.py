@@ -14,10 +14,10 @@ from loops import compare as comparison
 
 import polyop
 from polyop import dtype
+from polyop.build import build
 from polyop.core.spec import Spec
-from polyop.kernels.build import build
-from polyop.kernels.loops.derived import BackwardKernel, described
-from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loop.derived import BackwardKernel, described
+from polyop.kernels.loop.kernel import LoopKernel
 
 from .table import Gradient, incoming
 
@@ -140,7 +140,7 @@ class Written:
 @functools.cache
 def _written(name: str) -> Any:
     from polyop import _core
-    from polyop.kernels.open import open_library
+    from polyop.binary.open import open_library
 
     path = build([Path(__file__).with_name("written.c")], flags=["-O3", "-march=native", "-std=gnu11"])
     address = _core.find_symbol(open_library(path), f"written_{name}")

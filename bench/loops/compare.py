@@ -18,8 +18,8 @@ from measure import settle
 
 from polyop import dtype
 from polyop.core.spec import Spec
-from polyop.kernels.loops.kernel import LoopKernel
-from polyop.kernels.loops.parse import outline
+from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.frontend.parse import outline
 
 from . import peers, roof
 from .table import Row, results

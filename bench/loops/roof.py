@@ -6,7 +6,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from polyop.kernels.build import build
+from polyop.build import build
 
 FOLDER = Path(__file__).parents[1]
 LEVELS = {"dram": (1 << 26, 1), "l3": (1 << 20, 40), "l2": (1 << 16, 600)}
@@ -17,7 +17,7 @@ LEVELS = {"dram": (1 << 26, 1), "l3": (1 << 20, 40), "l2": (1 << 16, 600)}
 def _function() -> ctypes._CFuncPtr:
     path = build([FOLDER / "peers" / "roof.c"], flags=["-march=native", "-std=gnu11"])
     from polyop import _core
-    from polyop.kernels.open import open_library
+    from polyop.binary.open import open_library
 
     address = _core.find_symbol(open_library(path), "polyop_bench_roof")
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(address)

@@ -23,7 +23,7 @@ Frame& loose_frame(const Host* host, const View& view) {
 const Host* find_host(PyObject* object) {
   const Host* host = host_of(Py_TYPE(object));
   if (host != nullptr) return host;
-  PyObject* hosts = PyImport_ImportModule("polyop.hosts.base");
+  PyObject* hosts = PyImport_ImportModule("polyop.call.host");
   PyObject* found = hosts == nullptr ? nullptr : PyObject_CallMethod(hosts, "host_of", "O", object);
   Py_XDECREF(hosts);
   Py_XDECREF(found);

@@ -3,7 +3,7 @@
 import sys
 
 from polyop import PolyopError
-from polyop.kernels.build import build
+from polyop.build import build
 
 
 def main() -> int:

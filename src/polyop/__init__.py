@@ -2,22 +2,22 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .call.bound import BoundOperator
 from .core.dtypes import DType, dtype
 from .core.errors import FallbackWarning, PolyopError, UninitialisedWarning
 from .core.schema import Schema
 from .core.spec import Spec
 from .define.operator import operator
-from .hosts.bound import BoundOperator
 
 if TYPE_CHECKING:
-    from .core.data_types import DataType
-    from .define.builder import CustomOpBuilder
-    from .define.custom import Custom
-    from .define.custom_reg_op import CustomRegOp, custom_info_register
+    from .call.host import array_namespace
+    from .core.information.data_types import DataType
+    from .define.custom.custom import Custom
+    from .define.custom.reg_op import CustomRegOp, custom_info_register
     from .define.kernel import kernel
-    from .define.library import Library
-    from .define.library_load import load_library
-    from .hosts.base import array_namespace
+    from .define.library.library import Library
+    from .define.library.load import load_library
+    from .define.module.builder import CustomOpBuilder
     from .hosts.jax.emit import export_checks as jax_export_checks
     from .kernels.library import library
     from .kernels.source import source
@@ -56,19 +56,19 @@ __all__ = [
 ]
 
 _LATER = {  # imported when they are asked for: MindSpore's front end, and what reads and builds libraries
-    "Custom": "define.custom",
-    "CustomOpBuilder": "define.builder",
-    "CustomRegOp": "define.custom_reg_op",
-    "DataType": "core.data_types",
-    "Library": "define.library",
-    "array_namespace": "hosts.base",
+    "Custom": "define.custom.custom",
+    "CustomOpBuilder": "define.module.builder",
+    "CustomRegOp": "define.custom.reg_op",
+    "DataType": "core.information.data_types",
+    "Library": "define.library.library",
+    "array_namespace": "call.host",
     "aten": "providers.aten",
-    "custom_info_register": "define.custom_reg_op",
+    "custom_info_register": "define.custom.reg_op",
     "get_num_threads": "kernels.threads",
     "jax_export_checks": "hosts.jax.emit:export_checks",
     "kernel": "define.kernel",
     "library": "kernels.library",
-    "load_library": "define.library_load",
+    "load_library": "define.library.load",
     "register_aclnn": "providers.aclnn:register",
     "register_aclnn_library": "providers.aclnn:register_library",
     "set_num_threads": "kernels.threads",

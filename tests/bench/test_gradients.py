@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="the gradients are compared with PyTorch's")
 
 from gradients import PROGRAMS, compare, contestants  # noqa: E402 - beside the benchmarks
 
-from polyop.kernels.loops.plain import plain  # noqa: E402 - after the path
+from polyop.loops.frontend.plain import plain  # noqa: E402 - after the path
 
 WRITTEN = [name for name, program in PROGRAMS.items() if program.written]
 LISTED = {

@@ -14,8 +14,8 @@ from loops.npbench import ROWS  # noqa: E402 - beside the benchmarks
 from loops.polybench import PROGRAMS  # noqa: E402 - beside the benchmarks
 
 import polyop  # noqa: E402 - after the path
-from polyop.kernels.loops.kernel import LoopKernel  # noqa: E402 - after the path
-from polyop.kernels.loops.parse import outline  # noqa: E402 - after the path
+from polyop.kernels.loop.kernel import LoopKernel  # noqa: E402 - after the path
+from polyop.loops.frontend.parse import outline  # noqa: E402 - after the path
 
 EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 

@@ -18,8 +18,8 @@ from loops.npbench import ROWS  # noqa: E402 - beside the benchmarks
 from loops.polybench import PROGRAMS  # noqa: E402 - beside the benchmarks
 from loops.table import results  # noqa: E402 - beside the benchmarks
 
-from polyop.kernels.loops.language import WORDS  # noqa: E402 - after the path
-from polyop.kernels.loops.plain import plain  # noqa: E402 - after the path
+from polyop.loops.frontend.language import WORDS  # noqa: E402 - after the path
+from polyop.loops.frontend.plain import plain  # noqa: E402 - after the path
 
 EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 

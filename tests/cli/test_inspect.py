@@ -295,7 +295,7 @@ TORCH_LIBRARY_IMPL(torch_shown, CPU, m) { m.impl("twice", &twice); }
 
 def test_operators_of_torch_library_are_known_with_open(tmp_path, capsys, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    from polyop.kernels.build import build
+    from polyop.build import build
 
     ran = tmp_path / "ran"
     monkeypatch.setenv("RAN", str(ran))

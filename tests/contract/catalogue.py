@@ -6,9 +6,9 @@ import pathlib
 import sys
 from dataclasses import dataclass
 
-from polyop.core import registry
-from polyop.hosts.bound import BoundOperator
-from polyop.kernels import verified
+from polyop.binary import verified
+from polyop.call import registry
+from polyop.call.bound import BoundOperator
 from polyop.testing import samples
 from polyop.testing.case import Case
 

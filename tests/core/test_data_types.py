@@ -2,8 +2,8 @@ import collections
 
 import pytest
 
-from polyop.core.data_types import MEMBERS, PREFIXES, SUFFIXES, DataType
 from polyop.core.dtypes import dtype
+from polyop.core.information.data_types import MEMBERS, PREFIXES, SUFFIXES, DataType
 
 
 def test_there_are_204_members_and_dir_lists_them():

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyop.core.attribute_types import VALUE_TYPES, parse_default
 from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, InformationError
-from polyop.core.information import Information, agree, need
+from polyop.core.information.attribute_types import VALUE_TYPES, parse_default
+from polyop.core.information.information import Information, agree, need
 from polyop.core.schema import MISSING
 from polyop.core.spec import Spec
 
@@ -76,7 +76,7 @@ def test_what_is_no_dictionary_is_refused(reg_info, words):
 
 
 def test_a_builder_instead_of_its_result_says_what_to_call():
-    from polyop.define.custom_reg_op import CustomRegOp
+    from polyop.define.custom.reg_op import CustomRegOp
 
     with pytest.raises(TypeError, match=r"must be of type dict(.|\n)*get_op_info"):
         Information.from_any(CustomRegOp(), subject="demo", func_type="aot")

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from polyop.core import registration
 from polyop.core.errors import InformationError
-from polyop.core.information import Information
-from polyop.core.registration import forget, register
-from polyop.define.custom_reg_op import CustomRegOp, custom_info_register
+from polyop.core.information import registration
+from polyop.core.information.information import Information
+from polyop.core.information.registration import forget, register
+from polyop.define.custom.reg_op import CustomRegOp, custom_info_register
 
 
 def info(target="CPU", *attributes, name="f", inputs=1):

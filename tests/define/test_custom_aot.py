@@ -30,7 +30,7 @@ def library(sources, tmp_path, name="add"):
 
 
 def polyop_build(source, output):
-    from polyop.kernels.build import build
+    from polyop.build import build
 
     return build([source], output=output)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from polyop import Custom, CustomRegOp
-from polyop.hosts.foreign import digest
-from polyop.kernels.build import build
+from polyop.build import build
+from polyop.call.foreign import digest
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loop.kernel import LoopKernel
 from polyop.testing import check
 
 # ruff: noqa: F821 - the words of the language

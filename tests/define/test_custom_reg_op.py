@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyop.core.data_types import MEMBERS, DataType
-from polyop.core.information import Information
-from polyop.core.registration import of_decorated
-from polyop.define.custom_reg_op import CustomRegOp, custom_info_register
+from polyop.core.information.data_types import MEMBERS, DataType
+from polyop.core.information.information import Information
+from polyop.core.information.registration import of_decorated
+from polyop.define.custom.reg_op import CustomRegOp, custom_info_register
 
 SCALED = {
     "op_name": "scaled",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.build import build
 from polyop.core.errors import (
     ArgumentTypeError,
     BuildError,
@@ -20,9 +21,8 @@ from polyop.core.errors import (
     NoKernelError,
     SchemaError,
 )
-from polyop.define.library import Library
-from polyop.define.library_load import load_library
-from polyop.kernels.build import build
+from polyop.define.library.library import Library
+from polyop.define.library.load import load_library
 
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
 FILES = [SOURCES / "library_ops.cpp", SOURCES / "library_more.cpp"]
@@ -390,7 +390,7 @@ def test_one_file_serves_a_process_without_polyops_sources(tmp_path, lib):
     path = shutil.copy(lib.path, tmp_path / "custom_ops_lib.so")
     assert load_library(path) is lib  # the same library, wherever it lies
     script = (
-        "import sys, numpy as np\nfrom polyop.define.library_load import load_library\n"
+        "import sys, numpy as np\nfrom polyop.define.library.load import load_library\n"
         f"lib = load_library({str(path)!r})\nprint(lib.thrice(np.ones(2)))\n"
         "assert 'torch' not in sys.modules and 'jax' not in sys.modules\n"
     )

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyop.core.errors import PolyopError
-from polyop.define.library_load import load_library
+from polyop.define.library.load import load_library
 
 SOURCE = pathlib.Path(__file__).parents[1] / "sources" / "library_cuda.cu"
 

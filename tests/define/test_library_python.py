@@ -15,7 +15,7 @@ from polyop.core.errors import (
     NoKernelError,
     SchemaError,
 )
-from polyop.define.library import Library
+from polyop.define.library.library import Library
 
 x = np.array([1.0, 2.0])
 
@@ -224,7 +224,7 @@ def test_namespaces():
 def test_a_cell_that_is_run_again():
     script = """
 cell = '''
-from polyop.define.library import Library
+from polyop.define.library.library import Library
 lib = Library("cell")
 lib.define("f(Tensor x) -> Tensor")(lambda x: x * NUMBER)
 lib.fake("f", "x")

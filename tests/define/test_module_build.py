@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
 
@@ -25,7 +25,7 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("scale", &scale, "Scale."); }
 """
 PROGRAM = """
 import sys, numpy as np
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 ops = CustomOpBuilder(sys.argv[1], sys.argv[2:]).load()
 print(ops.scale(np.float32([1]))[0])
 """
@@ -311,7 +311,7 @@ def test_a_program_ends_cleanly_with_tensors_kept_by_a_module(tmp_path):
     source = str(SOURCES / "module_tensors.cpp")
     text = f"""
 import numpy as np
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 ops = CustomOpBuilder("ending_ops", {source!r}).load()
 ops.keep(np.ones((2, 2), np.float32))
 print("kept")

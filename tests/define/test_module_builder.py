@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 
 SOURCE = """
 #include <dependency.h>
@@ -149,7 +149,7 @@ def test_another_backend_is_another_module(tmp_path):
 
 
 LOADS_SANITIZED = """
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 builder = CustomOpBuilder("sanitized_ops", "ops.cpp", backend="CPU", sanitize="address")
 builder.build()
 try:

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 SOURCE = pathlib.Path(__file__).parents[1] / "sources" / "module_functions.cpp"

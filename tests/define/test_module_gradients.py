@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 SOURCE = pathlib.Path(__file__).parents[1] / "sources" / "module_gradients.cpp"

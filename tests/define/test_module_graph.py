@@ -8,15 +8,9 @@ import warnings
 import numpy as np
 import pytest
 
-from polyop.core.errors import (
-    ArgumentValueError,
-    FallbackWarning,
-    GradientError,
-    KernelError,
-    LibraryError,
-)
-from polyop.define.builder import CustomOpBuilder
-from polyop.define.module_graph import GraphOnly
+from polyop.core.errors import ArgumentValueError, FallbackWarning, GradientError, KernelError, LibraryError
+from polyop.define.module.builder import CustomOpBuilder
+from polyop.define.module.graph import GraphOnly
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("yaml", reason="PyYAML is not installed")

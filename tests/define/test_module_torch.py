@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from polyop.core.errors import ArgumentValueError
-from polyop.define.builder import CustomOpBuilder
-from polyop.define.op_def_read import read_op_defs, with_docs
-from polyop.define.op_def_write import classes, definitions, functions
-from polyop.define.op_doc import read_op_docs
+from polyop.define.module.builder import CustomOpBuilder
+from polyop.define.op_def.op_doc import read_op_docs
+from polyop.define.op_def.read import read_op_defs, with_docs
+from polyop.define.op_def.write import classes, definitions, functions
 
 pytest.importorskip("yaml", reason="PyYAML is not installed")
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"

@@ -25,20 +25,21 @@ from typing import Any
 
 import mutate
 
-from polyop.core.attribute_types import VALUE_TYPES, parse_default
+from polyop.binary import elf, file_kind, loader_message
+from polyop.build.depfile import parse_depfile
+from polyop.build.options import BuildOptions
+from polyop.build.paths import absolute
 from polyop.core.errors import PolyopError
-from polyop.core.information import Information
+from polyop.core.information.attribute_types import VALUE_TYPES, parse_default
+from polyop.core.information.information import Information
 from polyop.core.limits import as_path, read_json
 from polyop.core.parse import parse
-from polyop.define.op_def_read import read_op_defs
-from polyop.define.op_doc import read_op_docs
+from polyop.define.op_def.op_doc import read_op_docs
+from polyop.define.op_def.read import read_op_defs
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes
 from polyop.graph.parse import parse as parse_header
 from polyop.graph.parse import read as read_header
-from polyop.kernels import elf, file_kind, library, loader_message
-from polyop.kernels.build.depfile import parse_depfile
-from polyop.kernels.build.options import BuildOptions
-from polyop.kernels.build.paths import absolute
+from polyop.kernels import library
 from polyop.kernels.reference_name import split_reference
 from polyop.wheel import fatbin
 from polyop.wheel.audit import audit
@@ -220,7 +221,7 @@ def attempted(function: Callable[..., object], *arguments: object) -> object:
 
 @cache
 def _operator() -> Any:
-    from polyop.core.operator import Operator
+    from polyop.call.operator import Operator
 
     attributes = (
         "int n, float f=1.0, str s='a', bool b=True, int[] ns=[], float[] fs=[], str[] ss=[], Scalar c=1"

@@ -11,16 +11,17 @@ import pytest
 from parsers import NAME, libraries, members, packed
 
 import polyop
+from polyop.binary import elf
+from polyop.binary.cxx_names import demangle
+from polyop.build.depfile import parse_depfile
 from polyop.core.errors import PolyopError
-from polyop.core.information import Information
+from polyop.core.information.information import Information
 from polyop.core.parse import parse
 from polyop.core.spec import Spec
-from polyop.define.op_def_read import read_op_defs
+from polyop.define.op_def.read import read_op_defs
 from polyop.graph.onnx_attributes import arguments_of
 from polyop.graph.parse import parse as parse_header
-from polyop.kernels import elf, library
-from polyop.kernels.build.depfile import parse_depfile
-from polyop.kernels.cxx_names import demangle
+from polyop.kernels import library
 from polyop.wheel import fatbin
 from polyop.wheel.audit import audit
 
@@ -125,7 +126,7 @@ def _library():
 
 
 def _operator():
-    from polyop.core.operator import Operator
+    from polyop.call.operator import Operator
 
     return Operator(
         parse("hostile::f(Tensor x, Tensor[] xs, bool b=True, str[] ss=[]) -> Tensor"), lambda *_: (), ()

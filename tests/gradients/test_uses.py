@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyop.gradients.uses import Uses, used_by_rule
+from polyop.call.uses import Uses, used_by_rule
 
 
 def stored_then_loaded(x, out, d):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call.bound import BoundOperator
+from polyop.call.operator import Operator
 from polyop.core.errors import UnsupportedError
-from polyop.core.information import Information
-from polyop.core.operator import Operator
+from polyop.core.information.information import Information
 from polyop.core.parse import parse as parse_schema
 from polyop.graph import header, parse, prototype_of
 from polyop.graph.header import macros
-from polyop.hosts.bound import BoundOperator
 
 
 def operator(schema, **options):

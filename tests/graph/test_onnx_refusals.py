@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call.operator import Operator
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
-from polyop.core.operator import Operator
 from polyop.core.parse import parse
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes, refusal
 

@@ -16,14 +16,14 @@ import sys
 import pytest
 
 import polyop
+from polyop.call.bound import BoundOperator
+from polyop.call.operator import Operator
 from polyop.core.errors import SchemaError, UnsupportedError
-from polyop.core.operator import Operator
 from polyop.core.parse import parse as parse_schema
 from polyop.graph import generate, header, parse, prototype_of
 from polyop.graph import torchair as converters
 from polyop.graph.parse import read
 from polyop.graph.tables import DTYPE_NUMBERS
-from polyop.hosts.bound import BoundOperator
 
 HERE = pathlib.Path(__file__).parent
 EVERY = HERE.parent / "golden" / "graph" / "every_macro.h"

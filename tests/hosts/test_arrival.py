@@ -92,7 +92,7 @@ print("torch.nn" in sys.modules, waiting())
 def test_no_operators_no_host():
     lines, _ = run("""
 del op
-polyop.core.registry._named.clear()
+polyop.call.registry._named.clear()
 import torch
 print("polyop.hosts.torch" in sys.modules, waiting())
 define("arrival::late")
@@ -238,7 +238,7 @@ def test_a_schema_that_pytorch_refuses_is_refused_for_pytorch_alone(first):
         "".join(parts if first == "REFUSED" else parts[::-1])
         + """
 import jax.numpy as jnp
-from polyop.hosts.explain import explain
+from polyop.call.explain import explain
 print(lib["f"](np.ones(2)), lib["f"](jnp.ones(2)))
 for ask in (lambda: lib["f"](torch.ones(2)), lambda: lib["f"].torch):
     try:

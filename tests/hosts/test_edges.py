@@ -164,7 +164,7 @@ def test_infer_rules_that_import_or_keep_keyword_defaults_are_asked_each_time():
 
 
 def test_a_library_that_was_built_again_is_read_again(tmp_path):
-    from polyop.kernels.build import build
+    from polyop.build import build
 
     path, results = tmp_path / "value.so", []
     for value in (1, 2):

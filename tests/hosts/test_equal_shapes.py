@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call import foreign
 from polyop.core.equal_shapes import EqualShapes
 from polyop.core.errors import InferError
 from polyop.core.spec import Spec
-from polyop.hosts import foreign
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"

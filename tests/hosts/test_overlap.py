@@ -6,8 +6,8 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import polyop
+from polyop.call.overlap import is_overlapping
 from polyop.core.errors import ArgumentValueError
-from polyop.hosts.overlap import is_overlapping
 
 
 def add_before(x):

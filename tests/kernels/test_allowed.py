@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from polyop.binary.allowed import allowed_folders, check_allowed
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError
-from polyop.kernels.allowed import allowed_folders, check_allowed
 
 OURS, UPSTREAM = "POLYOP_LIBRARY_PATHS", "MS_CUSTOM_AOT_WHITE_LIST"
 BOTH = pytest.mark.parametrize("variable", [OURS, UPSTREAM])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from polyop.build import BuildOptions, build
+from polyop.build.paths import include_dir
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, BuildError
-from polyop.kernels.build import BuildOptions, build
-from polyop.kernels.build.paths import include_dir
 
 
 @pytest.fixture(autouse=True)
@@ -306,7 +306,7 @@ def test_another_compiler_version_builds_again(monkeypatch, tmp_path):
 
 def test_progress_is_a_line_in_a_log_and_a_moving_sign_on_a_terminal(tmp_path):
     compiler = script(tmp_path / "cc", 'case "$*" in *--version*) ;; *) sleep 0.9;; esac\nexec cc "$@"')
-    program = "from polyop.kernels.build import build; build(code='int x{};', language='c')"
+    program = "from polyop.build import build; build(code='int x{};', language='c')"
     log = subprocess.run(
         [sys.executable, "-c", program.format(1)],
         env={**os.environ, "CC": str(compiler)},

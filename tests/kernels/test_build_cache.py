@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polyop.build import build
+from polyop.build.depfile import parse_depfile
+from polyop.build.entries import clear, entries
+from polyop.build.manifest import Manifest
 from polyop.core.errors import BuildError, CacheError
-from polyop.kernels.build import build
-from polyop.kernels.build.depfile import parse_depfile
-from polyop.kernels.build.entries import clear, entries
-from polyop.kernels.build.manifest import Manifest
 
-PROGRAM = "import sys; from polyop.kernels.build import build; print(build(sys.argv[1:]))"
+PROGRAM = "import sys; from polyop.build import build; print(build(sys.argv[1:]))"
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ def test_clear(cache, tmp_path, compiles):
 
 def test_edits_do_not_fill_the_disk(cache, tmp_path):
     program = (
-        "import pathlib, sys; from polyop.kernels.build import build; path = pathlib.Path(sys.argv[1])\n"
+        "import pathlib, sys; from polyop.build import build; path = pathlib.Path(sys.argv[1])\n"
         "for n in range(12): path.write_text(f'int answer(void) {{ return {n}; }}'); build([path])"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "k.c")], check=True)

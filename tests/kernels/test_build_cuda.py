@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from polyop.build import build, compilers, cuda
 from polyop.core.errors import BuildError
-from polyop.kernels.build import build, compilers, cuda
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.build import build
 from polyop.core.errors import BuildError
-from polyop.kernels.build import build
 
 pytestmark = pytest.mark.xdist_group("libtorch")
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
+from polyop.build import bound, build, using
+from polyop.build.entries import clear, entries
 from polyop.core.errors import CacheError
-from polyop.kernels.build import bound, build, using
-from polyop.kernels.build.entries import clear, entries
 
-BUILD = "import sys; from polyop.kernels.build import build; print(build([sys.argv[1]]), flush=True)"
+BUILD = "import sys; from polyop.build import build; print(build([sys.argv[1]]), flush=True)"
 DAY = 86400
 
 
@@ -176,7 +176,7 @@ def test_clear_does_not_break_a_build_of_inline_code(cache, tmp_path):
         f'while ! test -e {tmp_path}/go; do sleep 0.05; done;; esac\nexec cc "$@"\n'
     )
     compiler.chmod(0o755)
-    program = "from polyop.kernels.build import build; print(build(code='int x;', language='c'))"
+    program = "from polyop.build import build; print(build(code='int x;', language='c'))"
     building = subprocess.Popen(
         [sys.executable, "-c", program],
         env={**os.environ, "CC": str(compiler)},

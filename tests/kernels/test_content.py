@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call.content import digest
 from polyop.core.spec import Spec
-from polyop.kernels.content import digest
 
 COUNT = iter(range(1000))
 
@@ -230,7 +230,7 @@ def test_a_library_counts_by_its_bytes(sources, tmp_path):
 
 PROGRAM = """
 import numpy as np, polyop
-from polyop.kernels.content import digest
+from polyop.call.content import digest
 class Adder:
     def __call__(self, x):
         return x + 1
@@ -280,7 +280,7 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("twice", &twice); }
 
 
 def test_the_parts_of_a_modules_gradient_count_with_its_library(tmp_path):
-    from polyop.define.builder import CustomOpBuilder
+    from polyop.define.module.builder import CustomOpBuilder
 
     def digests(text, name):
         path = tmp_path / name / "module.cpp"

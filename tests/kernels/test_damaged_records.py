@@ -8,12 +8,12 @@ import time
 import pytest
 
 import polyop
+from polyop.build import build, facts, lookup
+from polyop.build.paths import cache_dir
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
-from polyop.kernels.build import build, facts, lookup
-from polyop.kernels.build.paths import cache_dir
-from polyop.kernels.loops import shipped
-from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.library import shipped
 
 HOSTILE = [
     "[" * 100_000,
@@ -144,7 +144,7 @@ class Index:
             "passes": "x",
             "told": {"avx2": [[3, "a loop"]]},
         }
-        head = {"format": shipped.FORMAT, "meaning": shipped.MEANING, "abi": polyop.kernels.abi.ABI_VERSION}
+        head = {"format": shipped.FORMAT, "meaning": shipped.MEANING, "abi": polyop.core.abi.ABI_VERSION}
         machine = {"machine": shipped.platform.machine(), "module": "kernels", "source": "0" * 64}
         self.path.write_text(json.dumps({**head, **machine, "kernels": [row]}))
 

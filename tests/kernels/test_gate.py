@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.build import build
 from polyop.core.errors import ArgumentTypeError
-from polyop.kernels.build import build
 
 C = (
     "#include <stdint.h>\nint first(int n, void **p, int *r, int64_t **s, const char **t, void *q, void *e)"
@@ -127,9 +127,7 @@ def test_inline_code_and_loop_kernels_are_part_of_the_program(folders, monkeypat
 
 def test_a_library_of_the_cache_is_ours_only_where_it_was_verified(folders, monkeypatch):
     code = "int first(void) { return 0; }\n"
-    program = (
-        "import sys; from polyop.kernels.build import build; print(build(code=sys.argv[1], language='c'))"
-    )
+    program = "import sys; from polyop.build import build; print(build(code=sys.argv[1], language='c'))"
     done = subprocess.run([sys.executable, "-c", program, code], capture_output=True, text=True, check=True)
     path = done.stdout.strip()
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))

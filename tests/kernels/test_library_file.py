@@ -11,9 +11,10 @@ import subprocess
 
 import pytest
 
+from polyop.binary import diagnose as library_file
+from polyop.binary.elf import own_machine
+from polyop.core import abi
 from polyop.core.errors import LibraryError
-from polyop.kernels import abi, library_file
-from polyop.kernels.elf import own_machine
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 KERNEL = "(int n, void **p, int *d, int64_t **s, const char **t, void *stream, void *extra) { return 0; }\n"

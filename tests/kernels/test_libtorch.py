@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
+from polyop.build import build, compilers, libtorch
+from polyop.build.entries import entries
+from polyop.build.sources import Source
 from polyop.core.dtypes import DTYPES
 from polyop.core.errors import BuildError
-from polyop.kernels.build import build, compilers, libtorch
-from polyop.kernels.build.entries import entries
-from polyop.kernels.build.sources import Source
 
 # one worker, where tests run on several: the headers are precompiled once
 pytestmark = pytest.mark.xdist_group("libtorch")
@@ -263,7 +263,7 @@ def build_elsewhere(tmp_path, suffix, first="", text=""):
     source = tmp_path / f"k{suffix}"
     source.write_text("#include <torch/extension.h>\n" + text)
     program = (
-        "import sys\nfrom polyop.kernels.build import build\nfrom polyop.core.errors import BuildError\n"
+        "import sys\nfrom polyop.build import build\nfrom polyop.core.errors import BuildError\n"
         "try: build(sys.argv[1:2], output=sys.argv[2])\nexcept BuildError as e: print(e)"
     )
     path = os.pathsep.join(filter(None, [str(tmp_path), *sys.path[1:]]))

@@ -13,9 +13,9 @@ import textwrap
 
 import pytest
 
+from polyop.build import build
+from polyop.build.sources import Source
 from polyop.core.errors import BuildError
-from polyop.kernels.build import build
-from polyop.kernels.build.sources import Source
 from polyop.providers.aclnn import exec_npu, launch, registry
 
 pytestmark = pytest.mark.xdist_group("libtorch")

@@ -17,11 +17,11 @@ import warnings
 import pytest
 
 from polyop import _core
+from polyop.binary import hashes, trust
+from polyop.binary.open import open_library
+from polyop.build import build
+from polyop.build.sources import keep
 from polyop.core.errors import CacheError, LibraryError, PolyopError
-from polyop.kernels import trust
-from polyop.kernels.build import build, hashes
-from polyop.kernels.build.sources import keep
-from polyop.kernels.open import open_library
 
 ROOT = os.geteuid() == 0
 NOBODY = pwd.getpwnam("nobody")

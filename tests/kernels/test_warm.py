@@ -9,9 +9,10 @@ import sys
 import platformdirs
 import pytest
 
+from polyop.binary import hashes
+from polyop.build import facts, paths
+from polyop.build.compilers import which
 from polyop.core.errors import CacheError
-from polyop.kernels.build import facts, hashes, paths
-from polyop.kernels.build.compilers import which
 
 SOURCE = """
 import sys
@@ -39,17 +40,17 @@ print(*sys.modules)
 """
 MAKING = {
     "subprocess", "filelock", "tempfile", "shutil", "lzma", "platformdirs",
-    "polyop.kernels.build.cache", "polyop.kernels.build.make", "polyop.kernels.build.run",
-    "polyop.kernels.build.libtorch", "polyop.kernels.build.cuda",
+    "polyop.build.cache", "polyop.build.make", "polyop.build.run",
+    "polyop.build.libtorch", "polyop.build.cuda",
 }  # fmt: skip
 """What only making something needs."""
 SLOW = {"pathlib", "hashlib", "_hashlib", "dataclasses", "concurrent.futures"}
 """What takes milliseconds to import, or to use while importing."""
 PASSES = {
     "islpy",
-    "polyop.kernels.loops.compile",
-    "polyop.kernels.loops.make",
-    "polyop.kernels.loops.polyhedra",
+    "polyop.loops.pipeline",
+    "polyop.loops.library.make",
+    "polyop.loops.analysis.polyhedra",
 }
 
 
@@ -76,12 +77,12 @@ def imported(tmp_path, monkeypatch):
 
 
 def test_a_source_that_is_built(imported):
-    assert imported(SOURCE) >= {"subprocess", "polyop.kernels.build.make"}
+    assert imported(SOURCE) >= {"subprocess", "polyop.build.make"}
     assert imported(SOURCE) & (MAKING | SLOW) == set()
 
 
 def test_a_loop_kernel_that_is_built(imported):
-    assert imported(LOOPS) >= {"islpy", "polyop.kernels.build.make"}
+    assert imported(LOOPS) >= {"islpy", "polyop.build.make"}
     assert imported(LOOPS) & (MAKING | PASSES) == set()
 
 

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from polyop.kernels.loops.emit.program import TARGETS as KERNELS
+from polyop.loops.emit.c.program import TARGETS as KERNELS
 
 HERE = pathlib.Path(__file__).parent
 INCLUDE = HERE.parents[1] / "include"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from polyop.kernels.open import open_library
+from polyop.binary.open import open_library
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST, MOST, BLOCKS = 1 << 16, 64 << 20, 16
@@ -174,7 +174,7 @@ lib = ctypes.CDLL(path)
 lib.take.restype, lib.take.argtypes = ctypes.c_void_p, [ctypes.c_int64]
 lib.give.restype, lib.give.argtypes = None, [ctypes.c_void_p]
 lib.turns.restype, lib.turns.argtypes = ctypes.c_int64, [ctypes.c_int64] * 3
-from polyop.kernels.open import open_library
+from polyop.binary.open import open_library
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 """

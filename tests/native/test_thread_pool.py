@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from polyop import _core
+from polyop.binary.open import open_library
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError
-from polyop.kernels.open import open_library
 from polyop.kernels.threads import get_num_threads, set_num_threads
 
 HERE = Path(__file__).resolve().parent

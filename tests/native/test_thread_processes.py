@@ -33,7 +33,7 @@ import ctypes, os, signal, sys, threading, time, warnings
 import numpy as np
 import polyop
 from polyop import _core
-from polyop.kernels.open import open_library
+from polyop.binary.open import open_library
 from polyop.kernels.threads import get_num_threads, set_num_threads
 from pathlib import Path
 warnings.simplefilter("ignore")  # Python 3.12 warns of forks beside threads

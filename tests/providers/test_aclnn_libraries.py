@@ -12,9 +12,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from polyop.build import build
 from polyop.core.dtypes import DTYPES
 from polyop.core.parse import parse
-from polyop.kernels.build import build
 from polyop.kernels.provider import ProviderKernel
 from polyop.providers import aclnn
 from polyop.providers.aclnn import acl, cann, launch, names, register_library

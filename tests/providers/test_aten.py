@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import polyop  # noqa: E402
+from polyop.call.explain import explain  # noqa: E402
 from polyop.core.errors import (  # noqa: E402
     ArgumentTypeError,
     ArgumentValueError,
@@ -19,7 +20,6 @@ from polyop.core.errors import (  # noqa: E402
     KernelError,
     UnsupportedError,
 )
-from polyop.hosts.explain import explain  # noqa: E402
 from polyop.providers.aten import aten, listing  # noqa: E402
 from polyop.testing import check  # noqa: E402
 
@@ -61,7 +61,7 @@ def test_one_operator_has_one_object():
     assert aten("add") is aten("add.Tensor") is not aten("add.Scalar")
     assert copy.deepcopy(leaky) is leaky
     assert leaky.torch is torch.ops.aten.leaky_relu.default
-    assert polyop.core.registry.find("aten::leaky_relu") is leaky
+    assert polyop.call.registry.find("aten::leaky_relu") is leaky
 
 
 def test_an_operator_is_pickled_as_its_name():

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.core.data_types import DataType
+from polyop.call.operator import Operator
 from polyop.core.errors import ArgumentTypeError, HostError
-from polyop.core.operator import Operator
-from polyop.define.custom import Custom
-from polyop.define.custom_reg_op import CustomRegOp
+from polyop.core.information.data_types import DataType
+from polyop.define.custom.custom import Custom
+from polyop.define.custom.reg_op import CustomRegOp
 from polyop.testing import CheckError, Report, Result, check
 
 torch = pytest.importorskip(

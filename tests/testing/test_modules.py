@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from polyop.define.builder import CustomOpBuilder
-from polyop.hosts.explain import explain
+from polyop.call.explain import explain
+from polyop.define.module.builder import CustomOpBuilder
 from polyop.testing import check
 
 SOURCE = """
@@ -65,7 +65,7 @@ PYBIND11_MODULE(MS_EXTENSION_NAME, m) {
 }
 """
 LOADS = """
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 module = CustomOpBuilder("checked_ops", "ops.cpp").load()
 scaled, product, increment = module.scaled, module.product, module.increment
 """

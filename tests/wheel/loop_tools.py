@@ -2,7 +2,7 @@
 
 from wheel_tools import run
 
-from polyop.kernels.loops import isa
+from polyop.loops.targets import isa
 
 INDEX = "loopops/__polyop__/kernels.json"
 ISAS = ", ".join(isa.family())

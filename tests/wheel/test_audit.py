@@ -10,8 +10,8 @@ import zipfile
 import pytest
 from wheel_tools import contents, run
 
+from polyop.build import build
 from polyop.core.errors import LibraryError
-from polyop.kernels.build import build
 from polyop.wheel import platforms
 from polyop.wheel.audit import audit
 

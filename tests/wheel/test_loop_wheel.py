@@ -18,8 +18,9 @@ from loop_tools import CALLS, FLOAT32, INDEX, ISAS, use
 from wheel_tools import SOURCE, contents, run
 
 import polyop._core
-from polyop.kernels.loops import isa, shipped
-from polyop.kernels.loops.ir import Assign, Buffer, Const, Kernel, Type
+from polyop.loops.ir.grammar import Assign, Buffer, Const, Kernel, Type
+from polyop.loops.library import shipped
+from polyop.loops.targets import isa
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "13_loop_wheel"
@@ -286,7 +287,7 @@ polyop = sys.modules["polyop"] = types.ModuleType("polyop")  # without its compi
 polyop.__path__, polyop.kernel = [src + "/polyop"], lambda function: function
 spec = importlib.util.spec_from_file_location("kernels", file)
 spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
-from polyop.kernels.loops import parse, shipped
+from polyop.loops import parse, shipped
 found = [
     parse.parse(module.softmax, [("float32", 2)], {}),
     parse.parse(module.scale, [("float64", 1)], {"factor": float}),

@@ -103,7 +103,7 @@ def test_stubs_have_names_defaults_and_docstrings(wheel):
 def test_docstrings_are_there_at_run_time(installed):
     program = (
         "import sys, vecops, polyop; print(vecops.add_custom.__doc__)\n"
-        "from polyop.hosts.explain import explain; print(explain(vecops.add_custom))\n"
+        "from polyop.call.explain import explain; print(explain(vecops.add_custom))\n"
         "vecops.add_custom.update(vecops.add_custom.operator); print(vecops.add_custom.__doc__)\n"
     )
     said = run("-c", program, PYTHONPATH=str(installed)).stdout.splitlines()

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..kernels.build import build
+from ..build import build
 
 
 def add(subparsers: Any) -> None:

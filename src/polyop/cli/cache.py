@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..kernels.build.bound import VARIABLE, bound
-from ..kernels.build.entries import Entry, clear, entries
-from ..kernels.build.paths import cache_dir
+from ..build.bound import VARIABLE, bound
+from ..build.entries import Entry, clear, entries
+from ..build.paths import cache_dir
 
 _DAY = 86400.0
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..core import registry
+from ..call import registry
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.schema import MISSING
 from ..testing import Report, check

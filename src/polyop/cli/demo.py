@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..call.bound import BoundOperator
 from ..define.operator import operator
-from ..hosts.bound import BoundOperator
 from ..kernels.source import source
-from ..testing.frameworks import absent
+from ..testing.frameworks.base import FRAMEWORKS, DemoRow, absent, load
 
 CODE = """
 #include "polyop/abi.h"
@@ -27,8 +27,6 @@ int leaky(int nparam, void **params, int *ndims, int64_t **shapes, const char **
   return 0;
 }
 """
-
-Row = tuple[str, Any, Any, Callable[[], Any]]  # host, value, gradient, the call to time
 
 
 def add(verbs: Any) -> None:
@@ -60,67 +58,13 @@ def run(options: argparse.Namespace) -> int:
     return 0 if len(values) == 1 else 1
 
 
-def _rows(leaky: BoundOperator, x: Any) -> Iterator[Row]:
-    for name, rows in _FRAMEWORKS.items():
+def _rows(leaky: BoundOperator, x: Any) -> Iterator[DemoRow]:
+    for name in FRAMEWORKS:
         reason = absent(name)
         if reason:
             print(f"{reason}: not shown")
             continue
-        yield from rows(leaky, x)
-
-
-def _numpy(leaky: BoundOperator, x: Any) -> Iterator[Row]:
-    yield "NumPy", leaky(x), leaky.vjp(x)[1](np.ones_like(x))[0], lambda: leaky(x)
-
-
-def _torch(leaky: BoundOperator, x: Any) -> Iterator[Row]:
-    import torch
-
-    def gradient(function: Callable[[Any], Any]) -> Any:
-        leaf = torch.tensor(x, requires_grad=True)
-        function(leaf).sum().backward()
-        return leaf.grad
-
-    tensor = torch.tensor(x)
-    yield "PyTorch", leaky(tensor), gradient(leaky), lambda: leaky(tensor)
-    yield "torch.ops", leaky.torch(tensor), gradient(leaky.torch), lambda: leaky.torch(tensor)
-    compiled = torch.compile(leaky, fullgraph=True, backend="aot_eager")
-    yield "torch.compile", compiled(tensor), gradient(compiled), lambda: compiled(tensor)
-
-
-def _jax(leaky: BoundOperator, x: Any) -> Iterator[Row]:
-    import jax
-
-    def loss(x: Any) -> Any:
-        return leaky(x).sum()
-
-    array = jax.numpy.asarray(x)
-    jitted = jax.jit(leaky)
-    yield "JAX", leaky(array), jax.grad(loss)(array), lambda: leaky(array)
-    yield "jax.jit", jitted(array), jax.jit(jax.grad(loss))(array), lambda: jitted(array)
-
-
-def _mindspore(leaky: BoundOperator, x: Any) -> Iterator[Row]:
-    import mindspore
-
-    def loss(x: Any) -> Any:
-        return leaky(x).sum()
-
-    @mindspore.jit  # type: ignore[untyped-decorator]  # MindSpore has no types here
-    def compiled(x: Any) -> Any:
-        return leaky(x)
-
-    tensor = mindspore.Tensor(x)
-    yield "MindSpore", leaky(tensor), mindspore.grad(loss)(tensor), lambda: leaky(tensor)
-    yield (
-        "mindspore.jit",
-        compiled(tensor),
-        mindspore.jit(mindspore.grad(loss))(tensor),
-        lambda: compiled(tensor),
-    )
-
-
-_FRAMEWORKS = {"numpy": _numpy, "torch": _torch, "jax": _jax, "mindspore": _mindspore}
+        yield from load(name).demo(leaky, x)
 
 
 def _flat(value: Any) -> str:

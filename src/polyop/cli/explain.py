@@ -7,11 +7,11 @@ import ast
 import re
 from typing import Any
 
-from ..core import registry
+from ..call import registry
+from ..call.explain import explain
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
-from ..hosts.explain import explain
 from .load import load
 
 

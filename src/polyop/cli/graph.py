@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..core import registry
+from ..call import registry
 from ..core.errors import ArgumentValueError
 from .load import load
 

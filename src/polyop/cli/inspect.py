@@ -11,17 +11,17 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from ..binary.cxx_names import demangle, string_abi
+from ..binary.diagnose import AotFunction, LibraryFile, aot_functions, companion_problem, read
+from ..binary.elf import own_machine
+from ..binary.file_kind import subject_of
+from ..binary.known_libraries import frameworks
+from ..core.abi import ABI_VERSION
 from ..core.errors import LibraryError
-from ..kernels.abi import ABI_VERSION
-from ..kernels.cxx_names import demangle, string_abi
-from ..kernels.elf import own_machine
-from ..kernels.file_kind import subject_of
-from ..kernels.known_libraries import frameworks
-from ..kernels.library_file import AotFunction, LibraryFile, aot_functions, companion_problem, read
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.registrations import ENTRY as LIBRARY
+from ..providers.aten.registered import registers_in_torch
 from .inspect_tables import has_tables, show_opened
-from .inspect_torch import registers_in_torch
 
 _MOST_NOTES = 100
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")

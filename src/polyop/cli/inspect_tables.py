@@ -9,17 +9,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import _core
+from ..binary.allowed import check_allowed
+from ..binary.elf import LibraryFile, read
+from ..binary.file_kind import subject_of
+from ..binary.open import open_library
 from ..core.errors import LibraryError, PolyopError
-from ..define.library_load import checked_rows
-from ..kernels.allowed import check_allowed
-from ..kernels.elf import LibraryFile, read
-from ..kernels.file_kind import subject_of
+from ..define.library.load import checked_rows
 from ..kernels.module.library import ENTRY as MODULE
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..kernels.module.registrations import Row, open_rows
-from ..kernels.open import open_library
-from .inspect_torch import registers_in_torch, torch_operators
+from ..providers.aten.registered import registers_in_torch, torch_operators
 
 _PROGRAM = (
     "import sys; sys.path[:] = [one for one in sys.path if one]; "  # not the current folder's modules

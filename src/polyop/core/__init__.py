@@ -1,1 +1,1 @@
-"""What an operator is: schema, dtypes, specs, infer rules, information, registry, errors."""
+"""Values: schemas, dtypes, specs, infer rules, operator information, errors."""

@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..call.host import host_of
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..core.origin import of_function
-from ..hosts.base import host_of
 
 COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes")
 TAPES = ("auto", "all", "none")
@@ -55,7 +55,7 @@ def kernel(
         if not callable(function):
             rule = "must decorate a function"
             raise ArgumentTypeError("kernel", rule, type(function).__name__)
-        from ..kernels.loops.plain import plain
+        from ..loops.frontend.plain import plain
 
         run = plain(function)
 

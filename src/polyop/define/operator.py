@@ -7,20 +7,20 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from ..call.bound import BoundOperator
+from ..call.library_infer import library_halves
+from ..call.operator import Kernel, Operator
+from ..call.prepare import AttributeValues
 from ..core.dtypes import dtype
 from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
 from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
-from ..core.operator import Kernel, Operator
 from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
-from ..hosts.bound import BoundOperator
 from ..kernels.base import Accepts
-from ..kernels.library_infer import library_halves
-from ..kernels.prepare import AttributeValues
 from ..kernels.python import PythonKernel
-from .custom_loops import definition, for_schema
+from .custom.loops import definition, for_schema
 
 
 def operator(
@@ -90,7 +90,7 @@ def _listed(kernels: Any) -> Sequence[Any]:
 
 
 def _bound(operator: Operator) -> BoundOperator:
-    from .loop_rules import with_derived  # which needs this module
+    from ..rules.loops.rules import with_derived  # which needs this module
 
     return BoundOperator(with_derived(operator))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from ..call.operator import Operator
 from ..core.dtypes import dtype
 from ..core.errors import UnsupportedError
-from ..core.information import Information
-from ..core.operator import Operator
+from ..core.information.information import Information
 from ..core.schema import MISSING, Argument, Type
 from .prototype import AttributeItem, DTypeName, Item, Prototype, TensorItem, Types
 from .tables import DTYPE_OF_GE

@@ -20,10 +20,10 @@ from types import ModuleType
 from typing import Any
 
 from .. import _core
-from ..core import registry
+from ..call import registry
+from ..call.operator import Operator
 from ..core.arguments import bind
 from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
-from ..core.operator import Operator
 from . import onnx_session
 from .onnx_attributes import dtype_name, inputs_and_attributes, refusal
 

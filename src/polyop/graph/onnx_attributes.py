@@ -23,11 +23,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..call.operator import Operator
 from ..core.arguments import attribute
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedError
 from ..core.limits import shown
-from ..core.operator import Operator
 from ..core.schema import MISSING, Argument
 
 _BASES = {"int", "SymInt", "bool", "float", "Scalar", "str", "ScalarType"}

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .. import _core
-from ..core import registry
+from ..call import registry
+from ..call.foreign import call_text, find, unflatten
+from ..call.operator import Operator
+from ..call.prepare import normalise, prepare
 from ..core.dtypes import DTYPES
 from ..core.errors import HostError
-from ..core.operator import Operator
 from ..core.spec import Spec
-from ..hosts.foreign import call_text, find, unflatten
-from ..kernels.prepare import normalise, prepare
 from .onnx_attributes import arguments_of, names, refusal
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -49,7 +49,7 @@ def rows() -> list[tuple[str, str, str, tuple[str, ...]]]:
 
 @_told
 def text(name: str, given: dict[str, Any], inputs: int) -> tuple[str]:
-    """Return the text of the call that a node is; see :mod:`polyop.hosts.foreign`."""
+    """Return the text of the call that a node is; see :mod:`polyop.call.foreign`."""
     bound = registry.obtain(name)
     if bound is None:
         raise HostError(name, "the operator is no more, and a model calls it", hint="keep the operator")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
+from ..call.operator import Operator
 from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
-from ..core.operator import Operator
 from ..core.schema import Argument
 from .from_operator import prototype_of
 from .generate import function_name, generate, parameters, skip_reason
@@ -50,7 +50,7 @@ def overload_of(operator: Any) -> Any:
     if not isinstance(getattr(operator, "operator", None), Operator):
         rule = "must be an operator, or an overload such as torch.ops.myops.my_op.default"
         raise ArgumentTypeError("register_fx_node_ge_converter", rule, repr(operator))
-    from ..hosts.base import load
+    from ..call.host import load
 
     host: Any = load("torch")
     if host is None:

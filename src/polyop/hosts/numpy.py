@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..call.host import map_tensors, specs, with_aliases
+from ..call.operator import Operator
+from ..call.overlap import check_overlap
+from ..call.rule import apply_rule, check_gradient, no_gradient
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, GradientError, HostError
-from ..core.operator import Operator
 from ..core.schema import Argument
 from ..core.spec import Spec
-from ..gradients.rule import apply_rule, check_gradient, no_gradient
 from ..kernels.python import PythonKernel
 from ..kernels.tensors import TensorKernel
-from .base import map_tensors, specs, with_aliases
-from .overlap import check_overlap
 
 
 class NumpyHost:
@@ -96,7 +96,7 @@ class NumpyHost:
 
     def _recorded(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Do the same for a C++ module: its Forward is recorded, its Backward run."""
-        from ..gradients.recorded import failed
+        from ..rules.module.recorded import failed
 
         operator: Operator = bound.operator
         ctx = types.SimpleNamespace()

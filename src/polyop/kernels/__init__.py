@@ -1,1 +1,1 @@
-"""Where a callable comes from: a library, a source, a Python function, a provider."""
+"""Kinds of kernel: a library, a source, a Python function, a loop nest, a C++ module, a provider."""

@@ -30,7 +30,7 @@ def value(given: Any) -> Parts:
 
 def loop_kernel(function: Callable[..., Any]) -> Parts:
     """Yield the text of a loop kernel, its defaults, and the numbers that it reads from around it."""
-    from .loops.source import read
+    from ..loops.frontend.source import read
 
     source = read(function)
     yield ast.unparse(source.tree).encode()

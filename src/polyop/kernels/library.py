@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..binary.open import open_library
 from ..core.dtypes import DTYPES, dtype_of_type_id
 from ..core.errors import (
     ArgumentTypeError,
@@ -19,7 +20,6 @@ from ..core.errors import (
 from ..core.limits import shown
 from ..core.spec import Spec
 from .base import Accepts, flatten
-from .open import open_library
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,16 +57,16 @@ class LibraryKernel:
         handle = open_library(self.file)
         self._address = _core.find_symbol(handle, self.name)
         if not self._address:
-            from . import library_file
+            from ..binary import diagnose
 
-            raise library_file.missing_symbol(library_file.read(self.file), self.name)
+            raise diagnose.missing_symbol(diagnose.read(self.file), self.name)
         self._init = _core.find_symbol(handle, f"{self.name}Init")
         self._infer_shape = _core.find_symbol(handle, f"{self.name}InferShape")
         self._infer_type = _core.find_symbol(handle, f"{self.name}InferType")
         if self._init or self._infer_shape or self._infer_type:
-            from . import library_file
+            from ..binary import diagnose
 
-            library_file.check_companions(library_file.read(self.file), self.name)
+            diagnose.check_companions(diagnose.read(self.file), self.name)
         self._launches: dict[Any, Any] = {}
 
     def __str__(self) -> str:

@@ -49,8 +49,8 @@ def source(
     >>> kernel.name
     'ok'
     """
-    from .build.compile import built
-    from .build.options import BuildOptions
+    from ..build.compile import built
+    from ..build.options import BuildOptions
 
     options = BuildOptions.of(
         flags=flags,

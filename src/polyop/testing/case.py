@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..call.host import map_tensors, specs, tensors_of
+from ..call.operator import Operator
+from ..call.prepare import Prepared, prepare
 from ..core.arguments import attributes
 from ..core.dtypes import dtype
 from ..core.errors import PolyopError
-from ..core.operator import Operator
 from ..core.spec import Spec
-from ..hosts.base import map_tensors, specs, tensors_of
 from ..hosts.numpy import HOST
-from ..kernels.prepare import Prepared, prepare
 
 Array: TypeAlias = Any
 

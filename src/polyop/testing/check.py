@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..call.host import host_of
 from ..core.errors import HostError
-from ..hosts.base import host_of
 from . import (
     beyond,
     compiled,

@@ -9,10 +9,10 @@ import time
 import warnings
 from collections.abc import Callable
 
+from ..call.host import specs
+from ..call.prepare import normalise
 from ..core.errors import PolyopError
-from ..hosts.base import specs
 from ..hosts.numpy import HOST
-from ..kernels.prepare import normalise
 from .case import BrokenRuleError, Case, Check, NotRunError
 
 

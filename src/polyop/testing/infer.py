@@ -86,50 +86,10 @@ def symbolic_sizes(case: Case) -> str | None:
         expected = variant.prepare().outputs
     except Exception:  # noqa: BLE001 - other sizes are refused: the sample's own then
         variant, expected = case, case.prepare().outputs
-    _trace(variant, expected)
+    from .frameworks import torch_compiler
+
+    torch_compiler.check_symbolic(variant, expected)
     return None
-
-
-def _trace(case: Case, expected: tuple[Spec, ...]) -> None:
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
-
-    from .frameworks.torch_tensors import to_torch
-
-    environment = ShapeEnv(duck_shape=True)
-    mode = FakeTensorMode(shape_env=environment)
-    names: dict[Any, str] = {}
-
-    def fake(name: str, value: Any) -> Any:
-        real = to_torch(value, "cpu")
-        context = StatelessSymbolicContext([DimDynamic.DUCK] * real.ndim)
-        made = mode.from_tensor(real, symbolic_context=context)
-        for axis, size in enumerate(made.shape):
-            if not isinstance(size, int):
-                names.setdefault(size.node.expr, f"dimension {axis} of {name}")
-        return made
-
-    arguments = case.map(fake)
-    args, keywords = case.positional(arguments)
-    with mode:
-        result = case.bound.torch(*args, **keywords)
-    outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
-    for symbol, value in environment.replacements.items():
-        if value.is_number and symbol in names:
-            raise BrokenRuleError(
-                f"the infer rule must not fix {names[symbol]}: with symbolic sizes it stays a symbol",
-                f"the number {value} (a comparison with a number, or int() of a size, does this)",
-            )
-    for number, (value, spec) in enumerate(zip(outputs, expected, strict=True)):
-        shape = tuple(_number(size) for size in value.shape)
-        if shape != tuple(spec.shape):
-            raise BrokenRuleError(
-                f"output {number}: the infer rule gives {spec}", f"{shape} under fake tensors"
-            )
-
-
-def _number(size: Any) -> int:
-    return size if isinstance(size, int) else int(size.node.hint)
 
 
 CHECKS = (

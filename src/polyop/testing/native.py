@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..call.prepare import Prepared
 from ..core.errors import KernelError
 from ..kernels.library import LibraryKernel
-from ..kernels.prepare import Prepared
 from .case import Array, Case, spec_of
 
 _MISSING = object()

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..call.host import host_of, map_tensors
+from ..call.operator import Operator
 from ..core.arguments import bind
 from ..core.dtypes import DType, dtype
 from ..core.errors import ArgumentTypeError
-from ..core.operator import Operator
 from ..core.schema import MISSING
 from ..core.spec import Spec
-from ..hosts.base import host_of, map_tensors
 from .case import Case
 
 DEFAULT_SHAPE = (3, 4)

@@ -12,10 +12,10 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..binary.elf import LibraryFile, read
+from ..binary.known_libraries import frameworks
 from ..core.errors import LibraryError
 from ..core.limits import read_json
-from ..kernels.elf import LibraryFile, read
-from ..kernels.known_libraries import frameworks
 from ..kernels.module.library import VERSION
 from . import platforms
 from .archive import Archive

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from ..core.abi import ABI_VERSION
 from ..core.limits import read_json
-from ..kernels.abi import ABI_VERSION
-from ..kernels.loops import shipped
+from ..loops.library import shipped
 from . import platforms
 
 if TYPE_CHECKING:
-    from ..kernels.elf import LibraryFile
+    from ..binary.elf import LibraryFile
     from .archive import Archive
     from .report import Report
 

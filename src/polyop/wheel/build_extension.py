@@ -10,13 +10,13 @@ from typing import Any
 
 from setuptools.command.build_ext import build_ext
 
+from ..binary.elf import read
+from ..build import build, compilers
+from ..build.cuda import architecture_flags
+from ..build.paths import include_folder
+from ..build.sources import gather
 from ..core.errors import ArgumentTypeError, ArgumentValueError
-from ..kernels.build import build, compilers
-from ..kernels.build.cuda import architecture_flags
-from ..kernels.build.paths import include_folder
-from ..kernels.build.sources import gather
-from ..kernels.elf import read
-from ..kernels.loops.shipped import FOLDER
+from ..loops.library.shipped import FOLDER
 from . import wrappers
 from .extension import OperatorExtension
 from .information import FILE, describe, record

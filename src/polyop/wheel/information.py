@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.errors import ArgumentValueError
 from ..core.schema import Schema
-from ..define.library_load import checked_rows, schema_of
+from ..define.library.load import checked_rows, schema_of
 from ..kernels.module.library import VERSION
 from ..kernels.module.registrations import open_rows
 

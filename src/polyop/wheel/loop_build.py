@@ -16,21 +16,22 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ..build import build, compilers
+from ..build.sources import keep
+from ..core.abi import ABI_VERSION
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
 from ..core.spec import Spec
 from ..define.kernel import options
-from ..kernels.abi import ABI_VERSION
-from ..kernels.build import build, compilers
-from ..kernels.build.sources import keep
-from ..kernels.loops import isa, shipped
-from ..kernels.loops.derived import BackwardKernel
-from ..kernels.loops.ir import Kernel
-from ..kernels.loops.kernel import LoopKernel
-from ..kernels.loops.library import passes
-from ..kernels.loops.make import arranged, sources
-from ..kernels.loops.options import Options, exported, flags_of
-from ..kernels.loops.parse import outline
+from ..kernels.loop.derived import BackwardKernel
+from ..kernels.loop.kernel import LoopKernel
+from ..loops.frontend.parse import outline
+from ..loops.ir.grammar import Kernel
+from ..loops.library import shipped
+from ..loops.library.library import passes
+from ..loops.library.make import arranged, sources
+from ..loops.library.options import Options, exported, flags_of
+from ..loops.targets import isa
 from .loop_extension import LoopExtension, Signature
 
 

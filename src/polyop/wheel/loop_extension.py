@@ -9,7 +9,7 @@ from typing import NamedTuple
 from setuptools import Extension
 
 from ..core.errors import ArgumentTypeError, ArgumentValueError
-from ..kernels.loops.language import DTYPES
+from ..loops.frontend.language import DTYPES
 
 ANY = "T"
 """The word of a signature that stands for each of the extension's dtypes in turn."""

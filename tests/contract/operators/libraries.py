@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 
 import polyop
-from polyop.kernels.build import build
+from polyop.build import build
 
 SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 

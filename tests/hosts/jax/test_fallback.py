@@ -63,8 +63,8 @@ except Exception as problem:
     assert "fallback::fails: the kernel returned 1 (needs a square matrix)" in str(problem), problem
 else:
     raise AssertionError
-import polyop.hosts.explain
-text = polyop.hosts.explain.explain(cube)
+import polyop.call.explain
+text = polyop.call.explain.explain(cube)
 assert "jax" in text, text
 from polyop.hosts.jax import HOST
 assert "through Python" in HOST.state, HOST.state

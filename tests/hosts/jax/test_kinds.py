@@ -8,8 +8,8 @@ import pytest
 
 import polyop
 from polyop import Custom, CustomRegOp, DataType
+from polyop.build import build
 from polyop.core.dtypes import DTYPES
-from polyop.kernels.build import build
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402

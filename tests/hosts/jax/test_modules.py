@@ -7,7 +7,7 @@ import pytest
 
 import polyop
 from polyop.core.errors import GradientError, InferError
-from polyop.define.builder import CustomOpBuilder
+from polyop.define.module.builder import CustomOpBuilder
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.hosts import foreign
+from polyop.call import foreign
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import polyop
+from polyop.call import foreign
 from polyop.core.errors import HostError
-from polyop.hosts import foreign
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 CELL = "op = polyop.operator('redefined::{}(Tensor x) -> Tensor', {}, infer='x')"

@@ -52,6 +52,6 @@ def module():
 @pytest.fixture(scope="session")
 def library_file(tmp_path_factory):
     """A prebuilt library with the aot kernel CustomAdd."""
-    from polyop.kernels.build import build
+    from polyop.build import build
 
     return build([str(SOURCES / "add.cc")], output=tmp_path_factory.mktemp("aot") / "libadd.so")

@@ -9,8 +9,8 @@ import pytest
 from mindspore import Tensor, mint, ops
 
 import polyop
+from polyop.call.host import host_of, load
 from polyop.core.errors import ArgumentTypeError, HostError, NoKernelError, UnsupportedError
-from polyop.hosts.base import host_of, load
 
 ONE = polyop.operator(
     "ms_refusals::one(Tensor x, float a=1.0) -> Tensor", lambda x, a: (x * a).astype(x.dtype), infer="x"
@@ -163,7 +163,7 @@ import polyop.mindspore
 sys.modules["mindspore"] = polyop.mindspore
 import mindspore
 import polyop
-from polyop.hosts.base import host_of, load
+from polyop.call.host import host_of, load
 op = polyop.operator("demo::double(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
 out = op(mindspore.Tensor([1.0, 2.0]))
 assert out.asnumpy().tolist() == [2, 4]

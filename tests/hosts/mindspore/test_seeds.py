@@ -17,7 +17,7 @@ EXPECTED = np.array([[0.0, -0.001], [-0.002, 1.0]], np.float32)
 
 @pytest.fixture(scope="module")
 def leaky_relu(tmp_path_factory):
-    from polyop.kernels.build import build
+    from polyop.build import build
 
     return build([str(SOURCE)], output=tmp_path_factory.mktemp("aten") / "leaky_relu_cpu.so")
 

@@ -14,9 +14,9 @@ from filelock import FileLock
 
 from polyop import operator
 from polyop.kernels.library import LibraryKernel
-from polyop.kernels.loops.compile import Scheduled, original, schedule
-from polyop.kernels.loops.kernel import LoopKernel
-from polyop.kernels.loops.options import FLAGS
+from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.library.options import FLAGS
+from polyop.loops.pipeline import Scheduled, original, schedule
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from polyop.kernels.loops.compile import original, schedule
+from polyop.loops.pipeline import original, schedule
 
 ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "include"

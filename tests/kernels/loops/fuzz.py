@@ -26,15 +26,15 @@ import numpy as np
 from conftest import _load
 
 from polyop.core.errors import GradientError
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import original, schedule
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.batch import batched
-from polyop.kernels.loops.derive.functional import functional
-from polyop.kernels.loops.derive.saving import saving
-from polyop.kernels.loops.derive.tangent import tangent
-from polyop.kernels.loops.interpret import _Machine
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.batch import batched
+from polyop.loops.derive.functional import functional
+from polyop.loops.derive.saving import saving
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import _Machine
+from polyop.loops.pipeline import original, schedule
+from polyop.loops.targets import isa
 
 batch, dual, generate = map(_load, ("batch", "dual", "generate"))
 EACH = 20

@@ -8,7 +8,7 @@ import polyop
 from polyop import Custom, kernel
 from polyop.core.errors import KernelError
 from polyop.core.spec import Spec
-from polyop.kernels.loops.kernel import LoopKernel
+from polyop.kernels.loop.kernel import LoopKernel
 
 R = np.random.default_rng(7)
 

@@ -8,16 +8,16 @@ import pytest
 
 import polyop
 from polyop.core.spec import Spec
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.bands import MOST, together
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.dependence import conflicts
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.kernel import LoopKernel
-from polyop.kernels.loops.marks import computed
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.plan import Plan
-from polyop.kernels.loops.polyhedra import Model, session
+from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.analysis.dependence import conflicts
+from polyop.loops.analysis.polyhedra import Model, session
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.passes.strip_gradient_marks import computed
+from polyop.loops.pipeline import schedule
+from polyop.loops.schedule.plan import Plan
+from polyop.loops.schedule.shift_and_peel import MOST, together
+from polyop.loops.targets import isa
 
 SIZES = ((0, 5), (1, 1), (2, 9), (5, 4), (8, 20), (13, 17), (24, 9), (41, 33))
 THREADS = (1, 2, 3, 7)

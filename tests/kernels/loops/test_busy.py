@@ -6,9 +6,9 @@ import pytest
 
 from polyop import Custom
 from polyop.core.errors import KernelError
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.ir import For, statements
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import For, statements
+from polyop.loops.pipeline import schedule
 
 pytestmark = pytest.mark.filterwarnings("error")  # a pass that fails gives a FallbackWarning
 

@@ -10,10 +10,10 @@ import pytest
 
 import polyop
 from polyop.core.errors import KernelError
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.kernel import LoopKernel
-from polyop.kernels.loops.parse import parse
+from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.targets import isa
 
 BEST = isa.available()[0]
 MODES = {name: {"isa": name} for name in isa.available()}

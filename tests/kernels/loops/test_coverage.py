@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from polyop import Custom, CustomRegOp
+from polyop.binary.open import open_library
 from polyop.core.errors import KernelError
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.open import open_library
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 INFORMATION = CustomRegOp().attr("n", "required", "int").target("CPU").get_op_info()
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
 
 ORDERS = (1, 2, 3)
 EACH = 25

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from polyop import Custom
+from polyop.build import cuda
+from polyop.call.choose import choose, need
 from polyop.core.dtypes import dtype
 from polyop.core.errors import KernelError, NoKernelError
 from polyop.core.spec import Spec
-from polyop.kernels.build import cuda
-from polyop.kernels.choose import choose, need
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.emit.cuda import mapped
-from polyop.kernels.loops.kernel import LoopKernel
-from polyop.kernels.loops.parse import parse
+from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.emit.cuda.program import mapped
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
 
 F, I = "float32", "int32"
 

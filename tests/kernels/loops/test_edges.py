@@ -9,8 +9,8 @@ import pytest
 
 from polyop import Custom
 from polyop.core.errors import KernelError
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
 
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
 

@@ -6,9 +6,9 @@ import pytest
 
 from polyop import Custom, CustomRegOp
 from polyop.core.errors import FallbackWarning, InferError, KernelError, PolyopError
-from polyop.kernels.loops.affine import linear, text
-from polyop.kernels.loops.ir import INT, Const, Op, Var
-from polyop.kernels.loops.plain import plain
+from polyop.loops.analysis.affine import linear, text
+from polyop.loops.frontend.plain import plain
+from polyop.loops.ir.grammar import INT, Const, Op, Var
 
 WIDE = 2**64
 

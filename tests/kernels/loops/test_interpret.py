@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import ArgumentValueError
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import INT, Buffer, Const, Kernel, Store, Type
-from polyop.kernels.loops.language import DTYPES, WORDS
-from polyop.kernels.loops.parse import outline, parse
-from polyop.kernels.loops.plain import plain
-from polyop.kernels.loops.verify import violations
+from polyop.loops.frontend.language import DTYPES, WORDS
+from polyop.loops.frontend.parse import outline, parse
+from polyop.loops.frontend.plain import plain
+from polyop.loops.ir.grammar import INT, Buffer, Const, Kernel, Store, Type
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 numpy_2 = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.0.0",

@@ -11,12 +11,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from polyop.kernels.loops.ir import BOOL, FLOAT, INT, OPERATORS, Const, Type, Var
-from polyop.kernels.loops.language import DTYPES, LOOPS, WORDS, is_python
-from polyop.kernels.loops.operate import choose, operate, power, truth
-from polyop.kernels.loops.plain import plain
-from polyop.kernels.loops.scalars import FUNCTIONS
-from polyop.kernels.loops.types import Refusal, cast, converted, join
+from polyop.loops.frontend.language import DTYPES, LOOPS, WORDS, is_python
+from polyop.loops.frontend.plain import plain
+from polyop.loops.ir.grammar import BOOL, FLOAT, INT, OPERATORS, Const, Type, Var
+from polyop.loops.ir.operate import choose, operate, power, truth
+from polyop.loops.ir.scalars import FUNCTIONS
+from polyop.loops.ir.types import Refusal, cast, converted, join
 
 numpy_2 = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.0.0",
@@ -116,7 +116,7 @@ def test_the_table_of_words():
 
 def test_the_front_end_imports_no_framework_and_no_islpy():
     code = """import sys
-import polyop.kernels.loops.parse, polyop.kernels.loops.interpret
+import polyop.loops.frontend.parse, polyop.loops.ir.interpret
 print(*sorted({'torch', 'jax', 'mindspore', 'islpy', 'numba'} & set(sys.modules)))"""
     assert (
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

@@ -8,7 +8,7 @@ import pytest
 
 from polyop import Custom
 from polyop.core.errors import GradientError, PolyopError, UnsupportedError
-from polyop.kernels.loops.parse import run_static_checks
+from polyop.loops.frontend.parse import run_static_checks
 
 
 def kernel(*lines):

@@ -13,7 +13,8 @@ import pytest
 
 import polyop
 from polyop import custom_info_register
-from polyop.kernels.loops.ir import (
+from polyop.loops.frontend.parse import outline, parse, run_static_checks
+from polyop.loops.ir.grammar import (
     FLOAT,
     INT,
     Assign,
@@ -29,9 +30,8 @@ from polyop.kernels.loops.ir import (
     Var,
     statements,
     walk,
-)  # fmt: skip
-from polyop.kernels.loops.parse import outline, parse, run_static_checks
-from polyop.kernels.loops.verify import violations
+)
+from polyop.loops.ir.verify import violations
 
 
 def from_text(text):

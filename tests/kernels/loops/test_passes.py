@@ -5,11 +5,11 @@ import inspect
 import numpy as np
 import pytest
 
-from polyop.kernels.loops import compile as compiler
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import Kernel
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.verify import violations
+from polyop.loops import pipeline as compiler
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import Kernel
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 
 @pytest.fixture

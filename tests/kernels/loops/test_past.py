@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 TINY = ("-DPOLYOP_CACHED=0", "-DPOLYOP_LONG_ROW=64")
 NEVER = ("-DPOLYOP_CACHED=INT64_MAX",)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from polyop.kernels.loops import compile as compiler
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.verify import unowned
+from polyop.loops import pipeline as compiler
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.verify import unowned
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.emit import program as printed
-from polyop.kernels.loops.parse import parse
+from polyop.loops.emit.c import program as printed
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 
 def products(a, b):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.plain import plain
+from polyop.loops.frontend.parse import parse
+from polyop.loops.frontend.plain import plain
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.targets import isa
 
 BATCHES, EACH = 3, 25
 numpy_2 = pytest.mark.skipif(

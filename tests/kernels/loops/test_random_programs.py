@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.language import DTYPES
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.plain import plain
-from polyop.kernels.loops.verify import violations
+from polyop.loops.frontend.language import DTYPES
+from polyop.loops.frontend.parse import parse
+from polyop.loops.frontend.plain import plain
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 numpy_2 = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.0.0",

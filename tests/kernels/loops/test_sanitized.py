@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.targets import isa
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = shlex.split(os.environ.get("CXX", "c++"))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import KernelError
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.emit.regions import PICKED
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
+from polyop.loops.emit.c.regions import PICKED
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 
 def added(x, at, like):

@@ -8,9 +8,9 @@ import mmap
 import numpy as np
 import pytest
 
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 NEVER = ("-DPOLYOP_SLIDES=0",)
 COLUMNS = (9, 10, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48, 49, 64, 65, 100)

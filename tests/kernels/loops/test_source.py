@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from polyop.kernels.loops.source import _block, read
+from polyop.loops.frontend.source import _block, read
 
 PLAIN = "def f(a):\n    return a\n"
 LAYOUTS = {

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
-from polyop.kernels.loops.instead import FUNCTIONS
-from polyop.kernels.loops.parse import outline, parse, run_static_checks
-from polyop.kernels.loops.plain import plain
+from polyop.loops.frontend.parse import outline, parse, run_static_checks
+from polyop.loops.frontend.plain import plain
+from polyop.loops.frontend.suggestions import FUNCTIONS
 
 NUMBERS = itertools.count()
 NAMES = {"np": np, "math": math, "LIMIT": 3, "TEXT": "a", "WEIGHTS": np.ones(3)}

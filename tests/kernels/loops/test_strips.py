@@ -6,10 +6,10 @@ import functools
 import numpy as np
 import pytest
 
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 SIZES = ((0, 5), (5, 0), (1, 1), (1, 40), (3, 2), (8, 16), (9, 17), (16, 33), (21, 15), (40, 50))
 

@@ -6,8 +6,8 @@ import pytest
 
 from polyop import Custom
 from polyop.core.errors import KernelError
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
 
 
 def gather(x, k):

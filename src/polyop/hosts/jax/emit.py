@@ -13,8 +13,8 @@ import jax.export
 import numpy as np
 
 from ... import _core
+from ...call import foreign
 from ...core.errors import FallbackWarning
-from .. import foreign
 from . import tensors
 from .site import Site
 

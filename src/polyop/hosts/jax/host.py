@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...call.foreign import flatten
+from ...call.host import specs
+from ...call.operator import Operator
+from ...call.rule import no_gradient
 from ...core.errors import GradientError, HostError
-from ...core.operator import Operator
 from ...core.spec import Spec
-from ...gradients.rule import no_gradient
-from ..base import specs
-from ..foreign import flatten
 from . import tensors
 from .emit import refusal
 from .primitive import call

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...call.uses import Uses, used_by_rule
 from ...core.dtypes import dtype
 from ...core.spec import Spec
-from ...gradients.uses import Uses, used_by_rule
 from .site import Site
 
 

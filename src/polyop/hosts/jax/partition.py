@@ -14,8 +14,8 @@ import numpy as np
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ...call.operator import Operator
 from ...core.errors import HostError
-from ...core.operator import Operator
 from .emit import emit
 from .site import Site
 from .types import explicit_axes, is_split

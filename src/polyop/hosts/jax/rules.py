@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...call import batching
+from ...call.operator import Operator
+from ...call.rule import CUSTOM, apply_rule, check_gradient, no_gradient, saving_of
 from ...core.errors import FallbackWarning, GradientError
-from ...core.operator import Operator
 from ...core.origin import of_function
 from ...core.spec import Spec
-from ...gradients.recorded import Recorded
-from ...gradients.rule import CUSTOM, apply_rule, check_gradient, no_gradient, saving_of
-from .. import batching
+from ...rules.module.recorded import Recorded
 from . import tensors
 from .site import Site, site_of
 from .types import zeros

@@ -7,12 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.operator import Operator
+from ...call import foreign
+from ...call.choose import need_somewhere
+from ...call.host import specs
+from ...call.operator import Operator
+from ...call.prepare import normalise
 from ...core.spec import Spec
-from ...kernels.choose import need_somewhere
-from ...kernels.prepare import normalise
-from .. import foreign
-from ..base import specs
 from . import tensors
 from .recent import Recent
 

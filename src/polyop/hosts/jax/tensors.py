@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...call.operator import Operator
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError
-from ...core.operator import Operator
 from ...core.spec import Spec
 
 _DEVICES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}

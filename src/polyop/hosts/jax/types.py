@@ -9,8 +9,8 @@ import jax
 from jax.interpreters import ad
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ...call.operator import Operator
 from ...core.errors import HostError
-from ...core.operator import Operator
 
 
 def result_type(operand: Any, shape: Sequence[Any], dtype: Any, axes: Sequence[Any] = ()) -> Any:

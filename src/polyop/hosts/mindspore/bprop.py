@@ -11,17 +11,17 @@ import numpy as np
 from mindspore import Tensor, ops
 from mindspore.ops.primitive import constexpr
 
-from ...core import registry
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.host import load
+from ...call.operator import Operator
+from ...call.rule import check_gradient, wrong_list, wrong_result
 from ...core.errors import FallbackWarning, GradientError
-from ...core.operator import Operator
 from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
-from ...gradients.recorded import Recorded
-from ...gradients.rule import check_gradient, wrong_list, wrong_result
 from ...kernels.tensors import TensorKernel
-from ..base import load
-from ..bound import BoundOperator
+from ...rules.module.recorded import Recorded
 from .gradient import no_rule
 from .places import filled, names, paired
 from .rule_text import as_function, foreign

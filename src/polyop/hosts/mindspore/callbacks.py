@@ -14,8 +14,8 @@ from typing import Any
 
 import mindspore
 
+from ...call import foreign
 from ...core.errors import HostError
-from .. import foreign
 
 _FOLDER = os.path.join(os.path.dirname(mindspore.__file__), "")  # noqa: PTH118, PTH120 - compared as a text
 _HARMLESS = {_FOLDER + name for name in (os.path.join("common", "dtype.py"), "context.py", "log.py")}  # noqa: PTH118

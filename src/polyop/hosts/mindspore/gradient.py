@@ -12,13 +12,13 @@ import mindspore
 from mindspore.common._grad_function import _Function
 
 from ... import _core
+from ...call.foreign import flatten, written
+from ...call.host import map_tensors
+from ...call.operator import Operator
+from ...call.rule import apply_rule, check_gradient, no_gradient, wrong_list
 from ...core.errors import ArgumentTypeError, GradientError
-from ...core.operator import Operator
 from ...core.schema import Argument
-from ...gradients.recorded import Recorded, failed
-from ...gradients.rule import apply_rule, check_gradient, no_gradient, wrong_list
-from ..base import map_tensors
-from ..foreign import flatten, written
+from ...rules.module.recorded import Recorded, failed
 from . import tensors
 from .places import filled, paired
 

@@ -19,13 +19,13 @@ import numpy as np
 from mindspore import ops
 from mindspore.ops.primitive import constexpr
 
+from ...call.foreign import flatten
+from ...call.host import find_host
+from ...call.operator import Operator
+from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import UnsupportedError
-from ...core.operator import Operator
 from ...core.schema import MISSING
-from ...kernels.prepare import normalise
-from ..base import find_host
-from ..foreign import flatten
 from .launch import Launch
 from .written import function
 

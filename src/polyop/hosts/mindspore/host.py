@@ -8,10 +8,10 @@ import mindspore
 import numpy as np
 from mindspore._c_expression import TensorPy
 
+from ...call.host import load, map_tensors, specs
+from ...call.operator import Operator
 from ...core.errors import HostError
-from ...core.operator import Operator
 from ...core.spec import Spec
-from ..base import load, map_tensors, specs
 from . import callbacks, gradient, tensors, vmap
 
 OLDEST = (2, 7)

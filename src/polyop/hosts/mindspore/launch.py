@@ -11,12 +11,12 @@ from mindspore import ops
 from mindspore.ops.signature import make_sig, sig_rw
 
 from ... import _core
+from ...call.foreign import call_text, flatten, written
+from ...call.prepare import prepare
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, HostError, PolyopError, UnsupportedError
 from ...core.schema import Schema
 from ...core.spec import Spec
-from ...kernels.prepare import prepare
-from ..foreign import call_text, flatten, written
 from . import bprop
 from .places import filled
 from .tensors import MS_DTYPES

@@ -15,9 +15,9 @@ except ImportError:  # before 2.9
     from mindspore.common.jit_context import jit_context as tracing
 
 from ... import _core
+from ...call.operator import Operator
 from ...core.dtypes import DTYPES, dtype
 from ...core.errors import ArgumentTypeError, HostError
-from ...core.operator import Operator
 from ...core.spec import Spec
 
 __all__ = ["tracing"]

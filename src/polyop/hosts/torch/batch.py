@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 
+from ...call import batching
+from ...call.bound import BoundOperator
+from ...call.host import map_tensors
+from ...call.operator import Operator
+from ...call.prepare import normalise
+from ...call.rule import CUSTOM
 from ...core.arguments import bind
 from ...core.errors import FallbackWarning, GradientError
-from ...core.operator import Operator
 from ...core.untraced import untraced
-from ...gradients.rule import CUSTOM
-from ...kernels.prepare import normalise
-from .. import batching
-from ..base import map_tensors
-from ..bound import BoundOperator
 from . import tensors
 from .layout import Layout
 

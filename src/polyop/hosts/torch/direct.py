@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
+from ...call.bound import BoundOperator
+from ...call.prepare import normalise
+from ...call.rule import apply_rule, check_gradient, saving_of
+from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
-from ...gradients.recorded import Recorded
-from ...gradients.rule import apply_rule, check_gradient, saving_of
-from ...gradients.uses import Uses
-from ...kernels.prepare import normalise
-from ..bound import BoundOperator
+from ...rules.module.recorded import Recorded
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import UNREAD, Layout
 from .recorded import make_direct

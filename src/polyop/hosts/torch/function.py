@@ -8,13 +8,13 @@ from typing import Any
 import torch
 import torch.autograd.forward_ad
 
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...call.prepare import normalise
+from ...call.rule import no_gradient, saving_of
 from ...core.arguments import bind
 from ...core.errors import GradientError
-from ...core.operator import Operator
 from ...core.untraced import untraced
-from ...gradients.rule import no_gradient, saving_of
-from ...kernels.prepare import normalise
-from ..bound import BoundOperator
 from . import batch
 from .layout import Layout
 from .tensors import for_torch

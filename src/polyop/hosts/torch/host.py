@@ -10,14 +10,14 @@ from typing import Any
 import torch
 
 from ... import _core
-from ...core import registry
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.host import with_aliases
+from ...call.rule import no_gradient
 from ...core.errors import HostError, adapt_with
 from ...core.spec import Spec
 from ...core.untraced import exclude_with
-from ...gradients.recorded import Recorded
-from ...gradients.rule import no_gradient
-from ..base import with_aliases
-from ..bound import BoundOperator
+from ...rules.module.recorded import Recorded
 from . import direct, register, tensors
 from .compiling import adapt
 from .layout import Layout

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
+from ...call.bound import BoundOperator
+from ...call.rule import apply_rule, check_gradient, no_gradient
+from ...call.uses import Uses, used_by_rule
 from ...core.errors import GradientError
 from ...core.untraced import untraced
-from ...gradients.rule import apply_rule, check_gradient, no_gradient
-from ...gradients.uses import Uses, used_by_rule
-from ..bound import BoundOperator
 from .tensors import as_outputs, for_torch, spec
 
 

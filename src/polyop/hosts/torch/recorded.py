@@ -8,13 +8,13 @@ import torch
 import torch.autograd.forward_ad
 
 from ... import _core
+from ...call.bound import BoundOperator
+from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import GradientError
 from ...core.schema import MISSING
 from ...core.untraced import untraced
-from ...gradients.recorded import Call, Recorded, failed
-from ...kernels.prepare import normalise
-from ..bound import BoundOperator
+from ...rules.module.recorded import Call, Recorded, failed
 from . import tensors
 from .autograd import DIFFERENTIABLE, INHERITED
 from .layout import Layout

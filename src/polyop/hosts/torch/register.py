@@ -15,13 +15,13 @@ from typing import Any
 import torch
 import torch.autograd.forward_ad
 
+from ...call.bound import BoundOperator
+from ...call.host import map_tensors
+from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import GradientError, SchemaError
 from ...core.schema import Schema
 from ...core.untraced import untraced
-from ...kernels.prepare import normalise
-from ..base import map_tensors
-from ..bound import BoundOperator
 from . import batch, function, recorded, tensors
 from .run import run
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import torch
 
+from ...call.bound import BoundOperator
+from ...call.host import map_tensors, need
+from ...call.overlap import check_overlap
 from ...core.errors import ArgumentTypeError, HostError
 from ...core.schema import Argument
 from ...core.spec import Spec
 from ...core.untraced import untraced
 from ...kernels.python import PythonKernel
 from ...kernels.tensors import TensorKernel
-from ..base import load, map_tensors
-from ..bound import BoundOperator
-from ..overlap import check_overlap
 from . import tensors
 
 _CPU = torch.device("cpu")
@@ -67,9 +67,7 @@ def _run_other(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.de
 
 
 def _run_python(bound: BoundOperator, arguments: tuple[Any, ...], where: torch.device) -> Any:
-    host = load("torch")
-    assert host is not None
-    prepared = bound.prepare(host, arguments)
+    prepared = bound.prepare(need("torch"), arguments)
     kernel = prepared.kernel
     if isinstance(kernel, TensorKernel):
         found = kernel.function(*arguments)

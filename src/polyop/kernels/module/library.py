@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import _core
+from ...binary.open import open_library
 from ...core.errors import LibraryError
-from ..open import open_library
 from .signature import ModuleSignature, read_signature
 
 ENTRY = "polyop_module"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import _core
-from ..open import opened
+from ...binary.open import opened
 from .library import read_table
 
 ENTRY, LINK = "polyop_library", "polyop_library_link"

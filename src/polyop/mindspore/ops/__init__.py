@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.data_types import DataType
-from ...define.custom_reg_op import CustomRegOp, custom_info_register
+from ...core.information.data_types import DataType
+from ...define.custom.reg_op import CustomRegOp, custom_info_register
 from ...define.kernel import kernel
 from ..grad import grad, value_and_grad
 from ..nearest import missing

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ...define.builder import CustomOpBuilder as _Builder
-from ...define.module import OperatorModule, PlainFunction
+from ...define.module.builder import CustomOpBuilder as _Builder
+from ...define.module.module import OperatorModule, PlainFunction
 from .. import context
 from ..capture import is_capturing
 from .arguments import passed_on

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...define.custom import Custom as _Custom
+from ...define.custom.custom import Custom as _Custom
 from ..bprop import bridge
 from ..interpose import call_script, plain, wrap_apart
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.attribute_types import schema_type, value_type_of
 from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ...core.information.attribute_types import schema_type, value_type_of
 from ...core.schema import Argument, Schema
 from . import cann
 from .arguments import match

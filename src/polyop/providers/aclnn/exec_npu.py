@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ...call.host import load
 from ...core.dtypes import DType, dtype
 from ...core.errors import UnsupportedError
 from ...core.untraced import untraced
-from ...hosts.base import load
 from . import registry
 from .arguments import match
 from .rehearsal import ascend

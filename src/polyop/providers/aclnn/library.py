@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...binary.diagnose import read
+from ...binary.open import open_library
 from ...core.errors import ArgumentValueError, LibraryError
 from ...core.origin import caller
 from ...core.parse import parse
-from ...kernels.library_file import read
-from ...kernels.open import open_library
 from .acl import HostMemory, Symbols
 from .registry import add, checked
 from .row import Row

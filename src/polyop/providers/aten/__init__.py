@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...call.bound import BoundOperator
 from ...core.errors import HostError
-from ...hosts.bound import BoundOperator
 
 
 def aten(name: Any) -> BoundOperator:

@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from ...core import registry
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError, GradientError, KernelError
-from ...core.operator import Operator
 from ...core.origin import caller
 from ...core.schema import MISSING, Argument, Return, Schema, Type
-from ...hosts.bound import BoundOperator
 from .function import TorchFunction, closed, opened, to_torch
 from .infer import LikeInputs
 from .kernel import AtenKernel

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...core import registry
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.host import Host, find_host
+from ...call.operator import Operator
+from ...call.prepare import Prepared, normalise
 from ...core.arguments import bind
 from ...core.errors import GradientError, HostError
-from ...core.operator import Operator
 from ...core.origin import caller
 from ...core.untraced import untraced
-from ...hosts.base import Host, find_host
-from ...hosts.bound import BoundOperator
-from ...kernels.prepare import Prepared, normalise
 from .function import SPECIAL, TorchFunction, closed, special, to_torch
 from .gradient import Backward, record
 from .infer import FromMeta, UnknownOutputsError

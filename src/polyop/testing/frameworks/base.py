@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from ...call.bound import BoundOperator
+from ...call.host import load as load_host
 from ...core import late
 from ...core.errors import HostError
-from ...hosts.base import load as load_host
 from ..case import Array, Case
 
 FRAMEWORKS = {  # a host to the name of its framework
@@ -19,6 +20,10 @@ FRAMEWORKS = {  # a host to the name of its framework
     "jax": "JAX",
     "mindspore": "MindSpore",
 }
+
+
+DemoRow = tuple[str, Any, Any, Callable[[], Any]]
+"""Where an operator of one tensor is called from, its value, the gradient of its sum, and the call."""
 
 
 class Framework(Protocol):
@@ -43,6 +48,9 @@ class Framework(Protocol):
 
     def batched(self, samples: Sequence[Case]) -> list[Array]:
         """Return the results of one batched call of samples alike, the batch first."""
+
+    def demo(self, bound: BoundOperator, x: Array) -> Iterator[DemoRow]:
+        """Yield a row for each way of calling an operator of one tensor of float32."""
 
 
 def absent(name: str) -> str | None:

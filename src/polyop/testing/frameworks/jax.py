@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...hosts.base import map_tensors
+from ...call.bound import BoundOperator
+from ...call.host import map_tensors
 from ..case import Array, Case
-from .base import quiet_fallbacks, stacked
+from .base import DemoRow, quiet_fallbacks, stacked
 
 
 def _call(case: Case, arguments: Any) -> list[Any]:
@@ -121,3 +122,15 @@ def forward(case: Case, name: str, along: Array) -> list[Array]:
         outputs, found = jax.jvp(function, (flat[at],), (jnp.asarray(along, flat[at].dtype),))
         rows = zip(outputs, found, strict=True)
         return [np.array(t) if _is_smooth(o) else np.zeros(o.shape, o.dtype) for o, t in rows]
+
+
+def demo(bound: BoundOperator, x: Array) -> Iterator[DemoRow]:
+    """Yield the calls of an operator of one tensor, with values and gradients."""
+
+    def loss(x: Any) -> Any:
+        return bound(x).sum()
+
+    array = jax.numpy.asarray(x)
+    jitted = jax.jit(bound)
+    yield "JAX", bound(array), jax.grad(loss)(array), lambda: bound(array)
+    yield "jax.jit", jitted(array), jax.jit(jax.grad(loss))(array), lambda: jitted(array)

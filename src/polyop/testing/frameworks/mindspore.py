@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mindspore
 import numpy as np
 
+from ...call.bound import BoundOperator
+from ...call.host import map_tensors
 from ...core.dtypes import dtype
-from ...hosts.base import map_tensors
 from ...hosts.mindspore.written import function
 from ..case import Array, Case, NotRunError
 from ..difference import is_floating
-from .base import quiet_fallbacks
+from .base import DemoRow, quiet_fallbacks
 
 
 def run(case: Case) -> list[Array]:
@@ -114,3 +115,23 @@ def _gradients(case: Case, cotangents: Sequence[Array], wrap: Any) -> dict[str, 
     return {
         name: _array(by_place[i]) if i in by_place else None for i, (name, _) in enumerate(case.tensors())
     }
+
+
+def demo(bound: BoundOperator, x: Array) -> Iterator[DemoRow]:
+    """Yield the calls of an operator of one tensor, with values and gradients."""
+
+    def loss(x: Any) -> Any:
+        return bound(x).sum()
+
+    @mindspore.jit  # type: ignore[untyped-decorator]  # MindSpore has no types here
+    def compiled(x: Any) -> Any:
+        return bound(x)
+
+    tensor = mindspore.Tensor(x)
+    yield "MindSpore", bound(tensor), mindspore.grad(loss)(tensor), lambda: bound(tensor)
+    yield (
+        "mindspore.jit",
+        compiled(tensor),
+        mindspore.jit(mindspore.grad(loss))(tensor),
+        lambda: compiled(tensor),
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...call.bound import BoundOperator
 from ..case import Array, Case, NotRunError
+from .base import DemoRow
 
 
 def run(case: Case) -> list[Array]:
@@ -55,3 +57,8 @@ def batched(samples: Sequence[Case]) -> list[Array]:
     """Raise ``NotRunError``."""
     del samples
     raise NotRunError("NumPy has no vmap")
+
+
+def demo(bound: BoundOperator, x: Array) -> Iterator[DemoRow]:
+    """Yield the calls of an operator of one tensor, with values and gradients."""
+    yield "NumPy", bound(x), bound.vjp(x)[1](np.ones_like(x))[0], lambda: bound(x)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
 import torch
 
+from ...call.bound import BoundOperator
 from ...hosts.torch import tensors
 from ..case import Array, Case
 from . import torch_gradient
-from .base import quiet_fallbacks, stacked
+from .base import DemoRow, quiet_fallbacks, stacked
 from .torch_tensors import arguments, to_arrays
 
 
@@ -85,3 +86,18 @@ def batched(samples: Sequence[Case]) -> list[Array]:
 
     with quiet_fallbacks():
         return to_arrays(list(torch.vmap(one)(*flat)))
+
+
+def demo(bound: BoundOperator, x: Array) -> Iterator[DemoRow]:
+    """Yield the calls of an operator of one tensor, with values and gradients."""
+
+    def gradient(function: Callable[[Any], Any]) -> Any:
+        leaf = torch.tensor(x, requires_grad=True)
+        function(leaf).sum().backward()
+        return leaf.grad
+
+    tensor = torch.tensor(x)
+    yield "PyTorch", bound(tensor), gradient(bound), lambda: bound(tensor)
+    yield "torch.ops", bound.torch(tensor), gradient(bound.torch), lambda: bound.torch(tensor)
+    compiled = torch.compile(bound, fullgraph=True, backend="aot_eager")
+    yield "torch.compile", compiled(tensor), gradient(compiled), lambda: compiled(tensor)

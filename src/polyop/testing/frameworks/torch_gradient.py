@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from ...call.host import tensors_of
 from ...core.errors import GradientError
-from ...hosts.base import tensors_of
 from ..case import Case, NotRunError
 from . import torch_tensors
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyop.kernels.loops.derive.functional import functional
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive.functional import functional
+from polyop.loops.frontend.parse import parse
 
 LENGTHS = (3, 5, 4, 2)
 ABSENT = np.zeros((), bool)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.functional import functional
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.verify import violations
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.functional import functional
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 STEP = 1e-6
 ABSENT = np.zeros((), bool)

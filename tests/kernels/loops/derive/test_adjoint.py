@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyop.kernels.loops.parse import outline
+from polyop.loops.frontend.parse import outline
 
 BENCH = Path(__file__).parents[4] / "bench"
 sys.path.insert(0, str(BENCH))

@@ -4,12 +4,12 @@
 import numpy as np
 import pytest
 
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.batch import batched
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import For
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.verify import violations
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.batch import batched
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import For
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 SAMPLES = 3
 

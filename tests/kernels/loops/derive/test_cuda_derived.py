@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.batch import batched
-from polyop.kernels.loops.derive.tangent import tangent
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import Kernel
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.shown import shown
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.batch import batched
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import Kernel
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.printing import shown
 
 
 def _load(name):

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import polyop
 from polyop import Custom
-from polyop.hosts.explain import explain
+from polyop.call.explain import explain
 
 
 def scaled(x, w):

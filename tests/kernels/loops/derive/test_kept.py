@@ -16,10 +16,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from polyop import Custom, kernel, operator
+from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, ArgumentValueError, GradientError
 from polyop.core.spec import Spec
-from polyop.hosts.explain import explain
 
 
 def rms_norm(x, scale):
@@ -244,7 +244,7 @@ def test_a_program_that_is_loaded_finds_the_operator_by_its_name():
 
 
 def test_it_is_decided_once_for_each_set_of_sizes(monkeypatch):
-    from polyop.define import loop_saving
+    from polyop.rules.loops import saving as loop_saving
 
     op = made(rms_norm, tape_bytes=48)
     asked = []

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.functional import functional
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.functional import functional
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
 
 
 def smallest_under_if(x, bound, steps):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.kernels.loops.derive.memory import in_memory
-from polyop.kernels.loops.derive.onward import passed_on
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import Store, statements
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.polyhedra import session
-from polyop.kernels.loops.verify import violations
+from polyop.loops.analysis.polyhedra import session
+from polyop.loops.derive.inline_adjoints import passed_on
+from polyop.loops.derive.memory import in_memory
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import Store, statements
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 
 def plain(a, b):

@@ -14,10 +14,10 @@ from jax.test_util import check_grads
 
 from polyop import Custom, kernel
 from polyop.core.errors import ArgumentTypeError, PolyopError
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.marks import computed
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.shown import shown
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.printing import shown
+from polyop.loops.passes.strip_gradient_marks import computed
 
 
 def _load(name):

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from polyop import Custom
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.passed import passed
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.passed import passed
+from polyop.loops.frontend.parse import parse
 
 
 def residual(x, z):

@@ -12,12 +12,12 @@ import torch
 
 from polyop import Custom
 from polyop.core.errors import KernelError
-from polyop.kernels.loops import isa
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import Load, Op, statements, walk
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import Load, Op, statements, walk
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.pipeline import schedule
+from polyop.loops.targets import isa
 
 sys.path.insert(0, str(Path(__file__).parent))
 from differences import Derived, check_elements

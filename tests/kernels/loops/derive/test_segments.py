@@ -12,15 +12,15 @@ import pytest
 import torch
 
 from polyop import Custom, kernel
+from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
-from polyop.hosts.explain import explain
-from polyop.kernels.loops.compile import schedule
-from polyop.kernels.loops.derive import adjoint as derivation
-from polyop.kernels.loops.derive import segments
-from polyop.kernels.loops.derive.reverse import Reverse
-from polyop.kernels.loops.parse import parse
+from polyop.loops.derive import adjoint as derivation
+from polyop.loops.derive import checkpointing as segments
+from polyop.loops.derive.reverse import Reverse
+from polyop.loops.frontend.parse import parse
+from polyop.loops.pipeline import schedule
 
 
 def _load(name):

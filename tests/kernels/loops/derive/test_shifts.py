@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from polyop import Custom, kernel
+from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
-from polyop.hosts.explain import explain
-from polyop.kernels.loops.derive.saving import saving
-from polyop.kernels.loops.interpret import interpret
+from polyop.loops.derive.saving import saving
+from polyop.loops.ir.interpret import interpret
 
 
 def _load(name):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.shown import shown
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.printing import shown
 
 HERE = pathlib.Path(__file__).parents[4] / "examples" / "15_loop_gradients"
 spec = importlib.util.spec_from_file_location("gradient_kernels", HERE / "kernels.py")

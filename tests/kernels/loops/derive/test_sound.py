@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.batch import batched
-from polyop.kernels.loops.derive.saving import saving
-from polyop.kernels.loops.derive.tangent import tangent
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.verify import violations
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.batch import batched
+from polyop.loops.derive.saving import saving
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.verify import violations
 
 
 def _load(name):

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from polyop.core.errors import GradientError
-from polyop.kernels.loops.derive.adjoint import adjoint
-from polyop.kernels.loops.derive.tangent import tangent
-from polyop.kernels.loops.interpret import interpret
-from polyop.kernels.loops.ir import Store, statements
-from polyop.kernels.loops.parse import parse
-from polyop.kernels.loops.verify import violations
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import Store, statements
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import violations
 
 STEP = 1e-6
 

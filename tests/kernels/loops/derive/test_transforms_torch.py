@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyop
-from polyop.hosts.explain import explain
+from polyop.call.explain import explain
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from polyop import Custom, kernel
+from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.spec import Spec
-from polyop.hosts.explain import explain
 
 
 def _load(name):

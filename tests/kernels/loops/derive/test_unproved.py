@@ -11,11 +11,11 @@ import pytest
 
 import polyop
 from polyop import Custom
+from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
-from polyop.hosts.explain import explain
-from polyop.kernels.loops.derive import adjoint as derivation
+from polyop.loops.derive import adjoint as derivation
 
 
 def _load(name):

@@ -1,0 +1,140 @@
+"""What is wrong with a shared library, said before it is opened or when opening it failed.
+
+The file's own tables are read; none of its code runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from ..core.abi import ABI_VERSION, HEADER
+from ..core.errors import LibraryError
+from .cxx_names import demangle, is_mangled, with_name
+from .elf import AotFunction, LibraryFile, aot_functions, companions, hidden_functions, own_machine, read
+from .file_kind import file_problem, subject_of
+from .loader_message import explain
+
+__all__ = [
+    "AotFunction",
+    "LibraryFile",
+    "aot_functions",
+    "check_companions",
+    "diagnose",
+    "missing_symbol",
+    "read",
+]
+
+__all__ = [
+    "AotFunction",
+    "LibraryFile",
+    "aot_functions",
+    "check_companions",
+    "companion_problem",
+    "diagnose",
+    "missing_symbol",
+    "read",
+]
+
+_SHOWN = 12  # functions listed in an error
+_REBUILD = f"rebuild it with polyop's {HEADER}: polyop build source.cc -o lib.so"
+
+
+def diagnose(path: str | Path, problem: str) -> LibraryError:
+    """Return the error for a library that the loader refused with the text ``problem``.
+
+    It names the file, what is wrong with it, and what to do; a text that is not understood is
+    shown as it is.
+    """
+    found = file_problem(path)
+    if found is not None:
+        return found
+    try:
+        file = read(path)
+    except LibraryError as damaged:
+        return damaged
+    here = own_machine()
+    if file.machine != here:
+        rule = f"must be built for this machine's architecture, {here}"
+        return LibraryError(
+            subject_of(path), rule, file.machine, hint="rebuild it here: polyop build source.cc -o lib.so"
+        )
+    return explain(file, problem) or LibraryError(subject_of(path), f"cannot be opened: {problem}")
+
+
+def missing_symbol(file: LibraryFile, name: str) -> LibraryError:
+    """Return the error for a library without the function ``name``.
+
+    It lists what the library offers, and says so when the function is there under a C++ name
+    or is not exported.
+    """
+    rule = f"does not offer the function {name!r}"
+    offered = [function.name for function in aot_functions(file)]
+    return LibraryError(subject_of(file.path), rule, hint=_where_it_is(file, name, offered))
+
+
+def _where_it_is(file: LibraryFile, name: str, offered: list[str]) -> str:
+    mangled = with_name(file.cxx_functions, name)
+    if mangled:
+        return f'it has the C++ function {demangle(mangled[0])}: add extern "C" to it'
+    if name in file.undefined:
+        return "it calls that function and does not define it: compile in the file that does"
+    hidden = hidden_functions(file.path)
+    if name in hidden or with_name(hidden, name):
+        return "it has the function and hides it: is it static, or compiled with -fvisibility=hidden?"
+    near = difflib.get_close_matches(name, offered, n=3, cutoff=0.5)
+    if not offered:
+        only = ', only C++ ones: add extern "C" to its functions' if file.cxx_functions else ""
+        return f"it offers no C functions{only}"
+    more = f" and {len(offered) - _SHOWN} more" if len(offered) > _SHOWN else ""
+    text = f"it offers {', '.join(offered[:_SHOWN])}{more}"
+    return f"did you mean {' or '.join(near)}? {text}" if near else text
+
+
+def check_companions(file: LibraryFile, name: str) -> None:
+    """Check that the companions of ``name`` speak polyop's contract.
+
+    Raises the ``LibraryError`` of ``companion_problem``.
+    """
+    problem = companion_problem(file, name)
+    if problem is not None:
+        raise problem
+
+
+def companion_problem(file: LibraryFile, name: str) -> LibraryError | None:
+    """Return why the companions of ``name`` must not be called, or None.
+
+    Either the library was built against a newer contract than this polyop knows, or they were
+    compiled against another ``custom_aot_extra.h``: MindSpore's passes the strings of its own
+    C++ library, and calling them would crash.
+    """
+    if file.marker is not None:
+        if file.marker <= ABI_VERSION:
+            return None
+        rule = f"was built against version {file.marker} of polyop's contract"
+        hint = "update polyop, or rebuild the library with this one"
+        return LibraryError(subject_of(file.path), f"{rule}, and this polyop knows {ABI_VERSION}", hint=hint)
+    found = companions(file, name)
+    in_c = found in ([], [f"{name}Init"]) and not _has_cxx(file)  # C cannot have included a C++ header
+    if in_c or not (found or _uses_extra(file)):
+        return None
+    what = f"has {' and '.join(found)}" if found else "has functions that use AotExtra"
+    rule = (
+        f"{what}, compiled against another {HEADER} than polyop's; "
+        "MindSpore's passes the strings of another C++ ABI"
+    )
+    return LibraryError(subject_of(file.path), rule, hint=_REBUILD)
+
+
+def _has_cxx(file: LibraryFile) -> bool:
+    return bool(file.cxx_functions) or any(
+        is_mangled(name) or name.startswith("__gxx_personality") for name in file.undefined
+    )
+
+
+def _uses_extra(file: LibraryFile) -> bool:
+    """Return whether AotExtra is in a C++ name: a kernel reads attributes without any companion.
+
+    What the compiler put inline leaves no name, so False proves nothing.
+    """
+    return any("8AotExtra" in name for name in (*file.cxx_functions, *file.undefined))

@@ -1,0 +1,126 @@
+"""Compiling and linking what the cache does not have."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import BuildError
+from .cache import Cache, Made
+from .depfile import parse_depfile
+from .headers import check_headers
+from .options import BuildOptions
+from .plan import Plan, Unit, make_plan
+from .run import Finished, failed, progress, run
+from .sources import Source
+
+if TYPE_CHECKING:
+    from .precompiled import Precompiled
+
+_UNKNOWN_NAME = (
+    r"is not a member of|has not been declared|was not declared|does not name a type|no member named"
+    r"|undeclared|unknown type name|not a template|No such file|file not found|incomplete type|no type named"
+)
+_ASCEND_HEADER = (
+    r"error: '?((?:torch_npu|third_party/acl|acl|aclnn|aclnnop|op_plugin)/[^\s:']+)'?:? "
+    r"(?:No such file|file not found)"
+)
+
+
+class Refused(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
+    """A source that does not compile, with what the compiler said."""
+
+    def __init__(self, unit: Unit, finished: Finished) -> None:
+        super().__init__(finished.output)
+        self.unit, self.finished = unit, finished
+
+
+def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str) -> str:
+    """Return the path of the library of a plan, made now unless another process has meanwhile.
+
+    PyTorch's lightest headers are tried first, and all of them when a name is unknown. Raises
+    ``BuildError`` with the compiler's own message, and ``CacheError``.
+    """
+    cache = Cache()
+
+    def made(work: Path) -> Made:
+        try:
+            return make_library(plan, work, name, cache)
+        except Refused as refused:
+            rule = "cannot be compiled"
+            missing = re.search(_ASCEND_HEADER, refused.finished.output)
+            if missing:
+                rule += f": it includes {missing[1]} of torch_npu or CANN, and -I names no folder that has it"
+            elif plan.torch is not None and re.search(_UNKNOWN_NAME, refused.finished.output):
+                from .libtorch import EVERYTHING
+
+                try:
+                    if plan.tier != EVERYTHING:
+                        everything = make_plan(sources, options, name, EVERYTHING)
+                        return make_library(everything, work, name, cache)
+                except Refused as again:
+                    refused = again
+            raise failed(refused.unit.source.path, rule, refused.finished) from None
+
+    paths = [source.path for source in sources]
+    return cache.get(plan.request, paths, made, watch=paths).path
+
+
+def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
+    """Compile every source, as many at once as there are processors, and link.
+
+    Raises ``Refused`` for a source that does not compile, ``BuildError`` for a link that fails.
+    """
+    # one after another: sources that share a header wait for it, and its compile needs much memory
+    ready: list[Precompiled | None] = [None] * len(plan.units)
+    if plan.torch is not None:
+        from .precompiled import precompiled
+
+        ready = [precompiled(unit, plan.torch, cache) for unit in plan.units]
+    names = ", ".join(unit.source.name for unit in plan.units)
+    objects = [work / f"{number}.o" for number in range(len(plan.units))]
+    library = work / f"{name}.so"
+    with progress(f"compiling {names}"):
+        inputs = _compile_all(plan.units, ready, objects)
+        done = run(plan.link_command(objects, library))
+    if done.code:
+        raise failed(names, "cannot be linked", done)
+    return Made(library, inputs, [folder for unit in plan.units for folder in unit.search])
+
+
+def _compile_all(
+    units: Sequence[Unit], headers: Sequence[Precompiled | None], targets: Sequence[Path]
+) -> list[str]:
+    """Compile the sources and return all files they have read."""
+    if len(units) == 1:
+        return _compile(units[0], headers[0], targets[0])
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return [path for read in pool.map(_compile, units, headers, targets) for path in read]
+
+
+def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
+    """Compile one source and return the files it has read."""
+    depfile = target.with_suffix(".d")
+    done = run(unit.command(target, depfile, header.flags if header else ()))
+    if done.code:
+        raise Refused(unit, done)
+    if not (target.exists() and depfile.exists()):
+        rule = "must be a compiler: it ended without an error, and without an object file"
+        raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")
+    read = [str(Path(path).absolute()) for path in parse_depfile(os.fsdecode(depfile.read_bytes()))]
+    check_headers(_own(read, header))
+    if header is None:
+        return read
+    return [*_own(read, header), *header.inputs]
+
+
+def _own(read: Sequence[str], header: Precompiled | None) -> list[str]:
+    """Return what a source has read itself: a precompiled header stands for what it was made from."""
+    hidden = set(header.flags) if header else set()
+    return [path for path in read if path.removesuffix(".gch") not in hidden and path not in hidden]

@@ -1,0 +1,79 @@
+"""What a build is asked for besides its sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.limits import is_text, shown
+from .paths import absolute
+
+
+class BuildOptions(NamedTuple):
+    """The options of :func:`build`; every one is part of the cache's key.
+
+    ``flags`` go to the compilers (and, for ``-fopenmp`` and its like, to the linker), after
+    polyop's own, so they win. ``torch``: True and False switch the PyTorch toolkit on and off;
+    None looks whether a source includes its headers.
+    """
+
+    flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    include_paths: tuple[str, ...] = ()
+    debug: bool = False
+    cuda_architectures: tuple[str, ...] | None = None
+    torch: bool | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        flags: Sequence[str] = (),
+        link_flags: Sequence[str] = (),
+        include_paths: Sequence[str | os.PathLike[str]] = (),
+        debug: bool = False,
+        cuda_architectures: Sequence[str] | None = None,
+        torch: bool | None = None,
+    ) -> BuildOptions:
+        """Return the options with every sequence a tuple and every path absolute.
+
+        >>> BuildOptions.of(flags=["-O2"]).flags
+        ('-O2',)
+
+        Raises ``ArgumentTypeError`` for one string where a list is meant and for items of another type,
+        ``ArgumentValueError`` for a text that no command line can hold.
+        """
+        given = {
+            "flags": flags,
+            "link_flags": link_flags,
+            "include_paths": include_paths,
+            "cuda_architectures": cuda_architectures or (),
+        }
+        for name, value in given.items():
+            _check(name, value, (str, os.PathLike) if name == "include_paths" else (str,))
+        return cls(
+            tuple(flags),
+            tuple(link_flags),
+            tuple(map(absolute, include_paths)),
+            debug,
+            tuple(cuda_architectures) if cuda_architectures else None,
+            torch,
+        )
+
+
+def _check(name: str, value: Any, kinds: tuple[type, ...]) -> None:
+    """Raise ``ArgumentTypeError`` for no list of texts, ``ArgumentValueError`` for a text with a NUL."""
+    if isinstance(value, (str, os.PathLike)):
+        rule = "must be a list of strings"
+        raise ArgumentTypeError(name, rule, repr(value), hint=f"write [{str(value)!r}]")
+    if not isinstance(value, (list, tuple)):
+        rule = "must be a list of strings"
+        raise ArgumentTypeError(name, rule, f"{shown(value)} ({type(value).__name__})")
+    for item in value:
+        if not isinstance(item, kinds):
+            rule = "must be a list of strings"
+            raise ArgumentTypeError(name, rule, f"{shown(item)} ({type(item).__name__}) in it")
+        if isinstance(item, str) and not is_text(item):
+            raise ArgumentValueError(name, "must hold texts without NUL, in UTF-8", shown(item))

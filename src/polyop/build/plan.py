@@ -1,0 +1,185 @@
+"""What will be run to build a library: one compile command per source, and one link command."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..core.abi import ABI_VERSION
+from ..core.errors import BuildError
+from . import compilers
+from .compilers import Compiler
+from .options import BuildOptions
+from .paths import include_folder
+from .sources import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .libtorch import LibTorch, Tier
+
+RECIPE = 1
+"""Goes up when this package builds differently from the same inputs."""
+_ENVIRONMENT = (
+    "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
+    "SOURCE_DATE_EPOCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
+)  # fmt: skip
+"""Variables that change what a compiler makes of the same command."""
+_STANDARD = r"-std=(c\+\+|gnu\+\+)?"
+_NPU = (
+    r'#[ \t]*include[ \t]*[<"](?:[^">\n]*/)?pytorch_npu_helper\.hpp'
+    r"|\bTORCH_LIBRARY_IMPL\s*\(\s*\w+\s*,\s*(?:Autograd)?(?:PrivateUse1|XLA)\b"
+)
+"""In sources for Ascend, which read polyop's header first: it stands in for the project's own copy."""
+
+
+class Unit(NamedTuple):
+    """One source with its compiler; ``flags`` say how to compile, ``headers`` where headers are.
+
+    ``search`` are those of the folders that hold the author's and polyop's headers.
+    """
+
+    source: Source
+    compiler: Compiler
+    flags: tuple[str, ...]
+    headers: tuple[str, ...]
+    search: tuple[str, ...]
+
+    def command(self, output: Path, depfile: Path, first: Sequence[str] = ()) -> list[str]:
+        """Return the command that compiles it; ``first`` stands before all other flags."""
+        names = ["-MD", "-MF", str(depfile), "-MT", "object", "-c", self.source.path, "-o", str(output)]
+        return [*self.compiler.command, *first, *self.headers, *self.flags, *names]
+
+
+class Plan(NamedTuple):
+    """A whole build. ``torch`` and ``tier`` are None for one that does not use PyTorch."""
+
+    units: tuple[Unit, ...]
+    linker: Compiler
+    link_flags: tuple[str, ...]
+    torch: LibTorch | None
+    tier: Tier | None
+    folder: str
+    """The working directory where it matters (relative paths in flags, debug information), else ""."""
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What, with the content of the inputs, decides what comes out."""
+        return {
+            "recipe": RECIPE,
+            "abi": ABI_VERSION,
+            "units": [[u.source.path, u.compiler.identity, u.flags, u.headers] for u in self.units],
+            "link": [self.linker.identity, self.link_flags],
+            "torch": [self.torch.version, self.torch.commit] if self.torch else None,
+            "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
+            "folder": self.folder,
+        }
+
+    def link_command(self, objects: Sequence[Path], output: Path) -> list[str]:
+        """Return the command that links the objects."""
+        return [*self.linker.command, "-o", str(output), *map(str, objects), *self.link_flags]
+
+
+def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier: Tier | None = None) -> Plan:
+    """Return the plan; ``name`` is the result's, for MS_EXTENSION_NAME and TORCH_EXTENSION_NAME.
+
+    ``tier`` as given or as needed.
+
+    Raises ``BuildError`` when a compiler or PyTorch is missing or they do not fit.
+    """
+    users = [s for s in sources if s.uses_pytorch] if options.torch is None else list(sources)
+    torch = None
+    if users and options.torch is not False:
+        from . import libtorch
+
+        torch = libtorch.find(users[0].path)
+        tier = tier or libtorch.tier_of([source.text for source in sources])
+        for source in users:
+            if source.language == "cuda":
+                torch.check_cuda(source.path, compilers.find("cuda"))
+    units = tuple(_unit(source, options, torch, tier, name) for source in sources)
+    languages = {source.language for source in sources}
+    main = "cuda" if "cuda" in languages else "c++" if "c++" in languages or torch else "c"
+    linker = next((u.compiler for u in units if u.source.language == main), None) or compilers.find(main)
+    flags = [*options.flags, *options.link_flags, "-lm"]
+    if torch is not None and tier is not None:
+        flags += torch.link_flags(tier, cuda=main == "cuda")
+    if main == "cuda":
+        from . import cuda
+
+        flags = [*cuda.host_compiler(), "-shared", *(new for old in flags for new in cuda.link_flag(old))]
+    else:
+        flags = ["-shared", "-fPIC", *flags]
+    folder = os.getcwd() if options.flags or options.link_flags or options.debug else ""
+    return Plan(units, linker, tuple(flags), torch, tier if torch else None, folder)
+
+
+def _unit(
+    source: Source,
+    options: BuildOptions,
+    torch: LibTorch | None,
+    tier: Tier | None,
+    name: str,
+) -> Unit:
+    compiler = compilers.find(source.language)
+    headers = include_folder()
+    search = [*options.include_paths, os.path.dirname(source.path), headers, f"{headers}/polyop"]
+    uses_torch = torch is not None and tier is not None and source.language != "c"
+    standard = "c11" if source.language == "c" else torch.standard if torch and uses_torch else "c++17"
+    flags = [
+        *(["-O0", "-g"] if options.debug else ["-O3"]),
+        f"-std={standard}",
+        "-fPIC",
+        "-fvisibility=default",
+    ]
+    if uses_torch and not options.debug:
+        # as PyTorch's own extensions: its headers assert in constant expressions
+        flags.append("-DNDEBUG")
+    flags += [flag for flag in options.flags if _fits(flag, source.language)]
+    found = [f"-I{folder}" for folder in search]
+    if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in options.flags):
+        found.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
+    if torch is not None and tier is not None and uses_torch:
+        found += [*torch.header_flags(tier), *_extension_name(source, options, name)]
+        if re.search(_NPU, source.text):
+            found += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
+    if source.language == "cuda":
+        from . import cuda
+
+        flags = [new for old in flags for new in cuda.compile_flag(old)]
+        flags += [*cuda.architecture_flags(compiler, options.cuda_architectures), *cuda.host_compiler()]
+        flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]
+    return Unit(source, compiler, tuple(flags), tuple(found), tuple(search))
+
+
+def _extension_name(source: Source, options: BuildOptions, name: str) -> list[str]:
+    """Return the flag that names a Python module. Raises ``BuildError`` for what import does not take."""
+    word = "TORCH_EXTENSION_NAME"
+    if word not in source.text or any(word in flag for flag in options.flags):
+        return []
+    import keyword
+
+    if not name.isidentifier() or keyword.iskeyword(name):
+        rule = f"is a Python module ({word}), and the library's name must be one that import takes"
+        raise BuildError(source.path, rule, repr(name), hint=f"as in -o {_identifier(name)}.so")
+    return [f"-D{word}={name}"]
+
+
+def _identifier(name: str) -> str:
+    """Return the name of a library as a module can have it.
+
+    >>> _identifier("my-ops"), _identifier("2d"), _identifier("import")
+    ('my_ops', '_2d', 'import_')
+    """
+    import keyword
+
+    plain = re.sub(r"\W|^(?=\d)", "_", name)
+    return f"{plain}_" if keyword.iskeyword(plain) else plain
+
+
+def _fits(flag: str, language: str) -> bool:
+    """Whether a flag is for this language: a -std= of C is not for C++, nor the other way round."""
+    found = re.match(_STANDARD, flag)
+    return found is None or (found[1] is None) == (language == "c")

@@ -1,0 +1,134 @@
+"""The sources of a build: files that exist, in languages we know, and what they include."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..binary import trust, verified
+from ..binary.allowed import check_allowed
+from ..binary.hashes import text_digest
+from ..core.errors import ArgumentValueError, BuildError, CacheError
+from . import atomic, using
+from .paths import absolute, cache_folder
+
+LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cu": "cuda"}
+_SUFFIX = {"c": ".c", "c++": ".cc", "cuda": ".cu"}
+_QUOTED = r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"'
+_PYTORCH = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h|pytorch_npu_helper\.hpp)'
+
+
+class Source(NamedTuple):
+    """A source file: its absolute path, its language, and its text with that of its own headers."""
+
+    path: str
+    language: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return os.path.basename(self.path)
+
+    @property
+    def uses_pytorch(self) -> bool:
+        """Whether it includes PyTorch's headers, or one of polyop's that does.
+
+        >>> Source("/a.cc", "c++", "#include <torch/extension.h>").uses_pytorch
+        True
+        """
+        return re.search(_PYTORCH, self.text) is not None
+
+
+def gather(
+    paths: Sequence[str | os.PathLike[str]], code: str | None, language: str, include: Sequence[str]
+) -> list[Source]:
+    """Return the sources of a build, an inline one last; that is kept as a file of the cache.
+
+    Raises ``BuildError`` for a file that is missing or of no known language, ``ArgumentTypeError`` for
+    one outside the allow list, and ``ArgumentValueError`` when there is nothing to build.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    files = [absolute(path) for path in paths]
+    for path in files:
+        check_allowed(path, "source")
+    if code is not None:
+        files.append(keep(code, language))
+    if not files:
+        raise ArgumentValueError("build", "needs a source file, or code")
+    return [_read(path, include) for path in files]
+
+
+def keep(code: str, language: str) -> str:
+    """Return the file of the cache that holds this text. Raises ``CacheError``."""
+    if language not in _SUFFIX:
+        known = ", ".join(map(repr, _SUFFIX))
+        raise ArgumentValueError("build: language", f"must be one of {known}", repr(language))
+    folder, key = cache_folder(), text_digest(code)[:16]
+    parent = f"{folder}/code/{key}"
+    path = f"{parent}/code{_SUFFIX[language]}"
+    trust.check_cache(folder)
+    try:
+        trust.make_private(folder)
+        using.hold(folder, key)
+        trust.make_private(parent)
+        trust.check_folders(folder, (os.path.dirname(parent), parent))
+        if not _holds(path, code):
+            atomic.write_text(path, code)
+    except OSError as problem:
+        raise CacheError(
+            f"build cache {folder}",
+            "must be a folder that can be written",
+            problem.strerror or problem,
+            hint="set POLYOP_CACHE_DIR to another folder",
+        ) from None
+    verified.write_down(path)
+    return path
+
+
+def _holds(path: str, code: str) -> bool:
+    """Whether a file that nobody else can write has this text."""
+    file = verified.open_plain(path)
+    if file is None:
+        return False
+    with open(file, encoding="utf-8", errors="replace", newline="") as stream:
+        return not trust.problem_of(os.fstat(file)) and stream.read() == code
+
+
+def _read(path: str, include: Sequence[str]) -> Source:
+    suffix = os.path.splitext(path)[1]
+    language = LANGUAGES.get(suffix)
+    if language is None:
+        known = " ".join(LANGUAGES)
+        raise BuildError(path, f"must be a source with one of the suffixes {known}", repr(suffix))
+    try:
+        text = _text(path)
+    except OSError as problem:
+        raise BuildError(path, "must be a source file that can be read", problem.strerror) from None
+    return Source(path, language, _with_own_headers(path, text, include))
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _with_own_headers(path: str, text: str, include: Sequence[str]) -> str:
+    """Return the text followed by that of the headers it includes with quotes, theirs too."""
+    texts, seen, left = [text], {path}, [(path, text)]
+    while left:
+        current, body = left.pop()
+        for name in re.findall(_QUOTED, body):
+            for folder in (os.path.dirname(current), *include):
+                header = os.path.join(folder, name)
+                if header in seen or not os.path.isfile(header):
+                    continue
+                seen.add(header)
+                body_of = _text(header)
+                texts.append(body_of)
+                left.append((header, body_of))
+                break
+    return "\n".join(texts)

@@ -1,0 +1,78 @@
+"""What every host checks of a batched call: the answer of ``batch=``, and what ``"elementwise"`` gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.errors import GradientError
+from ..core.origin import of_function
+from .operator import Operator
+
+
+def answer(
+    operator: Operator, found: Any, count: int | None, size: int
+) -> tuple[list[Any], list[int | None]]:
+    """Return (outputs, the batch dimension of each or None) of what a batch rule gave.
+
+    ``count`` is how many outputs there must be, None where that is not known. A negative dimension
+    counts from the end. Raises ``GradientError`` that names the rule.
+    """
+    if not isinstance(found, tuple) or len(found) != 2:
+        seen = f"a tuple of {len(found)}" if isinstance(found, tuple) else type(found).__name__
+        raise _wrong(operator, "batch= must return (outputs, their batch dimensions)", seen)
+    outputs, where = found
+    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [] if outputs is None else [outputs]
+    dims = list(where) if isinstance(where, (tuple, list)) else [where] * len(outputs)
+    if count is not None and len(outputs) != count:
+        raise _wrong(operator, f"batch= must return {count} output{'s' * (count != 1)}", len(outputs))
+    if len(dims) != len(outputs):
+        raise _wrong(
+            operator, f"batch= must return {len(outputs)} batch dimensions, one per output", len(dims)
+        )
+    rows = zip(outputs, dims, strict=True)
+    return outputs, [_dim(operator, number, *row, size) for number, row in enumerate(rows)]
+
+
+def _dim(operator: Operator, number: int, output: Any, dim: Any, size: int) -> int | None:
+    if not hasattr(output, "shape"):
+        raise _wrong(operator, "batch= must return tensors", type(output).__name__, number)
+    shape = tuple(output.shape)
+    if dim is None:
+        return None
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise _wrong(operator, "the batch dimension must be an int, or None", type(dim).__name__, number)
+    if not -len(shape) <= dim < len(shape):
+        rule = f"the batch dimension must be one of the {len(shape)} of shape {shape}"
+        raise _wrong(operator, rule, dim, number)
+    if shape[dim] != size:
+        rule = f"dimension {dim}, where batch= says the batch is, must have size {size}"
+        raise _wrong(operator, rule, f"shape {shape}", number)
+    return dim % len(shape)
+
+
+def _wrong(operator: Operator, rule: str, seen: object, number: int | None = None) -> GradientError:
+    subject = operator.name if number is None else f"{operator.name}: output {number}"
+    return GradientError(subject, rule, str(seen), where=of_function(operator.batch))
+
+
+def elementwise(
+    operator: Operator, made: Sequence[Any], samples: Sequence[Any], size: int, rank: int
+) -> list[Any]:
+    """Return the outputs of one call on tensors that all have the batch first and ``rank`` more dimensions.
+
+    An output like an input of fewer dimensions loses those of size 1 that the input was given;
+    ``samples`` are the specs of one sample's outputs. Raises ``GradientError`` for any other shape.
+    """
+    outputs = []
+    for number, (output, sample) in enumerate(zip(made, samples, strict=True)):
+        wanted = (size, *sample.shape)
+        padded = (size, *(1,) * (rank - len(sample.shape)), *sample.shape)
+        shape = tuple(output.shape)
+        if shape not in (wanted, padded):
+            subject = f"{operator.name}: output {number}"
+            rule = f'batch="elementwise" must give one call on {size} samples the shape {wanted}'
+            hint = "give batch= a rule, or leave it out: one call per sample"
+            raise GradientError(subject, rule, shape, where=operator.origin, hint=hint)
+        outputs.append(output if shape == wanted else output.reshape(wanted))
+    return outputs

@@ -1,0 +1,330 @@
+"""The object that programs call: an operator, bound to the hosts that are present.
+
+A plain call goes through the native core: it recognises the tensors, finds the kernel
+prepared for their specs and runs it. Everything else comes to :meth:`BoundOperator._slow`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _core
+from ..core.arguments import bind, check_kinds
+from ..core.dtypes import DTYPES, dtype
+from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
+from ..core.schema import MISSING, Schema
+from ..core.signature import signature_of
+from ..core.spec import Spec
+from ..core.untraced import untraced
+from . import registry
+from .host import Host, find_host, host_of, load, need, specs
+from .operator import Operator
+from .prepare import Prepared, normalise, prepare
+
+PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
+
+_alive: weakref.WeakSet[BoundOperator] = weakref.WeakSet()
+
+_core.set_dtypes([(row.name, *row.dlpack, row.numpy, row.type_id) for row in DTYPES])
+
+
+class BoundOperator(_core.Call):
+    """An operator that can be called on any host's tensors.
+
+    >>> import numpy as np, polyop
+    >>> double = polyop.operator("doc::double(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
+    >>> double(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+
+    operator: Operator
+    _by_signature = False
+    is_module = False
+    torch_overload: Any
+    """The operator in ``torch.ops``, once the PyTorch host has registered it."""
+
+    def __init__(self, operator: Operator, *, register: bool = True) -> None:
+        """Bind an operator; ``register`` makes it known under its name."""
+        self._set(operator)
+        load("numpy")  # here, not in the first call: a process forked in between would wait for the import
+        old = registry.add(self) if register else None
+        try:
+            host: Any = load("torch")  # after that: what starts meanwhile, in a thread, has seen this one
+            if host is not None:  # now, not at the first call: that may be inside torch.compile
+                host.attach(self)
+            if old is not None:
+                old.retire()
+            if host is not None and register:
+                host.offer(self)  # torch.ops.<namespace>.<name> is there at once
+        except Exception:
+            if register:
+                registry.discard(self)  # a failed definition leaves the name free
+            raise
+
+    def __init_subclass__(cls) -> None:
+        """Give the subclass the native call slots."""
+        super().__init_subclass__()
+        _core.Call.rearm(cls)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs: one tensor, a tuple of several, or None."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():  # this is what tracers read
+            if self.is_module:
+                args, kwargs = self.opened(args, kwargs)
+            kinds = _kinds(torch.Tensor, (*args, *kwargs.values()))
+            route = kinds if self._by_signature else ""
+            if register_late(self._key, route, kinds, tuple(kwargs)):
+                overload = getattr(self, f"torch_overload{route}")
+                return self.traced(overload(*args, **kwargs), args, kwargs)
+        return self._slow(*args, **kwargs)
+
+    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return a call as the schema has it; modules take lists of lists."""
+        return args, kwargs
+
+    def __repr__(self) -> str:
+        """Return the schema."""
+        return f"<polyop operator {self.operator}>"
+
+    @property
+    def schema(self) -> Schema:
+        """The operator's schema."""
+        return self.operator.schema
+
+    @property
+    def name(self) -> str:
+        """``namespace::name``."""
+        return self.operator.name
+
+    def route_to_torch(self, route: str) -> Any:
+        """Return the overload for a traced call; ``route`` matters to operators of several signatures."""
+        del route
+        return self.torch
+
+    @property
+    def torch(self) -> Any:
+        """The operator as ``torch.ops.<namespace>.<name>.default``; needs PyTorch."""
+        host: Any = need("torch")
+        return host.overload(self)
+
+    __parse_method__ = "mindspore_graph"
+    """Where MindSpore's graph compiler finds what it reads in place of a call."""
+
+    @property
+    def mindspore_graph(self) -> Any:
+        """The call as a method that MindSpore's graph compiler can read; needs MindSpore."""
+        host: Any = need("mindspore")
+        return host.graph(self)
+
+    def source(self, /, *inputs: Any, **attributes: Any) -> str:
+        """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
+
+        Raises ``UnsupportedError`` for an operator whose kernel is not compiled from Python.
+        """
+        kernel: Any = next((k for k in self.operator.kernels if hasattr(k, "source")), None)
+        if kernel is None:
+            rule = "has no source that polyop wrote: its kernel is not a loop kernel"
+            raise UnsupportedError(self.name, rule, where=self.operator.origin)
+        for x in inputs:
+            if not isinstance(x, Spec) and not hasattr(x, "shape"):
+                rule = "takes tensors, arrays or specs: Spec((2, 3), dtype('float32'), 'cpu')"
+                raise ArgumentTypeError(f"{self.name}.source", rule, repr(x))
+        specs = [x if isinstance(x, Spec) else Spec(tuple(x.shape), dtype(x.dtype), "cpu") for x in inputs]
+        text: str = kernel.source(specs, attributes)
+        return text
+
+    @property
+    def gradient(self) -> Any:
+        """The gradient rule: the author's function, or the rule that polyop derived, or None.
+
+        Of a derived one ``op.gradient.source(x)`` is the C that is compiled for these inputs, and
+        ``op.gradient.backward`` the operator that it calls.
+        """
+        return self.operator.gradient
+
+    def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the output, and a function from its gradient to the tuple of input gradients.
+
+        With several outputs both take tuples. The function can be called more than once.
+        Raises ``GradientError`` when there is no gradient rule or it breaks its contract.
+        """
+        arguments = normalise(self.operator, bind(self.operator.schema, args, kwargs, self.operator.origin))
+        outputs, pullback = find_host(self.operator, arguments).vjp(self, arguments)
+        operator = self.operator
+        listed = operator.schema.returns_list and not operator.unpacks
+        single = len(outputs) == 1 and not operator.returns_tuple and not listed
+
+        def pull(grads: Any) -> tuple[Any, ...]:
+            given = (grads,) if single else tuple(grads)
+            if len(given) != len(outputs):
+                rule = f"vjp needs {len(outputs)} output gradients"
+                raise ArgumentValueError(self.name, rule, str(len(given)))
+            result: tuple[Any, ...] = pullback(given)
+            return result
+
+        return (outputs[0] if single else outputs), pull
+
+    @staticmethod
+    def alive() -> Iterator[BoundOperator]:
+        """Yield all bound operators that still exist."""
+        yield from list(_alive)
+
+    def retire(self) -> None:
+        """Give up the name to a new definition at the same place; calls go on with this one."""
+        host: Any = load("torch")
+        if host is not None:
+            host.forget(self)
+        for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
+            for part in getattr(rule, "made", list)():
+                part.retire()
+        retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
+        self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))
+
+    def __copy__(self) -> BoundOperator:
+        """Return the operator itself: copying a network must not define its operators again."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> BoundOperator:
+        """Return the operator itself, likewise."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Pickle as a look-up by name, for the process that has defined the operator too."""
+        if registry.named(self.name) is not self:
+            raise pickle.PicklingError(f"{self.name}: only an operator with a name of its own can be pickled")
+        return registry.find, (self.name,)
+
+    def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the outputs of ``torch.ops`` as a call does; what a tracer reads."""
+        if self._aliases:
+            new = list(outputs) if isinstance(outputs, tuple) else [] if outputs is None else [outputs]
+            made = []
+            for position, name in self._aliases:
+                if position < 0:
+                    made.append(new.pop(0))
+                else:
+                    made.append(args[position] if position < len(args) else kwargs[name])
+            return made[0] if len(made) == 1 else tuple(made)
+        if self.operator.unpacks:
+            return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
+        return (outputs,) if self.operator.returns_tuple and not isinstance(outputs, tuple) else outputs
+
+    def pack(self, outputs: tuple[Any, ...]) -> Any:
+        """Return outputs as a call does: one tensor, a tuple of several, or None."""
+        operator = self.operator
+        if operator.schema.returns_list and not operator.unpacks:
+            return list(outputs)
+        if len(outputs) == 1 and not operator.returns_tuple:
+            return outputs[0]
+        return outputs or None
+
+    def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
+        """Choose and prepare a kernel for a host's tensors."""
+        return prepare(self.operator, specs(host, self.operator, arguments))
+
+    def update(self, operator: Operator) -> None:
+        """Replace the operator's value; everything prepared for the old one is dropped."""
+        self._set(operator)
+        host: Any = load("torch")
+        if host is not None:
+            host.attach(self)
+
+    def _set(self, operator: Operator) -> None:
+        self.operator = operator
+        self._key = str(id(self))
+        _alive.add(self)
+        kinds = "".join(
+            ("l" if a.type.is_list else "t") if a.type.is_tensor else "a" for a in operator.schema.arguments
+        )
+        defaults = tuple(a.default for a in operator.schema.arguments)
+        keyword = any(a.keyword_only and a.default is MISSING for a in operator.schema.arguments)
+        positional = sum(not a.keyword_only for a in operator.schema.arguments)
+        self.__doc__ = operator.doc or f"The operator {operator}."
+        self._aliases = _alias_plan(operator.schema)
+        self.native = any(kernel.native for kernel in operator.kernels)
+        plain = (
+            self.native and not operator.schema.mutates and operator.target in (None, "cpu") and not keyword
+        )
+        listed = operator.schema.returns_list
+        pack = LIST if listed and not operator.unpacks else TUPLE if operator.returns_tuple else PLAIN
+        inner = LIST if listed else PLAIN
+        self.configure(kinds, defaults, positional, MISSING, plain, pack, inner, self.is_module)
+
+    @untraced
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        arguments = bind(self.operator.schema, args, kwargs, self.operator.origin)
+        arguments = normalise(self.operator, arguments)
+        host = find_host(self.operator, arguments)
+        return self.pack(host.call(self, arguments))
+
+    @untraced
+    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
+        # called by the native core for specs that it has not met
+        host = find_host(self.operator, arguments)
+        prepared = self.prepare(host, arguments)
+        launch = prepared.launch()
+        return None if launch is None else (launch, prepared.repeatable)
+
+    @untraced
+    def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
+        # called by the native core when a kernel returned non-zero or threw
+        text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
+        own: Any = next(
+            (k for k in self.operator.kernels if str(k) == kernel and hasattr(k, "outline")), None
+        )
+        if text and own is not None:  # a loop kernel: polyop's own words
+            line = text.removeprefix("line ").partition(":")[0]
+            where = f"{own.outline.file}:{line}" if line.isdigit() else own.where
+            raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
+        rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
+        rule = (
+            f"the kernel threw {text}"
+            if threw
+            else f"{rule}; any value other than 0 is its author's error code"
+        )
+        raise KernelError(self.name, rule, where=f"{kernel}, operator at {self.operator.origin}")
+
+
+def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
+    """Return (position, name) of the argument that each return is; (-1, "") for a new one, () if all are."""
+    if len(schema.fresh) == len(schema.returns):
+        return ()
+    positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]
+    return tuple((p, schema.arguments[p].name if p >= 0 else "") for p in positions)
+
+
+def _kinds(tensor: type, values: tuple[Any, ...]) -> str:
+    """Return the signature of a traced call, spelled as a suffix."""
+    return "".join(f"/{kind}" for kind in signature_of(values, lambda value: isinstance(value, tensor)))
+
+
+def register_late(key: str, route: str, kinds: str, names: tuple[str, ...]) -> bool:
+    """Register an operator with PyTorch while a call is being traced; return True.
+
+    Raises what a plain call does for arguments that the schema does not have, and for some of another type.
+    """
+    bound = next(bound for bound in _alive if bound._key == key)  # noqa: SLF001
+    if not route:
+        given = kinds.split("/")[1:]
+        count = len(given) - len(names)
+        named = dict(zip(names, given[count:], strict=True))
+        check_kinds(bound.schema, given[:count], named, bound.operator.origin)
+    return bound.route_to_torch(route) is not None
+
+
+# torch.compile runs the function while it traces, and takes the answer for a constant
+register_late._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of any host that is present."""
+    return host_of(value) is not None
+
+
+_core.Call.rearm(BoundOperator)

@@ -1,0 +1,199 @@
+"""Everything that was decided about an operator, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..core.errors import ArgumentTypeError, PolyopError
+from ..core.schema import MISSING
+from ..core.spec import Spec
+from .bound import BoundOperator
+from .choose import choose
+from .host import hosts
+from .prepare import normalise
+
+
+def explain(
+    bound: BoundOperator, inputs: tuple[Spec, ...] = (), attributes: Mapping[str, Any] | None = None
+) -> str:
+    """Return a text: schema, kernels with the reasons of the choice, gradient, batching, hosts.
+
+    ``inputs`` are specs for which a kernel is chosen, one for each tensor of the schema, and
+    ``attributes`` values by name; without inputs the kernels are listed. Where they do not fit,
+    the text says what to give.
+    """
+    arguments: tuple[Any, ...] = ()
+    problem = ""
+    if inputs:
+        try:
+            arguments = _arguments(bound, inputs, attributes or {})
+        except PolyopError as error:
+            problem = str(error)
+    if arguments and bound.is_module:
+        module: Any = bound
+        module.settle(arguments)  # as a first call does: the schema then says what is written
+    operator = bound.operator
+    lines = [str(operator), f"  defined at  {operator.origin}"]
+    lines += [f"  about       {line}" for line in operator.doc.strip().splitlines()[:1]]
+    lines += [f"  kernel      none: {problem}"] if problem else _kernels(bound, arguments)
+    lines += [f"  attributes  {name} = {value!r}" for name, value in operator.attributes.items()]
+    first, *more = _gradient(bound, arguments)
+    lines += [f"  gradient    {first}", *(f"  {text}" for text in more)]
+    lines.append(f"  forward     {_forward(operator)}")
+    lines.append(f"  batching    {_batching(operator.batch)}")
+    lines.append(f"  infer rule  {_infer(operator.infer)}")
+    lines.append(f"  fast call   {_fast(bound)}")
+    lines += [f"  {host.name:<11} {text}" for host in hosts() for text in _host(host, bound)]
+    return "\n".join(lines)
+
+
+def _arguments(
+    bound: BoundOperator, inputs: tuple[Spec, ...], attributes: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Return arguments in schema order; raises ``ArgumentTypeError`` that says what is missing."""
+    schema, where = bound.schema, bound.operator.origin
+    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    if len(inputs) > len(tensors):
+        rule = f"takes {len(tensors)} tensors {schema.signature}"
+        raise ArgumentTypeError(bound.name, rule, f"{len(inputs)} inputs", where=where)
+    values: dict[str, Any] = {a.name: a.default for a in schema.arguments}
+    for argument, spec in zip(tensors, inputs, strict=False):
+        values[argument.name] = (spec,) if argument.type.is_list else spec
+    values.update((name, attributes[name]) for name in attributes if name in values)
+    for argument in schema.arguments:
+        if values[argument.name] is not MISSING:
+            continue
+        if argument.type.is_tensor and argument.type.is_optional:
+            values[argument.name] = None
+            continue
+        how = (
+            "a spec for each tensor, in order, as --input 'float32[2, 3]'"
+            if argument.type.is_tensor
+            else f"its value, as --attribute {argument.name}=VALUE"
+        )
+        kind = "input" if argument.type.is_tensor else "attribute"
+        rule = f"needs the {kind} {argument.name!r} {schema.signature}"
+        raise ArgumentTypeError(bound.name, rule, where=where, hint=f"give {how}")
+    return normalise(bound.operator, tuple(values.values()))
+
+
+def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
+    operator = bound.operator
+    if not arguments:
+        yield from (
+            f"  kernel      {kernel} (on {kernel.device}{_dtypes(kernel)})" for kernel in operator.kernels
+        )
+        return
+    try:
+        outputs = operator.infer(arguments)
+        yield "  outputs     " + (", ".join(map(str, outputs)) or "none")
+        choice = choose(operator, _split(bound, arguments)[0], outputs)
+    except PolyopError as problem:
+        yield f"  kernel      none: {problem}"
+        return
+    taken: Any = choice.taken
+    yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
+    if hasattr(taken, "explain"):
+        yield from (f"    {line}" for line in taken.explain(*_split(bound, arguments)))
+    yield from (f"  refused     {refused}" for refused in choice.refused)
+
+
+def _dtypes(kernel: Any) -> str:
+    if not hasattr(kernel, "accepts"):
+        return ""
+    kept = kernel.accepts.dtypes
+    if not kept and (not kernel.native or hasattr(kernel, "outline")):
+        return ""
+    return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
+
+
+def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
+    rule: Any = bound.operator.gradient
+    if getattr(rule, "is_derived", False):
+        yield from _derived(bound, rule, arguments)
+        return
+    if not getattr(rule, "is_recorded", False):
+        yield "given" if rule else "none: asking for one is an error"
+        return
+    more = "" if arguments else "; give inputs to see what it saves"
+    yield f"recorded from the C++ Function that is called{more}"
+    if not arguments:
+        return
+    try:
+        derived = rule.kernel.derive(*_split(bound, arguments))
+    except PolyopError as problem:
+        yield f"traced, Forward runs again in backward, as it depends on data: {problem}"
+        return
+    if not derived.recorded:
+        yield "none: no Function's Apply is called, so asking for one is an error"
+    kept = sum(one.spec.nbytes for one in derived.saved if one.kind == "own")
+    saved = [f"{one.kind} {one.index}" if one.kind != "own" else str(one.spec) for one in derived.saved]
+    yield f"saves {', '.join(saved) or 'nothing'}; {kept} bytes beside inputs and outputs"
+    launches = [step[1] for step in derived.steps if step[0] in ("launch", "kernel")]
+    yield f"launches {', '.join(launches) or 'nothing'} in Forward"
+
+
+def _derived(bound: BoundOperator, rule: Any, arguments: tuple[Any, ...]) -> Iterator[str]:
+    yield f"derived from the loops{'' if arguments else '; give inputs to see what it needs'}"
+    if not arguments:
+        return
+    try:
+        yield from (f"  {line}" for line in rule.kernel.explain_values(*_split(bound, arguments)))
+    except PolyopError as problem:
+        yield f"none: {problem}"
+
+
+def _split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    schema = bound.schema
+    tensors = tuple(arguments[i] for i in schema.tensor_positions)
+    return tensors, {argument.name: arguments[i] for i, argument in schema.attributes()}
+
+
+def _forward(operator: Any) -> str:
+    if operator.jvp is not None:
+        return "derived" if getattr(operator.jvp, "is_derived", False) else "given (jvp)"
+    if operator.gradient is None:
+        return "none"
+    return "the gradient rule, transposed; an error where that is not differentiable itself"
+
+
+def _batching(rule: Any) -> str:
+    if rule is None:
+        return "fallback: one call per sample, with a warning the first time"
+    if getattr(rule, "is_derived", False):
+        return "derived: one call for all samples"
+    return rule if isinstance(rule, str) else "given"
+
+
+def _infer(rule: Any) -> str:
+    if rule.repeatable:
+        return "run once for each set of input specs"
+    return "run at every call: it reads variables that can change"
+
+
+def _fast(bound: BoundOperator) -> str:
+    if bound.schema.mutates:
+        return "no: an argument is written in place, which goes through the framework's dispatcher"
+    if bound.operator.target not in (None, "cpu"):
+        return f"no: the operator is bound to {bound.operator.target}"
+    if not bound.native:
+        return "no: no kernel is native"
+    return f"yes, with {bound.prepared()} prepared kernels"
+
+
+def _host(host: Any, bound: BoundOperator) -> Iterator[str]:
+    refusal = host.refusal(bound) if hasattr(host, "refusal") else ""
+    if refusal:
+        yield f"none: it does not take this schema: {refusal}"
+        return
+    state = getattr(host, "state", None)
+    missing = getattr(host, "missing_guards", None)
+    if state is not None:
+        yield state
+    elif missing is None:
+        yield "present"
+    elif missing:
+        yield f"present; fallback: every call goes through torch.ops, as this PyTorch lacks {missing}"
+    else:
+        yield "present, with the guarded native call"

@@ -1,0 +1,226 @@
+"""What a host is: the functions that every file of this folder provides, and how one is found.
+
+A host is imported only when its framework already is.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from ..core import late
+from ..core.errors import ArgumentTypeError, HostError
+from ..core.schema import Argument
+from ..core.spec import Spec
+from . import registry
+from .arrival import Arrival
+from .operator import Operator
+
+
+class Host(Protocol):
+    """A framework whose tensors can be passed to an operator."""
+
+    name: str
+
+    def owns(self, value: Any) -> bool:
+        """Whether ``value`` is a tensor of this framework."""
+
+    def spec(self, tensor: Any) -> Spec:
+        """Return what is known of a tensor without its data."""
+
+    def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the operator on bound arguments and return its outputs, aliasing ones included."""
+
+    def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the outputs, and the function from output gradients to input gradients."""
+
+
+FRAMEWORKS = ("numpy", "torch", "jax", "mindspore")
+"""The frameworks; the file of each in this folder has its name."""
+
+_ROOTS = {name: name for name in FRAMEWORKS} | {"jaxlib": "jax"}  # where a tensor's class is defined
+
+_loaded: dict[str, Host] = {}
+
+
+def hosts() -> Iterator[Host]:
+    """Yield the hosts whose framework is imported."""
+    for framework in FRAMEWORKS:
+        host = load(framework)
+        if host is not None:
+            yield host
+
+
+def load(framework: str) -> Host | None:
+    """Return the host of a framework if that is imported, else None."""
+    if framework not in _loaded:
+        module = sys.modules.get(framework)
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            return None
+        if module.__name__ != framework:
+            return None  # polyop.mindspore under the name of the framework that it stands in for
+        host = getattr(late.load("host", framework), "HOST", None)
+        if host is None:
+            return None  # another thread, or a caller of this one, is about to import it
+        _loaded[framework] = host
+        start = getattr(host, "start", None)
+        if start is not None:  # it may make operators, and they ask for their hosts
+            start()
+    return _loaded[framework]
+
+
+def need(framework: str) -> Host:
+    """Return the host of a framework, which is imported where it is not; raises ``ImportError``."""
+    importlib.import_module(framework)
+    host = load(framework)
+    assert host is not None, framework
+    return host
+
+
+def _start(framework: str) -> None:
+    if registry.operators():  # else the first one does it
+        load(framework)
+
+
+if "torch" not in sys.modules:  # PyTorch alone has operators by name, before any is called
+    Arrival("torch", _start).wait()
+
+
+def host_of(value: Any) -> Host | None:
+    """Return the host that owns a value, or None."""
+    kind: type = type(value)
+    for framework in _frameworks(kind):
+        host = load(framework)
+        if host is not None and host.owns(value):
+            return host
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _frameworks(kind: type) -> tuple[str, ...]:
+    """Return the frameworks that a class and its bases are of."""
+    roots = (_ROOTS.get(base.__module__.split(".", 1)[0]) for base in kind.__mro__)
+    return tuple(dict.fromkeys(name for name in roots if name is not None))
+
+
+def array_namespace(*tensors: Any) -> Any:
+    """Return the functions (``where``, ``exp``, ``sum`` ...) of the framework that the tensors are of.
+
+    Under the names of the array API standard, so that one gradient rule serves every framework;
+    MindSpore's are those of ``mindspore.numpy``.
+
+    >>> import numpy as np
+    >>> float(array_namespace(np.ones(2)).sum(np.ones(2)))
+    2.0
+
+    Raises ``HostError`` where none of them is a tensor.
+    """
+    for tensor in tensors:
+        host: Any = host_of(tensor)
+        if host is not None:
+            return host.namespace()
+    raise HostError("array_namespace", "needs a tensor", ", ".join(type(t).__name__ for t in tensors))
+
+
+def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
+    """Return the one host of all tensors among bound arguments.
+
+    That is NumPy where the schema has no tensors and the kernel is a Python function.
+
+    Raises ``ArgumentTypeError`` for an argument that is no tensor where the schema has one,
+    ``HostError`` when two frameworks are mixed or all tensors are absent.
+    """
+    numpy = load("numpy")
+    native = any(kernel.native for kernel in operator.kernels)
+    if numpy is not None and not operator.schema.tensor_positions and not native:
+        return numpy  # nothing tells which framework is calling: every one of them takes its arrays
+    found: tuple[Host, str] | None = None
+    for position in operator.schema.tensor_positions:
+        argument = operator.schema.arguments[position]
+        for name, value in tensors_of(operator, argument, arguments[position]):
+            host = host_of(value)
+            if host is None:
+                rule = f"must be a tensor of {' or '.join(FRAMEWORKS)}"
+                seen = f"{type(value).__module__}.{type(value).__qualname__}"
+                raise ArgumentTypeError(
+                    f"{operator.name}: argument {name}", rule, seen, where=operator.origin
+                )
+            if found is not None and found[0] is not host:
+                rule = f"{name} is a tensor of {host.name}, and {found[1]} one of {found[0].name}"
+                raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
+            found = found or (host, name)
+    if found is None:
+        hint = None
+        if not operator.schema.tensor_positions:
+            hint = (
+                "its kernel is machine code: a Python function can be the kernel of an operator without any"
+            )
+        rule = "needs at least one tensor to know which framework is calling"
+        raise HostError(operator.name, rule, where=operator.origin, hint=hint)
+    return found[0]
+
+
+def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, tensor) of one bound tensor argument; absent ones are left out."""
+    if argument.type.is_list and value is not None:
+        if not isinstance(value, (list, tuple)):
+            seen = type(value).__name__
+            raise ArgumentTypeError(
+                f"{operator.name}: argument {argument.name}", f"must be {argument.type}", seen
+            )
+        for number, item in enumerate(value):
+            name = f"{argument.name}[{number}]"
+            if item is not None:
+                yield name, item
+            elif argument.type.suffixes[:1] != ("?",):
+                raise ArgumentTypeError(f"{operator.name}: argument {name}", "must be a tensor", "None")
+    elif value is not None:
+        yield argument.name, value
+    elif not argument.type.is_optional:
+        raise ArgumentTypeError(f"{operator.name}: argument {argument.name}", "must be a tensor", "None")
+
+
+def map_tensors(operator: Operator, arguments: Sequence[Any], function: Any) -> tuple[Any, ...]:
+    """Return the arguments with ``function(name, tensor, argument)`` in place of each tensor."""
+    mapped = list(arguments)
+    for position in operator.schema.tensor_positions:
+        argument, value = operator.schema.arguments[position], arguments[position]
+        if value is None:
+            continue
+        if isinstance(value, (list, tuple)) and argument.type.is_list:
+            mapped[position] = tuple(
+                None if item is None else function(f"{argument.name}[{i}]", item, argument)
+                for i, item in enumerate(value)
+            )
+        else:
+            mapped[position] = function(argument.name, value, argument)
+    return tuple(mapped)
+
+
+def specs(host: Host, operator: Operator, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the arguments with each tensor replaced by its spec."""
+
+    def spec(name: str, value: Any, argument: Argument) -> Spec:
+        del argument
+        try:
+            return host.spec(value)
+        except ArgumentTypeError as problem:
+            subject = f"{operator.name}: argument {name}"
+            raise ArgumentTypeError(subject, str(problem), where=operator.origin) from None
+
+    return map_tensors(operator, arguments, spec)
+
+
+def with_aliases(operator: Operator, arguments: Sequence[Any], fresh: Sequence[Any]) -> tuple[Any, ...]:
+    """Return all outputs in schema order: new ones, and arguments that were written in place."""
+    schema = operator.schema
+    if schema.returns_list and not schema.returns[0].type.alias:
+        return tuple(fresh)
+    new = iter(fresh)
+    return tuple(
+        next(new) if not result.type.alias else arguments[schema.alias_of(i)]
+        for i, result in enumerate(schema.returns)
+    )

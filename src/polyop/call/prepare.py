@@ -1,0 +1,101 @@
+"""From an operator and the specs of its arguments to a kernel that is ready to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.arguments import attributes as typed_attributes
+from ..core.errors import KernelError
+from ..core.schema import Schema
+from ..core.spec import Spec
+from .choose import TARGETS, need
+from .operator import Kernel, Operator
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel chosen for given input specs, its outputs, and all attributes by name."""
+
+    operator: Operator
+    kernel: Kernel
+    inputs: tuple[Any, ...]
+    outputs: tuple[Spec, ...]
+    attributes: dict[str, Any]
+    repeatable: bool
+
+    def launch(self) -> Any | None:
+        """Return the native launch, or None when the kernel is a Python function."""
+        if not self.kernel.native:
+            return None
+        kernel: Any = self.kernel
+        try:
+            return kernel.launch(self.inputs, self.outputs, self.attributes)
+        except KernelError as problem:
+            raise KernelError(self.operator.name, str(problem), where=self.operator.origin) from None
+
+
+def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with each attribute as its schema type; raises ``ArgumentTypeError``."""
+    found = typed_attributes(operator.schema, arguments)
+    schema_arguments = operator.schema.arguments
+    return tuple(found.get(a.name, value) for a, value in zip(schema_arguments, arguments, strict=True))
+
+
+def prepare(operator: Operator, arguments: tuple[Any, ...], *, infer: bool = False) -> Prepared:
+    """Infer the outputs and choose a kernel. Each tensor among ``arguments`` is a spec.
+
+    A kernel that allocates its outputs itself is not asked for them, as they may depend on data,
+    but with ``infer``.
+
+    Raises ``ArgumentTypeError`` (an attribute), ``InferError``, ``NoKernelError``.
+    """
+    normal = normalise(operator, arguments)
+    inputs = tuple(normal[i] for i in operator.schema.tensor_positions)
+    outputs = () if _allocates(operator) and not infer else operator.infer(normal)
+    kernel = need(operator, inputs, outputs)
+    attributes = AttributeValues.of(operator).of_call(operator.schema, kernel.device, normal)
+    return Prepared(operator, kernel, inputs, outputs, attributes, operator.infer.repeatable)
+
+
+def _allocates(operator: Operator) -> bool:
+    return any(getattr(kernel, "allocates", False) for kernel in operator.kernels)
+
+
+@dataclass(frozen=True)
+class AttributeValues:
+    """What a kernel finds by name, beside the arguments of a call, and the author's names of those.
+
+    ``fixed`` are values of the definition; ``information`` has constants for each target.
+    """
+
+    fixed: Mapping[str, Any]
+    names: Mapping[str, str] = field(default_factory=dict)
+    information: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, operator: Operator) -> AttributeValues:
+        """Return those of an operator."""
+        return cls(operator.attributes, operator.attribute_names, operator.information)
+
+    def of_call(self, schema: Schema, device: str, arguments: Sequence[Any]) -> dict[str, Any]:
+        """Return all attributes of a call by the author's names, whichever route a value took.
+
+        Constants of the information for the device, then fixed attributes, then arguments; the
+        length of each list of tensors under the list's name. ``InferShape`` and ``InferType``,
+        ``Init`` and the kernel are all given these.
+        """
+        found: dict[str, Any] = {
+            constant.name: constant.value
+            for information in self.information
+            if information.target == TARGETS.get(device)
+            for constant in information.constants
+        }
+        found.update(self.fixed)
+        for argument, value in zip(schema.arguments, arguments, strict=True):
+            if not argument.type.is_tensor:
+                found[self.names.get(argument.name, argument.name)] = value
+            elif argument.type.is_list and value is not None:
+                found[argument.name] = len(value)
+        return found

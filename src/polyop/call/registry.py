@@ -1,0 +1,187 @@
+"""The operators of this process, by qualified name."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from ..core.errors import SchemaError
+from ..core.origin import calling_frame
+from .operator import Operator
+
+_ROW = r"(none|[a-z]+\d*_\d+)"  # a dtype and a number of dimensions
+PARTS = {
+    "backward": "backward",
+    "tangent": "tangent",
+    "batched": "batched",
+    "saving": rf"saving_(without_\d+(_\d+)*__)?{_ROW}(__{_ROW})*",
+}
+"""What follows ``<name>__`` in the name of an operator that a rule makes, by kind; see ``rule.kinds``."""
+
+_lock = threading.Lock()
+_named: dict[str, Any] = {}
+_derived: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+_frames: dict[str, FrameType] = {}
+_numbers: dict[tuple[str, str], itertools.count[int]] = {}
+
+
+def add_derived(bound: Any) -> None:
+    """Register an operator whose name polyop made up (``Custom``), for as long as it exists."""
+    with _lock:
+        _derived[bound.operator.name] = bound
+
+
+def add(bound: Any) -> Any:
+    """Register a bound operator under its name; return the one it replaces, or None.
+
+    Only running a module or a notebook cell again replaces an operator. Any other second
+    definition raises ``SchemaError`` that names both places.
+    """
+    new: Operator = bound.operator
+    frame = calling_frame()
+    with _lock:
+        old = _named.get(new.name)
+        if old is not None and not _runs_again(new.name, frame):
+            rule = f"the name is taken by the operator defined at {old.operator.origin}"
+            raise SchemaError(new.name, rule, where=new.origin, hint="choose another name or namespace")
+        _check_parts(new)
+        _named[new.name] = bound
+        if _is_module(frame):
+            _frames[new.name] = frame
+        return old
+
+
+def _check_parts(new: Operator) -> None:
+    """Raise ``SchemaError`` where polyop derives an operator under a name that an author gives another."""
+    hint = "choose another name"
+    whole = _whole(new.name)
+    if whole is not None:
+        rule = f"the name belongs to what polyop derives of {whole.name}, defined at {whole.operator.origin}"
+        raise SchemaError(new.name, rule, where=new.origin, hint=hint)
+    for name, other in _named.items():
+        if name.startswith(f"{new.name}__") and _derives(new, name.removeprefix(f"{new.name}__")):
+            rule = f"polyop derives an operator {name} of it, and another of that name is defined at "
+            raise SchemaError(new.name, f"{rule}{other.operator.origin}", where=new.origin, hint=hint)
+
+
+def _runs_again(name: str, frame: FrameType) -> bool:
+    # A cell that is run again and a module that is reloaded have another frame over the same
+    # globals. A loop has one frame, and a function has a name: both mean to have two operators.
+    old = _frames.get(name)
+    return old is not None and old is not frame and old.f_globals is frame.f_globals and _is_module(frame)
+
+
+def _is_module(frame: FrameType) -> bool:
+    return frame.f_code.co_name.startswith("<")
+
+
+def unique(namespace: str, name: str) -> str:
+    """Return ``name``, with a number appended where the name, or one that belongs to it, is taken."""
+    with _lock:
+        numbers = _numbers.setdefault((namespace, name), itertools.count(1))
+        candidates = (name if number == 1 else f"{name}_{number}" for number in numbers)
+        return next(c for c in candidates if _is_free(f"{namespace}::{c}"))
+
+
+def _is_free(name: str) -> bool:
+    parts = f"{name}__"
+    return (
+        known(name) is None
+        and _whole(name) is None
+        and not any(other.startswith(parts) for other in (*_named, *_derived))
+    )
+
+
+def discard(bound: Any) -> None:
+    """Take an operator out again."""
+    with _lock:
+        name = bound.operator.name
+        if _named.get(name) is bound:
+            del _named[name]
+
+
+def named(name: str) -> Any:
+    """Return the operator that an author called ``name``, or None."""
+    return _named.get(name)
+
+
+def known(name: str) -> Any:
+    """Return the operator called ``name``, or None. A look-up makes nothing: see :func:`obtain`."""
+    return _named.get(name) or _derived.get(name)
+
+
+def obtain(name: str) -> Any:
+    """Return the operator called ``name``, or None; one that is derived of another is made now.
+
+    That runs the rules of the other one, which register what they make: not to be called under a lock.
+    """
+    found = known(name)
+    if found is not None:
+        return found
+    parts = (_part(known(whole), rest) for whole, rest in _splits(name) if known(whole) is not None)
+    return next((part for part in parts if part is not None), None)
+
+
+def _part(owner: Any, suffix: str) -> Any:
+    """Return the operator ``<owner>__<suffix>``, where ``suffix`` can be that of a part of a part."""
+    for rule in _deriving(owner.operator):
+        part = rule.part(suffix)
+        if part is not None:
+            return part
+    for head, rest in _splits(suffix):
+        part = _part(owner, head)
+        if part is not None:
+            return _part(part, rest)
+    return None
+
+
+def _splits(name: str) -> Iterator[tuple[str, str]]:
+    """Yield what is before and after each ``__`` of a name, the longest beginning first."""
+    end = name.rfind("__")
+    while end > 0:
+        yield name[:end], name[end + 2 :]
+        end = name.rfind("__", 0, end)
+
+
+def _deriving(operator: Operator) -> list[Any]:
+    """Return the rules of an operator that make further ones: ``rule.part(suffix)``."""
+    rules = (operator.gradient, operator.jvp, operator.batch)
+    return [rule for rule in rules if hasattr(rule, "part")]
+
+
+def _derives(operator: Operator, suffix: str) -> bool:
+    """Whether a rule of an operator makes ``<name>__<suffix>``, or a part of what it makes."""
+    own = [PARTS[kind] for rule in _deriving(operator) for kind in rule.kinds]
+    return (
+        bool(own) and re.fullmatch(f"({'|'.join(own)})(__({'|'.join(PARTS.values())}))*", suffix) is not None
+    )
+
+
+def _whole(name: str) -> Any:
+    """Return the operator to which a name belongs as that of a part, made or not; else None."""
+    wholes = ((known(whole), rest) for whole, rest in _splits(name))
+    return next((w for w, rest in wholes if w is not None and _derives(w.operator, rest)), None)
+
+
+def find(name: str) -> Any:
+    """Return the operator called ``name``; raises ``LookupError`` with the nearest names."""
+    found = obtain(name)
+    if found is not None:
+        return found
+    import difflib
+
+    names = [bound.name for bound in operators()]
+    near = difflib.get_close_matches(name, names) or names[:8]
+    raise LookupError(f"no operator {name!r}; there are {', '.join(near) or 'none'}")
+
+
+def operators() -> tuple[Any, ...]:
+    """Return all registered operators that are not part of another, by name."""
+    with _lock:
+        together = {**dict(_derived.items()), **_named}
+    return tuple(together[name] for name in sorted(together) if not together[name].operator.part_of)

@@ -1,0 +1,1 @@
+"""Operator information, as MindSpore registers it."""

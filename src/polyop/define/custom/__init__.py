@@ -1,0 +1,1 @@
+"""MindSpore's front end: ``Custom`` and ``CustomRegOp``."""

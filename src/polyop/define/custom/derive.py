@@ -1,0 +1,189 @@
+"""What ``Custom`` derives from the forms that its arguments can have: schema and infer rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...call.library_infer import library_halves
+from ...call.operator import Operator
+from ...call.prepare import AttributeValues
+from ...core.dtypes import DType, dtype
+from ...core.errors import InferError
+from ...core.infer import LibraryHalf, ShapeAndDtype, arity, is_shape
+from ...core.information.information import Information
+from ...core.parse import parse
+from ...core.schema import MISSING, Schema, format_default
+from ...core.signature import Signature
+from ...core.spec import Spec
+
+_PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[]"}
+
+
+def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence[Information]) -> int | None:
+    """Return how many arguments the operator takes, or None when only a call can tell."""
+    if information and information[0].inputs:
+        return len(information[0].inputs) + len(information[0].call_attributes)
+    for rule in (out_shape, out_dtype, func):
+        if callable(rule) and not isinstance(rule, (type, DType)):
+            count = arity(rule)
+            if count is not None:
+                return count
+    return None
+
+
+def output_count(
+    out_shape: Any, out_dtype: Any, inputs: int, information: Sequence[Information]
+) -> tuple[int, bool]:
+    """Return how many outputs there are, and whether they come in a tuple.
+
+    A function of dtypes is tried on float32; a tuple of one shape and one dtype gives a
+    1-tuple, as in MindSpore.
+    """
+    if isinstance(out_dtype, tuple) and not out_dtype:
+        return 0, False
+    declared = len(information[0].outputs) if information and information[0].outputs else None
+    value = out_dtype
+    if callable(out_dtype) and not isinstance(out_dtype, (type, DType)):
+        try:
+            value = out_dtype(*(dtype("float32") for _ in range(arity(out_dtype) or inputs)))
+        except Exception:  # noqa: BLE001 - the author's function meets a probe it was not written for
+            value = None
+    if isinstance(value, (list, tuple)):
+        return len(value), True
+    if (
+        value is None
+        and declared is None
+        and isinstance(out_shape, (list, tuple))
+        and not is_shape(out_shape)
+    ):
+        return len(out_shape), True
+    if declared is not None and declared > 1:
+        return declared, True
+    return 1, isinstance(out_shape, (list, tuple)) and not is_shape(out_shape)
+
+
+def derive_schema(
+    name: str,
+    signature: Signature,
+    outputs: int,
+    information: Sequence[Information],
+    inplace: Sequence[tuple[int, int]] = (),
+) -> tuple[Schema, dict[str, str]]:
+    """Return the schema, and the author's names of attributes that could not be used in it.
+
+    From the information, or from the signature with names x0, x1, ... ``inplace`` are pairs of an
+    output and the input that it is.
+    """
+    names: dict[str, str] = {}
+    if information and information[0].inputs:
+        first = information[0]
+        taken: set[str] = set()
+        arguments = [
+            f"{_PARAM_TYPES.get(t.param_type or 'required', 'Tensor')} {_identifier(t.name, f'x{i}', taken)}"
+            for i, t in enumerate(first.inputs)
+        ]
+        arguments += _attributes(first, taken, names)
+    else:
+        kinds = {"T": "Tensor", "L": "Tensor[]"}
+        arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
+    given = ["Tensor"] * outputs
+    for letter, (output, place) in zip("abcdefghijklmnopqrstuvwxyz", inplace, strict=False):
+        given[output] = f"Tensor({letter}!)"
+        arguments[place] = arguments[place].replace("Tensor", given[output], 1)
+    returns = given[0] if outputs == 1 else f"({', '.join(given)})"
+    return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}"), names
+
+
+def _attributes(information: Information, taken: set[str], names: dict[str, str]) -> list[str]:
+    found = []
+    optional = True  # a default is possible only when all arguments after it have one
+    for attribute in reversed(information.call_attributes):
+        optional = optional and attribute.default is not MISSING
+        default = f"={format_default(attribute.default)}" if optional else ""
+        name = _identifier(attribute.name, "a", taken)
+        if name != attribute.name:
+            names[name] = attribute.name
+        found.append(f"{attribute.schema_type} {name}{default}")
+    return found[::-1]
+
+
+def _identifier(name: str | None, default: str, taken: set[str]) -> str:
+    import keyword
+
+    clean = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in name or default)
+    if not clean.isidentifier() or keyword.iskeyword(clean):
+        clean = f"{clean}_" if clean.isidentifier() else f"x_{clean}"
+    while clean in taken:
+        clean += "_"
+    taken.add(clean)
+    return clean
+
+
+def derive_infer(
+    out_shape: Any, out_dtype: Any, schema: Schema, operator: Operator, subject: str
+) -> ShapeAndDtype:
+    """Return the infer rule; None is replaced by the library's functions, or the information's rows.
+
+    ``operator`` has the author's names of the attributes in ``schema``.
+    """
+    halves = library_halves(schema, operator.kernels, AttributeValues.of(operator))
+    if out_dtype is None:
+        from_rows = _dtype_from_rows(operator, schema)
+        kernel_has = halves is not None and getattr(operator.kernels[0], "has_infer_type", False)
+        out_dtype = halves[1] if kernel_has and halves else from_rows or (halves[1] if halves else None)
+    if out_shape is None and halves is not None:
+        out_shape = halves[0]
+    if len(schema.fresh) == len(schema.returns):
+        return ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
+    return _of_fresh(out_shape, out_dtype, schema, subject)
+
+
+def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:
+    """Return the rule of the new outputs alone, from rules that may speak of those in place, too."""
+    whole = ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
+
+    def half(rule: Any, of: Any, said: str) -> Any:
+        if isinstance(rule, LibraryHalf) or not schema.returns:
+            return rule
+
+        def find(arguments: Sequence[Any]) -> Any:
+            values = of(arguments)
+            for output in set(range(len(values))) - set(schema.fresh):
+                place = schema.alias_of(output)
+                given = getattr(arguments[place], said)
+                if values[output] != given:
+                    name = schema.arguments[place].name
+                    text = f"output {output} is the input {name}, written in place, whose {said} is {given}"
+                    raise InferError(subject, text, f"{values[output]} from out_{said}")
+            return [values[i] for i in schema.fresh]
+
+        return LibraryHalf(find, subject)
+
+    found = ShapeAndDtype(
+        half(out_shape, whole.shapes, "shape"),
+        half(out_dtype, whole.dtypes, "dtype"),
+        len(schema.fresh),
+        subject,
+    )
+    found.repeatable = whole.repeatable
+    return found
+
+
+def _dtype_from_rows(operator: Operator, schema: Schema) -> LibraryHalf | None:
+    if not any(information.rows for information in operator.information):
+        return None
+
+    def find(arguments: Sequence[Any]) -> Any:
+        inputs: list[Any] = [arguments[i] for i in schema.tensor_positions]
+        opened = [list(x) if isinstance(x, tuple) else x for x in inputs]
+        for information in operator.information:
+            found = information.output_dtypes(opened)
+            if found is not None:
+                return found
+        seen = ", ".join(str(x) for x in inputs if isinstance(x, Spec))
+        reason = next(filter(None, (i.refuse(opened) for i in operator.information)), None)
+        rule = reason or "its rows do not settle the output dtype: give out_dtype"
+        raise InferError(operator.name, f"the operator information: {rule}", seen, where=operator.origin)
+
+    return LibraryHalf(find, "the operator information")

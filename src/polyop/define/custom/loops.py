@@ -1,0 +1,191 @@
+"""What ``Custom`` derives from a loop kernel: its inputs, attributes and outputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...call.operator import Kernel
+from ...core.errors import ArgumentValueError, InformationError, SchemaError
+from ...core.information.information import Information
+from ...core.information.parts import AttributeInfo, TensorInfo
+from ...core.schema import MISSING, Schema
+from ..kernel import options
+
+NUMBERS = ("int", "float", "bool", "all")
+"""The value types of attributes that a loop kernel can have."""
+NEVER_INDEXED = "{} is never indexed, so it is taken for a number: index it, drop it, or register it"
+
+
+def loop_kernel(
+    func: Callable[..., Any], func_type: str, information: Sequence[Information], subject: str
+) -> Kernel:
+    """Return the loop kernel of a function.
+
+    Its first parameters are tensors; those named as attributes in the information, and those
+    with a default, are numbers. Raises what the static checks raise, and ``InformationError``
+    for attributes that are not registered, or registered under another name.
+    """
+    from ...kernels.loop.kernel import LoopKernel
+    from ...loops.frontend.parse import outline
+
+    found = outline(func)
+    where = f"{found.file}:{found.line}"
+    attributes = information[0].attributes if information else ()
+    scalars = [n for n in found.parameters if n not in found.tensors and n not in found.defaults]
+    if scalars and not information:
+        rule = f"the registration information must be set for {func_type} kernels with attributes"
+        seen = f"the attributes {scalars}"
+        raise InformationError(subject, rule, seen, where=where, hint=_unregistered(scalars))
+    _check_names(attributes, scalars, found, information, (subject, where))
+    numbers = {a.name for a in attributes} | (set(found.defaults) - set(found.tensors))
+    names = tuple(name for name in found.parameters if name in numbers)
+    return LoopKernel(func, names, **options(func))
+
+
+def _unregistered(scalars: Sequence[str]) -> str:
+    rows = "".join(f'.attr("{n}", "required", "float")' for n in scalars)
+    return f'{NEVER_INDEXED.format(scalars[0])}:\n  reg_info=CustomRegOp(){rows}.target("CPU").get_op_info()'
+
+
+def _check_names(
+    attributes: Sequence[AttributeInfo],
+    scalars: Sequence[str],
+    outline: Any,
+    information: Sequence[Information],
+    about: tuple[str, str],
+) -> None:
+    subject, where = about
+    names = [a.name for a in attributes]
+    foreign = [name for name in names if name not in outline.parameters]
+    missing = [name for name in scalars if name not in names] if information else []
+    # without inputs in the information, a parameter that is never looked into may be a tensor
+    if foreign or (missing and (information[0].inputs or attributes)):
+        rule = (
+            f"the attributes of a loop kernel are registered under the names of its parameters "
+            f"{list(outline.parameters)}"
+        )
+        seen = f"registered are {names}" + (f"; {missing} are not" if missing else "")
+        hint = None
+        if missing and not foreign:
+            hint = NEVER_INDEXED.format(missing[0])
+        raise InformationError(subject, rule, seen, where=where, hint=hint)
+    wrong = [name for name in names if name in outline.tensors]
+    if wrong:
+        rule = "an attribute is a number, and the function uses it as a tensor"
+        raise InformationError(subject, rule, ", ".join(wrong), where=where)
+    for attribute in attributes:
+        if attribute.value_type not in NUMBERS:
+            rule = f"the attribute {attribute.name} of a loop kernel must be an int, a float or a bool"
+            raise InformationError(subject, rule, attribute.value_type, where=where)
+
+
+def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
+    """Return a kernel for an operator with this schema; a function of ``@kernel`` as its loop kernel.
+
+    Kernels of other kinds are returned as they are. Raises ``SchemaError`` where the function has
+    other tensors, attributes or outputs than the schema, or writes what the schema does not.
+    """
+    if callable(kernel) and hasattr(kernel, "compile_attrs"):
+        from ...kernels.loop.kernel import LoopKernel
+        from ...loops.frontend.parse import outline
+
+        found = outline(kernel)
+        schema_names = {argument.name for _, argument in schema.attributes()}
+        names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
+        new = not schema.mutates and len(schema.fresh) == len(schema.returns)
+        kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(found.inplace) and new)
+    if hasattr(kernel, "outline"):
+        _agree(kernel, schema, where)
+    return kernel
+
+
+def _agree(kernel: Any, schema: Schema, where: Any) -> None:
+    outline = kernel.outline
+    tensors = [n for n in outline.parameters if n not in kernel.attributes]
+    given = {argument.name for _, argument in schema.attributes()}
+    free = [n for n in kernel.attributes if n not in outline.defaults]
+    places = {k: schema.tensor_positions.index(p) for k, p in _aliases(schema).items()}
+    inplace = () if kernel.functional else outline.inplace
+    rules = (
+        (sorted(given), sorted((given & set(kernel.attributes)) | set(free)), "attributes"),
+        (len(schema.tensor_positions), len(tensors), "tensors"),
+        (len(schema.returns), len(outline.outputs), "outputs"),
+        (places, {k: tensors.index(outline.parameters[p]) for k, p in inplace}, "outputs in place"),
+    )
+    for wanted, found, what in rules:
+        if wanted != found:
+            rule = f"the schema has {what} {wanted}, and the function {outline.name} has {found}"
+            raise SchemaError(schema.qualified_name, rule, where=f"{kernel.where}, operator at {where}")
+
+
+def _aliases(schema: Schema) -> dict[int, int]:
+    """Return which argument each output is that is no new tensor."""
+    return {k: schema.alias_of(k) for k in range(len(schema.returns)) if k not in schema.fresh}
+
+
+def fixed_attributes(kernel: Any, information: Sequence[Information]) -> dict[str, Any]:
+    """Return the attributes that no call passes: constants of the information, and defaults."""
+    passed = [a.name for a in information[0].call_attributes] if information else []
+    found = {n: v for n, v in kernel.outline.defaults.items() if n in kernel.attributes and n not in passed}
+    if information:
+        found.update({a.name: a.value for a in information[0].constants})
+    return found
+
+
+def definition(kernel: Any, schema: Schema, attributes: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the function run as Python, called as the schema says: what the operator means.
+
+    What it returns is a tuple of the outputs that are new.
+    """
+    from ...loops.frontend.plain import plain
+
+    function = plain(kernel.function)
+    tensors = [n for n in kernel.outline.parameters if n not in kernel.attributes]
+
+    def define(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
+        arrays = [given.pop(schema.arguments[i].name) for i in schema.tensor_positions]
+        if kernel.functional:
+            arrays = [array.copy() for array in arrays]
+        defaults = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING}
+        numbers = {**attributes, **defaults, **given}
+        found = function(**dict(zip(tensors, arrays, strict=True)), **numbers)
+        outputs = found if isinstance(found, tuple) else (found,)
+        return tuple(outputs[i] for i in schema.fresh)
+
+    return define
+
+
+def loop_inputs(kernel: Any) -> int:
+    """Return how many parameters are tensors."""
+    return sum(name not in kernel.attributes for name in kernel.outline.parameters)
+
+
+def completed(kernel: Any, information: Sequence[Information], name: str) -> tuple[Information, ...]:
+    """Return the information with what the function says: its parameters, and their defaults."""
+    first = information[0] if information else Information(name, (), (), (), (), "CPU")
+    outline = kernel.outline
+    tensors = [n for n in outline.parameters if n not in kernel.attributes]
+    attributes = (
+        dataclasses.replace(a, default=outline.defaults.get(a.name, MISSING)) if a.default is MISSING else a
+        for a in first.attributes
+    )
+    inputs = first.inputs or tuple(TensorInfo(i, n) for i, n in enumerate(tensors))
+    return (dataclasses.replace(first, inputs=inputs, attributes=tuple(attributes)), *information[1:])
+
+
+def loop_outputs(kernel: Any, declared: int | None) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Return the number of outputs, and which of them are inputs written in place.
+
+    Raises ``ArgumentValueError`` where the author declares another number.
+    """
+    outputs = len(kernel.outline.outputs)
+    if declared is not None and declared != outputs:
+        rule = (
+            f"returns {outputs} tensor{'s' * (outputs != 1)}, and out_shape, out_dtype or the information "
+            "speak of another number"
+        )
+        raise ArgumentValueError(str(kernel), rule, declared, where=kernel.where)
+    return outputs, kernel.outline.inplace

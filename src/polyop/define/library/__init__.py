@@ -1,0 +1,1 @@
+"""Operator libraries by schema, in C++ and in Python."""

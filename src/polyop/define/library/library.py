@@ -1,0 +1,224 @@
+"""``Library``: operators defined in Python, one registration at a time and in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.host import load
+from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
+from ...core.origin import Origin, caller, calling_frame
+from ...core.parse import parse
+from ..operator import checked_schema
+from . import names
+from .parts import Parts
+
+DEVICES = ("cpu", "cuda")
+
+
+class Library:
+    """The operators of a namespace, defined in Python.
+
+    Schemas, kernels and rules are registered in any order, and each method that takes a function
+    is also a decorator. An operator is put together when it is asked for, as ``lib.my_op`` or by
+    :meth:`complete`; what is registered after that changes it. A namespace belongs to one library,
+    in C++ or in Python: ``SchemaError`` names the other. Running a notebook cell again replaces it.
+    ``lib["define"]`` is the operator of that name, where an attribute is a method.
+
+    >>> import numpy as np
+    >>> lib = Library("docs")
+    >>> @lib.define("halve(Tensor x) -> Tensor")
+    ... def halve(x):
+    ...     return x / 2
+    >>> lib.fake("halve", lambda x: x)
+    >>> lib.halve(np.array([4.0]))
+    array([2.])
+    """
+
+    def __init__(self, namespace: str) -> None:
+        """Take the namespace; raises ``SchemaError``."""
+        self._origin = caller()
+        if not namespace.isidentifier():
+            raise SchemaError(
+                "Library", "the namespace must be an identifier", repr(namespace), where=self._origin
+            )
+        self.namespace = namespace
+        self._parts: dict[str, Parts] = {}
+        self._frame = calling_frame()
+        owner = names.Owner(str(self._origin), self, self)
+        with names.lock:
+            old = names.owner(namespace)
+            if old is not None and isinstance(old.library, Library) and self._replaces(old.library):
+                old.library._retire()  # noqa: SLF001 - of this class
+            else:
+                names.check_free(namespace, owner, "choose another name, or register in that library")
+            names.take(namespace, owner)
+
+    def define(self, schema: str) -> Callable[[Any], Any]:
+        """Define an operator: ``"name(Tensor x, float alpha=1.0) -> Tensor"``.
+
+        Returns a decorator that registers a function as its kernel for the CPU. Raises
+        ``SchemaError`` for a schema that cannot be parsed or is there already.
+        """
+        origin = caller()
+        name, mark, rest = schema.partition("(")
+        parsed = checked_schema(
+            parse(f"{self.namespace}::{self._name(name.strip(), origin)}{mark}{rest}"), {}, origin
+        )
+        parts = self._part(parsed.name)
+        if parts.schema is not None:
+            rule = f"the schema is given twice, first at {parts.schema[1]}"
+            raise SchemaError(parsed.qualified_name, rule, where=origin)
+        parts.schema = parsed, origin
+
+        def kernel(function: Any) -> Any:
+            self.impl(parsed.name, function)
+            return function
+
+        return kernel
+
+    def impl(
+        self, name: str, kernel: Any = None, device: str = "cpu", *, dtypes: Sequence[Any] | None = None
+    ) -> Any:
+        """Register a kernel, of a form that :func:`polyop.operator` takes, for ``"cpu"`` or ``"cuda"``.
+
+        ``dtypes`` are those it takes. Raises ``ArgumentValueError`` for another device, or a device
+        that the kernel does not run on, and ``SchemaError`` where there is a kernel for it already.
+        """
+        if kernel is None:
+            return self._decorator(lambda function: self.impl(name, function, device, dtypes=dtypes))
+        origin = caller()
+        subject = f"{self.namespace}::{self._name(name, origin)}"
+        if device not in DEVICES:
+            raise ArgumentValueError(
+                subject, f"the device must be one of {', '.join(DEVICES)}", repr(device), where=origin
+            )
+        parts = self._part(self._name(name, origin))
+        if device in parts.kernels:
+            rule = f"a kernel for {device} is given twice, first at {parts.kernels[device][-1]}"
+            raise SchemaError(subject, rule, where=origin)
+        self._put(parts, parts.kernels, device, (kernel, dtypes, origin))
+        return None
+
+    def fake(self, name: str, function: Any = None) -> Any:
+        """Register the infer rule: a function of specs, or the name of the argument outputs are like."""
+        return self._rule("fake", name, function)
+
+    def gradient(self, name: str, function: Any = None) -> Any:
+        """Register the gradient rule: inputs, output, output gradient -> input gradients."""
+        return self._rule("gradient", name, function)
+
+    def jvp(self, name: str, function: Any = None) -> Any:
+        """Register the forward-mode rule: inputs, output, input tangents -> output tangent."""
+        return self._rule("jvp", name, function)
+
+    def batch(self, name: str, rule: Any = None) -> Any:
+        """Register how ``vmap`` is done: ``"elementwise"``, or (in_dims, inputs) -> (outputs, out_dims)."""
+        return self._rule("batch", name, rule)
+
+    def complete(self) -> tuple[BoundOperator, ...]:
+        """Return all operators, put together; raises the first error there is in any of them."""
+        return tuple(self[name] for name in list(self._parts))
+
+    def __getitem__(self, name: str) -> BoundOperator:
+        """Return the operator, put together where it is not yet.
+
+        Raises ``SchemaError`` for one that has no schema, ``InferError`` where its outputs' shapes
+        are not known, and what :func:`polyop.operator` raises for its parts.
+        """
+        short = self._name(name, caller())
+        parts = self._parts.get(short)
+        if parts is None:
+            raise KeyError(f"library {self.namespace} has no operator {short}; there are {self._there()}")
+        with names.lock:
+            if parts.bound is None:
+                parts.bound = BoundOperator(parts.put_together(f"{self.namespace}::{short}"))
+        return parts.bound
+
+    def __getattr__(self, name: str) -> BoundOperator:
+        if name.startswith("__") or name not in self.__dict__.get("_parts", ()):
+            there = self._there() if "_parts" in self.__dict__ else "none"
+            raise AttributeError(
+                f"no operator {name} in library {self.__dict__.get('namespace')}; there are {there}"
+            )
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._parts]
+
+    def __iter__(self) -> Iterator[BoundOperator]:
+        """Yield the operators, put together."""
+        return iter(self.complete())
+
+    def __repr__(self) -> str:
+        """Return the namespace and the operators' names."""
+        return f"<polyop library {self.namespace}: {self._there()}>"
+
+    def _retire(self) -> None:
+        """Give up the operators' names, to a library that is defined again at the same place."""
+        for parts in self._parts.values():
+            if parts.bound is not None and registry.named(parts.bound.name) is parts.bound:
+                registry.discard(parts.bound)
+                parts.bound.retire()
+
+    def _replaces(self, old: Library) -> bool:
+        """Whether this one is made by the module or the notebook cell of the old one, run again."""
+        new, before = self._frame, old._frame
+        return before is not new and before.f_globals is new.f_globals and new.f_code.co_name.startswith("<")
+
+    def _there(self) -> str:
+        return ", ".join(self._parts) or "none"
+
+    def _part(self, name: str) -> Parts:
+        return self._parts.setdefault(name, Parts())
+
+    def _name(self, name: Any, origin: Origin) -> str:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(
+                f"library {self.namespace}", "an operator's name must be text", repr(name), where=origin
+            )
+        space, mark, short = name.rpartition("::")
+        if mark and space != self.namespace:
+            raise SchemaError(name, f"is not of the namespace {self.namespace}", where=origin)
+        return short
+
+    @staticmethod
+    def _decorator(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def decorate(function: Any) -> Any:
+            register(function)
+            return function
+
+        return decorate
+
+    def _rule(self, kind: str, name: str, rule: Any) -> Any:
+        if rule is None:
+            return self._decorator(lambda function: self._rule(kind, name, function))
+        origin = caller()
+        parts = self._part(self._name(name, origin))
+        if kind in parts.rules:
+            subject = f"{self.namespace}::{self._name(name, origin)}"
+            raise SchemaError(
+                subject, f"a {kind} rule is given twice, first at {parts.rules[kind][1]}", where=origin
+            )
+        self._put(parts, parts.rules, kind, (rule, origin))
+        return None
+
+    def _put(self, parts: Parts, table: dict[str, Any], key: str, row: tuple[Any, ...]) -> None:
+        """Register a part; an operator that is in use is put together again, or keeps its parts."""
+        with names.lock:
+            table[key] = row
+            if parts.bound is None:
+                return
+            try:
+                operator = parts.put_together(parts.bound.name)
+            except Exception:
+                del table[key]
+                raise
+            host: Any = load("torch")
+            if host is not None:
+                host.forget(parts.bound)
+            parts.bound.update(operator)
+            if host is not None:
+                host.offer(parts.bound)

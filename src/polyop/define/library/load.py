@@ -1,0 +1,302 @@
+"""``load_library``: a C++ operator library, built where needed, checked and opened."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...binary.allowed import check_allowed
+from ...call import registry
+from ...core.errors import ArgumentTypeError, LibraryError, SchemaError
+from ...core.limits import as_path, shown
+from ...core.origin import Origin, caller
+from ...core.parse import parse
+from ...core.schema import Schema
+from ...kernels.module.cxx_types import disagreement, spelled
+from ...kernels.module.library import ModuleFunction
+from ...kernels.module.registrations import KEYS, Row, link, open_rows
+from ...kernels.module.signature import ModuleSignature, kinds_of
+from ...kernels.source import is_source
+from ..module.module import PlainFunction, connect, numpy_like
+from ..operator import _check_names as check_names
+from . import names
+from .operator import LibraryOperator
+
+
+class OperatorLibrary:
+    """A loaded library: its operators as attributes, ``lib.my_op``.
+
+    Of a library with several namespaces ``lib["myops::my_op"]`` names one; ``path`` is the file.
+    """
+
+    def __init__(self, path: Path, operators: Mapping[str, Any]) -> None:
+        """Keep operators by qualified name."""
+        self.path = path
+        self._operators = operators
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the operator with the qualified name; raises ``KeyError`` with those there are."""
+        if name not in self._operators:
+            raise KeyError(f"{self.path.name} has no operator {name}; there are {', '.join(self._operators)}")
+        return self._operators[name]
+
+    def __getattr__(self, name: str) -> Any:
+        found = [
+            one for full, one in self.__dict__.get("_operators", {}).items() if full.endswith(f"::{name}")
+        ]
+        if len(found) == 1:
+            return found[0]
+        there = ", ".join(self.__dict__.get("_operators", ()))
+        rule = (
+            "is in several namespaces: index the library with the whole name"
+            if found
+            else f"is none of {there}"
+        )
+        raise AttributeError(f"{name} {rule}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name.rpartition("::")[2] for name in self._operators)]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the operators."""
+        return iter(self._operators.values())
+
+    def __repr__(self) -> str:
+        """Return the file and the operators."""
+        return f"<polyop library {self.path.name}: {', '.join(self._operators)}>"
+
+
+def _retire(operators: Iterable[Any]) -> None:
+    """Give up operators' names to a library that was built again."""
+    for operator in operators:
+        for one in operator.parts if isinstance(operator, LibraryOperator) else ():
+            if registry.named(one.name) is one:
+                registry.discard(one)
+                one.retire()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Loaded:
+    digest: str
+    renamed: dict[str, str]
+    library: OperatorLibrary
+
+
+_loaded: dict[tuple[str, ...], _Loaded] = {}
+
+
+def load_library(
+    library: Any,
+    *,
+    namespaces: Mapping[str, str] | None = None,
+    include_paths: Sequence[str | Path] = (),
+    cflags: str = "",
+    ldflags: str = "",
+    debug: bool = False,
+    docs: Mapping[str, str] | None = None,
+) -> OperatorLibrary:
+    """Return the operators of a C++ library that includes ``polyop/library.h``.
+
+    ``library``     the path of a ``.so``, of a source, or a list of sources, which are built.
+    ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``: two versions of
+                    a library are loaded into one process so.
+
+    ``docs``        docstrings, by the function's name: the operators' ``__doc__``.
+
+    All that is registered is checked here: each schema, and the C++ types of each function
+    against it. The same library gives the same object; one that was built again takes over
+    its operators' names. Raises ``LibraryError`` and ``SchemaError`` with the places in the
+    sources, ``BuildError`` with the compiler's text, ``ArgumentTypeError`` for a file that
+    POLYOP_LIBRARY_PATHS does not allow.
+    """
+    paths = [library] if isinstance(library, (str, Path)) else list(library)
+    if not paths or not all(isinstance(path, (str, Path)) for path in paths):
+        raise ArgumentTypeError(
+            "load_library", "takes a path, or a list of sources", repr(library), where=caller()
+        )
+    paths = [as_path(path, "load_library") for path in paths]
+    sources = [path for path in paths if is_source(path)]
+    if (sources and len(sources) != len(paths)) or (not sources and len(paths) != 1):
+        raise ArgumentTypeError(
+            "load_library", "takes one library, or sources alone", repr(library), where=caller()
+        )
+    path = Path(paths[0])
+    if sources:
+        from ...build import build
+
+        flags, link_flags = _words("cflags", cflags), _words("ldflags", ldflags)
+        path = build(
+            sources, flags=flags, link_flags=link_flags, include_paths=include_paths, debug=debug, torch=False
+        )
+    identity = tuple(str(Path(one).resolve()) for one in paths)
+    with names.lock:
+        loaded = _load(identity, path, dict(namespaces or {}))
+        _document(loaded, docs or {})
+        return loaded
+
+
+def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
+    """Give operators their docstrings; those that stand for PyTorch's own have theirs."""
+    for bound in library:
+        if isinstance(bound, LibraryOperator) and bound.schema.name in docs:
+            bound.update(dataclasses.replace(bound.operator, doc=docs[bound.schema.name]))
+
+
+def _words(name: str, flags: Any) -> list[str]:
+    if not isinstance(flags, str):
+        rule = f"{name} must be one text, as on a command line"
+        raise ArgumentTypeError("load_library", rule, shown(flags), where=caller())
+    try:
+        return shlex.split(flags)
+    except ValueError as problem:
+        rule = f"{name} must be quoted as a shell has it ({problem})"
+        raise ArgumentTypeError("load_library", rule, shown(flags), where=caller()) from None
+
+
+def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> OperatorLibrary:
+    check_allowed(path)  # also where the same library is loaded already
+    identity = (*identity, *map(str, renamed.items()))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    for one in _loaded.values():
+        if digest and (one.digest, one.renamed) == (digest, renamed):
+            return one.library  # the same, wherever it lies
+    old = _loaded.get(identity)
+    rows = checked_rows(open_rows(path), path, renamed)
+    owners = {
+        renamed.get(row.name, row.name): names.Owner(f"{row.place} ({path})", None, identity)
+        for row in rows
+        if row.kind == "library"
+    }
+    for namespace, owner in owners.items():
+        names.check_free(namespace, owner, f"load it under another name: namespaces={{{namespace!r}: ...}}")
+    if old is not None:
+        _retire(old.library)
+        names.give_up(old.library)
+    _check_names_free(rows, renamed)
+    operators: dict[str, Any] = {}
+    try:
+        operators.update(_operators(rows, path, renamed))
+    except Exception:
+        _retire(operators.values())  # the names are free for the corrected library
+        raise
+    made = OperatorLibrary(path, operators)
+    for namespace, owner in owners.items():
+        names.take(namespace, dataclasses.replace(owner, library=made))
+    _loaded[identity] = _Loaded(digest, renamed, made)
+    connect()
+    files = [one.path for one in names.libraries() if isinstance(one, OperatorLibrary) and one is not made]
+    link([*files, path])
+    return made
+
+
+def checked_rows(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> Sequence[Row]:
+    """Return the rows; raises ``LibraryError`` and ``SchemaError`` for what does not fit together."""
+    spaces: dict[str, Row] = {}
+    schemas: dict[str, tuple[Row, Schema]] = {}
+    given: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        if row.kind == "library":
+            _once(
+                spaces,
+                row.name,
+                row,
+                f"library {row.name}",
+                "the namespace is taken by the POLYOP_LIBRARY at",
+            )
+        if row.kind == "schema":
+            schema = schema_of(row)
+            if row.name in schemas:
+                rule = f"the schema is given twice, first at {schemas[row.name][0].place}"
+                raise SchemaError(row.name, rule, where=row.place)
+            schemas[row.name] = row, schema
+    for row in rows:
+        if row.kind in ("fragment", "implementations", "schema") and row.namespace not in spaces:
+            rule = f"no POLYOP_LIBRARY defines the namespace {row.namespace}"
+            raise LibraryError(str(path.name), rule, where=row.place, hint=_there(spaces, "namespaces"))
+        if row.kind == "implementation":
+            _once(
+                given,
+                (row.name, row.key),
+                row,
+                f"{row.name} for {row.key}",
+                "the function is given twice, first at",
+            )
+            _check_function(row, schemas)
+    unknown = set(renamed) - set(spaces)
+    if unknown:
+        raise LibraryError(
+            str(path.name), "has no such namespace", min(unknown), hint=_there(spaces, "namespaces")
+        )
+    if not schemas:
+        raise LibraryError(str(path.name), "registers no operators", hint="write m.def() in a POLYOP_LIBRARY")
+    return rows
+
+
+def _once(seen: dict[Any, Row], key: Any, row: Row, subject: str, rule: str) -> None:
+    if key in seen:
+        raise LibraryError(subject, f"{rule} {seen[key].place}", where=row.place)
+    seen[key] = row
+
+
+def schema_of(row: Row) -> Schema:
+    """Return the schema that a row gives; raises ``SchemaError`` with the row's place."""
+    text = row.text if "::" in row.text.partition("(")[0] else f"{row.namespace}::{row.text}"
+    try:
+        return parse(text)
+    except SchemaError as problem:
+        raise SchemaError(row.name, str(problem), where=row.place) from None
+
+
+def _check_function(row: Row, schemas: Mapping[str, tuple[Row, Schema]]) -> None:
+    if row.key not in KEYS:
+        raise LibraryError(
+            row.name, f"the key {row.key} is unknown", where=row.place, hint=f"keys: {', '.join(KEYS)}"
+        )
+    if row.name not in schemas:
+        rule = f"a function is registered for {row.key}, and there is no schema of that name"
+        raise LibraryError(row.name, rule, where=row.place, hint=_there(schemas, "schemas"))
+    defined, schema = schemas[row.name]
+    problem = disagreement(schema, row.text)
+    if problem is not None:
+        shown = f"schema: {defined.text}  ({defined.place})\n  C++:    {spelled(row.spelled)}  ({row.place})"
+        rule = f"the schema and the C++ function for {row.key} disagree: {problem}"
+        raise LibraryError(row.name, rule, where=row.place, hint=shown)
+
+
+def _there(names: Mapping[str, Any], what: str) -> str:
+    return f"{what}: {', '.join(names) or 'none'}"
+
+
+def _check_names_free(rows: Sequence[Row], renamed: Mapping[str, str]) -> None:
+    for row in rows:
+        name = row.name.replace(row.namespace, renamed.get(row.namespace, row.namespace), 1)
+        taken = registry.named(name) if row.kind == "schema" else None
+        if taken is not None:
+            rule = f"the name is taken by the operator defined at {taken.operator.origin}"
+            raise SchemaError(name, rule, where=row.place)
+
+
+def _origin(row: Row) -> Origin:
+    file, _, line = row.place.rpartition(":")
+    return Origin(file, int(line))
+
+
+def _operators(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for row in rows:
+        if row.kind != "schema":
+            continue
+        parsed = schema_of(row)
+        schema = dataclasses.replace(parsed, namespace=renamed.get(parsed.namespace, parsed.namespace))
+        check_names(schema, row.place)
+        plain = not schema.tensor_positions
+        signature = ModuleSignature(schema, kinds_of(schema), {}, unpacks=False, is_plain=plain)
+        function = ModuleFunction(schema.name, row.address, "", signature)
+        mine = [one for one in rows if one.kind == "implementation" and one.name == row.name]
+        if plain:
+            yield schema.qualified_name, PlainFunction(function, numpy_like)
+        else:
+            yield schema.qualified_name, LibraryOperator(function, path, mine, _origin(row))

@@ -1,0 +1,81 @@
+"""An operator of a C++ library as an operator that programs call."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...core.errors import KernelError
+from ...core.origin import Origin
+from ...core.untraced import untraced
+from ...kernels.module.dispatched import EVERYWHERE, ON, DispatchedInfer, DispatchedKernel
+from ...kernels.module.library import ModuleFunction
+from ...kernels.module.registrations import Row
+from ...rules.module.gradient import make_backward, make_saving
+from ...rules.module.recorded import Recorded
+from ...rules.module.second import saved_again
+from ..module.operator import ModuleOperator
+
+RECORDS = {"AutogradCPU", "AutogradCUDA", "AutogradPrivateUse1", *EVERYWHERE}
+"""The keys whose functions give a gradient."""
+
+
+class LibraryOperator(ModuleOperator):
+    """An operator whose schema is given, and whose functions are what its library registers.
+
+    ``parts``: itself, and the operators that its gradient is made of where it is traced.
+    """
+
+    def __init__(
+        self, function: ModuleFunction, path: Path, rows: Sequence[Row], origin: Origin | None = None
+    ) -> None:
+        """Bind the operator that ``function`` calls; ``rows`` are its implementations."""
+        self.signature, self.infer_given = function.signature, None
+        schema = function.signature.schema
+        keys = {row.key for row in rows}
+        devices = ["cpu", *(["cuda"] if keys & {*ON["cuda"], *EVERYWHERE} else [])]
+        kernels = tuple(
+            DispatchedKernel(
+                path, function.name, function.address, self.signature, schema, device, rows=tuple(rows)
+            )
+            for device in devices
+        )
+        recorded: Any = Recorded(kernels[0]) if keys & RECORDS else None
+        operator = Operator(
+            schema=schema,
+            infer=DispatchedInfer(kernels[0], schema),
+            kernels=kernels,
+            gradient=recorded,
+            origin=origin,
+        )
+        BoundOperator.__init__(self, operator)
+        self.parts: tuple[BoundOperator, ...] = (self,)
+        if recorded is None:
+            return
+        backward = make_backward(self)
+        saving = make_saving(self, backward)
+        again = functools.partial(saved_again, self.name, kernels[0])
+        gradient: Any = dataclasses.replace(recorded, backward=backward, saving=saving, again=again)
+        self.update(dataclasses.replace(operator, gradient=gradient))
+        self.parts = (self, saving, backward)
+
+    def settle(self, arguments: tuple[Any, ...]) -> None:
+        """Give the warning of a rehearsal; the schema says all that a module's has to learn."""
+        del arguments
+        kernel: Any = self.operator.kernels[0]
+        if kernel.rehearses:
+            from ...providers.aclnn.rehearsal import ascend
+
+            ascend()
+
+    @untraced
+    def _wrote(self, written: tuple[Any, ...]) -> None:
+        del written
+        rule = "the C++ function has written an argument, and its schema says nothing of that"
+        hint = "write Tensor(a!) for it in m.def()"
+        raise KernelError(self.name, rule, where=self.operator.origin, hint=hint)

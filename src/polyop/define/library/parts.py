@@ -1,0 +1,101 @@
+"""From the parts of an operator that a ``Library`` was given to the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...call.bound import BoundOperator
+from ...call.operator import Kernel, Operator
+from ...core.errors import ArgumentValueError, InferError, SchemaError
+from ...core.origin import Origin
+from ...core.schema import Schema
+from ...core.spec import Spec
+from ..custom.loops import for_schema
+from ..operator import as_kernel, check_batch, checked_schema, infer_rule
+
+
+@dataclass
+class Parts:
+    """What has been registered of one operator; each part with its place."""
+
+    schema: tuple[Schema, Origin] | None = None
+    kernels: dict[str, tuple[Any, Any, Origin]] = field(default_factory=dict)
+    rules: dict[str, tuple[Any, Origin]] = field(default_factory=dict)
+    bound: BoundOperator | None = None
+
+    def put_together(self, name: str) -> Operator:
+        """Return the operator ``namespace::name``.
+
+        Raises ``SchemaError`` where there is no schema, ``InferError`` where the outputs are not known,
+        ``ArgumentTypeError`` and ``ArgumentValueError`` for a part that does not fit.
+        """
+        if self.schema is None:
+            what, origin = self._first()
+            hint = f'write define("{name.rpartition("::")[2]}(...) -> ...")'
+            raise SchemaError(name, f"has {what}, and no schema", where=origin, hint=hint)
+        schema, origin = self.schema
+        for kind in ("gradient", "jvp"):
+            if kind in self.rules:
+                checked_schema(schema, {kind: self.rules[kind][0]}, self.rules[kind][1])
+        kernels = [_kernel(schema, device, *given) for device, given in self.kernels.items()]
+        rules = {kind: rule for kind, (rule, _) in self.rules.items()}
+        loops = [k for k in kernels if k.device == "cpu" and hasattr(k, "on") and "cuda" not in self.kernels]
+        kernels += [kernel.on("cuda") for kernel in loops]  # built when called
+        return Operator(
+            schema=schema,
+            infer=_infer(schema, rules, kernels, origin),
+            kernels=tuple(kernels or [AbsentKernel(schema.name)]),
+            gradient=rules.get("gradient"),
+            jvp=rules.get("jvp"),
+            batch=check_batch(rules.get("batch"), schema),
+            origin=origin,
+        )
+
+    def _first(self) -> tuple[str, Origin]:
+        rows = [(f"a kernel for {device}", given[-1]) for device, given in self.kernels.items()]
+        rows += [(f"a {kind} rule", origin) for kind, (_, origin) in self.rules.items()]
+        return rows[0]
+
+
+@dataclass(eq=False)
+class AbsentKernel:
+    """Stands for the kernels of an operator that has none, and says so."""
+
+    name: str
+    device: str = "any"
+    native: bool = False
+
+    def __str__(self) -> str:
+        """Return what it stands for."""
+        return "kernels"
+
+    def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str:
+        """Return why nothing can be run."""
+        del inputs, outputs
+        return f'none is registered, for any device: impl("{self.name}", kernel, device="cpu")'
+
+
+def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | None, origin: Origin) -> Any:
+    kernel: Any = as_kernel(for_schema(value, schema, origin), dtypes)
+    if device == "cuda" and kernel.device == "cpu" and hasattr(kernel, "on"):
+        kernel = kernel.on("cuda")
+    if kernel.device not in (device, "any"):
+        rule = f"the kernel is registered for {device}, and runs on {kernel.device}"
+        raise ArgumentValueError(schema.qualified_name, rule, str(kernel), where=origin)
+    return kernel
+
+
+def _infer(schema: Schema, rules: Mapping[str, Any], kernels: Sequence[Kernel], origin: Origin) -> Any:
+    fake, batch = rules.get("fake"), rules.get("batch")
+    if fake is not None:
+        return infer_rule(schema, fake, kernels, {}, batch)
+    try:
+        return infer_rule(schema, None, kernels, {}, batch)
+    except InferError as problem:
+        hint = (
+            f'write fake("{schema.name}", ...): the name of an argument, or a function from specs to a Spec'
+        )
+        rule = "the shape and dtype of the output cannot be derived"
+        raise InferError(schema.qualified_name, rule, where=origin, hint=hint) from problem

@@ -1,0 +1,1 @@
+"""C++ operator modules: ``CustomOpBuilder``."""

@@ -1,0 +1,226 @@
+"""``CustomOpBuilder``: C++ sources to a module of operators, with MindSpore's names and rules."""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import shlex
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ArgumentValueError, BuildError, SchemaError
+from ...core.origin import Origin, caller
+from ..op_def.op_def import OperatorDef
+from . import pybind, sanitizer
+from .builder_options import Options, checked
+from .module import OperatorModule, numpy_like
+
+DEVICES = {"CPU": "cpu", "GPU": "cuda", "Ascend": "cpu"}
+
+
+@dataclass
+class _Loaded:
+    digest: str
+    sources: tuple[str, ...]
+    origin: Origin | None
+    rules: dict[str, Any]
+    device: str
+    definitions: tuple[OperatorDef, ...]
+    module: OperatorModule
+
+
+_loaded: dict[str, _Loaded] = {}
+_lock = threading.RLock()
+
+
+class CustomOpBuilder:
+    """Builds C++ (or CUDA) sources into a module and loads it.
+
+    ``name``          the module's: ``PYBIND11_MODULE(MS_EXTENSION_NAME, m)`` gets it, and its
+                      operators are ``name::function``.
+    ``sources``       a path or a list of paths.
+    ``backend``       "CPU" (as without it), "GPU" for CUDA, or "Ascend": see
+                      ``POLYOP_ASCEND`` in docs/cpp-modules.md.
+    ``include_paths`` folders with headers. ``cflags``, ``ldflags``: text, for compiler and linker.
+    ``build_dir``     where ``<name>.so`` is put, besides the build cache.
+    ``debug_mode``    ``-g -O0``. ``sanitize``: sanitisers of the compiler, as "address,undefined".
+    ``op_def``        YAML files with signatures; ``op_doc`` YAML files with their texts.
+    ``enable_atb``, ``enable_asdsip``  need CANN's libraries, and backend "Ascend".
+
+    The ``get_*`` methods give what is built from and how; a subclass may override them. Raises
+    ``ArgumentTypeError`` and ``ArgumentValueError`` for arguments of a wrong type or value.
+
+    >>> CustomOpBuilder("my_ops", ["ops.cpp"], backend="CPU").get_cflags()
+    '-DMS_EXTENSION_NAME=my_ops -O2'
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sources: Any,
+        backend: str | None = None,
+        include_paths: Any = None,
+        cflags: str | None = None,
+        ldflags: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.origin = caller()
+        self.options: Options = checked(
+            self.origin,
+            name=name,
+            sources=sources,
+            backend=backend,
+            include_paths=include_paths,
+            cflags=cflags,
+            ldflags=ldflags,
+            **kwargs,
+        )
+        self.name, self.backend = name, self.options.backend
+        if not name.isidentifier() or keyword.iskeyword(name):
+            rule = "must be an identifier, as it names a module and a namespace"
+            raise ArgumentValueError("For 'CustomOpBuilder', the 'name'", rule, repr(name), where=self.origin)
+
+    def get_sources(self) -> list[str]:
+        """Return the paths of the sources, with the one that binds the operators of op_def."""
+        return [*self.options.sources, *self._get_op_def()]
+
+    def get_include_paths(self) -> list[str]:
+        """Return the folders with the author's headers; polyop's own come besides."""
+        return list(self.options.include_paths)
+
+    def get_cflags(self) -> str:
+        """Return the compiler's flags, as one text; the author's last."""
+        made = [f"-DMS_EXTENSION_NAME={self.name}"]
+        made += [] if self.options.debug_mode else ["-O2"]
+        made += ["-DCUSTOM_ASCEND_OP"] if self.backend == "Ascend" else []
+        made += [f"-fsanitize={self.options.sanitize}"] if self.options.sanitize else []
+        made += [self.options.cflags] if self.options.cflags else []
+        return " ".join(made)
+
+    def get_ldflags(self) -> str:
+        """Return the linker's flags, as one text."""
+        made = [f"-fsanitize={self.options.sanitize}"] if self.options.sanitize else []
+        made += [self.options.ldflags] if self.options.ldflags else []
+        return " ".join(made)
+
+    def build(self) -> str:
+        """Return the path of the library, built unless nothing has changed.
+
+        With ``build_dir`` it is ``<build_dir>/<name>.so``. Raises ``BuildError`` with the
+        compiler's own text, ``HostError`` for a backend this machine does not have.
+        """
+        from ...build import build
+
+        self._check_backend()
+        folder = self.options.build_dir
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        try:
+            built = build(
+                self.get_sources(),
+                flags=[*shlex.split(self.get_cflags()), *self._pybind_flags()],
+                link_flags=shlex.split(self.get_ldflags()),
+                include_paths=self.get_include_paths(),
+                debug=self.options.debug_mode,
+                torch=False,
+                output=Path(folder) / f"{self.name}.so" if folder else None,
+            )
+        except BuildError as problem:
+            if "multiple definition of `polyop_module'" not in str(problem):
+                raise
+            rule = "more than one source has a PYBIND11_MODULE, and a module has one"
+            raise BuildError(f"module {self.name}", rule, where=", ".join(self.get_sources())) from None
+        return str(built)
+
+    def load(self, *, infer: Mapping[str, Any] | None = None) -> Any:
+        """Return the :class:`OperatorModule`, built where needed.
+
+        Sources that include pybind11 give a Python module of plain functions instead.
+        ``infer`` maps the name of a function whose shapes depend on data to its rule, as
+        :func:`polyop.operator` takes it. The same library gives the same object; one that was
+        built again takes over the operators' names. Raises as :meth:`build` does, ``LibraryError``
+        for a library that is no module, ``SchemaError`` when another module has the name,
+        ``HostError`` for a module with AddressSanitizer in a Python that was started without it.
+        """
+        path = Path(self.build())
+        sanitizer.check(f"module {self.name}", f"{self.get_cflags()} {self.get_ldflags()}", self.origin)
+        if pybind.includes_pybind11(self.get_sources()):
+            return pybind.load(self.name, path, self.origin)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        sources = tuple(str(Path(source).resolve()) for source in self.get_sources())
+        rules = dict(infer or {})
+        definitions = self._definitions()
+        device = DEVICES[self.backend or "CPU"]
+        made_from = (digest, rules, device, definitions)
+        with _lock:
+            old = _loaded.get(self.name)
+            if old is not None and (old.digest, old.rules, old.device, old.definitions) == made_from:
+                return old.module.in_mode(self._graph_mode())
+            if old is not None and old.sources != sources:
+                rule = "the name is taken by the module loaded at " + str(old.origin)
+                hint = f"that one is built from {', '.join(old.sources)}; choose another name"
+                raise SchemaError(f"module {self.name}", rule, where=self.origin, hint=hint)
+            if old is not None:
+                old.module.retire()
+            made = OperatorModule(
+                self.name,
+                path,
+                device=device,
+                infer=rules,
+                origin=self.origin,
+                like=self._like(),
+                graph_mode=self._graph_mode(),
+                definitions=definitions,
+            )
+            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, device, definitions, made)
+        return made
+
+    def _graph_mode(self) -> Callable[[], bool] | None:
+        """Return what knows the mode of the scripts that this module is for, if they have one."""
+        return None
+
+    def _definitions(self) -> tuple[OperatorDef, ...]:
+        """Return what op_def and op_doc say; raises ``ArgumentValueError`` and ``FileNotFoundError``."""
+        if not self.options.op_def and not self.options.op_doc:
+            return ()
+        from ..op_def.op_doc import read_op_docs
+        from ..op_def.read import read_op_defs, with_docs
+
+        found = read_op_defs(self.options.op_def)
+        return with_docs(found, read_op_docs(self.options.op_doc, [one.name for one in found]))
+
+    def _get_op_def(self) -> list[str]:
+        """Write what op_def comes to in C++ and Python; return the paths of the C++ sources.
+
+        The folder is ``<name>_auto_generate``, in ``build_dir`` or in the build cache.
+        """
+        definitions = self._definitions()
+        if not definitions:
+            return []
+        from ...binary import trust
+        from ...build.paths import cache_dir
+        from ..op_def.write import write
+
+        files = "\n".join((self.name, *(str(Path(file).resolve()) for file in self.options.op_def)))
+        name = f"{self.name}-{hashlib.sha256(files.encode()).hexdigest()[:16]}"
+        if not self.options.build_dir:
+            trust.check_cache(str(cache_dir()))
+        parent = Path(self.options.build_dir) if self.options.build_dir else cache_dir() / "generated" / name
+        return [str(write(parent / f"{self.name}_auto_generate", self.name, definitions)[0])]
+
+    def _pybind_flags(self) -> list[str]:
+        sources = self.get_sources()
+        return pybind.flags(self.name, self.origin) if pybind.includes_pybind11(sources) else []
+
+    def _like(self) -> Callable[[], Any]:
+        return numpy_like
+
+    def _check_backend(self) -> None:
+        if self.backend == "Ascend":
+            from ...providers.aclnn.rehearsal import ascend
+
+            ascend()
+        self.options.check_cann(self.origin)

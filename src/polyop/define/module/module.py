@@ -1,0 +1,153 @@
+"""A loaded C++ operator module: its functions as attributes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.arguments import attribute, bind
+from ...core.errors import ArgumentValueError
+from ...core.origin import Origin
+from ...kernels.module.kernel import plain_call
+from ...kernels.module.library import ModuleFunction, open_module
+from ..op_def.op_def import OperatorDef
+from .graph import GraphOperator, UnknownFunctionError, apply, choose, divide
+from .operator import ModuleOperator
+
+__all__ = ["OperatorModule", "PlainFunction", "UnknownFunctionError", "numpy_like"]
+
+
+class PlainFunction:
+    """A function without tensor arguments, or whose result is no tensor: called as it is, not traced."""
+
+    def __init__(self, function: ModuleFunction, like: Callable[[], Any]) -> None:
+        self.function, self.like = function, like
+        self.__name__, self.__doc__ = function.name, function.doc or None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function does; raises ``ArgumentTypeError``, ``KernelError``."""
+        signature = self.function.signature
+        schema = signature.schema
+        if schema.tensor_positions:
+            rule = "takes tensors and returns something else: return tensors to make it an operator"
+            raise ArgumentValueError(schema.qualified_name, rule)
+        given = bind(schema, args, kwargs)
+        values = [
+            attribute(argument, value, schema.qualified_name)
+            for argument, value in zip(schema.arguments, given, strict=True)
+        ]
+        return plain_call(self.function.address, signature, values, self.like())
+
+    def __repr__(self) -> str:
+        """Return the signature."""
+        return f"<polyop function {self.function.signature.schema.qualified_name}>"
+
+
+def numpy_like() -> Any:
+    """Return an example of the tensors that functions without tensor arguments make: NumPy's."""
+    return np.empty(0, np.float32)
+
+
+class OperatorModule:
+    """The functions of a C++ module; those over tensors are operators for every host.
+
+    ``path`` is the library. An unknown name raises ``AttributeError`` with the names there are.
+    ``graph_mode`` says whether a MindSpore-style script is in graph mode, where operators that are
+    registered for it are found and others are not; without it all are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        device: str = "cpu",
+        infer: Mapping[str, Any] | None = None,
+        origin: Origin | None = None,
+        like: Callable[[], Any] = numpy_like,
+        graph_mode: Callable[[], bool] | None = None,
+        definitions: Sequence[OperatorDef] = (),
+    ) -> None:
+        """Open the library at ``path``, which must be the module ``name``.
+
+        ``definitions``: what op_def says of its operators. Raises ``LibraryError``;
+        ``ArgumentValueError`` for an infer rule of a function there is not.
+        """
+        self.__name__, self.path, self.graph_mode = name, path, graph_mode
+        functions, operators = divide(open_module(path, name))
+        rules = dict(infer or {})
+        unknown = set(rules) - {*functions, *operators}
+        if unknown:
+            names = ", ".join((*functions, *operators))
+            raise ArgumentValueError(
+                f"module {name}: infer", f"must name its functions: {names}", min(unknown)
+            )
+        given: dict[str, Any] = {"device": device, "origin": origin}
+        self._functions: dict[str, Any] = {
+            called: PlainFunction(function, like)
+            if function.signature.is_plain
+            else ModuleOperator(function, path, infer=rules.get(called), **given)
+            for called, function in functions.items()
+        }
+        self._operators = {
+            called: GraphOperator(function, path, infer=rules.get(called), **given)
+            for called, function in operators.items()
+        }
+        apply(definitions, self._operators)
+        connect()
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether a name may mean one thing in graph mode and another, or nothing, outside of it."""
+        return self.graph_mode is not None and bool(self._operators)
+
+    def in_mode(self, graph_mode: Callable[[], bool] | None) -> OperatorModule:
+        """Return the module for scripts whose mode ``graph_mode`` knows; the operators are the same."""
+        if graph_mode is self.graph_mode:
+            return self
+        other = copy.copy(self)
+        other.graph_mode = graph_mode
+        return other
+
+    def __getattr__(self, name: str) -> Any:
+        parts = self.__dict__
+        if "_operators" not in parts or name.startswith("__"):
+            raise AttributeError(name)
+        mode = None if self.graph_mode is None else self.graph_mode()
+        return choose(self.__name__, name, mode, self._functions, self._operators)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions, *self._operators]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the functions."""
+        return iter((*self._functions.values(), *self._operators.values()))
+
+    def __repr__(self) -> str:
+        """Return name, library and functions."""
+        names = ", ".join(dict.fromkeys((*self._functions, *self._operators)))
+        return f"<polyop module {self.__name__} of {self.path}: {names}>"
+
+    def retire(self) -> None:
+        """Give up the operators' names to a module that was built again."""
+        from ...call import registry
+
+        for operator in self:
+            if not isinstance(operator, ModuleOperator):
+                continue
+            recorded: Any = operator.operator.gradient
+            for one in (operator, recorded.saving, recorded.backward):
+                if one is not None and registry.named(one.name) is one:
+                    registry.discard(one)
+                    one.retire()
+
+
+def connect() -> None:
+    """Give the native core the provider that modules launch."""
+    from ...providers.aclnn import run
+
+    run.connect()

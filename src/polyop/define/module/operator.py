@@ -1,0 +1,194 @@
+"""A function of a C++ module as an operator that programs call."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...call.bound import BoundOperator
+from ...call.host import find_host, load, specs
+from ...call.operator import Operator
+from ...call.prepare import normalise
+from ...core.errors import ArgumentTypeError, InferError, KernelError
+from ...core.infer import FromSpecs
+from ...core.origin import Origin
+from ...core.schema import Return, Schema
+from ...core.untraced import untraced
+from ...kernels.module.infer import ModuleInfer, per_argument, split
+from ...kernels.module.kernel import Derived, ModuleKernel
+from ...kernels.module.library import ModuleFunction
+from ...rules.module.gradient import make_backward, make_saving
+from ...rules.module.recorded import Recorded
+from ...rules.module.second import saved_again
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class ModuleOperator(BoundOperator):
+    """An operator whose schema, shapes and gradient are read off a C++ function.
+
+    What cannot be read off its signature, which arguments it writes and which outputs are
+    arguments, is learned when it is first called.
+    """
+
+    is_module = True
+
+    def __init__(
+        self,
+        function: ModuleFunction,
+        path: Path,
+        *,
+        device: str = "cpu",
+        infer: Callable[..., Any] | str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        """Bind a function of the module at ``path``; ``infer`` as in :func:`polyop.operator`."""
+        self.signature = function.signature
+        self.infer_given = infer
+        schema = function.signature.schema
+        kernel = ModuleKernel(path, function.name, function.address, function.signature, schema, device)
+        recorded = Recorded(kernel)
+        operator = Operator(
+            schema=schema,
+            infer=self._rule(kernel, schema),
+            kernels=(kernel,),
+            gradient=recorded,  # type: ignore[arg-type]  # hosts look for this kind of rule
+            unpacks=function.signature.unpacks,
+            doc=function.doc,
+            origin=origin,
+        )
+        super().__init__(operator)
+        backward = make_backward(self)
+        gradient: Any = dataclasses.replace(
+            recorded,
+            backward=backward,
+            saving=make_saving(self, backward),
+            again=functools.partial(saved_again, self.name, kernel),
+        )
+        self.update(dataclasses.replace(self.operator, gradient=gradient))
+
+    def settle(self, arguments: tuple[Any, ...]) -> None:
+        """Learn what the function writes for these specs, where the schema does not say it yet."""
+        inputs, attributes = split(self.schema, arguments)
+        kernel: Any = self.operator.kernels[0]
+        try:
+            derived = kernel.derive(inputs, attributes)
+        except InferError:
+            return  # it depends on data; _wrote() is told after the call
+        flags = per_argument(inputs, derived.written)
+        tensors = [self.schema.arguments[i] for i in self.schema.tensor_positions]
+        if any(flag and not a.type.writes for a, flag in zip(tensors, flags, strict=True)):
+            self._learn(_written(self.schema, inputs, flags, derived))
+        elif self.schema.mutates:
+            self._check_aliases(inputs, flags, derived)
+
+    def _check_aliases(self, inputs: Any, flags: list[bool], derived: Derived) -> None:
+        """Raise ``KernelError`` where outputs are other arguments than in the call that was learned from."""
+        schema = self.schema
+        owner: list[int] = []  # of each tensor, lists opened: its argument where that is written
+        for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
+            owner += [position if flag else -1] * (len(value) if isinstance(value, tuple) else 1)
+        found = [owner[alias] if alias >= 0 else -1 for alias in derived.aliases]
+        declared = [
+            schema.alias_of(i) if result.type.alias else -1 for i, result in enumerate(schema.returns)
+        ]
+        if found != declared:
+            rule = f"writes or returns other arguments for these than its schema says: {schema.signature}"
+            hint = "bind two functions, one that works in place and one that does not"
+            raise KernelError(self.name, rule, where=self.operator.kernels[0], hint=hint)
+
+    def _learn(self, schema: Schema) -> None:
+        old: Any = self.operator.kernels[0]
+        kernel = dataclasses.replace(old, schema=schema)
+        gradient: Any = Recorded(kernel)
+        host: Any = load("torch")
+        if host is not None:
+            host.forget(self)
+        operator = dataclasses.replace(
+            self.operator, schema=schema, kernels=(kernel,), gradient=gradient, unpacks=False
+        )
+        self.update(dataclasses.replace(operator, infer=self._rule(kernel, schema)))
+        if host is not None:
+            host.offer(self)
+
+    def _rule(self, kernel: ModuleKernel, schema: Schema) -> Any:
+        if self.infer_given is None:
+            return ModuleInfer(kernel, schema)
+        return FromSpecs(self.infer_given, schema)
+
+    @untraced
+    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
+        host = find_host(self.operator, arguments)
+        self.settle(normalise(self.operator, specs(host, self.operator, arguments)))
+        return super()._prepare(arguments)
+
+    @untraced
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self.opened(args, kwargs)
+        return super()._slow(*args, **kwargs)
+
+    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return a call with each list of lists of tensors as one list, and its lengths."""
+        return open_rows(self._rows, args, kwargs) if self.signature.rows else (args, kwargs)
+
+    @property
+    def _rows(self) -> tuple[tuple[int, str, str], ...]:
+        names = [argument.name for argument in self.schema.arguments]
+        return tuple((names.index(name), name, rows) for name, rows in self.signature.rows.items())
+
+    @untraced
+    def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
+        del code, threw
+        raise KernelError(self.name, f"the C++ function failed: {text}", where=kernel)
+
+    @untraced
+    def _wrote(self, written: tuple[Any, ...]) -> None:
+        # called by the native core for tensors that the schema does not say are written
+        torch = sys.modules.get("torch")
+        for tensor in written:
+            if torch is not None and isinstance(tensor, torch.Tensor):
+                torch.autograd.graph.increment_version(tensor)
+
+
+def open_rows(
+    rows: tuple[tuple[int, str, str], ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return a call with each list of lists of tensors as one list, and its lengths beside it."""
+    made, named = list(args), dict(kwargs)
+    for position, name, lengths in rows:
+        value = made[position] if position < len(made) else named.get(name)
+        if lengths in named or value is None:
+            continue
+        if not all(isinstance(row, (list, tuple)) for row in value):
+            rule = "must be a list of lists of tensors"
+            raise ArgumentTypeError(f"argument {name}", rule, type(value).__name__)
+        flat = [item for row in value for item in row]
+        if position < len(made):
+            made[position] = flat
+        else:
+            named[name] = flat
+        named[lengths] = [len(row) for row in value]
+    return tuple(made), named
+
+
+def _written(schema: Schema, inputs: Any, flags: list[bool], derived: Derived) -> Schema:
+    """Return the schema with written arguments and the outputs that are these marked."""
+    letters: dict[int, str] = {}
+    arguments, flat = list(schema.arguments), 0
+    for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
+        if flag:
+            letter = f"{_LETTERS[len(letters)]}!"
+            kind = dataclasses.replace(arguments[position].type, alias=letter)
+            arguments[position] = dataclasses.replace(arguments[position], type=kind)
+            letters[flat] = letter
+        flat += len(value) if isinstance(value, tuple) else 1
+    tensor = Return(dataclasses.replace(schema.arguments[schema.tensor_positions[0]].type, suffixes=()))
+    returns = tuple(
+        dataclasses.replace(tensor, type=dataclasses.replace(tensor.type, alias=letters.get(alias, "")))
+        for alias in derived.aliases
+    )
+    return dataclasses.replace(schema, arguments=tuple(arguments), returns=returns)

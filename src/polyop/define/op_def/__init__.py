@@ -1,0 +1,1 @@
+"""``op_def`` and ``op_doc`` files, read and written."""

@@ -1,1 +1,0 @@
-"""Gradient rules: from operator to operator."""

@@ -1,0 +1,1 @@
+"""Loop kernels as kernels: the author's, and those that polyop derives of it."""

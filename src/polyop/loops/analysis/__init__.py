@@ -1,0 +1,1 @@
+"""What the passes ask of a kernel: dependences, bounds, strides, costs."""

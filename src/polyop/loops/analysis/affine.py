@@ -1,0 +1,210 @@
+"""Expressions as linear forms and as the text that isl reads; None for what is neither."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from ..ir.grammar import Const, Expr, Op, Size, Type, Var
+from .sizes import LARGEST, MOST
+
+WHOLE = "int64"
+"""The dtype of indices and bounds; narrower ones wrap, which no affine form does."""
+Linear = dict[str, int]
+"""Coefficients by name; the constant is under ""."""
+
+
+def name_of(leaf: Var | Size) -> str:
+    """Return the name that a variable or size has in linear forms: that of a size is no identifier.
+
+    >>> name_of(Size("x", 1))
+    'x.n1'
+    """
+    return leaf.name if isinstance(leaf, Var) else f"{leaf.buffer}.n{leaf.axis}"
+
+
+@functools.lru_cache(maxsize=4096)
+def word(name: str) -> str:
+    """Return what isl calls a name: neither a word of its own language nor beyond ASCII.
+
+    >>> word("mod")
+    'v_mod'
+    """
+    return "v_" + "".join(c if c.isascii() and c != "." else f"_{ord(c):x}_" for c in name)
+
+
+def is_integer(kind: Type) -> bool:
+    """Whether values of the type are whole numbers."""
+    return kind.dtype.startswith(("int", "uint"))
+
+
+def _is_narrow(expr: Expr) -> bool:
+    """Whether 64 bits hold an expression and all steps to it.
+
+    isl's numbers have any width, and compiled ones wrap. Calls with sizes or attributes beyond
+    ``LARGEST`` run a kernel without proofs.
+    """
+    return _bound(expr) <= MOST
+
+
+def _bound(expr: Expr) -> int:
+    """Return what the absolute value cannot exceed, or a number beyond ``MOST`` where a step does."""
+    match expr:
+        case Const(value=value):
+            return abs(int(value)) if isinstance(value, int) else 0
+        case Op(name=name, args=args):
+            parts = [_bound(a) for a in args]
+            if max(parts) > MOST:
+                return MOST + 1
+            if name in ("//", "%"):
+                return parts[name == "%"]
+            return math.prod(parts) if name == "*" else sum(parts)
+    return LARGEST
+
+
+def linear(expr: Expr) -> Linear | None:
+    """Return the expression as a linear form with integer coefficients, or None.
+
+    >>> i = Var("i", Type("int64", True))
+    >>> linear(Op("+", (Op("*", (Const(2, i.type), i), i.type), Const(3, i.type)), i.type))
+    {'i': 2, '': 3}
+    """
+    return _linear(expr) if _is_narrow(expr) else None
+
+
+def _linear(expr: Expr) -> Linear | None:
+    if expr.type.dtype != WHOLE and not isinstance(expr, Const):
+        return None
+    match expr:
+        case Const(value=bool()):
+            return None
+        case Const(value=int(value)):
+            return {"": value}
+        case Var() | Size():
+            return {name_of(expr): 1}
+        case Op(name="neg", args=(a,)):
+            return _scaled(_linear(a), -1)
+        case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
+            return _linear(a)
+        case Op(name="+", args=(a, b)):
+            return _sum(_linear(a), _linear(b))
+        case Op(name="-", args=(a, b)):
+            return _sum(_linear(a), _scaled(_linear(b), -1))
+        case Op(name="*", args=(a, b)):
+            left, right = _linear(a), _linear(b)
+            if left is not None and not left.keys() - {""}:
+                return _scaled(right, left.get("", 0))
+            if right is not None and not right.keys() - {""}:
+                return _scaled(left, right.get("", 0))
+    return None
+
+
+def _scaled(form: Linear | None, factor: int) -> Linear | None:
+    return None if form is None else {name: factor * c for name, c in form.items() if factor * c}
+
+
+def _sum(a: Linear | None, b: Linear | None) -> Linear | None:
+    if a is None or b is None:
+        return None
+    found = {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
+    return {name: c for name, c in found.items() if c}
+
+
+def text(expr: Expr, known: frozenset[str]) -> str | None:
+    """Return the expression as isl writes affine ones, in the names ``known``, or None."""
+    return _text(expr, known) if _is_narrow(expr) else None
+
+
+def _text(expr: Expr, known: frozenset[str]) -> str | None:
+    form = _linear(expr)
+    if form is not None:
+        if not form.keys() - {""} <= known:
+            return None
+        return (
+            "(" + " + ".join(f"{c}{'*' + word(n) if n else ''}" for n, c in form.items()) + ")"
+            if form
+            else "0"
+        )
+    if expr.type.dtype != WHOLE:
+        return None
+    match expr:
+        case Op(name="neg", args=(a,)):
+            inner = _text(a, known)
+            return inner and f"(-{inner})"
+        case Op(name="+" | "-" as sign, args=(a, b)):
+            left, right = _text(a, known), _text(b, known)
+            return None if left is None or right is None else f"({left}{sign}{right})"
+        case Op(name="*", args=(Const(value=int(c)), a)) | Op(name="*", args=(a, Const(value=int(c)))):
+            inner = _text(a, known)
+            return inner and f"({c}*{inner})"
+        case Op(name="//" | "%" | "ceil_div" as op, args=(a, Const(value=int(c)))) if c > 0:
+            inner = _text(a, known)
+            forms = {"//": f"floor(({inner})/{c})", "%": f"(({inner}) mod {c})"}
+            return inner and forms.get(op, f"floor(({inner}+{c - 1})/{c})")
+        case Op(name="cast", args=(a,)) if a.type.dtype == WHOLE:
+            return _text(a, known)
+    return None
+
+
+def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
+    """Return the constraints that ``var >= bound`` means; what isl cannot say is left out."""
+    if isinstance(bound, Op) and bound.name == "max":
+        return [c for arg in bound.args for c in at_least(var, arg, known)]
+    if isinstance(bound, Op) and bound.name == "min":
+        return _either([at_least(var, arg, known) for arg in bound.args])
+    found = text(bound, known)
+    return [] if found is None else [f"{word(var)} >= {found}"]
+
+
+def is_exact(bound: Expr, known: frozenset[str]) -> bool:
+    """Whether :func:`at_least` and :func:`below` say all of what a bound means."""
+    if isinstance(bound, Op) and bound.name in ("max", "min"):
+        return all(is_exact(arg, known) for arg in bound.args)
+    return text(bound, known) is not None
+
+
+def _either(parts: list[list[str]]) -> list[str]:
+    """Return that one of the parts holds; nothing where one of them cannot be said."""
+    if not all(parts):
+        return []
+    return [f"({' or '.join('(' + ' and '.join(part) + ')' for part in parts)})"]
+
+
+def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
+    """Return the constraints that ``var < bound`` means; what isl cannot say is left out."""
+    match bound:
+        case Op(name="min", args=args):
+            return [c for arg in args for c in below(var, arg, known)]
+        case Op(name="max", args=args):
+            return _either([below(var, arg, known) for arg in args])
+        case Op(name="ceil_div", args=(a, Const(value=int(c)))) if c > 0:
+            found = text(a, known)
+            return [] if found is None else [f"{c}*{word(var)} < {found}"]
+    found = text(bound, known)
+    return [] if found is None else [f"{word(var)} < {found}"]
+
+
+_COMPARISONS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "=", "!=": "!="}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[str | None, bool]:
+    """Return what isl can say of a condition (or of its opposite), and whether that is all of it."""
+    match expr:
+        case Op(name="not", args=(a,)):
+            return condition(a, known, not holds)
+        case Op(name="and" | "or" as name, args=args):
+            parts = [condition(a, known, holds) for a in args]
+            texts = [t for t, _ in parts if t is not None]
+            exact = all(e for _, e in parts)
+            if (name == "and") == holds:
+                return (f"({' and '.join(texts)})" if texts else None), exact
+            return (f"({' or '.join(texts)})", exact) if len(texts) == len(parts) else (None, False)
+        case Op(name=name, args=(a, b)) if name in _COMPARISONS:
+            left, right = text(a, known), text(b, known)
+            if left is None or right is None:
+                return None, False
+            return f"({left} {_COMPARISONS[name if holds else _OPPOSITE[name]]} {right})", True
+        case Op(name="cast", args=(a,)) if a.type.dtype == "bool" and expr.type.dtype == "bool":
+            return condition(a, known, holds)
+    return None, False

@@ -1,0 +1,181 @@
+"""Which indices stay inside their dimensions: proved, checked once at the call, or at each access.
+
+A NumPy index may be negative and then counts from the end; so does one here, which costs a check.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir.grammar import Expr, Kernel, Load, Store
+from . import affine
+from .polyhedra import Access, Leaf, Model, suppose
+
+SIMPLE = 4
+"""Pieces of a set of sizes that may still be supposed: its complement has many times as many."""
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """What the sizes must fulfil: where ``condition`` holds, the line's access leaves its dimension.
+
+    It is C, with names as :func:`affine.word` gives them to isl. ``negative``: there the size is less than 0.
+    """
+
+    condition: str
+    line: int
+    buffer: str
+    axis: int
+    size: Expr
+    negative: bool = False
+
+
+@dataclass
+class Bounds:
+    """How each access is known to be inside.
+
+    ``dynamic`` are the accesses (by identity of their Load or Store node) and the axes that need a
+    check each time; ``guarded`` the accesses that are inside only because of a condition around
+    them, so that they must not be made without it.
+    """
+
+    preconditions: list[Precondition] = field(default_factory=list)
+    dynamic: dict[tuple[str, Any], set[int]] = field(default_factory=dict)
+    guarded: set[tuple[str, Any]] = field(default_factory=set)
+    sizes: list[Any] = field(default_factory=list)
+    """Sets of sizes that calls are held to, where an index is a number: nothing else is cheap to suppose."""
+    bad: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
+    """The isl sets of the sizes for which there is an error already, by the tensor and axis that says so."""
+
+    def axes(self, node: Load | Store) -> frozenset[int]:
+        """Return the axes of an access that are checked each time."""
+        return frozenset(self.dynamic.get(key(node), ()))
+
+
+def key(node: Load | Store) -> tuple[str, Any]:
+    """Return what equal accesses at the same line share."""
+    return (node.buffer, (node.index, node.line))
+
+
+def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
+    """Return how every access of the kernel is known to be inside its buffer.
+
+    ``early`` is what the kernel demands as its author wrote it: passes may drop a statement, never its error.
+    """
+    found = Bounds()
+    if early is not None:
+        found = Bounds([*early.preconditions], bad={at: [*sets] for at, sets in early.bad.items()})
+    seen: set[Any] = set()
+    for leaf in model.leaves:
+        for access in leaf.accesses:
+            if not isinstance(access.node, (Load, Store)):
+                continue
+            for axis in range(len(access.node.index)):
+                same = (key(access.node), axis, leaf.constraints, access.around, access.guards)
+                if same not in seen:
+                    seen.add(same)
+                    _settle(model, leaf, access, axis, found)
+    return found
+
+
+def negative_sizes(model: Model, found: Bounds) -> None:
+    """Add, as the first, for which sizes and attributes a temporary cannot be made."""
+    rows = []
+    for buffer in model.kernel.buffers.values():
+        for axis, size in enumerate(buffer.shape):
+            text = affine.text(size, model.known(())) if buffer.role == "local" else None
+            bad = model.parameter_set([f"{text} < 0"]) if text is not None else None
+            if bad is not None and not bad.is_empty():
+                condition = model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(bad)
+                row = (condition.to_C_str(), buffer.line, buffer.name, axis, size)
+                rows.append(Precondition(*row, negative=True))
+    found.preconditions[:0] = rows
+
+
+def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
+    """Whether an access is inside its dimension once the sizes fulfil their preconditions."""
+    outside = _outside(model, access, axis)
+    if outside is None:
+        return False
+    definite = leaf.definite if access.around is None else access.sure
+    if access.must and definite:
+        return True
+    return model.when(leaf, access, outside) is None
+
+
+def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
+    """Whether an access is proved to be inside its buffer, for all sizes that calls are held to."""
+    rows = (_outside(model, access, axis) for axis in range(len(access.index)))
+    return all(row is not None and model.when(leaf, access, row) is None for row in rows)
+
+
+def _outside(model: Model, access: Access, axis: int) -> str | None:
+    """Return when an access is outside its dimension, if isl can know; one condition alone is read sooner."""
+    index = access.index[axis]
+    size = affine.text(model.kernel.buffers[access.target].shape[axis], model.known(()))
+    if index is None or size is None:
+        return None
+    beyond = f"{index} >= {size}"
+    return beyond if model.counts_up(access.node.index[axis]) else f"({beyond} or {index} < 0)"
+
+
+def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
+    node = access.node
+    outside = _outside(model, access, axis)
+    if outside is None:
+        found.dynamic.setdefault(key(node), set()).add(axis)
+        return
+    bad = model.when(leaf, access, outside)
+    if access.guards or leaf.ranges != leaf.constraints:
+        anywhere = model.looped(leaf, outside)
+        if anywhere is not None and (bad is None or not anywhere.is_subset(bad)):
+            found.guarded.add(key(node))
+    if bad is None:
+        return
+    definite = leaf.definite if access.around is None else access.sure
+    if not access.must or not definite:
+        found.dynamic.setdefault(key(node), set()).add(axis)
+        return
+    number = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
+    if number and not model.session.sizes and bad.n_basic_set() <= SIMPLE:
+        fine = bad.gist(model.parameter_set([])).complement()
+        if not any(fine.is_equal(known) for known in found.sizes):
+            found.sizes.append(fine)
+    here = node.buffer, axis
+    mine = found.bad.setdefault(here, [])
+    others = (known for at, sets in found.bad.items() if at != here for known in reversed(sets))
+    if any(bad.is_subset(known) for known in itertools.chain(reversed(mine), others)):
+        return  # never seen: the error of those sizes comes first
+    mine.append(bad)
+    build = model.isl.AstBuild.from_context(model.parameter_set([]))
+    condition = build.expr_from_set(bad).to_C_str()
+    extent = model.kernel.buffers[node.buffer].shape[axis]
+    found.preconditions.append(Precondition(condition, node.line, node.buffer, axis, extent))
+
+
+def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str]]:
+    """Return (line, text) for what is not proved."""
+    rows = [
+        (p.line, f"{p.buffer}: dimension {p.axis} is checked against the sizes at each call")
+        for p in bounds.preconditions
+    ]
+    names: Mapping[str, Any] = kernel.buffers
+    for (buffer, (_, line)), axes in bounds.dynamic.items():
+        if buffer in names:
+            shown = " and ".join(str(a) for a in sorted(axes))
+            rows.append((line, f"{buffer}: dimension {shown} is checked at each access"))
+    return rows
+
+
+def demanded(kernel: Kernel) -> Bounds:
+    """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
+    found = find_bounds(model := Model(kernel))
+    suppose(found.sizes)
+    if found.sizes and found.dynamic:
+        found = find_bounds(model := Model(kernel), found)
+    if not kernel.derived:
+        negative_sizes(model, found)
+    return found

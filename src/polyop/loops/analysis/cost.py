@@ -1,0 +1,122 @@
+"""What statements cost, for choices: a unit is about a quarter of a nanosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..ir.grammar import (
+    FLOAT,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    children,
+    substitute,
+    walk,
+)
+
+HEAVY = dict.fromkeys(
+    (
+        "exp",
+        "expm1",
+        "log",
+        "tanh",
+        "erf",
+        "sin",
+        "cos",
+        "atan",
+        "atan2",
+        "pow",
+        "/",
+        "sqrt",
+        "rsqrt",
+        "//",
+        "%",
+    ),
+    8.0,
+)
+"""Operators that cost more than the half unit of an addition."""
+
+
+def arithmetic(node: Stmt) -> float:
+    """Return what the operators of a statement cost, addresses not included."""
+
+    def count(expr: Expr) -> float:
+        if isinstance(expr, Load):
+            return 0.0
+        own = HEAVY.get(expr.name, 0.5) if isinstance(expr, Op) else 0.0
+        return own + sum(count(c) for c in children(expr))
+
+    values = [node.value] if isinstance(node, (Store, Assign)) else list(children(node))
+    return sum(map(count, values))
+
+
+def work(node: Stmt) -> float:
+    """Return what one execution of a statement costs, its loads and its store included."""
+    loads = sum(isinstance(e, Load) for e in walk(node))
+    return loads + isinstance(node, Store) + arithmetic(node)
+
+
+def slow_steps(body: Sequence[Stmt]) -> int:
+    """Return how many slow operators wait for one another in a body; 0 where it has loops or conditions."""
+    depths: dict[str, int] = {}
+
+    def depth(expr: Expr) -> int:
+        before = depths.get(expr.name, 0) if isinstance(expr, Var) else 0
+        product = isinstance(expr, Op) and expr.name == "/" and isinstance(expr.args[1], Const)
+        own = isinstance(expr, Op) and expr.name in HEAVY and not product
+        return own + max(map(depth, children(expr)), default=before)
+
+    deepest = 0
+    for node in body:
+        if not isinstance(node, (Store, Assign)):
+            return 0
+        found = depth(node.value)
+        if isinstance(node, Assign):
+            depths[node.name] = max(found, depths.get(node.name, 0))
+        deepest = max(deepest, found)
+    return deepest
+
+
+Ranges = Mapping[str, tuple[Expr, Expr]]
+"""From and to of loops around."""
+
+
+def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
+    """Return an expression for the cost of a body, loops that vary taken at their middle."""
+    found: Expr = Const(0.0, FLOAT)
+    for node in body:
+        if isinstance(node, For):
+            lo, hi = (middle(e, ranges) for e in (node.lo, node.hi))
+            trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
+            here: Expr = Op("*", (trips, total(node.body, {**ranges, node.var: (lo, hi)})), FLOAT)
+        elif isinstance(node, If):
+            here = _plus(total(node.body, ranges), total(node.orelse, ranges))
+        else:
+            here = Const(work(node), FLOAT)
+        found = _plus(found, here)
+    return found
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(a.value + b.value, FLOAT)
+    return b if a == Const(0.0, FLOAT) else Op("+", (a, b), FLOAT)
+
+
+def middle(expr: Expr, ranges: Ranges) -> Expr:
+    """Return an expression with loop variables in the middle of their ranges."""
+    for _ in range(len(ranges)):
+        names = {e.name for e in walk(expr) if isinstance(e, Var)} & ranges.keys()
+        if not names:
+            break
+        half = {n: Op("//", (Op("+", ranges[n], INT), Const(2, INT)), INT) for n in names}
+        expr = substitute(expr, half)
+    return expr

@@ -1,0 +1,153 @@
+"""Which reads are preceded by a write of the same element.
+
+It tells what need not start as zeros, and what each iteration of a loop may have for itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..ir.grammar import Buffer, Kernel
+from . import affine
+from .dependence import Conflict, Paths, common, forward, paths
+from .polyhedra import Access, Leaf, Model
+
+Place = tuple[Leaf, Access]
+
+PIECES = 4
+"""Of a set of sizes for which a tensor starts as zeros: with more, it always does."""
+PIECES_JOINED = 100
+"""Of such a set before its pieces are joined: with more, that costs isl more than it may spend."""
+
+
+class Coverage:
+    """Answers for one kernel."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.where: Paths = paths(model)
+
+    def reads(self, target: str) -> list[Place]:
+        """Return the reads of a buffer, those of reductions among them."""
+        return [
+            (leaf, a)
+            for leaf in self.model.leaves
+            for a in leaf.accesses
+            if a.target == target and not a.write
+        ]
+
+    def writes(self, target: str) -> list[Place]:
+        """Return the writes of a buffer."""
+        return [
+            (leaf, a) for leaf in self.model.leaves for a in leaf.accesses if a.target == target and a.write
+        ]
+
+    def uncovered(self, target: str, level: int = 0) -> Place | None:
+        """Return a read that may find nothing written before it, or None.
+
+        Looked at is what the same iteration of the outer ``level`` loops writes (0: the whole kernel).
+        """
+        return next((place for place, _ in self.early(target, level)), None)
+
+    def early(self, target: str, level: int = 0) -> Iterator[tuple[Place, Any]]:
+        """Yield each such read, and the isl map of the instances that find nothing."""
+        writes = [place for place in self.writes(target) if place[1].exact]
+        for place in self.reads(target):
+            left = self._early(*place, writes, level)
+            if not left.is_empty():
+                yield place, left
+
+    def _early(self, leaf: Leaf, access: Access, writes: Sequence[Place], level: int) -> Any:
+        left = self.model.map(leaf, access)
+        for writer, write in writes:
+            if left.is_empty():
+                break  # of a thousand writes the first few cover most reads
+            pairs = self._earlier(leaf, access, writer, write, level)
+            if pairs is not None:
+                left = left.subtract(pairs.apply_range(self.model.map(writer, write)))
+        return left
+
+    def lacking(self, buffer: Buffer, early: Sequence[Any]) -> str | None:
+        """Return when an element is read too early, or never written: None for not at all.
+
+        Nothing stands for always; else it is a condition on the sizes, in C with names as
+        :func:`affine.word` gives them to isl.
+        """
+        left = [instances.domain().params() for instances in early]
+        if buffer.role == "output":
+            never = self._never(buffer)
+            if never is None:
+                return ""
+            left.append(never.params())
+        whole = functools.reduce(lambda one, other: one.union(other), left) if left else None
+        return None if whole is None or whole.is_empty() else self._condition(whole)
+
+    def _condition(self, sizes: Any) -> str:
+        """Return a set of sizes in C, or nothing where it has all sizes that are not 0, or many pieces."""
+        model = self.model
+        usual = model.parameter_set([f"{affine.word(p)} >= 1" for p in model.parameters])
+        if sizes.n_basic_set() > PIECES_JOINED:
+            return ""
+        sizes = sizes.coalesce()
+        if sizes.n_basic_set() > PIECES or usual.is_subset(sizes):
+            return ""
+        return str(model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(sizes).to_C_str())
+
+    def _never(self, buffer: Buffer) -> Any | None:
+        """Return the elements of the buffer that are not written; None when they are not known."""
+        known = self.model.known(())
+        dims = [f"_e{k}" for k in range(len(buffer.shape))]
+        constraints = []
+        for dim, size in zip(dims, buffer.shape, strict=True):
+            found = affine.text(size, known)
+            if found is None:
+                return None
+            constraints += [f"0 <= {dim} < {found}"]
+        left = self.model.box(buffer.name, dims, constraints)
+        for leaf, write in self.writes(buffer.name):
+            if write.exact:
+                left = left.subtract(self.model.map(leaf, write).range())
+        return left
+
+    def shared_loops(self, target: str) -> tuple[str, ...]:
+        """Return the loops around all accesses of a target, outermost first."""
+        places = [*self.reads(target), *self.writes(target)]
+        found: Sequence[str] = [step.loop for step in self.where[places[0][0].id] if step.loop]
+        for leaf, _ in places[1:]:
+            both = common(self.where[places[0][0].id], self.where[leaf.id])
+            found = found[: len(both)]
+        return tuple(found)
+
+    def _earlier(self, leaf: Leaf, access: Access, writer: Leaf, write: Access, level: int) -> Any:
+        """Return the pairs (instance that reads, earlier instance that writes the same element)."""
+        shared = common(self.where[leaf.id], self.where[writer.id])
+        if len(shared) < level:
+            return None
+        pairs = self.model.map(leaf, access).apply_range(self.model.map(writer, write).reverse())
+        kind = self.model.isl.dim_type
+        for one, other, _ in shared[:level]:
+            pairs = pairs.equate(kind.in_, one, kind.out, other)
+        conflict = Conflict(leaf, writer, access.target, pairs, "")
+        return forward(self.model, conflict, self.where, backward=True)
+
+
+def starts(kernel: Kernel) -> Kernel:
+    """Return the kernel with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
+    coverage = Coverage(Model(kernel))
+    buffers = dict(kernel.buffers)
+    for name, buffer in kernel.buffers.items():
+        if buffer.role not in ("output", "local"):
+            continue
+        early = list(coverage.early(name))
+        lacking = coverage.lacking(buffer, [instances for _, instances in early])
+        definite = bool(early) and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
+        buffers[name] = replace(
+            buffer,
+            zeroed=lacking is not None,
+            lacking=lacking or "",
+            first_read=early[0][0][0].line if definite else 0,
+        )
+    return replace(kernel, buffers=buffers)

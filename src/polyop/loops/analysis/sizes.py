@@ -1,0 +1,84 @@
+"""What the sizes of a kernel's tensors come to in a call, computed as Python does, with any width.
+
+Compiled kernels compute with 64 bits, so sizes for which that is not the same are refused here, once for each
+set of shapes and attributes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core.dtypes import dtype
+from ...core.errors import InferError
+from ..ir.grammar import INT, Buffer, Const, Expr, Kernel, Op, Size, Var, statements, walk
+
+LARGEST = 2**42
+"""The largest size, and the largest attribute in arithmetic, of which proofs are made."""
+MOST = 2**62
+"""More bytes than this, or a size beyond it, no tensor has."""
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "ceil_div": lambda a, b: (a + b - 1) // b,
+    "max": max,
+    "min": min,
+    "neg": lambda a: -a,
+    "cast": lambda a: a,
+    "pow": lambda a, b: a**b,
+}
+
+
+def is_large(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> bool:
+    """Whether 64 bits may not hold what indices and bounds are computed of: proofs know no width."""
+    if any(size > LARGEST for spec in specs.values() if spec for size in spec.shape):
+        return True
+    wide = {n for n, to in kernel.attributes.items() if to == INT and abs(attributes[n]) > LARGEST}
+    if not wide:
+        return False
+    sums = (e for s in statements(kernel.body) for e in walk(s) if isinstance(e, Op) and e.type == INT)
+    return any(isinstance(a, Var) and a.name in wide for e in sums if e.name in _ARITHMETIC for a in e.args)
+
+
+def check_sizes(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+    """Raise ``InferError`` for a tensor of the kernel, a temporary too, that is too large for any memory."""
+    for buffer in kernel.buffers.values():
+        if buffer.role in ("output", "local") and bytes_of(kernel, buffer, specs, attributes) > MOST:
+            shape = [size_of(e, kernel, buffer, specs, attributes) for e in buffer.shape]
+            rule = f"the tensor {buffer.name} must be of at most 2**62 bytes"
+            raise InferError(kernel.name, rule, shape, where=kernel.where(buffer.line))
+
+
+def bytes_of(kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> int:
+    """Return how much memory a buffer takes for given specs."""
+    sizes = [max(0, int(size_of(e, kernel, buffer, specs, attributes))) for e in buffer.shape]
+    return math.prod(sizes) * dtype(buffer.dtype).itemsize
+
+
+def size_of(
+    expr: Expr, kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> Any:
+    """Return the number, or symbol, that a size of ``buffer`` is for these specs of tensors by name.
+
+    Raises ``InferError`` where it, or a step to it, is beyond 62 bits.
+    """
+    match expr:
+        case Const(value=value):
+            return value
+        case Size(buffer=name, axis=axis):
+            return specs[name].shape[axis]
+        case Var(name=name):
+            return attributes[name]
+        case Op(name=name, args=args) if name in _ARITHMETIC:
+            size = _ARITHMETIC[name](*(size_of(a, kernel, buffer, specs, attributes) for a in args))
+            if not isinstance(size, int) or abs(size) <= MOST:  # a symbol has no value yet
+                return size
+            rule = f"the size of {buffer.name} must be computed within 62 bits"
+            raise InferError(kernel.name, rule, size, where=kernel.where(buffer.line))
+    rule = f"the size of {buffer.name} must be written in sizes and attributes with + - * // %"
+    raise InferError(kernel.name, rule, where=kernel.where(buffer.line))

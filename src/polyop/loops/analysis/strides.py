@@ -1,0 +1,54 @@
+"""How an access moves through memory when a loop takes a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ir.grammar import Expr, Load, Store, Var, walk
+from . import affine
+
+UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "unknown"
+
+
+def depends(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether an expression reads one of the variables, or of the tensors that are named.
+
+    >>> from .ir import INT
+    >>> depends(Var("i", INT), frozenset({"i"}))
+    True
+    """
+    return any(
+        (isinstance(e, Var) and e.name in names) or (isinstance(e, Load) and e.buffer in names)
+        for e in walk(expr)
+    )
+
+
+def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) -> str:
+    """Return how the address changes with the loop variable.
+
+    "uniform": not at all; "unit" and "back": by one element upwards or downwards; "strided": by the
+    same number of elements each time; "unknown". ``varying`` are scalars that change with it too, and
+    tensors that have other elements for each of its iterations.
+    """
+    index = node.index
+    if not any(depends(i, varying | {var}) for i in index):
+        return UNIFORM
+    if any(depends(i, varying) or _loads(i, varying | {var}) for i in index):
+        return UNKNOWN
+    forms = [affine.linear(i) for i in index]
+    steps = [None if form is None else form.get(var, 0) for form in forms]
+    if any(step is None and depends(i, frozenset({var})) for step, i in zip(steps, index, strict=True)):
+        return UNKNOWN
+    if not any(steps):
+        return UNKNOWN  # as in i - i
+    if any(steps[:-1]):
+        return STRIDED
+    return {1: UNIT, -1: BACK}.get(steps[-1] or 0, STRIDED)
+
+
+def _loads(index: Expr, names: frozenset[str]) -> bool:
+    return any(isinstance(e, Load) and depends(e, names) for e in walk(index))
+
+
+COSTS: Mapping[str, float] = {UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, STRIDED: 6.0, UNKNOWN: 24.0}
+"""What an access costs in a vector loop, beside a contiguous vector load."""

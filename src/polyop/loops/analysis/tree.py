@@ -1,0 +1,134 @@
+"""A kernel's loops while they are rearranged: leaves remember which instances they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..ir.grammar import Assign, Expr, For, If, Stmt, Store, Var, rewrite, substitute
+from .dependence import Path, Paths, Step
+from .polyhedra import Leaf, Model
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A Store or Assign; ``dims`` gives the dimension of its leaf that each loop around it runs."""
+
+    leaf: Leaf
+    node: Store | Assign
+    dims: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop; ``node`` has its bounds, and its body is ``body``."""
+
+    node: For
+    body: tuple[Node, ...]
+
+    @property
+    def var(self) -> str:
+        """The loop's variable."""
+        return self.node.var
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A condition around nodes."""
+
+    node: If
+    body: tuple[Node, ...]
+    orelse: tuple[Node, ...]
+
+
+Node = Place | Loop | Branch
+
+
+def grow(model: Model) -> tuple[Node, ...]:
+    """Return the tree of a kernel in its own order."""
+    leaves = iter(model.leaves)
+
+    def visit(body: Sequence[Stmt]) -> tuple[Node, ...]:
+        found: list[Node] = []
+        for node in body:
+            if isinstance(node, For):
+                found.append(Loop(node, visit(node.body)))
+            elif isinstance(node, If):
+                found.append(Branch(node, visit(node.body), visit(node.orelse)))
+            else:
+                leaf = next(leaves)
+                found.append(Place(leaf, node, {var: k for k, var in enumerate(leaf.vars)}))
+        return tuple(found)
+
+    return visit(model.kernel.body)
+
+
+def fell(tree: Sequence[Node]) -> tuple[Stmt, ...]:
+    """Return the statements that a tree stands for."""
+    found: list[Stmt] = []
+    for node in tree:
+        match node:
+            case Place():
+                found.append(node.node)
+            case Loop():
+                found.append(replace(node.node, body=fell(node.body)))
+            case Branch():
+                found.append(replace(node.node, body=fell(node.body), orelse=fell(node.orelse)))
+    return tuple(found)
+
+
+def places(tree: Sequence[Node]) -> Iterator[Place]:
+    """Yield the leaves of a tree in order."""
+    for node in tree:
+        match node:
+            case Place():
+                yield node
+            case Loop():
+                yield from places(node.body)
+            case Branch():
+                yield from places(node.body)
+                yield from places(node.orelse)
+
+
+def paths_of(tree: Sequence[Node]) -> Paths:
+    """Return where each leaf stands."""
+    found: Paths = {}
+
+    def visit(body: Sequence[Node], path: tuple[Step, ...], loops: tuple[str, ...], place: int = 0) -> int:
+        for node in body:
+            match node:
+                case Loop():
+                    visit(node.body, (*path, Step(place, node.var)), (*loops, node.var))
+                    place += 1
+                case Branch():
+                    place = visit(node.orelse, path, loops, visit(node.body, path, loops, place))
+                case Place():
+                    whole: Path = tuple(replace(step, dim=node.dims[step.loop]) for step in (*path,))
+                    found[node.leaf.id] = (*whole, Step(place))
+                    place += 1
+        return place
+
+    visit(tree, (), ())
+    return found
+
+
+def renamed(node: Node, old: str, new: Var) -> Node:
+    """Return the node with a loop variable renamed."""
+
+    def change(expr: Expr) -> Expr:
+        return new if isinstance(expr, Var) and expr.name == old else expr
+
+    match node:
+        case Place(leaf, stmt, dims):
+            moved = {new.name if var == old else var: k for var, k in dims.items()}
+            return Place(leaf, substitute(stmt, {old: new}), moved)
+        case Loop(loop, body):
+            head = replace(loop, lo=rewrite(loop.lo, change), hi=rewrite(loop.hi, change), body=())
+            return Loop(head, tuple(renamed(n, old, new) for n in body))
+        case Branch(branch, body, orelse):
+            head_if = replace(branch, condition=rewrite(branch.condition, change), body=(), orelse=())
+            return Branch(
+                head_if,
+                tuple(renamed(n, old, new) for n in body),
+                tuple(renamed(n, old, new) for n in orelse),
+            )

@@ -1,0 +1,181 @@
+"""A long recurrence in segments: what each starts from is kept, and its steps are gone through again.
+
+Of a value that every iteration of a loop overwrites a tape has one for each. In segments it has one for each
+segment, and one for each iteration of the segment that is gone through.
+
+Griewank and Walther, Evaluating Derivatives (2008), chapter 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..analysis.strides import depends
+from ..analysis.tree import Loop
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    names_of,
+    rewrite,
+    statements,
+    substitute,
+    unused,
+)
+from ..ir.operate import operate
+from .memory import Scopes
+from .to_be_recorded import Needs
+
+STEPS = 64
+"""Iterations of a segment: as many are taped at once, for any length."""
+
+
+def recurrences(needs: Needs) -> dict[str, tuple[str, ...]]:
+    """Return the loops for whose iterations something is taped, each with the buffers that it carries on."""
+    found: dict[str, tuple[str, ...]] = {}
+    for own, reads in needs.tapes.items():
+        for read in reads:
+            around = needs.order.around[read.leaf][: read.depth]
+            loops = [node for node in around if isinstance(node, Loop)]
+            if len(loops) > len(own) and loops[len(own)].var not in found:
+                loop = loops[len(own)]
+                carried = _carried(needs, loop.node, own)
+                if carried:
+                    found[loop.var] = carried
+    return found
+
+
+def _carried(needs: Needs, loop: For, own: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what iterations of a loop leave to the next in the same place."""
+    stores = [s for s in statements(loop.body) if isinstance(s, Store)]
+    apart = {s.buffer for s in stores if any(depends(i, frozenset({loop.var})) for i in s.index)}
+    names = dict.fromkeys(s.buffer for s in stores)
+    return tuple(n for n in names if n not in apart and needs.scope(n) == own)
+
+
+@dataclass(frozen=True)
+class Segmented:
+    """A kernel with loops in segments, and its temporaries' scopes.
+
+    ``origin``: of which buffer one of the segments' own has the values; ``told``: (line, text) of each loop.
+    """
+
+    kernel: Kernel
+    scopes: Scopes
+    origin: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[tuple[int, str], ...] = ()
+
+
+def segmented(kernel: Kernel, scopes: Scopes, carried: Mapping[str, tuple[str, ...]]) -> Segmented:
+    """Return the kernel with those loops in segments."""
+    found = Segmented(kernel, scopes)
+    for var, names in carried.items():
+        found = _one(found, var, names)
+    return found
+
+
+def _one(found: Segmented, var: str, names: Iterable[str]) -> Segmented:
+    kernel, scopes = found.kernel, found.scopes
+    taken = names_of(kernel)
+    segment, step = unused(f"segment_of_{var}", taken), unused(f"{var}_of_segment", taken)
+    now = {name: unused(f"{name}_of_segment", taken) for name in names}
+    axes = [unused(f"e{k}", taken) for k in range(max(len(kernel.buffers[n].shape) for n in now))]
+    around: list[str] = []
+    lines: list[int] = []
+
+    def visit(body: tuple[Stmt, ...], loops: tuple[str, ...]) -> tuple[Stmt, ...]:
+        return tuple(changed(node, loops) for node in body)
+
+    def changed(node: Stmt, loops: tuple[str, ...]) -> Stmt:
+        match node:
+            case For() if node.var == var:
+                around[:], lines[:] = loops, [node.line]
+                return _in_segments(kernel, node, segment, step, now, axes)
+            case For():
+                return replace(node, body=visit(node.body, (*loops, node.var)))
+            case If():
+                return replace(node, body=visit(node.body, loops), orelse=visit(node.orelse, loops))
+        return node
+
+    body = visit(kernel.body, ())
+    made = {
+        inner: replace(kernel.buffers[n], name=inner, role="local", zeroed=False, first_read=0)
+        for n, inner in now.items()
+    }
+    places = {n: _renamed(scope, var, segment, step) for n, scope in scopes.items()}
+    places |= dict.fromkeys(now.values(), (*around, segment))
+    what = ", ".join(now)
+    text = f"loop {var} goes backwards in segments of {STEPS} iterations: {what} is kept where each begins"
+    return Segmented(
+        replace(kernel, body=body, buffers={**kernel.buffers, **made}),
+        places,
+        {**found.origin, **{inner: n for n, inner in now.items()}},
+        (*found.told, *((line, text) for line in lines)),
+    )
+
+
+def _renamed(scope: tuple[str, ...], var: str, segment: str, step: str) -> tuple[str, ...]:
+    return tuple(v for loop in scope for v in ((segment, step) if loop == var else (loop,)))
+
+
+def _in_segments(
+    kernel: Kernel, loop: For, segment: str, step: str, now: dict[str, str], axes: list[str]
+) -> For:
+    """Return the loop over segments: what they start from copied, their iterations, what they leave.
+
+    All have as many iterations, the last of which may do nothing: turned round, indices stay affine.
+    """
+    trips = operate("-", loop.hi, loop.lo)
+    count = operate("//", operate("+", trips, Const(STEPS - 1, INT)), Const(STEPS, INT))
+    begun = operate("*", Var(segment, INT), Const(STEPS, INT))
+    at = operate("+", operate("+", loop.lo, begun), Var(step, INT))
+    body = tuple(_within(substitute(s, {loop.var: at}), now) for s in loop.body)
+    there = If(Op("<", (at, loop.hi), BOOL), body, (), loop.line)
+    steps = For(step, Const(0, INT), Const(STEPS, INT), (there,), loop.line, loop.hint)
+    into = [_copy(kernel, name, inner, name, axes, loop.line) for name, inner in now.items()]
+    back = [_copy(kernel, name, name, inner, axes, loop.line) for name, inner in now.items()]
+    return For(segment, Const(0, INT), count, (*into, steps, *back), loop.line)
+
+
+def _copy(kernel: Kernel, like: str, target: str, source: str, axes: list[str], line: int) -> Stmt:
+    buffer = kernel.buffers[like]
+    alone = buffer.shape == (Const(1, INT),)
+    index: tuple[Expr, ...] = tuple(Var(axes[k], INT) for k in range(len(buffer.shape)))
+    index = (Const(0, INT),) if alone else index
+    node: Stmt = Store(target, index, Load(source, index, Type(buffer.dtype), line), "", line)
+    for axis in reversed(range(0 if alone else len(buffer.shape))):
+        node = For(axes[axis], Const(0, INT), buffer.shape[axis], (node,), line)
+    return node
+
+
+def _within(node: Stmt, now: dict[str, str]) -> Stmt:
+    """Return a statement on the segment's own buffers; sizes stay those of the tensors."""
+
+    def change(expr: Expr) -> Expr:
+        return replace(expr, buffer=now.get(expr.buffer, expr.buffer)) if isinstance(expr, Load) else expr
+
+    def stored(part: Stmt) -> Stmt:
+        match part:
+            case For():
+                return replace(part, body=tuple(map(stored, part.body)))
+            case If():
+                return replace(
+                    part, body=tuple(map(stored, part.body)), orelse=tuple(map(stored, part.orelse))
+                )
+            case Store():
+                return replace(part, buffer=now.get(part.buffer, part.buffer))
+        return part
+
+    changed: Stmt = stored(rewrite(node, change))
+    return changed

@@ -1,0 +1,57 @@
+"""Tensors that a derived kernel does not read are left out, so that nobody keeps them for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.grammar import Buffer, Expr, Kernel, Load, Size, Stmt, rewrite, statements, walk
+
+
+def without_unread(
+    kernel: Kernel, shapes: dict[str, tuple[Expr, ...]], kept: frozenset[str] = frozenset()
+) -> Kernel:
+    """Return the kernel with tensors that nothing is read of in the form of absent ones.
+
+    ``shapes`` are what is known of tensors' shapes: sizes of one are taken from another that is read.
+    ``kept`` are tensors that are there anyway. An absent one has its place among the parameters, and no
+    dimensions.
+    """
+    read: set[str] = {*_read(kernel), *kept}
+    same: dict[Size, Size] = {}
+    for name in read:
+        for axis, size in enumerate(shapes.get(name, ())):
+            if isinstance(size, Size) and size.buffer not in read:
+                same.setdefault(size, Size(name, axis))
+
+    def change(expr: Expr) -> Expr:
+        return same.get(expr, expr) if isinstance(expr, Size) else expr
+
+    body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in kernel.body)
+    buffers = {n: _sized(b, change) if b.role != "input" else b for n, b in kernel.buffers.items()}
+    kernel = replace(kernel, body=body, buffers=buffers)
+    there = taken(kernel)
+    absent = {
+        n: replace(b, shape=(), dtype="bool")
+        for n, b in buffers.items()
+        if b.role == "input" and n not in there
+    }
+    return replace(kernel, buffers={**buffers, **absent})
+
+
+def taken(kernel: Kernel) -> frozenset[str]:
+    """Return the buffers of which a kernel reads an element or a size."""
+    return frozenset(_read(kernel) | _measured(kernel))
+
+
+def _sized(buffer: Buffer, change: object) -> Buffer:
+    return replace(buffer, shape=tuple(rewrite(e, change) for e in buffer.shape))  # type: ignore[arg-type]
+
+
+def _read(kernel: Kernel) -> set[str]:
+    return {e.buffer for s in statements(kernel.body) for e in walk(s) if isinstance(e, Load)}
+
+
+def _measured(kernel: Kernel) -> set[str]:
+    nodes = [e for s in statements(kernel.body) for e in walk(s)]
+    nodes += [e for b in kernel.buffers.values() if b.role != "input" for x in b.shape for e in walk(x)]
+    return {e.buffer for e in nodes if isinstance(e, Size)}

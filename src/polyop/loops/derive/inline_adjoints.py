@@ -1,0 +1,212 @@
+"""What an element is handed is computed by the one statement that reads it, where that is little work.
+
+Of ``t[i] = a[i] * s`` and, later, ``t[i] += u`` and ``x[i] = t[i] * b[i]``, as going backwards through a
+softmax makes them, ``x[i] = (a[i] * s + u) * b[i]`` is left: one pass over memory less, and no temporary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..analysis.bounds import is_inside
+from ..analysis.cost import HEAVY
+from ..analysis.polyhedra import Access, Leaf
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    statements,
+    substitute,
+    walk,
+)
+from ..ir.operate import operate
+from ..ir.types import cast
+from ..passes.inline import rounded
+from .memory import scopes_of
+from .order import Order
+
+OPERATORS, LOADS = 4, 2
+"""Of a value that is computed where it is read; loads, of what differs between a row's elements."""
+
+
+class _Link(NamedTuple):
+    """A store, its only reader, the access that reads, and the value in the reader's loops."""
+
+    writer: Leaf
+    reader: Leaf
+    read: Access
+    value: Expr
+
+
+def passed_on(kernel: Kernel, names: Sequence[str]) -> Kernel:
+    """Return the kernel without the stores to ``names`` that one statement reads or updates, and no other."""
+    while (changed := _step(kernel, names)) is not None:
+        kernel = changed
+    nodes = list(statements(kernel.body))
+    used = {s.buffer for s in nodes if isinstance(s, Store)}
+    used |= {e.buffer for s in nodes for e in walk(s) if isinstance(e, (Load, Size))}
+    gone = {n for n in names if n not in used and kernel.buffers[n].role == "local"}
+    return replace(kernel, buffers={n: b for n, b in kernel.buffers.items() if n not in gone})
+
+
+def _step(kernel: Kernel, names: Sequence[str]) -> Kernel | None:
+    little = [s for s in _little(kernel.body) if s.buffer in names]
+    if not little:
+        return None
+    order = Order(kernel, scopes_of(kernel, [n for n, b in kernel.buffers.items() if b.role == "local"]))
+    for leaf in order.model.leaves:
+        link = _link(order, leaf) if any(leaf.node is s for s in little) else None
+        if link is not None:
+            changed = replace(kernel, body=_linked(kernel.body, link))
+            return _without_name(changed, link.reader.node)
+    return None
+
+
+def _little(body: Sequence[Stmt], loop: str = "") -> Iterator[Store]:
+    """Yield the stores of what takes few operators; ``loop`` is the innermost around the body."""
+    for node in body:
+        match node:
+            case For():
+                yield from _little(node.body, node.var)
+            case If():
+                yield from _little((*node.body, *node.orelse), loop)
+            case Store(op="") if _is_little(node.value, loop):
+                yield node
+
+
+def _link(order: Order, writer: Leaf) -> _Link | None:
+    node = writer.node
+    assert isinstance(node, Store)
+    found = order.readers(writer)
+    if len(found) != 1:
+        return None
+    ((reader, read),) = found
+    own = read.node is reader.node or any(e == read.node for e in walk(reader.node.value))
+    plain = own and not read.guards and read.around is None and len(reader.vars) <= len(writer.vars)
+    if order.kernel.buffers[node.buffer].role == "output" and not order.always_overwritten(writer, reader):
+        return None  # what nobody reads is wanted all the same
+    if not plain or not is_inside(order.model, reader, read) or not order.has_only(reader, read, writer):
+        return None
+    values = _places(node, read.node, writer, reader)
+    if values is None or not _stays(order, writer, reader, values):
+        return None
+    kept = rounded(cast(node.value, Type(order.kernel.buffers[node.buffer].dtype)))
+    return _Link(writer, reader, read, substitute(kept, values))
+
+
+def _is_little(value: Expr, loop: str) -> bool:
+    found = list(walk(value))
+    operators = [e for e in found if isinstance(e, Op)]
+    loads = [e for e in found if isinstance(e, Load) and _reads(e.index, loop)]
+    if any(o.name in HEAVY and not (o.name == "/" and not _reads(o.args[1:], loop)) for o in operators):
+        return False
+    return len(operators) <= OPERATORS and len(loads) <= LOADS
+
+
+def _reads(exprs: Sequence[Expr], loop: str) -> bool:
+    return any(isinstance(e, Var) and e.name == loop for x in exprs for e in walk(x))
+
+
+def _places(node: Store, load: Load | Store, writer: Leaf, reader: Leaf) -> Mapping[str, Expr] | None:
+    """Return the writer's loop variables for an instance of the reader: of the element that both touch."""
+    values: dict[str, Expr] = {}
+    for mine, other in zip(node.index, load.index, strict=True):
+        if isinstance(mine, Var) and mine.name in writer.vars and mine.name not in values:
+            values[mine.name] = other
+        elif mine != other or any(isinstance(e, (Var, Load)) for e in walk(mine)):
+            return None
+    for var in writer.vars:
+        if var not in values:
+            if var not in reader.vars:
+                return None
+            values[var] = Var(var, INT)
+    return values
+
+
+def _stays(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr]) -> bool:
+    """Whether all that a value is made of is the same, and at hand, where it is read: no scalar is."""
+    fixed = {*writer.vars, *order.kernel.attributes}
+    if any(isinstance(e, Var) and e.name not in fixed for e in walk(writer.node.value)):
+        return False
+    for access in writer.accesses:
+        if access.write:
+            continue
+        own = order.scopes.get(access.target, ())
+        if any(values.get(var) != Var(var, INT) or var not in reader.vars for var in own):
+            return False
+        if order.overwritten(writer, access) is not None:
+            return False
+    return True
+
+
+def _linked(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
+    found: list[Stmt] = []
+    for node in body:
+        match node:
+            case For():
+                inner = _linked(node.body, link)
+                found += [replace(node, body=inner)] if inner else []
+            case If():
+                then, other = _linked(node.body, link), _linked(node.orelse, link)
+                found += [replace(node, body=then, orelse=other)] if then or other else []
+            case _ if node is link.writer.node:
+                pass
+            case _ if node is link.reader.node:
+                found.append(_read(node, link))
+            case _:
+                found.append(node)
+    return tuple(found)
+
+
+def _without_name(kernel: Kernel, node: Store | Assign) -> Kernel:
+    """Return the kernel without a scalar that has become another name of an input's element."""
+    every = list(statements(kernel.body))
+    match [s for s in every if isinstance(s, Assign) and isinstance(node, Assign) and s.name == node.name]:
+        case [Assign(op="", value=Load(buffer=buffer, index=index)) as same]:
+            fixed = {*kernel.attributes, *(s.var for s in every if isinstance(s, For))}
+            inner = [e for i in index for e in walk(i)]
+            if any(isinstance(e, Load) or (isinstance(e, Var) and e.name not in fixed) for e in inner):
+                return kernel
+            body = _renamed(kernel.body, same)
+            left = any(isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s))
+            if kernel.buffers[buffer].role == "input" and not left:
+                return replace(kernel, body=body)
+    return kernel
+
+
+def _renamed(body: Sequence[Stmt], same: Assign) -> tuple[Stmt, ...]:
+    """Return a body without a scalar, its value in what comes after it in the same loop."""
+    if same in body:
+        at = list(body).index(same)
+        rest = (substitute(node, {same.name: same.value}) for node in body[at + 1 :])
+        return (*body[:at], *rest)
+    return tuple(
+        replace(node, body=_renamed(node.body, same))
+        if isinstance(node, For)
+        else replace(node, body=_renamed(node.body, same), orelse=_renamed(node.orelse, same))
+        if isinstance(node, If)
+        else node
+        for node in body
+    )
+
+
+def _read(node: Store | Assign, link: _Link) -> Store | Assign:
+    """Return the reader with the value in place of the element."""
+    updates = link.read.node is node
+    value = operate(node.op, link.value, node.value) if updates else node.value
+    value = rewrite(value, lambda e: link.value if e == link.read.node else e)
+    found: Store | Assign = replace(node, value=value, op="" if updates else node.op)
+    return found

@@ -1,0 +1,156 @@
+"""Nests that add to several targets, as one nest for each: a contraction wants an order of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..analysis import affine
+from ..analysis.dependence import Legality
+from ..analysis.polyhedra import Model
+from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of
+from ..ir.grammar import INT, For, If, Kernel, Stmt, Store, Var, substitute, walk
+from .names import Names
+
+MANY = 3
+"""A nest of so many loops that adds up is a contraction: each of its targets wants a nest of its own."""
+
+
+def apart(kernel: Kernel, sums: frozenset[str]) -> Kernel:
+    """Return the kernel with nests that add to several targets in parts, where the order allows it."""
+    model = Model(kernel)
+    tree = grow(model)
+    legality: Legality | None = None
+    done: list[Loop] = []
+    for nest in list(_nests(tree)):
+        groups = _groups(nest, sums)
+        if len(groups) < 2 or any(nest in _inside(other) for other in done):
+            continue
+        legality = legality or Legality(model)
+        changed = _replaced(tree, nest, tuple(_around(*group) for group in groups))
+        if legality.broken(paths_of(changed)) is None:
+            tree = changed
+            done.append(nest)
+    return _renamed(replace(kernel, body=fell(tree)))
+
+
+def _nests(tree: Sequence[Node]) -> Iterator[Loop]:
+    """Yield loops that hold stores alone, under loops and conditions of one; the outer ones first."""
+    for node in tree:
+        match node:
+            case Loop():
+                if _paths(node) is not None:
+                    yield node
+                yield from _nests(node.body)
+            case Branch():
+                yield from _nests(node.body)
+                yield from _nests(node.orelse)
+
+
+def _inside(loop: Loop) -> Iterator[Loop]:
+    for node in loop.body:
+        if isinstance(node, Loop):
+            yield node
+            yield from _inside(node)
+
+
+Chain = tuple[Loop, ...]
+
+
+def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
+    """Return each store of a nest (under its condition, if it has one) with the loops around it."""
+    if isinstance(node, Place):
+        return [((), node)] if isinstance(node.node, Store) else None
+    if isinstance(node, Branch):
+        alone = not node.orelse and len(node.body) == 1 and isinstance(node.body[0], Place)
+        return [((), node)] if alone else None
+    found: list[tuple[Chain, Node]] = []
+    for inner in node.body:
+        below = _paths(inner)
+        if below is None:
+            return None
+        found += [((node, *chain), leaf) for chain, leaf in below]
+    return found
+
+
+def _store(node: Node) -> Stmt:
+    inner = node.body[0] if isinstance(node, Branch) else node
+    assert isinstance(inner, Place)
+    return inner.node
+
+
+def _groups(nest: Loop, sums: frozenset[str]) -> list[tuple[Chain, list[Node]]]:
+    """Return the stores of a nest by target and loops, in order; none where they may stay together."""
+    found: dict[tuple[str, Chain], list[Node]] = {}
+    for chain, leaf in _paths(nest) or ():
+        store = _store(leaf)
+        assert isinstance(store, Store)
+        found.setdefault((store.buffer, chain), []).append(leaf)
+    return [(chain, group) for (_, chain), group in found.items()] if _worth(found, sums) else []
+
+
+def _worth(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums: frozenset[str]) -> bool:
+    """Whether a group is a contraction, or adds to shifted elements."""
+    for (buffer, chain), group in groups.items():
+        loops = [loop.var for loop in chain]
+        stores = [s for s in map(_store, group) if isinstance(s, Store)]
+        if buffer not in sums or any(s.op != "+" for s in stores):
+            continue
+        if are_shifted(stores, loops) or (len(loops) >= MANY and any(_sums(s, loops) for s in stores)):
+            return True
+    return False
+
+
+def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
+    """Whether stores go to elements that other iterations reach too: shifted apart, or along a sum."""
+    for axis in range(len(stores[0].index)):
+        forms = [affine.linear(s.index[axis]) for s in stores]
+        if any(form is not None and len(set(form) & set(loops)) > 1 for form in forms):
+            return True
+        if any(form != forms[0] for form in forms):
+            return True
+    return False
+
+
+def _sums(store: Store, loops: Sequence[str]) -> bool:
+    used = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
+    return bool(set(loops) - used)
+
+
+def _around(chain: Chain, group: Sequence[Node]) -> Loop:
+    inner = tuple(group) if len(chain) == 1 else (_around(chain[1:], group),)
+    return Loop(chain[0].node, inner)
+
+
+def _replaced(tree: tuple[Node, ...], old: Node, new: tuple[Node, ...]) -> tuple[Node, ...]:
+    found: list[Node] = []
+    for node in tree:
+        match node:
+            case _ if node is old:
+                found += new
+            case Loop(head, body):
+                found.append(Loop(head, _replaced(body, old, new)))
+            case Branch(head_if, body, orelse):
+                found.append(Branch(head_if, _replaced(body, old, new), _replaced(orelse, old, new)))
+            case _:
+                found.append(node)
+    return tuple(found)
+
+
+def _renamed(kernel: Kernel) -> Kernel:
+    """Return the kernel with every loop under a name of its own."""
+    names = Names(replace(kernel, body=()))
+
+    def visit(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                name = names.loop(node.var)
+                body = node.body
+                if name != node.var:
+                    body = tuple(substitute(s, {node.var: Var(name, INT)}) for s in body)
+                return replace(node, var=name, body=tuple(visit(s) for s in body))
+            case If(body=body, orelse=orelse):
+                return replace(node, body=tuple(map(visit, body)), orelse=tuple(map(visit, orelse)))
+        return node
+
+    return replace(kernel, body=tuple(map(visit, kernel.body)))

@@ -1,0 +1,89 @@
+"""The form that kernels are derived from: temporaries have their loops, scalars are tensors.
+
+One notion of a value, an element of a buffer, is left; so one notion of where it is written and read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..analysis.bounds import demanded
+from ..analysis.initialisation import Coverage, starts
+from ..analysis.polyhedra import Model, scalar_owners
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    statements,
+)
+from ..passes.array_privatisation import privatise
+from ..passes.simplify import propagate, unroll
+
+ZERO = (Const(0, INT),)
+"""The index of a scalar in memory."""
+
+Scopes = dict[str, tuple[str, ...]]
+"""For each buffer the loops, outermost first, whose iterations have it for themselves."""
+
+
+def in_memory(kernel: Kernel) -> tuple[Kernel, Scopes]:
+    """Return the kernel without scalars, and the scopes of its temporaries."""
+    kernel = unroll(propagate(kernel))
+    demanded(kernel)
+    kernel, scopes = privatise(starts(kernel))
+    lives = scalar_owners(kernel)
+    kernel = _stored(kernel)
+    return kernel, {**lives, **scopes}
+
+
+def scopes_of(kernel: Kernel, names: Iterable[str]) -> Scopes:
+    """Return for each buffer the loops whose iterations read of it only what they wrote themselves."""
+    coverage = Coverage(Model(kernel))
+    found: Scopes = {}
+    for name in names:
+        if not coverage.writes(name):
+            continue
+        loops = coverage.shared_loops(name)
+        levels = range(len(loops), 0, -1)
+        level = next((n for n in levels if coverage.uncovered(name, n) is None), 0)
+        found[name] = loops[:level]
+    return found
+
+
+def _stored(kernel: Kernel) -> Kernel:
+    types = {s.name: s.type for s in statements(kernel.body) if isinstance(s, Assign)}
+    if not types:
+        return kernel
+    lines = {s.name: s.line for s in reversed(list(statements(kernel.body))) if isinstance(s, Assign)}
+    scalars = {
+        name: Buffer(name, of.dtype, (Const(1, INT),), "local", lines[name]) for name, of in types.items()
+    }
+
+    def read(expr: Expr) -> Expr:
+        known = isinstance(expr, Var) and expr.name in scalars
+        return Load(expr.name, ZERO, Type(expr.type.dtype)) if known and isinstance(expr, Var) else expr
+
+    def written(node: Stmt) -> Stmt:
+        match node:
+            case For(body=body):
+                return replace(node, body=tuple(map(written, body)))
+            case If(body=body, orelse=orelse):
+                return replace(node, body=tuple(map(written, body)), orelse=tuple(map(written, orelse)))
+            case Assign(name=name, value=value, op=op, line=line):
+                return Store(name, ZERO, value, op, line)
+        return node
+
+    body = tuple(written(rewrite(node, read)) for node in kernel.body)
+    return replace(kernel, body=body, buffers={**kernel.buffers, **scalars})

@@ -1,0 +1,93 @@
+"""A factor with zeros around it: sums along a shift keep their whole range, and need no condition.
+
+Of ``d_x[i + p] += d_y[i] * w[p]`` each element collects ``d_y[e - p] * w[p]`` over all p; where
+``e - p`` lies outside d_y it reads a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis.strides import depends
+from ..ir.grammar import BOOL, INT, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
+from ..ir.operate import operate
+from .names import Names
+from .ranges import length as of_length
+
+
+@dataclass(frozen=True)
+class Padded:
+    """The memory, the statement that fills it, and the load that stands for the factor."""
+
+    buffer: Buffer
+    filled: Stmt
+    load: Load
+
+
+def factor(value: Expr, variables: Sequence[str]) -> Load | None:
+    """Return the one factor of a product that depends on some loops, by their plain variables; or None."""
+    names = frozenset(variables)
+    moving = [e for e in _factors(value) if depends(e, names)]
+    if len(moving) != 1 or not isinstance(moving[0], Load):
+        return None
+    plain = [i.name for i in moving[0].index if isinstance(i, Var) and i.name in variables]
+    others = [i for i in moving[0].index if not isinstance(i, Var) and depends(i, names)]
+    return moving[0] if sorted(plain) == sorted(variables) and not others else None
+
+
+def _factors(value: Expr) -> list[Expr]:
+    if isinstance(value, Op) and value.name in ("*", "neg"):
+        return [f for a in value.args for f in _factors(a)]
+    return [value]
+
+
+def padded(load: Load, loops: Mapping[str, tuple[For, For]], shape: Sequence[Expr], names: Names) -> Padded:
+    """Return a load's buffer with zeros around it.
+
+    ``loops`` are, for a variable of its index, the loop over it and the one that shifts it; ``shape`` is
+    the buffer's own. The returned load is in the same variables, which may then be beyond
+    their loops by as much as the shift is wide.
+    """
+    name = names.new(f"{load.buffer}_wide")
+    sizes: list[Expr] = []
+    source: list[Expr] = []
+    target: list[Expr] = []
+    index: list[Expr] = []
+    ranges: list[tuple[str, Expr]] = []
+    tests: list[Expr] = []
+    for axis, at in enumerate(load.index):
+        var = names.new(f"e{axis}")
+        here = Var(var, INT)
+        if isinstance(at, Var) and at.name in loops:
+            loop, shift = loops[at.name]
+            width = operate("-", operate("-", shift.hi, shift.lo), Const(1, INT))
+            length = operate("-", loop.hi, loop.lo)
+            whole = operate("+", length, operate("*", Const(2, INT), width))
+            sizes.append(of_length(Const(0, INT), whole))
+            source.append(operate("+", here, loop.lo))
+            target.append(operate("+", here, width))
+            index.append(operate("+", operate("-", at, loop.lo), width))
+            ranges.append((var, length))
+            tests.append(Op("<", (shift.lo, shift.hi), BOOL))
+        else:
+            sizes.append(shape[axis])
+            source.append(here)
+            target.append(here)
+            index.append(at)
+            ranges.append((var, shape[axis]))
+    node: Stmt = Store(name, tuple(target), replace(load, index=tuple(source)), "", load.line)
+    for var, size in reversed(ranges):
+        node = For(var, Const(0, INT), size, (node,), load.line)
+    for test in tests:
+        node = If(test, (node,), (), load.line)
+    buffer = Buffer(name, load.type.dtype, tuple(sizes), "local", load.line)
+    return Padded(buffer, node, replace(load, buffer=name, index=tuple(index)))
+
+
+def sizes_of(kernel: Kernel, buffer: str) -> tuple[Expr, ...]:
+    """Return the sizes of a buffer, as other buffers' shapes may be written in."""
+    found = kernel.buffers[buffer]
+    if found.role in ("input", "inplace"):
+        return tuple(Size(buffer, k) for k in range(len(found.shape)))
+    return found.shape

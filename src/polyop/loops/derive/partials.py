@@ -1,0 +1,273 @@
+"""The derivative of every operator: what an argument is handed of what its result is handed.
+
+A contribution is linear in what is handed on, so the rows serve both modes: reversed it is the
+gradient of an argument, forwards the tangent of the result for a tangent of that argument.
+
+Ties: ``max(a, b)`` and ``min(a, b)`` of equal values belong to ``a``. ``abs`` has the derivative 0
+at 0. Where a function has none, IEEE arithmetic answers: ``sqrt`` at 0 gives infinity, as in
+PyTorch and JAX. A value chosen by a condition is chosen around the product, so that a NaN of
+the branch that was not taken stays there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from ...core.errors import GradientError
+from ..ir.grammar import BOOL, Const, Expr, Load, Op, Type, children, unconditional, walk
+from ..ir.operate import operate
+from ..ir.types import cast, kind
+
+Given = Expr
+Contributions = tuple[Expr | None, ...]
+Rule = Callable[[Op, Given], Contributions]
+
+
+def number(value: float, of: Type) -> Const:
+    """Return a float constant of a type."""
+    return Const(float(value), of)
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """Return ``a * b``; a factor 1 is left out, a factor -1 is a sign."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Const) and one.value == 1:
+            return other
+        if isinstance(one, Const) and one.value == -1:
+            return negative(other)
+    return operate("*", a, b)
+
+
+def negative(a: Expr) -> Expr:
+    """Return ``-a``."""
+    if isinstance(a, Op) and a.name == "neg":
+        return a.args[0]
+    return operate("neg", a)
+
+
+def plus(a: Expr | None, b: Expr | None) -> Expr | None:
+    """Return the sum of two contributions; None is zero."""
+    if a is None or b is None:
+        return b if a is None else a
+    if a == b:
+        return times(number(2.0, a.type), a)
+    if isinstance(b, Op) and b.name == "neg":
+        return operate("-", a, b.args[0])
+    return operate("+", a, b)
+
+
+def choice(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """Return one of two values of one type."""
+    return Op("select", (condition, then, otherwise), then.type)
+
+
+def _zero(like: Expr) -> Const:
+    return number(0.0, like.type)
+
+
+def _quotient(node: Op, g: Expr) -> Contributions:
+    a, b = node.args
+    return operate("/", g, b), negative(operate("/", operate("*", g, operate("/", a, b)), b))
+
+
+def _power(node: Op, g: Expr) -> Contributions:
+    a, b = node.args
+    if isinstance(b, Const):
+        if b.value in (0, 1):
+            return (None if b.value == 0 else g), None
+        lower = a if b.value == 2 else operate("pow", a, number(b.value - 1, b.type))
+        return times(g, times(b, lower)), None
+    one = number(1.0, b.type)
+    slope = operate("*", b, operate("pow", a, operate("-", b, one)))
+    base = choice(operate("==", b, _zero(b)), _zero(g), operate("*", g, slope))
+    growth = operate("*", node, operate("log", a))
+    flat = operate("and", operate("==", a, _zero(a)), operate(">=", b, _zero(b)))
+    return base, choice(flat, _zero(g), operate("*", g, growth))
+
+
+def _extreme(comparison: str) -> Rule:
+    def rule(node: Op, g: Expr) -> Contributions:
+        first = operate(comparison, *node.args)
+        return choice(first, g, _zero(g)), choice(first, _zero(g), g)
+
+    return rule
+
+
+def _atan2(node: Op, g: Expr) -> Contributions:
+    y, x = node.args
+    square = operate("+", operate("*", x, x), operate("*", y, y))
+    return operate("/", operate("*", g, x), square), negative(operate("/", operate("*", g, y), square))
+
+
+def _remainder(node: Op, g: Expr) -> Contributions:
+    a, b = node.args
+    return g, negative(operate("*", g, operate("floor", operate("/", a, b))))
+
+
+def _tanh(node: Op, g: Expr) -> Contributions:
+    one = number(1.0, node.type)
+    return (operate("*", g, operate("-", one, operate("*", node, node))),)
+
+
+def _erf(node: Op, g: Expr) -> Contributions:
+    (a,) = node.args
+    bell = operate("exp", negative(operate("*", a, a)))
+    return (times(g, times(number(2 / math.sqrt(math.pi), node.type), bell)),)
+
+
+def _rsqrt(node: Op, g: Expr) -> Contributions:
+    (a,) = node.args
+    return (times(number(-0.5, node.type), operate("*", g, operate("/", node, a))),)
+
+
+def _atan(node: Op, g: Expr) -> Contributions:
+    (a,) = node.args
+    one = number(1.0, node.type)
+    return (operate("/", g, operate("+", one, operate("*", a, a))),)
+
+
+def _own(node: Op, g: Expr) -> Contributions:
+    """Nothing for the value and for the slopes, which the author gives."""
+    pairs = ((times(g, slope), None) for slope in node.args[2::2])
+    return (None, *(part for pair in pairs for part in pair))
+
+
+PARTIALS: Mapping[str, Rule] = {
+    "+": lambda node, g: (g, g),
+    "-": lambda node, g: (g, negative(g)),
+    "*": lambda node, g: (times(g, node.args[1]), times(g, node.args[0])),
+    "/": _quotient,
+    "%": _remainder,
+    "pow": _power,
+    "max": _extreme(">="),
+    "min": _extreme("<="),
+    "atan2": _atan2,
+    "neg": lambda node, g: (negative(g),),
+    "abs": lambda node, g: (operate("*", g, operate("sign", node.args[0])),),
+    "exp": lambda node, g: (operate("*", g, node),),
+    "expm1": lambda node, g: (operate("*", g, operate("+", node, number(1.0, node.type))),),
+    "log": lambda node, g: (operate("/", g, node.args[0]),),
+    "sqrt": lambda node, g: (times(number(0.5, node.type), operate("/", g, node)),),
+    "rsqrt": _rsqrt,
+    "tanh": _tanh,
+    "erf": _erf,
+    "sin": lambda node, g: (operate("*", g, operate("cos", node.args[0])),),
+    "cos": lambda node, g: (negative(operate("*", g, operate("sin", node.args[0]))),),
+    "atan": _atan,
+    "cast": lambda node, g: (cast(g, node.args[0].type),),
+    "with_gradient": _own,
+}
+"""By operator; what has no row is constant almost everywhere: its derivative is 0."""
+CONSTANT = frozenset(
+    ("//", "sign", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "ceil_div")
+).union(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^"), ("stop_gradient",))
+
+
+def contributions(node: Op, g: Expr) -> Contributions:
+    """Return one contribution or None for each argument of an operator.
+
+    >>> from ..ir import Var
+    >>> x = Var("x", Type("float32"))
+    >>> contributions(Op("neg", (x,), x.type), Var("g", x.type))[0].name
+    'neg'
+    """
+    if kind(node.type) != "f" or node.name in CONSTANT:
+        return (None,) * len(node.args)
+    found = PARTIALS[node.name](node, g)
+    return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, found, strict=True))
+
+
+MOST = 10_000
+"""Operators and elements of all parts of a statement; they grow with the cube of the inputs of a ``max``."""
+
+
+class Part(NamedTuple):
+    """What a load is handed: ``value``, where ``guard`` holds (None: always)."""
+
+    load: Load
+    guard: Expr | None
+    value: Expr
+
+
+def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
+    """Return what each load that moves is handed when ``value`` is handed ``g``.
+
+    An element that exists only under a condition has that as guard. Raises ``GradientError`` with the line
+    for parts of more than ``MOST`` operators.
+    """
+    size = 0
+    safe = {e for e in unconditional(value) if isinstance(e, Load)}
+    found: dict[tuple[Load, Expr | None], Expr] = {}
+    for load, guard, part in _pulled(value, g, None, moves):
+        size += sum(1 for _ in walk(part))
+        if size > MOST:
+            raise _oversized(load.line)
+        if guard is not None and load in safe:
+            part, guard = choice(guard, part, _zero(part)), None  # noqa: PLW2901 - the same part
+        total = plus(found.get((load, guard)), part)
+        assert total is not None
+        found[load, guard] = total
+    return [Part(load, guard, part) for (load, guard), part in found.items()]
+
+
+def _oversized(line: int) -> GradientError:
+    rule = f"the parts of its gradient may have {MOST} operators in all, and have more"
+    hint = "max of many inputs: keep them in a tensor, and loop over it: best = max(best, t[k])"
+    return GradientError(f"line {line} of the loop kernel", rule, hint=hint)
+
+
+def _pulled(value: Expr, g: Expr, guard: Expr | None, moves: Callable[[Load], bool]) -> Iterator[Part]:
+    if isinstance(value, Load):
+        if moves(value):
+            yield Part(value, guard, g)
+    elif isinstance(value, Op) and _reaches(value, moves):
+        if value.name == "select":
+            condition, then, otherwise = value.args
+            yield from _pulled(then, g, _both(guard, condition), moves)
+            yield from _pulled(otherwise, g, _both(guard, Op("not", (condition,), BOOL)), moves)
+            return
+        for argument, part in zip(value.args, contributions(value, g), strict=True):
+            if part is not None:
+                yield from _pulled(argument, part, guard, moves)
+
+
+def _both(a: Expr | None, b: Expr) -> Expr:
+    return b if a is None else Op("and", (a, b), BOOL)
+
+
+def _reaches(value: Expr, moves: Callable[[Load], bool]) -> bool:
+    if isinstance(value, Load):
+        return moves(value)
+    return isinstance(value, Op) and any(_reaches(a, moves) for a in children(value))
+
+
+def push(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | None:
+    """Return the tangent of an expression, None for zero; ``tangent`` gives those of loads."""
+    if isinstance(value, Load):
+        return tangent(value)
+    if not isinstance(value, Op) or kind(value.type) != "f":
+        return None
+    if value.name == "select":
+        return _pushed_choice(value, tangent)
+    found: Expr | None = None
+    for number_, argument in enumerate(value.args):
+        moved = push(argument, tangent)
+        if moved is None:
+            continue
+        if value.name == "cast":
+            return cast(moved, value.type)
+        # a contribution is linear: handed a tangent of the argument it is that of the result
+        found = plus(found, contributions(value, moved)[number_])
+    return found
+
+
+def _pushed_choice(value: Op, tangent: Callable[[Load], Expr | None]) -> Expr | None:
+    condition, *branches = value.args
+    moved = [push(branch, tangent) for branch in branches]
+    if all(m is None for m in moved):
+        return None
+    zero = number(0.0, value.type)
+    then, otherwise = (zero if m is None else m for m in moved)
+    return choice(condition, then, otherwise)

@@ -1,0 +1,62 @@
+"""How far loops run, in sizes alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from ..analysis import affine
+from ..ir.grammar import INT, Const, Expr, Load, Op, Size, Var, walk
+from ..ir.operate import operate
+
+Ranges = Mapping[str, tuple[Expr, Expr]]
+"""The bounds of loops by variable."""
+
+
+def extreme(bound: Expr, ranges: Ranges, *, up: bool) -> Expr | None:
+    """Return a value that a bound does not exceed (fall below) in any iteration of the loops around it.
+
+    The least such value, or close to it; None where it depends on data, or on loops but not linearly.
+    """
+    if isinstance(bound, Op) and bound.name in ("max", "min"):
+        parts = [extreme(a, ranges, up=up) for a in bound.args]
+        known = [p for p in parts if p is not None]
+        enough = len(known) == len(parts) or (bool(known) and (bound.name == "min") == up)
+        return functools.reduce(lambda a, b: operate(bound.name, a, b), known) if enough else None
+    form = affine.linear(bound)
+    if form is None:
+        return None if any(isinstance(e, Load) or _runs(e, ranges) for e in walk(bound)) else bound
+    total: Expr = Const(form.get("", 0), INT)
+    for leaf in dict.fromkeys(e for e in walk(bound) if isinstance(e, (Var, Size))):
+        factor = form.get(affine.name_of(leaf), 0)
+        value: Expr | None = leaf
+        if _runs(leaf, ranges) and isinstance(leaf, Var):
+            high = (factor > 0) == up
+            value = extreme(ranges[leaf.name][high], ranges, up=high)
+            value = operate("-", value, Const(1, INT)) if high and value is not None else value
+        if value is None:
+            return None
+        total = operate("+", total, operate("*", Const(factor, INT), value))
+    return total
+
+
+def length(low: Expr, high: Expr) -> Expr:
+    """Return how many elements memory for the iterations from ``low`` below ``high`` needs, or a few more.
+
+    It is linear in sizes where it can be, so that indices can be proven to be inside; never negative.
+    """
+    size = operate("-", high, low)
+    form = affine.linear(size)
+    leaves = dict.fromkeys(e for e in walk(size) if isinstance(e, (Var, Size)))
+    factors = [(form or {}).get(affine.name_of(leaf), 0) for leaf in leaves]
+    if form is None or min(factors, default=0) < 0 or any(isinstance(leaf, Var) for leaf in leaves):
+        return operate("max", size, Const(0, INT))
+    total: Expr = Const(max(0, form.get("", 0)), INT)
+    for leaf, factor in zip(leaves, factors, strict=True):
+        if factor:
+            total = operate("+", total, operate("*", Const(factor, INT), leaf))
+    return total
+
+
+def _runs(expr: Expr, ranges: Ranges) -> bool:
+    return isinstance(expr, Var) and expr.name in ranges

@@ -1,0 +1,171 @@
+"""The statements that compute temporaries once more, in the original order, and keep what changes later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...core.errors import GradientError
+from ..analysis.tree import Branch, Loop, Node, Place
+from ..ir.grammar import (
+    INT,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    substitute,
+)
+from ..ir.operate import operate
+from .names import Names
+from .order import heads
+from .ranges import extreme, length
+from .to_be_recorded import Needs, Read, Scope, first_leaf
+
+
+class Values:
+    """The kernel's values in a derived one: loads of what has them, and the memory that this takes."""
+
+    def __init__(self, needs: Needs, names: Names) -> None:
+        self.needs, self.names = needs, names
+        self.kernel: Kernel = needs.order.kernel
+        self.buffers: dict[str, Buffer] = {}
+        self._again: dict[str, str] = {}
+        self._tapes: dict[Read, tuple[str, tuple[Expr, ...]]] = {}
+        self.tapes: dict[str, str] = {}
+        for scope, reads in needs.tapes.items():
+            for read in reads:
+                self._tapes[read] = self._tape(read, scope)
+
+    def at(self, expr: Expr, leaf: str, within: Scope | None = None, depth: int | None = None) -> Expr:
+        """Return an expression of the kernel as it was when the leaf, or what is around it, read it.
+
+        ``within``: in a scope that is computed again, in the original order.
+        """
+        match expr:
+            case Load():
+                return self._load(expr, leaf, within, depth)
+            case Op(args=args):
+                return replace(expr, args=tuple(self.at(a, leaf, within, depth) for a in args))
+        return expr
+
+    def replay(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
+        """Return what computes a scope's temporaries again; ``body`` is what its loops hold."""
+        chosen = self.needs.slices.get(scope)
+        return self._replayed(body, scope) if chosen or scope in self.needs.tapes else []
+
+    def memory(self, buffer: str) -> str:
+        """Return the name of the memory in which a temporary, or an output, is computed again."""
+        if buffer not in self._again:
+            old = self.kernel.buffers[buffer]
+            name = buffer if old.role == "local" else self.names.new(f"{buffer}_again")
+            self._again[buffer] = name
+            self.buffers[name] = replace(old, name=name, role="local", zeroed=False, first_read=0)
+        return self._again[buffer]
+
+    def result(self, leaf: str, load: Load) -> Expr:
+        """Return the element that a leaf updates, as it is after all updates."""
+        index = tuple(self.at(i, leaf) for i in load.index)
+        if self.needs.result_is_given(leaf, load):
+            return replace(load, index=index)
+        return replace(load, buffer=self.memory(load.buffer), index=index)
+
+    def _load(self, load: Load, leaf: str, within: Scope | None, depth: int | None) -> Expr:
+        name = load.buffer
+        read = Read(leaf, load, depth)
+        if not self.needs.is_given(read):
+            if read in self._tapes and (within is None or not self.needs.in_order(load, within)):
+                tape, index = self._tapes[read]
+                return Load(tape, index, Type(load.type.dtype), load.line)
+            name = self.memory(name)
+        index = tuple(self.at(i, leaf, within, depth) for i in load.index)
+        return replace(load, buffer=name, index=index)
+
+    def _replayed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
+        found: list[Stmt] = []
+        for node in body:
+            leaf = first_leaf(node)
+            around = self.needs.order.around[leaf]
+            where = None if isinstance(node, Place) else around.index(node)
+            found += self._kept(leaf, scope, where)
+            match node:
+                case Place(node=Store() as store):
+                    if leaf in self.needs.slices.get(scope, ()):
+                        found.append(self._store(store, leaf, scope))
+                case Loop(head):
+                    inner = self._replayed(node.body, scope)
+                    if inner:
+                        lo, hi = (self.at(e, leaf, scope, where) for e in heads(node))
+                        found.append(self.loop(head, lo, hi, inner))
+                case Branch(head_if):
+                    then = self._replayed(node.body, scope)
+                    other = self._replayed(node.orelse, scope)
+                    if then or other:
+                        test = self.at(head_if.condition, leaf, scope, where)
+                        found.append(If(test, tuple(then), tuple(other), head_if.line))
+        return found
+
+    def loop(self, head: For, lo: Expr, hi: Expr, body: Sequence[Stmt], *, reverse: bool = False) -> For:
+        """Return a loop like one of the kernel, under a name of its own; the last iteration first."""
+        name = self.names.loop(head.var)
+        here: Expr = Var(name, INT)
+        if reverse:
+            here = operate("-", operate("+", lo, operate("-", hi, Const(1, INT))), here)
+        inner = tuple(substitute(s, {head.var: here}) for s in body)
+        return For(name, lo, hi, inner, head.line, "" if head.hint == "border" else head.hint)
+
+    def _store(self, node: Store, leaf: str, scope: Scope) -> Store:
+        index = tuple(self.at(i, leaf, scope) for i in node.index)
+        value = self.at(node.value, leaf, scope)
+        return Store(self.memory(node.buffer), index, value, node.op, node.line)
+
+    def _kept(self, leaf: str, scope: Scope, depth: int | None) -> list[Stmt]:
+        """Return the stores of what a leaf, or what is around it, reads and a tape keeps."""
+        found: list[Stmt] = []
+        for read in self.needs.tapes.get(scope, ()):
+            if (read.leaf, read.depth) != (leaf, depth):
+                continue
+            name, index = self._tapes[read]
+            place = tuple(self.at(i, leaf, scope, depth) for i in read.load.index)
+            value = replace(read.load, buffer=self.memory(read.load.buffer), index=place)
+            line = self.needs.order.places[leaf].node.line
+            kept: Stmt = Store(name, index, value, "", line)
+            test = self.needs.guard(read)
+            found.append(kept if test is None else If(self.at(test, leaf, scope, depth), (kept,), (), line))
+        return found
+
+    def _tape(self, read: Read, scope: Scope) -> tuple[str, tuple[Expr, ...]]:
+        """Make the memory of a tape: an element for each iteration, inside the scope, of the read's loops."""
+        around = self.needs.order.around[read.leaf][: read.depth]
+        loops = [x.node for x in around if isinstance(x, Loop)]
+        ranges = {x.var: (x.lo, x.hi) for x in loops}
+        line = self.needs.order.places[read.leaf].node.line
+        index: list[Expr] = []
+        shape: list[Expr] = []
+        for loop in loops[len(scope) :]:
+            low, high = extreme(loop.lo, ranges, up=False), extreme(loop.hi, ranges, up=True)
+            if low is None or high is None:
+                raise self._unbounded(line)
+            index.append(operate("-", Var(loop.var, INT), low))
+            shape.append(length(low, high))
+        name = self.names.new(f"{read.load.buffer}_kept")
+        whole = tuple(shape) or (Const(1, INT),)
+        self.tapes[name] = read.load.buffer
+        self.buffers[name] = Buffer(name, read.load.type.dtype, whole, "local", line)
+        return name, tuple(index) or (Const(0, INT),)
+
+    def _unbounded(self, line: int) -> GradientError:
+        kernel = self.kernel
+        rule = (
+            "a value that changes has to be kept for each iteration of a loop, and how many "
+            "there are cannot be told beforehand"
+        )
+        text = kernel.source.get(line, "").strip()
+        return GradientError(kernel.name, rule, text, where=kernel.where(line))

@@ -1,0 +1,345 @@
+"""Additions into shifted elements, as loops over the elements.
+
+Going backwards through a stencil each iteration adds to its neighbours. Here each element collects what
+it is handed instead: the statement that adds to ``d_x[i + 1]`` runs in iteration ``e`` for ``i = e - 1``,
+so that all additions to one element are made in one iteration, which owns it. Where a sum runs along the
+shift (a convolution) the element's loop goes first and the sum keeps its range: ``max(0, e - n + 1) <= k``.
+
+Hückelheim et al., Automatic differentiation of stencil loops with threading, arXiv 1907.02818 (2019).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis import affine
+from ..analysis.polyhedra import Model
+from ..analysis.strides import depends
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    perfect,
+    rewrite,
+    substitute,
+    walk,
+)
+from ..ir.operate import operate
+from .loop_fission import apart, are_shifted
+from .names import Names
+from .pad import Padded, factor, padded, sizes_of
+from .partials import number
+
+
+@dataclass(frozen=True)
+class Addition:
+    """``target[index] += value`` where ``guard`` holds."""
+
+    store: Store
+    guard: Expr | None
+
+
+def gather(kernel: Kernel, sums: Sequence[str]) -> Kernel:
+    """Return the kernel with additions to ``sums`` made element by element, where that is the same."""
+    kernel = apart(kernel, frozenset(sums))
+    gatherer = _Gatherer(kernel, frozenset(sums))
+    body = gatherer.body(kernel.body)
+    return replace(kernel, body=body, buffers={**kernel.buffers, **gatherer.buffers})
+
+
+# a nest by element
+
+
+class _Gatherer:
+    """Goes through a kernel; ``buffers`` are those that it needs beside the kernel's own."""
+
+    def __init__(self, kernel: Kernel, sums: frozenset[str]) -> None:
+        self.kernel, self.sums = kernel, sums
+        self.names = Names(kernel)
+        self.buffers: dict[str, Buffer] = {}
+        leaves = Model(kernel).leaves
+        self.inside = {id(x.node) for x in leaves if all(None not in a.index for a in x.accesses if a.write)}
+        """The stores that never count from the end of an axis."""
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            match node:
+                case For():
+                    made = self._by_element(node)
+                    found += [replace(node, body=self.body(node.body))] if made is None else made
+                case If(body=then, orelse=orelse):
+                    found.append(replace(node, body=self.body(then), orelse=self.body(orelse)))
+                case _:
+                    found.append(node)
+        return tuple(found)
+
+    def _by_element(self, nest: For) -> list[Stmt] | None:
+        loops = perfect(nest)
+        additions = [_addition(s, self.sums) for s in loops[-1].body]
+        if any(a is None for a in additions) or not _is_box(loops):
+            return None
+        found = [a for a in additions if a is not None]
+        variables = [loop.var for loop in loops]
+        target = found[0].store.buffer
+        if any(a.store.buffer != target for a in found):
+            return None
+        if not are_shifted([a.store for a in found], variables) or _reads(found, target):
+            return None
+        owners = _owners(found, variables)
+        if owners is None:
+            return None
+        guarded = any(a.guard is not None for a in found)
+        if guarded and not all(id(a.store) in self.inside for a in found):
+            return None
+        shape = self.kernel.buffers[target].shape if guarded else ()
+        element = _Element(loops, found, owners, self.names, shape)
+        wide = element.widened(self.kernel)
+        if wide is not None:
+            self.buffers[wide.buffer.name] = wide.buffer
+        return [*([] if wide is None else [wide.filled]), element.nest()]
+
+
+def _reads(additions: Sequence[Addition], target: str) -> bool:
+    values = [e for a in additions for e in (a.store.value, *a.store.index, *([a.guard] if a.guard else []))]
+    return any(isinstance(e, Load) and e.buffer == target for x in values for e in walk(x))
+
+
+def _addition(node: Stmt, sums: frozenset[str]) -> Addition | None:
+    match node:
+        case Store(op="+", buffer=buffer) if buffer in sums:
+            return Addition(node, None)
+        case If(condition=guard, body=(Store(op="+", buffer=buffer) as store,), orelse=()) if buffer in sums:
+            return Addition(store, guard)
+    return None
+
+
+def _is_box(loops: Sequence[For]) -> bool:
+    inside = frozenset(loop.var for loop in loops)
+    return not any(depends(e, inside) or _loads(e) for loop in loops for e in (loop.lo, loop.hi))
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(e, Load) for e in walk(expr))
+
+
+def _owners(additions: Sequence[Addition], variables: Sequence[str]) -> list[str | None] | None:
+    """Return for each axis the loop variable that all additions have there with the factor 1, or None."""
+    found: list[str | None] = []
+    for axis in range(len(additions[0].store.index)):
+        forms = [affine.linear(a.store.index[axis]) for a in additions]
+        if any(form is None for form in forms):
+            return None
+        known = [form for form in forms if form is not None]
+        able = [v for v in variables if v not in found and all(form.get(v) == 1 for form in known)]
+        if able:
+            found.append(able[0])
+        elif any(set(form) & set(variables) for form in known) or any(form != known[0] for form in known):
+            return None
+        else:
+            found.append(None)
+    rests = [_rest(a, axis, owner) for a in additions for axis, owner in enumerate(found)]
+    owned = {v for v in found if v is not None}
+    if any(set(rest) & owned for rest in rests):
+        return None
+    along = [v for rest in rests for v in rest if v in variables]
+    plain = all(rest[v] == 1 for rest in rests for v in rest if v in variables)
+    alone = all(sum(v in variables for v in rest) <= 1 for rest in rests)
+    return found if plain and alone and (len(additions) == 1 or not along) else None
+
+
+def _rest(addition: Addition, axis: int, owner: str | None) -> affine.Linear:
+    form = affine.linear(addition.store.index[axis]) or {}
+    return {n: c for n, c in form.items() if n != owner}
+
+
+class _Element:
+    """Builds the nest that goes through the elements of one target."""
+
+    def __init__(
+        self,
+        loops: Sequence[For],
+        additions: Sequence[Addition],
+        owners: Sequence[str | None],
+        names: Names,
+        shape: Sequence[Expr] = (),
+    ) -> None:
+        """``shape``: the target's, where conditions keep additions inside it."""
+        self.shape = shape
+        self.loops = {loop.var: loop for loop in loops}
+        self.additions, self.owners, self.names = additions, owners, names
+        self.owned = [v for v in owners if v is not None]
+        self.moving: set[str] = set()  # the loops that the widened factor depends on
+        self.element = {v: Var(names.loop(v), INT) for v in self.owned}
+        self.leaves: dict[str, Expr] = {}
+        for addition in additions:
+            for expr in (e for i in addition.store.index for e in walk(i)):
+                if isinstance(expr, (Var, Size)):
+                    self.leaves[affine.name_of(expr)] = expr
+
+    def widened(self, kernel: Kernel) -> Padded | None:
+        """Put zeros around the one factor that the shifts move, where there is such a one."""
+        shifts: dict[str, tuple[For, For]] = {}
+        for axis, owner in enumerate(self.owners):
+            along = [v for v in _rest(self.additions[0], axis, owner) if v in self.loops] if owner else []
+            if owner is not None and along:
+                shifts[owner] = (self.loops[owner], self.loops[along[0]])
+        (addition, *more) = self.additions
+        if not shifts or more or addition.guard is not None:
+            return None
+        moved = factor(addition.store.value, list(shifts))
+        if moved is None:
+            return None
+        wide = padded(moved, shifts, sizes_of(kernel, moved.buffer), self.names)
+        value = rewrite(addition.store.value, lambda e: wide.load if e == moved else e)
+        self.additions = [Addition(replace(addition.store, value=value), None)]
+        self.moving = {e.name for i in moved.index for e in walk(i) if isinstance(e, Var)}
+        return wide
+
+    def nest(self) -> Stmt:
+        """Return the loops."""
+        first = self.additions[0].store
+        of = Type(first.value.type.dtype)
+        total = Var(self.names.new(f"{first.buffer}_all"), of)
+        index = tuple(
+            first.index[axis] if owner is None else self.element[owner]
+            for axis, owner in enumerate(self.owners)
+        )
+        body: tuple[Stmt, ...] = (
+            Assign(total.name, number(0.0, of), "", first.line),
+            *(self._added(addition, total) for addition in self.additions),
+            Store(first.buffer, index, total, "+", first.line),
+        )
+        for axis in reversed(self._axes()):
+            owner = self.owners[axis]
+            if owner is not None:
+                lo, hi = self._range(axis, owner)
+                loop = self.loops[owner]
+                body = (For(self.element[owner].name, lo, hi, body, loop.line, loop.hint),)
+        return body[0]
+
+    def _axes(self) -> list[int]:
+        """Return the axes in loop order: those that use a widened factor again before the last."""
+        axes = list(range(len(self.owners)))
+        if not self.moving:
+            return axes
+        again = [k for k in axes[:-1] if self.owners[k] not in self.moving]
+        return [*(k for k in axes[:-1] if k not in again), *again, axes[-1]]
+
+    def _range(self, axis: int, owner: str) -> tuple[Expr, Expr]:
+        """Return the elements that any addition reaches along an axis."""
+        loop = self.loops[owner]
+        least, most = [], []
+        for addition in self.additions:
+            rest = _rest(addition, axis, owner)
+            inner = next((self.loops[v] for v in rest if v in self.loops), None)
+            known = self._written({n: c for n, c in rest.items() if n not in self.loops})
+            low = known if inner is None else operate("+", known, inner.lo)
+            high = known if inner is None else operate("+", known, operate("-", inner.hi, Const(1, INT)))
+            least.append(operate("+", loop.lo, low))
+            most.append(operate("+", loop.hi, high))
+        lo, hi = _extreme("min", map(_plain, least)), _extreme("max", map(_plain, most))
+        if self.shape:
+            return operate("max", lo, Const(0, INT)), operate("min", hi, self.shape[axis])
+        return lo, hi
+
+    def _added(self, addition: Addition, total: Var) -> Stmt:
+        values: dict[str, Expr] = {}
+        tests: list[Expr] = []
+        bounds = {v: (loop.lo, loop.hi) for v, loop in self.loops.items() if v not in self.owned}
+        whole = len(self.additions) == 1
+        for axis, owner in enumerate(self.owners):
+            if owner is None:
+                continue
+            rest = _rest(addition, axis, owner)
+            values[owner] = operate("-", self.element[owner], self._written(rest))
+            self._limit(owner, rest, bounds, tests, whole)
+        node: Stmt = Assign(total.name, substitute(addition.store.value, values), "+", addition.store.line)
+        if addition.guard is not None:
+            node = If(substitute(addition.guard, values), (node,), (), addition.store.line)
+        for var, loop in reversed(self.loops.items()):
+            if var in self.owned:
+                continue
+            name = self.names.loop(var)
+            node = For(name, *bounds[var], (substitute(node, {var: Var(name, INT)}),), loop.line, loop.hint)
+        if tests:
+            both = functools.reduce(lambda a, b: Op("and", (a, b), BOOL), tests)
+            node = If(both, (node,), (), addition.store.line)
+        return node
+
+    def _limit(
+        self,
+        owner: str,
+        rest: affine.Linear,
+        bounds: dict[str, tuple[Expr, Expr]],
+        tests: list[Expr],
+        whole: bool,
+    ) -> None:
+        """Hold an addition to the iterations that it had: by the range of a sum, or by a condition."""
+        loop, element = self.loops[owner], self.element[owner]
+        along = next((v for v in rest if v in self.loops), None)
+        known = self._written({n: c for n, c in rest.items() if n != along})
+        if self.moving:
+            return
+        if along is not None:
+            lo, hi = bounds[along]
+            past = operate("-", element, operate("+", known, operate("-", loop.hi, Const(1, INT))))
+            last = operate("-", element, operate("-", operate("+", known, loop.lo), Const(1, INT)))
+            bounds[along] = operate("max", lo, past), operate("min", hi, last)
+        elif not whole:
+            tests.append(Op(">=", (element, operate("+", loop.lo, known)), BOOL))
+            tests.append(Op("<", (element, operate("+", loop.hi, known)), BOOL))
+
+    def _written(self, form: affine.Linear) -> Expr:
+        return _written(form, self.leaves)
+
+
+def _written(form: affine.Linear, leaves: Mapping[str, Expr]) -> Expr:
+    """Return the expression of a linear form."""
+    total: Expr = Const(0, INT)
+    for name, times in form.items():
+        if name:
+            term = operate("*", Const(abs(times), INT), leaves[name])
+            total = operate("+" if times > 0 else "-", total, term)
+    return operate("+", total, Const(form.get("", 0), INT))
+
+
+def _plain(expr: Expr) -> Expr:
+    """Return an expression with like terms collected, where it is linear."""
+    form = affine.linear(expr)
+    leaves = {affine.name_of(e): e for e in walk(expr) if isinstance(e, (Var, Size))}
+    return expr if form is None else _written(form, leaves)
+
+
+def _extreme(name: str, given: Iterable[Expr]) -> Expr:
+    """Return the least or greatest of expressions; of those that differ by a number, the one."""
+    exprs = list(given)
+    best: list[tuple[affine.Linear, Expr]] = []
+    for expr in exprs:
+        form = affine.linear(expr)
+        if form is None:
+            return functools.reduce(lambda a, b: operate(name, a, b), dict.fromkeys(exprs))
+        for k, (other, _) in enumerate(best):
+            if {n: c for n, c in form.items() if n} == {n: c for n, c in other.items() if n}:
+                less = form.get("", 0) < other.get("", 0)
+                if less == (name == "min") and form != other:
+                    best[k] = (form, expr)
+                break
+        else:
+            best.append((form, expr))
+    return functools.reduce(lambda a, b: operate(name, a, b), (expr for _, expr in best))

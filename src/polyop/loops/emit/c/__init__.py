@@ -1,0 +1,1 @@
+"""C text for CPUs: loops, vectors, tiles, threads."""

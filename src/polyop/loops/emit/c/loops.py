@@ -1,0 +1,329 @@
+"""Loops in C: plain ones and vector ones; tiles and threads are handed on."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...analysis.cost import HEAVY, slow_steps
+from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
+from ...schedule.plan import Plan
+from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
+from ..common.ctypes import SIZES, computed, identifier, identity, memory
+from ..common.expressions import Expressions, Scope
+from ..common.statements import Statements, combined
+from . import prefetch, register_transpose
+from .collapse import joinable
+from .interruption import Stops, is_innermost
+from .register_reuse import Sliding, slides
+from .rows import Around, Element, Later, check_once, later, rows
+from .streaming_stores import declare, stores_past
+
+UNITS = 4
+"""Vectors at once, where one after another would wait for its result."""
+CHAIN = 3
+"""Slow operators that wait for one another: from here on two vectors at once are faster."""
+LIGHT = 12
+"""Operators in a body that is repeated for several vectors at once."""
+
+
+@dataclass(frozen=True)
+class _Vector:
+    """A loop whose iterations are lanes of ``width`` bytes, ``units`` vectors at once."""
+
+    node: For
+    scope: Scope
+    differs: Mapping[str, frozenset[str]]
+    width: int
+    units: int
+    later: Sequence[Later]
+
+
+class Loops:
+    """Prints the loops of one function; ``enter`` is asked first whether it takes a loop."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        statements: Statements,
+        expressions: Expressions,
+        owners: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.kernel, self.plan, self.owners = kernel, plan, owners
+        self.statements, self.expressions, self.out = statements, expressions, statements.out
+        self.stops = Stops(self.out, expressions, plan.vector)
+        self.enter: Callable[[For, Copies], bool] = lambda node, copies: False
+        self.around: Around | None = None
+        self.after: Mapping[str, Sequence[str]] = {}
+        """Lines at the end of a loop's body, by its variable."""
+        self.near: frozenset[str] = frozenset()
+        """Tensors that are in the caches already: nothing of them is asked for ahead."""
+        self.strips = 0
+        self.passes = False
+        """Whether a loop stores past the caches."""
+        statements.loop = self.loop
+
+    def loop(self, node: For, copies: Copies) -> None:
+        """Print a loop."""
+        if self.enter(node, copies):
+            return
+        first = copies.all[0].scope
+        lo, hi = self.expressions.scalar(node.lo, first), self.expressions.scalar(node.hi, first)
+        inside = first.lanes is not None or len(copies.all) > 1
+        if node.var in self.plan.vector and not inside:
+            self.vector(node, first, lo, hi)
+            return
+        few = len(copies.all) > 1 and len({c.unit for c in copies.all}) == 1  # many vectors hide the overhead
+        joined = joinable(node, self.expressions, first) if few else None
+        if joined is None:
+            self._plain(node, copies, lo, hi)
+            return
+        with self.out.block(f"if ({joined})"):
+            inner = node.body[0]
+            assert isinstance(inner, For)
+            once = (replace(c, scope=c.scope.with_names({node.var: "0"})) for c in copies.all)
+            end = f"({hi}) * ({self.expressions.scalar(inner.hi, first)})"
+            self._plain(inner, replace(copies, all=tuple(once)), "0", end)
+        if joined != "1":
+            with self.out.block("else"):
+                self._plain(node, copies, lo, hi)
+
+    def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
+        var = identifier(node.var)
+        turned = [] if copies.row_var else register_transpose.strips(node, copies.all, self.expressions)
+        if not turned:
+            self._iterations(node, copies, lo, hi)
+            return
+        first, self.strips = self.strips, self.strips + len(turned)
+        with self.out.block(""):
+            self.out.line(f"const int64_t {var}_lo = {lo};")
+            register_transpose.declare(turned, first, self.expressions, self.out)
+            self.out.line(f"int64_t {var}_n0 = 0;")
+            given = (turned, first, var, f"{var}_lo", self.expressions, self.out)
+            around = (lambda: register_transpose.fill(*given), lambda: register_transpose.empty(*given))
+            self._iterations(node, copies, f"{var}_lo", hi, *around)
+            register_transpose.forget(turned, self.expressions)
+
+    def _iterations(
+        self,
+        node: For,
+        copies: Copies,
+        lo: str,
+        hi: str,
+        begin: Callable[[], None] = lambda: None,
+        end: Callable[[], None] = lambda: None,
+    ) -> None:
+        var = identifier(node.var)
+        quick = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        with self.stops.loop(node, lo, hi, quick=quick):
+            begin()
+            before, self.around = self.around, Around.counting(node, f"{var}_end")
+            self.statements.body(node.body, copies)
+            self.around = before
+            end()
+            for line in self.after.get(node.var, ()):
+                self.out.line(line)
+
+    def vector(self, node: For, scope: Scope, lo: str, hi: str) -> None:
+        """Print a loop whose iterations are lanes: whole vectors, then what is left."""
+        sums = self.sums(node)
+        own = {name for name, loops in self.owners.items() if node.var in loops}
+        given = {name: frozenset({LANE}) for name in (*(s.name for s in sums), *own)}
+        differs = differing(node.body, "", node.var, given)
+        width = self.width(node.body, node.var, differs)
+        var = identifier(node.var)
+        units = 1 if own else self.units(node, bool(sums))
+        with self.out.block(""):
+            self.out.line(f"int64_t {var} = {lo};")
+            self.out.line(f"const int64_t {var}_end = {self.stops.end(node, hi)};")
+            kept = self.statements.reducing
+            self.statements.reducing = kept | {s.name for s in sums}
+            self._start_sums(sums, units, width)
+            picked = rows(node, self.expressions.bounds)
+            check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
+            vector = _Vector(node, scope, differs, width, units, self._later(picked, node, scope))
+            past = stores_past(node, self.kernel, self.expressions)
+            if self._turns(vector):
+                self._at_most(vector)
+            elif past:
+                self._past(vector, past, sums=bool(sums))
+            else:
+                self._whole(vector)
+                with self.out.block(f"if ({var} < {var}_end)"):
+                    self._copies(vector, 1, f"({var}_end - {var})")
+            self.expressions.found.clear()
+            self._end_sums(sums, units, width, scope)
+            self.statements.reducing = kept
+
+    def _turns(self, vector: _Vector) -> bool:
+        """Whether a loop inside has strips: what takes long to compile is then printed once."""
+        at = self._lanes(vector, 0, None)
+        inner = [s for s in statements(vector.node.body) if isinstance(s, For)]
+        return any(register_transpose.strips(s, [at], self.expressions) for s in inner)
+
+    def _at_most(self, vector: _Vector) -> None:
+        """Print one loop for whole vectors and for what is left."""
+        var, lanes = identifier(vector.node.var), f"POLYOP_LANES({vector.width})"
+        with self.out.block(f"for (; {var} < {var}_end; {var} += {lanes})"):
+            if self.stops.checks(vector.node, quick=True):
+                self.stops.check(vector.node.body, quick=True)
+            for row in vector.later:
+                self.out.line(row.line(self.expressions, vector.scope.with_names({vector.node.var: var})))
+            self.out.line(f"const int64_t {var}_part = min_i64({lanes}, {var}_end - {var});")
+            self._copies(vector, 1, f"{var}_part")
+
+    def _past(self, vector: _Vector, stores: Sequence[Store], *, sums: bool) -> None:
+        """Print whole vectors after what comes before the first aligned one, then what is left."""
+        var = identifier(vector.node.var)
+        lines, names = declare(stores, vector.node, vector.width, self.expressions, vector.scope, sums=sums)
+        for line in lines:
+            self.out.line(line)
+        with self.out.block("for (;;)"):
+            with self.out.block(f"if ({var}_part > 0)"):
+                self._copies(vector, 1, f"{var}_part")
+                self.out.line(f"{var} += {var}_part;")
+            self.statements.past = names
+            self._whole(vector)
+            self.statements.past = {}
+            self.out.line(f"{var}_part = {var}_end - {var};")
+            self.out.line(f"if ({var}_part <= 0) break;")
+        self.passes = True
+
+    def _whole(self, vector: _Vector) -> None:
+        """Print the loop over whole vectors, and what it asks memory for."""
+        node, var = vector.node, identifier(vector.node.var)
+        lanes = f"POLYOP_LANES({vector.width})"
+        found = slides(node, vector.width, self.expressions) if vector.units == 1 else []
+        if found:
+            sliding = Sliding(found, node, vector.width, self.expressions, vector.scope)
+            self.out.line("#if POLYOP_SLIDES")
+            with self.out.block(f"if ({sliding.guard})"):
+                for line in sliding.begin():
+                    self.out.line(line)
+                self.expressions.slides = sliding.texts()
+                self._turn(vector, 1, f"for (; {sliding.guard}; {var} += {lanes})", sliding)
+                self.expressions.slides = {}
+            self.out.line("#endif")
+        for number in dict.fromkeys((vector.units, 1)):
+            step = f"{number} * {lanes}" if number > 1 else lanes
+            self._stretches(vector, number, step)
+
+    def _stretches(self, vector: _Vector, number: int, step: str) -> None:
+        """Print a loop of ``number`` whole vectors at a time, divided where it is long and has to look."""
+        var, node = identifier(vector.node.var), vector.node
+        end = f"{var}_end"
+        with contextlib.ExitStack() as blocks:
+            if self.stops.checks(node, quick=True) and is_innermost(node):
+                end = f"{var}_check"
+                blocks.enter_context(self.out.block(f"for (; {var} + {step} <= {var}_end;)"))
+                self.stops.stretch(var)
+            self._turn(vector, number, f"for (; {var} + {step} <= {end}; {var} += {step})")
+
+    def _turn(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
+        """Print a loop of ``number`` whole vectors at a time."""
+        node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
+        lanes = f"POLYOP_LANES({vector.width})"
+        around = self.around.loop if self.around else None
+        most = number == vector.units
+        known, heavy = self.owners.keys() | self.near, is_heavy(node)
+        once_more = prefetch.again(node, around, known) if most else []
+        walked = prefetch.streams(node, around, known) if most else []
+        at = [
+            scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
+            for unit in range(number)
+        ]
+        with self.out.block(head):
+            if self.stops.checks(node, quick=True) and not is_innermost(node):
+                self.stops.check(node.body, quick=True)
+            for here, row in itertools.product(at, vector.later):
+                self.out.line(row.line(self.expressions, here))
+            for here, load in itertools.product(at, (e for e in walked if e not in once_more)):
+                self.out.line(prefetch.line(load, self.around, self.expressions, here, later=not heavy))
+            for here, load in itertools.product(at, once_more):
+                assert self.around is not None
+                self.out.line(prefetch.next_line(load, self.around, self.expressions, here))
+            for line in sliding.step() if sliding else ():
+                self.out.line(line)
+            self._copies(vector, number, None)
+            for line in sliding.end() if sliding else ():
+                self.out.line(line)
+
+    def _later(self, picked: Sequence[Element], node: For, scope: Scope) -> list[Later]:
+        if self.around is None:
+            return []
+        return later(self.out, self.expressions, picked, node, self.around, scope)
+
+    def width(self, body: Sequence[Stmt], var: str, differs: Mapping[str, frozenset[str]]) -> int:
+        """Return the bytes of a lane."""
+        sizes = {n: SIZES[memory(b.dtype)] for n, b in self.kernel.buffers.items()}
+        return width_of(body, var, differs, sizes)
+
+    def sums(self, node: For) -> list[Assign]:
+        """Return the scalars from outside that the loop reduces to."""
+        found = {
+            s.name: s
+            for s in statements(node.body)
+            if isinstance(s, Assign) and s.name in self.statements.live
+        }
+        return list(found.values())
+
+    def units(self, node: For, reduces: bool) -> int:
+        """Return how many vectors are worked on at once."""
+        inner = any(isinstance(s, For) for s in statements(node.body))
+        size = sum(isinstance(e, Op) for s in statements(node.body) for e in walk(s))
+        heavy = is_heavy(node)
+        if slow_steps(node.body) >= CHAIN:
+            return 2
+        if not (reduces or inner) or heavy:
+            return 1
+        return UNITS if size <= LIGHT else 1
+
+    def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
+        """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
+        made = tuple(self._lanes(vector, unit, count) for unit in range(number))
+        with self.stops.inside():
+            self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
+
+    def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
+        """Return the copy of a body for one vector."""
+        node, var, width = vector.node, identifier(vector.node.var), vector.width
+        at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
+        reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs}
+        lanes = lanes_for(node.var, width, count, vector.differs)
+        scope = replace(vector.scope.with_names({node.var: at, **reduced}), lanes=lanes)
+        return Copy(0, unit, scope, None, count)
+
+    def _start_sums(self, sums: Sequence[Assign], units: int, width: int) -> None:
+        for node in sums:
+            elem = computed(node.value.type)
+            kind = f"{elem if elem != 'bool' else f'i{width * 8}'}v{width}"
+            start = identity(node.op, elem) if elem != "bool" else ("0" if node.op in ("+", "max") else "-1")
+            for unit in range(units):
+                self.out.line(f"{kind} {identifier(node.name)}_v{unit} = bcast_{kind}({start});")
+
+    def _end_sums(self, sums: Sequence[Assign], units: int, width: int, scope: Scope) -> None:
+        names = {"+": "add", "*": "mul", "max": "max", "min": "min"}
+        for node in sums:
+            elem = computed(node.value.type)
+            truth = elem == "bool"
+            kind = f"{f'i{width * 8}' if truth else elem}v{width}"
+            name = identifier(node.name)
+            total = f"{name}_v0"
+            for unit in range(1, units):
+                total = combined(node.op, total, f"{name}_v{unit}", kind, truth=truth)
+            target = scope.names.get(node.name, name)
+            if truth:
+                whole = f"any_{kind}({total})" if node.op in ("+", "max") else f"!any_{kind}(~({total}))"
+                self.out.line(f"{target} = {combined(node.op, target, whole, 'int', truth=True)};")
+                continue
+            text = f"reduce_{names[node.op]}_{kind}({total})"
+            self.out.line(f"{target} = {combined(node.op, target, text, elem)};")
+
+
+def is_heavy(node: For) -> bool:
+    """Whether a loop computes functions that take longer than what it reads."""
+    ops = (e for s in statements(node.body) for e in walk(s) if isinstance(e, Op))
+    return any(e.name in HEAVY and e.name != "/" for e in ops)

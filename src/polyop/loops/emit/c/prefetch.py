@@ -1,0 +1,145 @@
+"""Tensors that a vector loop reads once from end to end: memory is asked for what it comes to soon.
+
+Processors fetch ahead by themselves, not past the end of a page and not far enough behind long arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from ...analysis import affine
+from ...analysis.strides import UNIT, depends, stride
+from ...ir.grammar import (
+    INT,
+    Assign,
+    Const,
+    For,
+    If,
+    Load,
+    Op,
+    Store,
+    Var,
+    children,
+    statements,
+    substitute,
+    walk,
+)
+from ..common.ctypes import identifier, memory
+from ..common.expressions import Expressions, Scope
+from .rows import Around, always
+
+AHEAD = 2048
+"""Bytes: half a page, and more than is under way at once."""
+MOST = 6
+"""Tensors of a loop."""
+
+
+def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
+    """Return a load of each tensor that a vector loop walks along, the one that gets to memory first.
+
+    Not of those in ``own``, nor of what the loop around reads again in its next iteration.
+    """
+    inside = list(statements(node.body))
+    if any(isinstance(s, (For, If)) for s in inside):
+        return []
+    loads = [e for s in inside if isinstance(s, (Assign, Store)) for e in always(children(s))]
+    inner = _scalars(node)
+    found: dict[str, Load] = {}
+    for load in loads:
+        if load.buffer in own or stride(load, node.var) != UNIT or _indirect(load) or _uses(load, inner):
+            continue
+        if around is not None and not any(depends(i, frozenset({around.var})) for i in load.index):
+            continue
+        known = found.setdefault(load.buffer, load)
+        if _offsets(load) > _offsets(known):
+            found[load.buffer] = load
+    return list(found.values())[:MOST]
+
+
+def again(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
+    """Return loads of rows that an earlier loop beside this one has read, and no later one reads.
+
+    Meanwhile memory can bring the row of the next iteration of the loop around both.
+    """
+    if (
+        around is None
+        or not any(s is node for s in around.body)
+        or any(isinstance(s, For) for s in node.body)
+    ):
+        return []
+    place = next(k for k, s in enumerate(around.body) if s is node)
+    rows = [_rows(s) for s in around.body if isinstance(s, For)]
+    number = sum(isinstance(s, For) for s in around.body[:place])
+    before = [row for found in rows[:number] for row in found]
+    after = [row for found in rows[number + 1 :] for row in found]
+    moving = frozenset({around.var})
+    return [
+        load
+        for row, load in rows[number].items()
+        if row in before and row not in after and load.buffer not in own
+        if any(depends(i, moving) for i in load.index) and stride(load, node.var) == UNIT
+    ][:MOST]
+
+
+def _rows(node: For) -> dict[object, Load]:
+    """Return the loads of a loop by what they have in common with those of a loop of another name."""
+    direct = [s for s in node.body if isinstance(s, (Assign, Store))]
+    written = {s.buffer for s in direct if isinstance(s, Store)}
+    loads = [e for s in direct for e in always(children(s)) if not _indirect(e) and e.buffer not in written]
+    here, inner = Var("", INT), _scalars(node)
+    return {
+        (e.buffer, tuple(substitute(i, {node.var: here}) for i in e.index)): e
+        for e in loads
+        if not (_uses(e, inner) or _divides(e))
+    }
+
+
+def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope) -> str:
+    """Return the statement that asks for the same place in the row of the next iteration, or one soon."""
+    var = around.loop.var
+    following = around.soon if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
+    at = _address(load, expressions, scope.with_names({var: following}))
+    size = f"(int64_t)sizeof({memory(load.type.dtype)})"
+    return f"polyop_fetch_later({identifier(load.buffer)}, ({at}) * {size});"
+
+
+def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope, *, later: bool) -> str:
+    """Return the statement that asks for what a load in this scope comes to soon.
+
+    ``later``: into the second cache, out of the way of what else is read soon.
+    """
+    if (
+        around is not None
+        and around.apart
+        and any(depends(i, frozenset({around.loop.var})) for i in load.index)
+    ):
+        return next_line(load, around, expressions, scope)
+    place = f"&{identifier(load.buffer)}[{_address(load, expressions, scope)}]"
+    return f"polyop_fetch{'_later' if later else ''}({place}, {AHEAD});"
+
+
+def _address(load: Load, expressions: Expressions, scope: Scope) -> str:
+    return expressions.address(load.buffer, tuple(expressions.scalar(i, scope) for i in load.index))
+
+
+def _indirect(load: Load) -> bool:
+    return any(isinstance(e, Load) for i in load.index for e in walk(i))
+
+
+def _scalars(node: For) -> frozenset[str]:
+    """Return the scalars that have their values inside a loop's body only."""
+    return frozenset(s.name for s in statements(node.body) if isinstance(s, Assign))
+
+
+def _uses(load: Load, names: frozenset[str]) -> bool:
+    return any(depends(i, names) for i in load.index)
+
+
+def _divides(load: Load) -> bool:
+    """Whether the place in a row that does not come may be a division by zero."""
+    inside = [e for i in load.index for e in walk(i) if isinstance(e, Op)]
+    return any(e.name in ("//", "%") and not isinstance(e.args[1], Const) for e in inside)
+
+
+def _offsets(load: Load) -> tuple[int, ...]:
+    return tuple((affine.linear(i) or {}).get("", 0) for i in load.index)

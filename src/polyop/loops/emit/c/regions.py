@@ -1,0 +1,468 @@
+"""Loops that run on all threads: each becomes a function over a part of its range."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ...analysis import affine
+from ...analysis.cost import total
+from ...analysis.strides import depends
+from ...ir.grammar import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, statements, walk
+from ...schedule.plan import Member, Plan
+from ...schedule.thread_partition import Row
+from ..common.copies import Copies, plain
+from ..common.ctypes import computed, identifier, identity, memory
+from ..common.expressions import Expressions, Scope
+from ..common.statements import Statements, combined
+from ..common.writer import Writer
+from .interruption import FUEL
+from .loops import Loops
+from .rows import AHEAD, Around, picked
+from .tile import Shape, TilePrinter
+from .unroll_and_jam import jammed
+
+COLUMNS = 256
+"""Iterations that are not divided between threads: enough for memory to be read in a row."""
+PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
+"""Of a function that threads run parts of a loop by."""
+PICKED = 512
+"""Iterations of which a thread looks for its own at once."""
+
+
+class Functions:
+    """Prints a kernel's functions: ``run``, and one for each loop of threads before it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        plan: Plan,
+        expressions: Expressions,
+        owners: Mapping[str, tuple[str, ...]],
+        shape: Shape,
+    ) -> None:
+        self.kernel, self.plan, self.expressions, self.owners = kernel, plan, expressions, owners
+        self.shape = shape
+        self.parts: list[str] = []
+        self.fields: dict[str, str] = {}
+        """Scalars that regions are given: field name -> C type."""
+        self.owned: set[str] = set()
+        """Tensors that regions have memory of their own for: nobody else uses them."""
+        self.types = _scalar_types(kernel)
+
+    def print(self) -> str:
+        """Return the C text of ``run``; ``parts`` are what it calls."""
+        out = Writer()
+        with out.block("static void run(struct kernel* k)"):
+            self.unpack(out, ())
+            out.line(FUEL)
+            self._body(out, self.kernel.body, frozenset(), frozenset(), outside=True)
+            out.line("(void)polyop_fuel;")
+        return out.text()
+
+    def unpack(self, out: Writer, scalars: Sequence[str], private: Sequence[str] = ()) -> None:
+        """Declare tensors, sizes and scalars of the struct under their own names."""
+        for name, buffer in self.kernel.buffers.items():
+            if name not in private:
+                constant = "const " if buffer.role == "input" else ""
+                c = identifier(name)
+                out.line(f"{constant}{memory(buffer.dtype)}* const restrict {c} = k->{c};")
+            for axis in range(len(buffer.shape)):
+                size = self.expressions.size(name, axis)
+                out.line(f"const int64_t {size} = k->{size};")
+        for name, kind in self.kernel.attributes.items():
+            out.line(f"const {_c(kind)} {identifier(name)} = k->{identifier(name)};")
+        for name in scalars:
+            out.line(f"{self.fields[name]} {identifier(name)} = k->at_{name};")
+
+    def _body(
+        self, out: Writer, body: Sequence[Stmt], live: frozenset[str], loops: frozenset[str], *, outside: bool
+    ) -> None:
+        printer = _Body(self, out, live, loops, outside=outside)
+        printer.statements.body(body, plain(Scope()))
+        printer.finish()
+
+    def region(self, printer: _Body, node: For) -> None:
+        """Print the function of a loop, and the call of it."""
+        private = dict(self.plan.private.get(node.var, ()))
+        shared = self._given(printer, node)
+        part = self._part(printer, node, shared)
+        self._call(printer, part, node, shared, private)
+
+    def bands(self, printer: _Body, nodes: Sequence[For], members: Sequence[Member]) -> None:
+        """Print the functions of loops that run together, and the call of them."""
+        given = [self._given(printer, node) for node in nodes]
+        parts = [self._part(printer, node, names) for node, names in zip(nodes, given, strict=True)]
+        out = printer.out
+        with out.block(""):
+            for name in dict.fromkeys(name for names in given for name in names):
+                out.line(f"k->at_{name} = {identifier(name)};")
+            rows = []
+            for part, node, member in zip(parts, nodes, members, strict=True):
+                lo, hi, cost = self._range(node, part)
+                out.line(f"const int64_t {part}_lo = {lo}, {part}_hi = {hi};")
+                rows.append(f"{{{part}, {part}_lo, {part}_hi, {member.behind}, {member.inset}, {cost}}}")
+            table = f"{{{', '.join(rows)}}}"
+            out.line(f"struct polyop_bands polyop_all = {{k, {len(rows)}, {table}, 0, 0, 0, 0}};")
+            out.line("polyop_run_bands(&polyop_all);")
+            out.line("polyop_fuel -= POLYOP_CALL;")
+
+    def _given(self, printer: _Body, node: For) -> list[str]:
+        """Return the scalars that a loop's function is given."""
+        reads = {e.name for s in statements((node,)) for e in walk(s) if isinstance(e, Var)}
+        reads |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
+        private = dict(self.plan.private.get(node.var, ()))
+        shared = sorted((reads & (printer.statements.live | printer.outer)) - private.keys())
+        for name in shared:
+            self.fields[name] = _c(self.types.get(name, INT))
+        return shared
+
+    def _part(self, printer: _Body, node: For, shared: list[str]) -> str:
+        """Print a loop's function, or two of which one is chosen when it is called; return which, in C."""
+        private = dict(self.plan.private.get(node.var, ()))
+        few = self._few(node)
+        first = len(self.parts)
+        self.parts += [""] * (1 if few is None else 2)
+        for number, form in enumerate((None,) if few is None else (True, False), first):
+            self.parts[number] = self._function(number, node, shared, private, printer, form)
+        return f"part{first}" if few is None else f"({few} ? part{first} : part{first + 1})"
+
+    def _few(self, node: For) -> str | None:
+        """Return the condition that the lanes of the loop's tile are few, in C, where it is known before.
+
+        It is then two functions, which compile side by side: where there is no other loop to do that with.
+        """
+        shared = self.plan.threads | self.plan.columns.keys() | self.plan.rows.keys()
+        if sum(isinstance(s, For) and s.var in shared for s in statements(self.kernel.body)) > 1:
+            return None
+        inside = [s for s in statements((node,)) if isinstance(s, For)]
+        tiles = [(s, lane) for s in inside if (lane := _tile_of(s, self.plan)) is not None]
+        if len(tiles) != 1:
+            return None
+        row, lane = tiles[0]
+        own = {s.var for s in inside} | {s.name for s in statements((node,)) if isinstance(s, Assign)}
+        if depends(lane.lo, frozenset(own)) or depends(lane.hi, frozenset(own)):
+            return None
+        loops = _Body(self, Writer(), frozenset(), frozenset(), outside=False).loops
+        printer = TilePrinter(loops, self.shape, row, lane, self.plan.tiles[lane.var])
+        lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
+        return printer.few(f"({lo})", f"({hi})") if printer.chooses else None
+
+    def _split(self, node: For) -> For:
+        """Return the loop whose iterations threads have parts of: the loop itself, or one inside it."""
+        var = self.plan.columns.get(node.var, node.var)
+        return next(s for s in statements((node,)) if isinstance(s, For) and s.var == var)
+
+    def _function(
+        self,
+        number: int,
+        node: For,
+        shared: list[str],
+        private: dict[str, str],
+        printer: _Body,
+        few: bool | None,
+    ) -> str:
+        out = Writer()
+        with out.block(f"static void part{number}({PARAMETERS})"):
+            out.line("struct kernel* const k = context;")
+            buffers = [n for n in private if n in self.kernel.buffers]
+            own = [n for n, loops in self.owners.items() if node.var in loops]
+            self.owned |= {*own}
+            self.unpack(out, shared, [*buffers, *own])
+            for name in buffers:
+                c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
+                out.line(
+                    f"{elem}* const restrict {c} = ({elem}*)k->own_{name} + thread * {self._length(name)};"
+                )
+                start = identity(private[name], computed(Type(self.kernel.buffers[name].dtype)))
+                out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {start};")
+            for name in own:
+                c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
+                size = f"{self._length(name)} * {self._owned(name)}"
+                out.line(f"struct polyop_stack own_{c};")
+                out.line(f"{elem}* const restrict {c} = polyop_own(&own_{c}, {size});")
+            if own:
+                missing = " || ".join(f"!{identifier(n)}" for n in own)
+                freed = " ".join(f"polyop_disown(&own_{n}, {n});" for n in map(identifier, own))
+                out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
+            scalars = [n for n in private if n not in self.kernel.buffers]
+            for name in scalars:
+                kind = self.types[name]
+                out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
+            live = printer.statements.live | frozenset(shared)
+            inner = _Body(self, out, live, printer.outer | {node.var}, outside=False, few=few)
+            inner.statements.shared = _shared(self._split(node)) - {*private, *own}
+            inner.loops.near = self._near(node)
+            out.line(FUEL)
+            if node.var in self.plan.columns:
+                inner.columns(node, self._split(node))
+            elif node.var in self.plan.rows:
+                inner.rows(node, self.plan.rows[node.var])
+            else:
+                inner.range(node, "begin", "end")
+            inner.finish()
+            for name in scalars:
+                out.line(f"(({_c(self.types[name])}*)k->own_{name})[thread] = {identifier(name)};")
+            for name in map(identifier, own):
+                out.line(f"polyop_disown(&own_{name}, {name});")
+            out.line("(void)thread, (void)polyop_fuel;")
+        return out.text()
+
+    def _near(self, node: For) -> frozenset[str]:
+        """Return the tensors of which loops that run together with this one have just used the same rows."""
+        members = self.plan.band(node.var)
+        before = {m.var for m in itertools.takewhile(lambda m: m.var != node.var, members)}
+        loops = [s for s in statements(self.kernel.body) if isinstance(s, For) and s.var in before]
+        inside = [s for loop in loops for s in statements(loop.body)]
+        read = {e.buffer for s in inside for e in walk(s) if isinstance(e, Load)}
+        return frozenset(read | {s.buffer for s in inside if isinstance(s, Store)})
+
+    def _call(self, printer: _Body, part: str, node: For, shared: list[str], private: dict[str, str]) -> None:
+        out = printer.out
+        with out.block(""):
+            for name in shared:
+                out.line(f"k->at_{name} = {identifier(name)};")
+            lo, hi, cost = self._range(node)
+            out.line(f"const int64_t lo = {lo}, hi = {hi};")
+            out.line(f"const int parts = polyop_parts({cost}, hi - lo);")
+            for name in private:
+                elem = (
+                    memory(self.kernel.buffers[name].dtype)
+                    if name in self.kernel.buffers
+                    else _c(self.types[name])
+                )
+                length = self._length(name) if name in self.kernel.buffers else "1"
+                out.line(f"k->own_{name} = polyop_scratch(parts * {length} * sizeof({elem}));")
+                out.line(f"if (!k->own_{name}) {{ polyop_out_of_memory(k); return; }}")
+            out.line(f"const int used = {self._run(part, node, private)};")
+            for name, op in private.items():
+                self._combine(out, name, op)
+            out.line("(void)used;")
+            out.line("polyop_fuel -= POLYOP_CALL;")
+
+    def _run(self, part: str, node: For, private: Mapping[str, str]) -> str:
+        """Return the call that runs a loop's function on threads, in C.
+
+        A thread has several pieces of it; uneven iterations are dealt out in turn, in more. A tile's rows are
+        divided only where they are uneven: each piece packs again.
+        """
+        plan, uneven = self.plan, _uneven(node)
+        whole = node.var in plan.columns or _tile_of(node, plan) is not None
+        if private or node.var in plan.rows or (whole and not uneven):
+            return f"polyop_run({part}, k, lo, hi, 0, parts)"
+        if uneven:
+            return f"polyop_deal({part}, k, lo, hi, {'' if whole else '2 * '}POLYOP_PIECES, parts)"
+        if node.var in plan.vector:
+            return f"polyop_run({part}, k, lo, hi, polyop_lanes(hi - lo, parts), parts)"
+        return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, parts), parts)"
+
+    def _range(self, node: For, part: str = "") -> tuple[str, str, str]:
+        """Return what threads have parts of, from and to, and what all of it costs, in C.
+
+        The cost is said in what these are called: ``lo`` and ``hi``, after the name of a ``part``.
+        """
+        by = self._split(node)
+        lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
+        if node.var in self.plan.threads:
+            cost = self.expressions.scalar(total(node.body, {node.var: (node.lo, node.hi)}), Scope())
+            before = f"{part}_" if part else ""
+            return lo, hi, f"(double)({before}hi - {before}lo) * {cost}"
+        cost = self.expressions.scalar(total((node,), {}), Scope())
+        if node.var in self.plan.rows:
+            row = self.plan.rows[node.var]
+            size = self.expressions.size(row.buffer, row.axis)
+            return "0", f"({size} ? {size} : 1)", cost  # of no rows, too, the iterations are run
+        return "0", f"(({hi}) - ({lo}) + {COLUMNS - 1}) / {COLUMNS}", cost
+
+    def _combine(self, out: Writer, name: str, op: str) -> None:
+        buffer = self.kernel.buffers.get(name)
+        c = identifier(name)
+        if buffer is None:
+            elem = computed(self.types[name])
+            kind = _c(self.types[name])
+            each = combined(op, c, f"(({kind}*)k->own_{name})[p]", elem, truth=elem == "bool")
+            out.line(f"for (int p = 0; p < used; ++p) {c} = {each};")
+        else:
+            elem = memory(buffer.dtype)
+            each = combined(op, f"{c}[e]", f"(({elem}*)k->own_{name})[p * {self._length(name)} + e]", elem)
+            with out.block("for (int p = 0; p < used; ++p)"):
+                out.line(f"for (int64_t e = 0; e < {self._length(name)}; ++e) {c}[e] = {each};")
+        out.line(f"polyop_release(k->own_{name});")
+
+    def _owned(self, name: str) -> str:
+        """Return the bytes of an element that iterations have their own of: in lanes, of each lane's."""
+        lanes = self.plan.vector & {*self.owners[name]}
+        return "POLYOP_VB" if lanes else f"sizeof({memory(self.kernel.buffers[name].dtype)})"
+
+    def _length(self, name: str) -> str:
+        axes = range(len(self.kernel.buffers[name].shape))
+        return "(" + (" * ".join(self.expressions.size(name, a) for a in axes) or "1") + ")"
+
+
+class _Body:
+    """The printers of one function."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        out: Writer,
+        live: frozenset[str],
+        outer: frozenset[str],
+        *,
+        outside: bool,
+        few: bool | None = None,
+    ) -> None:
+        self.functions, self.out, self.outer, self.outside, self.few = functions, out, outer, outside, few
+        self.statements = Statements(functions.kernel, functions.expressions, out)
+        self.statements.live = live
+        self.loops = Loops(
+            functions.kernel, functions.plan, self.statements, functions.expressions, functions.owners
+        )
+        self.loops.enter = self.enter
+
+    def finish(self) -> None:
+        """Print what comes after all loops: what they stored past the caches has to be there."""
+        if self.loops.passes:
+            self.out.line("polyop_passed();")
+
+    def enter(self, node: For, copies: Copies) -> bool:
+        """Take a loop of threads, or the rows of a tile."""
+        plan = self.functions.plan
+        inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
+        if self.outside and plan.band(node.var):
+            self._bands(node)
+            return True
+        if self.outside and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
+            self.functions.region(self, node)
+            return True
+        if not inside and _tile_of(node, self.functions.plan) is not None:
+            scope = copies.all[0].scope
+            lo, hi = (self.functions.expressions.scalar(e, scope) for e in (node.lo, node.hi))
+            self._print_tile(node, scope, lo, hi)
+            return True
+        if self.outside and node.var not in plan.vector:
+            kept = self.outer
+            self.outer = kept | {node.var}
+            entered, self.loops.enter = self.loops.enter, self._once(node)
+            self.loops.loop(node, copies)
+            self.loops.enter = entered
+            self.outer = kept
+            return True
+        return False
+
+    def _bands(self, node: For) -> None:
+        """Print all loops of a band in the place of the first."""
+        members = self.functions.plan.band(node.var)
+        if members[0].var == node.var:
+            loops = {s.var: s for s in statements(self.functions.kernel.body) if isinstance(s, For)}
+            self.functions.bands(self, [loops[m.var] for m in members], members)
+
+    def _once(self, node: For) -> Callable[[For, Copies], bool]:
+        return lambda other, copies: False if other is node else self.enter(other, copies)
+
+    def range(self, node: For, lo: str, hi: str) -> None:
+        """Print the iterations ``lo`` .. ``hi - 1`` of a loop of threads."""
+        scope = Scope()
+        if _tile_of(node, self.functions.plan) is not None:
+            self._print_tile(node, scope, lo, hi)
+        elif node.var in self.functions.plan.vector:
+            self.loops.vector(node, scope, lo, hi)
+        else:
+            var = identifier(node.var)
+            several = jammed(node, self.functions.plan, self.functions.expressions)
+            self.loops.around = Around.counting(node, hi)
+            self.out.line(f"int64_t {var} = {lo};")
+            if several is not None:
+                with self.out.block(f"for (; {var} + {several.rows} <= {hi}; {var} += {several.rows})"):
+                    self.loops.stops.check(node.body, str(several.rows))
+                    with self.loops.stops.inside():
+                        self.statements.body(several.body, plain(scope))
+            with self.loops.stops.loop(node, "", hi):
+                self.statements.body(node.body, plain(scope))
+
+    def columns(self, node: For, inner: For) -> None:
+        """Print a loop in order for ``COLUMNS`` times ``begin`` .. ``end`` iterations of one inside it."""
+        lo, hi = (self.functions.expressions.scalar(e, Scope()) for e in (inner.lo, inner.hi))
+        self.out.line(f"const int64_t columns_lo = ({lo}) + begin * {COLUMNS};")
+        self.out.line(f"const int64_t columns_end = ({lo}) + end * {COLUMNS};")
+        self.out.line(f"const int64_t columns_hi = columns_end < ({hi}) ? columns_end : ({hi});")
+        names = {"first column": "columns_lo", "last column": "columns_hi"}  # no author's variables
+        first, last = (Var(name, INT) for name in names)
+        part = _with(node, replace(inner, lo=first, hi=last))
+        self.loops.loop(part, plain(Scope().with_names(names)))
+
+    def rows(self, node: For, row: Row) -> None:
+        """Print the iterations of a loop that pick the rows ``begin`` .. ``end - 1``.
+
+        Whose row is outside the tensor, the first thread reports.
+        """
+        expressions, var = self.functions.expressions, identifier(node.var)
+        size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
+        lo, hi = (expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
+        self.out.line("struct polyop_failure q_2 = {.place = 1};")  # no author's names, as all q
+        self.out.line(f"int64_t q_3[{PICKED}];")
+        with self.out.block(f"for (int64_t q_4 = {lo}, q_5 = {hi}; q_4 < q_5; q_4 += {PICKED})"):
+            self.out.line(f"if (polyop_stops(k, {PICKED})) break;")
+            self.out.line("int64_t q_6 = 0;")
+            last = f"{var}_end = q_5 - q_4 < {PICKED} ? q_5 : q_4 + {PICKED}"
+            with self.out.block(f"for (int64_t {var} = q_4, {last}; {var} < {var}_end; ++{var})"):
+                self.out.line(f"const int64_t q = {index}, q_1 = q < 0 ? q + {size} : q;")
+                self.out.line(f"q_3[q_6] = {var};")
+                self.out.line(f"q_6 += q_1 >= 0 && q_1 < {size} ? q_1 >= begin && q_1 < end : begin == 0;")
+            with self.out.block("for (int64_t q_7 = 0; q_7 < q_6; ++q_7)"):
+                self.out.line(f"const int64_t {var} = q_3[q_7];")
+                self.out.line(f"const int64_t q_8 = q_3[q_7 + {AHEAD} < q_6 ? q_7 + {AHEAD} : q_6 - 1];")
+                self.loops.around = Around(node, "q_8", "")
+                with self.loops.stops.inside():
+                    self.statements.body(node.body, plain(Scope()))
+
+    def _print_tile(self, node: For, scope: Scope, lo: str, hi: str) -> None:
+        lane = _tile_of(node, self.functions.plan)
+        assert lane is not None
+        tile = self.functions.plan.tiles[lane.var]
+        TilePrinter(self.loops, self.functions.shape, node, lane, tile).print(scope, lo, hi, self.few)
+
+
+def _tile_of(node: For, plan: Plan) -> For | None:
+    """Return the lanes' loop of a tile whose rows a loop is."""
+    if len(node.body) != 1 or not isinstance(node.body[0], For):
+        return None
+    inner = node.body[0]
+    tile = plan.tiles.get(inner.var)
+    return inner if tile is not None and tile.row == node.var else None
+
+
+def _with(node: For, inner: For) -> For:
+    """Return a loop with another one for that of the same variable inside it."""
+    if node.var == inner.var:
+        return inner
+    body = tuple(_with(s, inner) if isinstance(s, For) else s for s in node.body)
+    return replace(node, body=body)
+
+
+def _c(kind: Type) -> str:
+    elem = computed(kind)
+    return "int" if elem == "bool" else elem
+
+
+def _scalar_types(kernel: Kernel) -> dict[str, Type]:
+    return {s.name: s.value.type for s in statements(kernel.body) if isinstance(s, Assign)}
+
+
+def _shared(loop: For) -> frozenset[str]:
+    """Return the tensors that a loop of threads writes, less those where iterations have own rows."""
+    rows: dict[str, set[tuple[tuple[int, int], ...]]] = {}
+    for node in statements(loop.body):
+        if isinstance(node, Store):
+            forms = [affine.linear(i) or {} for i in node.index]
+            alone = [(a, f.get("", 0)) for a, f in enumerate(forms) if f.keys() - {""} == {loop.var}]
+            steps = {f[loop.var] for a, f in enumerate(forms) if (a, f.get("", 0)) in alone}
+            rows.setdefault(node.buffer, set()).add(tuple(alone) if steps == {1} else ())
+    return frozenset(name for name, found in rows.items() if len(found) > 1 or () in found)
+
+
+def _uneven(node: For) -> bool:
+    inner = [s for s in statements(node.body) if isinstance(s, For)]
+    names = frozenset({node.var})
+    return any(depends(s.lo, names) or depends(s.hi, names) for s in inner)

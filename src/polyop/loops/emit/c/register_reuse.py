@@ -1,0 +1,148 @@
+"""Neighbours in a row: a vector loop that reads a row at several places loads each vector of it once.
+
+What begins between two vectors is put together from both in registers, where one instruction does so: a
+load that is not aligned takes the time of two where vectors are as long as the lines of a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...analysis import affine
+from ...analysis.bounds import key
+from ...analysis.strides import UNIT, depends, stride
+from ...ir.grammar import Assign, For, If, Load, Store, children, statements
+from ..common.ctypes import HALVES, SIZES, identifier, memory
+from ..common.expressions import Expressions, Scope
+from .rows import always
+
+LINE = 64
+"""Bytes of the vectors that are put together."""
+MOST = 8
+"""Rows of a loop, each of which takes two registers."""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """Loads along one row by how many elements after the first they begin."""
+
+    loads: Mapping[Load, int]
+
+    @property
+    def first(self) -> Load:
+        """The load that begins first."""
+        return min(self.loads, key=lambda load: self.loads[load])
+
+    @property
+    def span(self) -> int:
+        """How many elements after the first load the last begins."""
+        return max(self.loads.values())
+
+
+def slides(node: For, width: int, expressions: Expressions) -> list[Slide]:
+    """Return the rows that a vector loop of lanes of ``width`` bytes reads at several places.
+
+    Of tensors that it does not write, by loads that each iteration makes without asking for their place.
+    """
+    inside = list(statements(node.body))
+    if width < 4 or any(isinstance(s, For) for s in inside):
+        return []
+    assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
+    written = {s.buffer for s in inside if isinstance(s, Store)}
+    exprs = [e for s in node.body for e in ((s.condition,) if isinstance(s, If) else children(s))]
+    rows: dict[object, dict[Load, int]] = {}
+    for load in dict.fromkeys(always(exprs)):
+        form = None if load.buffer in written else _form(load, node.var, width, assigned, expressions)
+        if form is not None:
+            terms = tuple(sorted((name, times) for name, times in form.items() if name))
+            rows.setdefault((load.buffer, load.index[:-1], terms), {})[load] = form.get("", 0)
+    return [s for found in rows.values() for s in _within(found, LINE // width)][:MOST]
+
+
+def _form(
+    load: Load, var: str, width: int, assigned: frozenset[str], expressions: Expressions
+) -> affine.Linear | None:
+    """Return the column of a load that moves with the lanes, as a linear form."""
+    dtype = load.type.dtype
+    if not load.index or dtype in HALVES or dtype == "bool" or SIZES[memory(dtype)] != width:
+        return None
+    if stride(load, var) != UNIT or any(depends(i, assigned) for i in load.index):
+        return None
+    if expressions.axes(load) or key(load) in expressions.bounds.guarded:
+        return None
+    return affine.linear(load.index[-1])
+
+
+def _within(places: Mapping[Load, int], most: int) -> list[Slide]:
+    """Return slides of at most that span, of at least two places each."""
+    found: list[dict[Load, int]] = []
+    for load, place in sorted(places.items(), key=lambda item: item[1]):
+        if not found or place - min(found[-1].values()) > most:
+            found.append({})
+        found[-1][load] = place
+    return [
+        Slide({load: place - min(group.values()) for load, place in group.items()})
+        for group in found
+        if len(set(group.values())) > 1
+    ]
+
+
+class Sliding:
+    """The C of a loop's slides."""
+
+    def __init__(
+        self, found: Sequence[Slide], node: For, width: int, expressions: Expressions, scope: Scope
+    ) -> None:
+        self.found, self.expressions, self.scope, self.width = found, expressions, scope, width
+        self.var = node.var
+        self.lanes = f"POLYOP_LANES({width})"
+
+    @property
+    def guard(self) -> str:
+        """The condition that whole vectors follow and the next vector of each row is all read anyway."""
+        var = identifier(self.var)
+        return f"{var} + 2 * {self.lanes} <= {var}_end + {min(s.span for s in self.found)}"
+
+    def begin(self) -> list[str]:
+        """Return the lines before the loop."""
+        var = identifier(self.var)
+        return [
+            f"{self._vector(s)} {self._name(n)} = {self._load(s, var)};" for n, s in enumerate(self.found)
+        ]
+
+    def step(self) -> list[str]:
+        """Return the lines at the begin of an iteration."""
+        at = f"({identifier(self.var)} + {self.lanes})"
+        return [
+            f"const {self._vector(s)} {self._name(n)}_next = {self._load(s, at)};"
+            for n, s in enumerate(self.found)
+        ]
+
+    def end(self) -> list[str]:
+        """Return the lines at the end of an iteration."""
+        names = map(self._name, range(len(self.found)))
+        return [f"{name} = {name}_next;" for name in names]
+
+    def texts(self) -> dict[Load, str]:
+        """Return the C of each load, where the loop has its row in registers."""
+        found = {}
+        for number, slide in enumerate(self.found):
+            name, vector = self._name(number), self._vector(slide)
+            for load, place in slide.loads.items():
+                text = f"polyop_slid({vector}, {self.width}, {name}, {name}_next, {place})"
+                found[load] = text if place else name
+        return found
+
+    def _name(self, number: int) -> str:
+        return f"{identifier(self.var)}_row{number}"
+
+    def _vector(self, slide: Slide) -> str:
+        return f"{memory(slide.first.type.dtype)}v{self.width}"
+
+    def _load(self, slide: Slide, at: str) -> str:
+        scope = self.scope.with_names({self.var: at})
+        index = tuple(self.expressions.scalar(i, scope) for i in slide.first.index)
+        buffer = slide.first.buffer
+        place = self.expressions.place(buffer, index, scope)
+        return f"load_{self._vector(slide)}(&{identifier(buffer)}[{place}])"

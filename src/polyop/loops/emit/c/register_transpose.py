@@ -1,0 +1,203 @@
+"""Strips: where lanes walk along their own rows, rows are turned round a few columns at a time.
+
+A vector of neighbouring rows' elements is gathered one by one. A loop along the rows needs the next column
+each time, so a square of both is loaded as vectors and turned round in registers, once for all that the
+loop reads of it. What it stores waits in a strip until the square is full.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...analysis import affine
+from ...analysis.bounds import key
+from ...analysis.strides import STRIDED, depends, stride
+from ...ir.grammar import Assign, For, Load, Store, Type, children, statements, walk
+from ..common.copies import Copy
+from ..common.ctypes import HALVES, SIZES, identifier, memory
+from ..common.expressions import Expressions, Lanes, Scope
+from ..common.writer import Writer
+from .rows import always
+
+COLUMNS = 16
+"""Columns at once: few enough for the processor to begin with the next while the last are used."""
+LEAST = 4
+"""Loads of a loop that stores none: fewer are gathered beside its arithmetic, as quickly."""
+APART = 8
+"""How far apart the columns that one iteration reads may be, to be in one strip."""
+MOST = 12
+"""Strips of a loop; they lie on the stack."""
+
+
+@dataclass
+class Strip:
+    """Loads of one row in neighbouring columns, the least one first, or a store; ``step`` is 1 or -1."""
+
+    accesses: list[Load | Store]
+    scope: Scope
+    step: int
+    span: int = 0
+
+    @property
+    def first(self) -> Load | Store:
+        """The access of the least column."""
+        return self.accesses[0]
+
+
+def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[Strip]:
+    """Return the strips of a loop inside a vector loop.
+
+    They are of what each iteration loads and none writes, and of what each stores and none loads.
+    """
+    inside = list(statements(node.body))
+    assigned = frozenset(s.name for s in inside if isinstance(s, Assign))
+    written = {s.buffer for s in inside if isinstance(s, Store)}
+    direct = [s for s in node.body if isinstance(s, (Assign, Store))]
+    loads = dict.fromkeys(e for s in direct for e in always(children(s)) if e.buffer not in written)
+    elsewhere = {s.buffer for s in statements(expressions.kernel.body) if isinstance(s, Store)}
+    found: list[Strip] = []
+    stores = 0
+    for copy in copies:
+        groups: dict[object, list[tuple[int, Load]]] = {}
+        for load in loads:
+            form = _form(load, node.var, assigned, copy.scope, expressions)
+            if form is not None:
+                row = (load.buffer, load.index[:-1], tuple(sorted((n, c) for n, c in form.items() if n)))
+                groups.setdefault(row, []).append((form.get("", 0), load))
+        for group in groups.values():
+            gap = 1 if group[0][1].buffer in elsewhere else APART
+            found += _split(group, gap, copy.scope, node.var)
+        kept = _stored(node, assigned, copy, expressions)
+        found, stores = [*kept, *found], stores + len(kept)
+    enough = stores or sum(len(s.accesses) for s in found) >= LEAST * len(copies)
+    return found[:MOST] if enough else []
+
+
+def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expressions) -> list[Strip]:
+    """Return a strip for each tensor that a loop writes by one plain store and does not read."""
+    inside = list(statements(node.body))
+    read = {e.buffer for s in inside for e in walk(s) if isinstance(e, Load)}
+    written = Counter(s.buffer for s in inside if isinstance(s, Store))
+    found = []
+    for store in node.body:
+        if not isinstance(store, Store) or store.op or copy.scope.mask is not None or copy.start is not None:
+            continue
+        if store.buffer in read or written[store.buffer] > 1 or expressions.axes(store):
+            continue
+        dtype = expressions.kernel.buffers[store.buffer].dtype
+        place = Load(store.buffer, store.index, Type(dtype), store.line)
+        form = _form(place, node.var, assigned, copy.scope, expressions)
+        if form is not None:
+            found.append(Strip([store], copy.scope, form[node.var]))
+    return found
+
+
+def _form(
+    load: Load, var: str, assigned: frozenset[str], scope: Scope, expressions: Expressions
+) -> affine.Linear | None:
+    """Return the column of a load that a strip can have, as a linear form."""
+    lanes, dtype = scope.lanes, load.type.dtype
+    if lanes is None or not load.index or load.buffer in lanes.varying or dtype in HALVES:
+        return None
+    if dtype == "bool" or SIZES[memory(dtype)] < 4 or stride(load, lanes.var, lanes.varying) != STRIDED:
+        return None
+    if expressions.axes(load) or key(load) in expressions.bounds.guarded:
+        return None
+    *rows, column = load.index
+    form = affine.linear(column)
+    if form is None or abs(form.get(var, 0)) != 1 or depends(column, frozenset({lanes.var})):
+        return None
+    fixed = not any(depends(i, frozenset({var})) for i in rows)
+    plain = not any(depends(i, assigned) or isinstance(e, Load) for i in load.index for e in walk(i))
+    return form if fixed and plain else None
+
+
+def turns(load: Load, var: str, lane: str, expressions: Expressions) -> bool:
+    """Whether a loop walks forward along rows of which a load has one in each lane."""
+    scope = Scope(lanes=Lanes(lane, SIZES[memory(load.type.dtype)]))
+    form = _form(load, var, frozenset(), scope, expressions)
+    return form is not None and form.get(var) == 1
+
+
+def _split(group: list[tuple[int, Load]], gap: int, scope: Scope, var: str) -> list[Strip]:
+    """Return strips of loads whose columns are near one another."""
+    found: list[Strip] = []
+    start = last = 0
+    for at, load in sorted(group, key=lambda pair: pair[0]):
+        if not found or at - last > gap or at - start > APART:
+            step = (affine.linear(load.index[-1]) or {})[var]
+            found.append(Strip([], scope, step))
+            start = at
+        found[-1].accesses.append(load)
+        found[-1].span, last = at - start, at
+    return found
+
+
+def declare(found: Sequence[Strip], first: int, expressions: Expressions, out: Writer) -> None:
+    """Declare the memory of strips, numbered from ``first``, and let ``expressions`` load from it."""
+    for number, strip in enumerate(found, first):
+        lanes = strip.scope.lanes
+        assert lanes is not None
+        elem = memory(expressions.kernel.buffers[strip.first.buffer].dtype)
+        size = f"({COLUMNS + strip.span} + {lanes.number}) * {lanes.number}"
+        out.line(f"{elem} strip{number}_panel[{size}] __attribute__((aligned(64)));")
+        out.line(f"int64_t strip{number}_lo = 0;")
+        for access in strip.accesses:
+            expressions.strips[access, _lane(strip.scope)] = f"strip{number}"
+
+
+def fill(
+    found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
+) -> None:
+    """Turn the columns of the next iterations round, where the loop has used up those it has."""
+    with out.block(f"if (({var} - {start}) % {COLUMNS} == 0)"):
+        out.line(f"{var}_n0 = min({COLUMNS}, {var}_end - {var});")
+        for number, strip in enumerate(found, first):
+            scope = replace(strip.scope, lanes=None)
+            column = expressions.scalar(strip.first.index[-1], scope)
+            at = column if strip.step > 0 else f"{column} - ({var}_n0 - 1)"
+            out.line(f"strip{number}_lo = {at};")
+            if isinstance(strip.first, Load):
+                kind, source, steps, count = _rows(strip, number, expressions)
+                columns = f"{var}_n0 + {strip.span}"
+                out.line(f"polyop_strip_{kind}(strip{number}_panel, {source}, {steps}, {columns}, {count});")
+
+
+def empty(
+    found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
+) -> None:
+    """Turn the columns of the last iterations back, where the loop has stored all that were begun."""
+    stored = [(number, s) for number, s in enumerate(found, first) if isinstance(s.first, Store)]
+    if not stored:
+        return
+    with out.block(f"if (({var} - {start}) % {COLUMNS} == {var}_n0 - 1)"):
+        for number, strip in stored:
+            kind, target, steps, count = _rows(strip, number, expressions)
+            panel = f"strip{number}_panel, {var}_n0, {count}"
+            out.line(f"polyop_unstrip_{kind}({target}, {steps}, {panel});")
+
+
+def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str, str, str]:
+    """Return the vector type, where the first row is, how far apart rows are and how many, in C."""
+    lanes, access = strip.scope.lanes, strip.first
+    assert lanes is not None
+    scope = replace(strip.scope, lanes=None)
+    rows = (expressions.scalar(i, scope) for i in access.index[:-1])
+    place = expressions.address(access.buffer, (*rows, f"strip{number}_lo"))
+    kind = expressions.vector(memory(expressions.kernel.buffers[access.buffer].dtype), strip.scope)
+    at = f"&{identifier(access.buffer)}[{place}]"
+    return kind, at, expressions.strides(access, lanes), lanes.count or lanes.number
+
+
+def forget(found: Sequence[Strip], expressions: Expressions) -> None:
+    """Load from the tensors again."""
+    for strip in found:
+        for access in strip.accesses:
+            expressions.strips.pop((access, _lane(strip.scope)), None)
+
+
+def _lane(scope: Scope) -> str:
+    assert scope.lanes is not None
+    return scope.names.get(scope.lanes.var, identifier(scope.lanes.var))

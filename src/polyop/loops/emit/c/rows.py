@@ -1,0 +1,175 @@
+"""Rows that a loop's index tensor picks: their index is checked once, and the next rows are fetched ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...analysis.bounds import Bounds, key
+from ...analysis.strides import UNIT, depends, stride
+from ...ir.grammar import Assign, Expr, For, Kernel, Load, Store, children, statements, unconditional, walk
+from ...schedule.plan import Plan
+from ..common.ctypes import identifier, memory
+from ..common.expressions import Expressions, Scope
+from ..common.writer import Writer
+
+AHEAD = 4
+"""How many rows ahead memory is asked for: enough to hide its latency behind rows of a few lines."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """The loop around a vector loop, and in C an iteration that comes soon, and when it does if not always.
+
+    ``apart``: iterations between the two may be other threads', whose memory is not to be touched.
+    """
+
+    loop: For
+    soon: str
+    runs: str
+    apart: bool = True
+
+    @classmethod
+    def counting(cls, loop: For, end: str) -> Around:
+        """Return a loop that runs up to an end."""
+        var = identifier(loop.var)
+        return cls(loop, f"({var} + {AHEAD})", f"{var} + {AHEAD} < {end}", apart=False)
+
+
+Element = Load | Store
+"""An access, of one element in each iteration."""
+
+
+def rows(node: For, bounds: Bounds) -> list[Element]:
+    """Return the accesses that a vector loop makes in each of its iterations, to rows it does not choose.
+
+    They have an index that is checked at each access and that is the same for the whole loop.
+    """
+    inside = list(statements(node.body))
+    names = frozenset({node.var, *(s.name for s in inside if isinstance(s, Assign))})
+    written = {s.buffer for s in inside if isinstance(s, Store)}
+    found: dict[Element, None] = {}
+    for statement in node.body:
+        if not isinstance(statement, (Assign, Store)):
+            continue
+        loads: list[Element] = [e for e in always(children(statement)) if e.buffer not in written]
+        for row in (*loads, *([statement] if isinstance(statement, Store) else [])):
+            checked = [row.index[axis] for axis in bounds.axes(row)]
+            reads = {e.buffer for i in checked for e in walk(i) if isinstance(e, Load)}
+            fixed = not any(depends(i, names) for i in checked) and not reads & written
+            if checked and fixed and stride(row, node.var) == UNIT:
+                found[row] = None
+    return list(found)
+
+
+def once_a_row(
+    notes: Sequence[tuple[int, str]], kernel: Kernel, plan: Plan, bounds: Bounds
+) -> list[tuple[int, str]]:
+    """Return notes in which rows that vector loops check once are said to be."""
+    loops = [s for s in statements(kernel.body) if isinstance(s, For) and s.var in plan.vector]
+    picked = {key(row) for loop in loops for row in rows(loop, bounds)}
+    said = {(line, f"{buffer}:") for buffer, (_, line) in picked}
+    each, once = "checked at each access", "checked once for each row"
+    return [
+        (line, text.replace(each, once) if (line, text.split(" ")[0]) in said else text)
+        for line, text in notes
+    ]
+
+
+def always(exprs: Sequence[Expr]) -> Iterator[Load]:
+    """Yield the loads that are made whenever expressions are computed, those in indices not included."""
+    for expr in exprs:
+        yield from (e for e in unconditional(expr) if isinstance(e, Load))
+
+
+def check_once(
+    out: Writer, expressions: Expressions, found: Sequence[Element], scope: Scope, runs: str
+) -> None:
+    """Check accesses before their loop, where it has iterations, and let ``expressions`` know of it."""
+    known: dict[Element, tuple[str, Mapping[int, str]]] = {}
+    for number, row in enumerate(found):
+        names = {axis: f"row{number}_{axis}" for axis in sorted(expressions.axes(row))}
+        for name in names.values():
+            out.line(f"int64_t {name} = 0;")
+        out.line(f"int found{number} = 0;")
+        with out.block(f"if ({runs})"):
+            index = [expressions.scalar(i, scope) if a in names else "" for a, i in enumerate(row.index)]
+            declared, tests, _ = expressions.checks(row, index)
+            out.line(declared.strip())
+            out.line(f"found{number} = {tests};")
+            for axis, name in names.items():
+                out.line(f"{name} = q{axis};")
+        known[row] = (f"found{number}", names)
+    expressions.found.update(known)
+
+
+class Picked(Expressions):
+    """Prints what picks an iteration's row, in every iteration: one may not get to where that is read.
+
+    What is outside its tensor there is 0 and no error.
+    """
+
+    def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
+        """Return declarations, the condition that all indices are inside, and the indices."""
+        names = tuple(f"q{axis}" for axis in range(len(index)))
+        declared = "".join(f"int64_t {name} = {text}; " for name, text in zip(names, index, strict=True))
+        sizes = [self.size(node.buffer, axis) for axis in range(len(index))]
+        rows = zip(names, sizes, strict=True)
+        tests = " && ".join(f"polyop_is_inside(&q_2, &{name}, {size}, 1)" for name, size in rows)
+        return declared, tests, names
+
+
+def picked(expressions: Expressions, index: Expr) -> str:
+    """Return what picks an iteration's row, in C, where ``q_2`` is a failure that is known already."""
+    printer = Picked(expressions.kernel, expressions.bounds, precise=expressions.precise, checked=True)
+    text = printer.scalar(index, Scope())
+    expressions.used |= printer.used
+    return text
+
+
+@dataclass(frozen=True)
+class Later:
+    """An access's row of a later iteration, in C by axis."""
+
+    row: Element
+    names: Mapping[int, str]
+
+    def line(self, expressions: Expressions, scope: Scope) -> str:
+        """Return the statement that asks for the vector where the scope's variables are."""
+        row = self.row
+        index = [self.names.get(a) or expressions.scalar(i, scope) for a, i in enumerate(row.index)]
+        at = expressions.address(row.buffer, tuple(index))
+        size = f"(int64_t)sizeof({memory(expressions.kernel.buffers[row.buffer].dtype)})"
+        return f"polyop_fetch_later({identifier(row.buffer)}, ({at}) * {size});"
+
+
+def later(
+    out: Writer,
+    expressions: Expressions,
+    found: Sequence[Element],
+    node: For,
+    around: Around,
+    scope: Scope,
+) -> list[Later]:
+    """Declare which rows a later iteration of the loop around takes, where an index tensor says so."""
+    var = around.loop.var
+    outer = frozenset({var})
+    if not any(s is node for s in around.loop.body) or depends(node.lo, outer) or depends(node.hi, outer):
+        return []  # a later iteration may not run the loop: what says which row it takes may not exist
+    ahead = scope.with_names({var: around.soon})
+    rows: list[Later] = []
+    for number, row in enumerate(found):
+        axes = sorted(expressions.axes(row))
+        picked = [e for axis in axes for e in walk(row.index[axis]) if isinstance(e, Load)]
+        sure = set(always([row.index[axis] for axis in axes]))
+        direct = all(e in sure and not expressions.axes(e) and stride(e, var) == UNIT for e in picked)
+        alike = not any(depends(i, outer) for a, i in enumerate(row.index) if a not in axes)
+        if not picked or not direct or not alike:
+            continue
+        names = {axis: f"next{number}_{axis}" for axis in axes}
+        for axis, name in names.items():
+            there = expressions.scalar(row.index[axis], ahead)
+            when = " && ".join(filter(None, (f"found{number}", around.runs)))
+            out.line(f"const int64_t {name} = {when} ? {there} : 0;")
+        rows.append(Later(row, names))
+    return rows

@@ -1,0 +1,57 @@
+"""Results larger than the caches: they are stored past them, so that memory is not read to be written.
+
+A vector loop then begins with the few elements before the first whole vector that is aligned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ...analysis.strides import UNIT, stride
+from ...ir.grammar import For, Kernel, Load, Store, statements, walk
+from ..common.ctypes import SIZES, identifier, memory
+from ..common.expressions import Expressions, Scope
+
+
+def stores_past(node: For, kernel: Kernel, expressions: Expressions) -> list[Store]:
+    """Return the stores of a vector loop whose tensors the kernel writes once and never reads."""
+    found = [s for s in node.body if isinstance(s, Store) and not s.op and stride(s, node.var) == UNIT]
+    if not found:
+        return []
+    written = Counter(s.buffer for s in statements(kernel.body) if isinstance(s, Store))
+    read = {e.buffer for s in statements(kernel.body) for e in walk(s) if isinstance(e, Load)}
+    return [
+        s
+        for s in found
+        if kernel.buffers[s.buffer].role == "output" and not kernel.buffers[s.buffer].zeroed
+        if written[s.buffer] == 1 and s.buffer not in read and not expressions.axes(s)
+    ]
+
+
+def declare(
+    stores: Sequence[Store], node: For, width: int, expressions: Expressions, scope: Scope, *, sums: bool
+) -> tuple[list[str], Mapping[Store, str]]:
+    """Return the C lines before a vector loop, and the variables that say which stores go past the caches.
+
+    ``<var>_part`` is how many iterations come before the whole vectors. A loop with ``sums`` has none: the
+    order in which they are added up would depend on where the result lies in memory.
+    """
+    var, lines, names = identifier(node.var), [], {}
+    at = scope.with_names({node.var: var})
+    for number, store in enumerate(stores):
+        buffer = expressions.kernel.buffers[store.buffer]
+        size = SIZES[memory(buffer.dtype)]
+        place = expressions.address(store.buffer, tuple(expressions.scalar(i, at) for i in store.index))
+        sizes = [expressions.size(store.buffer, axis) for axis in range(len(buffer.shape))]
+        of = f"{var}_end - {var}, {' * '.join((*sizes, str(size)))}, {size}, POLYOP_LANES({width})"
+        before = f"polyop_past(&{identifier(store.buffer)}[{place}], {of})"
+        also = ""
+        if number == 0:
+            lines.append(f"int64_t {var}_part = {before}{' ? -1 : 0' if sums else ''};")
+        else:
+            also = f" && {before} == {var}_part"
+        names[store] = f"{var}_past{number}"
+        lines.append(f"const int {names[store]} = {var}_part >= 0{also};")
+    lines.append(f"if ({var}_part < 0) {var}_part = 0;")
+    return lines, names

@@ -1,0 +1,435 @@
+"""Register tiles: several rows of one loop times several vectors of another around their sums.
+
+Loads that all rows share are first copied into a panel, in the order in which they are needed;
+what lies beyond the range is zero there, so that sums need no care at the edges.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...analysis.strides import depends
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite, statements, walk
+from ...schedule.plan import Tile
+from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
+from ..common.ctypes import computed, identifier, memory
+from ..common.expressions import Scope, Value
+from . import prefetch_rows, register_transpose
+from .loops import Loops
+from .register_transpose import COLUMNS
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Rows and vectors of a tile."""
+
+    rows: int
+    units: int
+
+
+NARROW = Shape(8, 1)
+"""Where one vector covers all lanes: as many sums at once as are under way, so that none is waited for."""
+SHAPES = {"avx512": Shape(6, 4), "avx2": Shape(4, 3), "baseline": Shape(4, 2), "neon": Shape(6, 4)}
+"""What fills the registers of each instruction set: accumulators, one row of operands, one broadcast."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A packed load: the innermost loop that it is read in, and its pseudo variable."""
+
+    load: Load
+    loops: tuple[For, ...]
+    name: str
+
+
+class TilePrinter:
+    """Prints the loops ``row`` and ``lane`` (the only statement in its body) as tiles."""
+
+    def __init__(self, loops: Loops, shape: Shape, row: For, lane: For, tile: Tile) -> None:
+        self.loops, self.shape, self.row, self.lane, self.tile = loops, shape, row, lane, tile
+        self.out, self.expressions = loops.out, loops.expressions
+        self.panels = _panels(lane, tile, row.var)
+        self.body: tuple[Stmt, ...] = tuple(map(self._from_panels, lane.body))
+        given = {p.name: frozenset({LANE}) for p in self.panels}
+        self.differs = differing(self.body, row.var, lane.var, given)
+        self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
+        self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
+        self.lanes = f"POLYOP_LANES({self.width})"
+
+    def _from_panels(self, node: Stmt) -> Stmt:
+        """Return a statement that reads panels, each in the loop in whose order it was packed."""
+        if isinstance(node, If):
+            return replace(node, body=tuple(map(self._from_panels, node.body)))
+        if not isinstance(node, For):
+            return node
+        ours = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
+        if ours:
+            return replace(node, body=tuple(rewrite(s, _replacing(ours)) for s in node.body))
+        return replace(node, body=tuple(map(self._from_panels, node.body)))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether there is a form for few lanes beside the one for many."""
+        return not self.edges and self._deep()
+
+    def _deep(self) -> bool:
+        """Whether a sum has several loops, as a convolution's: its channels may be few."""
+        sums = [s for s in statements(self.lane.body) if isinstance(s, For)]
+        return any(isinstance(s, For) for f in sums for s in f.body)
+
+    def few(self, lo: str, hi: str) -> str:
+        """Return the condition, in C, that lanes from ``lo`` to ``hi`` are few."""
+        return f"{hi} - {lo} <= {self.lanes}"
+
+    def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
+        """Print both loops, the rows from ``lo`` to ``hi``; ``few``: for few lanes, many, or any number."""
+        out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
+        with out.block(""):
+            out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
+            with out.block(f"if ({i}_lo < {i}_end)"):
+                low, high = self._range(scope, f"{i}_lo", f"({i}_end - 1)")
+                out.line(f"const int64_t {j}_lo = {low}, {j}_end = {high};")
+                narrow = TilePrinter(self.loops, NARROW, self.row, self.lane, self.tile)
+                if few:
+                    narrow._strips(scope)
+                    return
+                if few is False or not self.chooses:
+                    self._strips(scope)
+                    return
+                with out.block(f"if ({self.few(f'{j}_lo', f'{j}_end')})"):
+                    narrow._strips(scope)
+                with out.block("else"):
+                    self._strips(scope)
+
+    def _strips(self, scope: Scope) -> None:
+        """Print the tiles, one strip of lanes after another."""
+        out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
+        self._allocate(scope)
+        step = f"{self.shape.units} * {self.lanes}"
+        with out.block(f"for (int64_t {j} = {j}_lo; {j} < {j}_end; {j} += {step})"):
+            self.loops.stops.check(self.lane.body, f"({i}_end - {i}_lo)", quick=True)
+            self._pack(scope)
+            out.line(f"int64_t {i} = {i}_lo;")
+            pairs = (2,) if self._deep() and self.shape is not NARROW else ()
+            for rows in (self.shape.rows, *pairs, 1):
+                with out.block(f"for (; {i} + {rows} <= {i}_end; {i} += {rows})"), self.loops.stops.inside():
+                    self._tile(scope, rows)
+        for panel in self.panels:
+            out.line(f"polyop_release({panel.name}_panel);")
+
+    def _scalar(self, expr: Expr, scope: Scope) -> str:
+        return self.expressions.scalar(expr, scope)
+
+    def _range(self, scope: Scope, first: str, last: str) -> tuple[str, str]:
+        """Return the range of the lanes' loop over all rows: its bounds are linear in the row."""
+        if not self.edges:
+            return self._scalar(self.lane.lo, scope), self._scalar(self.lane.hi, scope)
+        ends = [scope.with_names({self.row.var: at}) for at in (first, last)]
+        lows = [self._scalar(self.lane.lo, s) for s in ends]
+        highs = [self._scalar(self.lane.hi, s) for s in ends]
+        return f"min_i64({lows[0]}, {lows[1]})", f"max_i64({highs[0]}, {highs[1]})"
+
+    # panels
+
+    def _allocate(self, scope: Scope) -> None:
+        for panel in self.panels:
+            elem = self.expressions.value(panel.load, scope).elem
+            trips = [
+                f"max_i64(0, {self._scalar(f.hi, scope)} - ({self._scalar(f.lo, scope)}))"
+                for f in panel.loops
+            ]
+            size = " * ".join([*trips, f"{self.shape.units} * {self.lanes} * sizeof({elem})"])
+            self.out.line(f"{elem}* const {panel.name}_panel = polyop_scratch({size});")
+        if self.panels:
+            missing = " || ".join(f"!{p.name}_panel" for p in self.panels)
+            freed = " ".join(f"polyop_release({p.name}_panel);" for p in self.panels)
+            self.out.line(f"if ({missing}) {{ {freed} polyop_out_of_memory(k); return; }}")
+
+    def _pack(self, scope: Scope) -> None:
+        groups: dict[tuple[str, ...], list[Panel]] = {}
+        for panel in self.panels:
+            groups.setdefault(tuple(f.var for f in panel.loops), []).append(panel)
+        for panels in groups.values():
+            with self.out.block(""):
+                for panel in panels:
+                    elem = self.expressions.value(panel.load, scope).elem
+                    self.out.line(f"{elem}* {panel.name} = {panel.name}_panel;")
+                self._pack_loops(panels, panels[0].loops, scope)
+
+    def _pack_loops(self, panels: Sequence[Panel], loops: Sequence[For], scope: Scope) -> None:
+        if loops:
+            node, *rest = loops
+            if not rest and all(
+                register_transpose.turns(p.load, node.var, self.lane.var, self.expressions) for p in panels
+            ):
+                self._pack_turned(panels, node, scope)
+                return
+            var = identifier(node.var)
+            lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
+            with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+                self._pack_loops(panels, rest, scope)
+            return
+        j = identifier(self.lane.var)
+        for panel in panels:
+            for unit in range(self.shape.units):
+                at = f"({j} + {unit} * {self.lanes})"
+                lanes = lanes_for(self.lane.var, self.width, f"({j}_end - {at})", {})
+                inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
+                found = self.expressions.value(panel.load, inner)
+                kind = self.expressions.vector(found.elem, inner)
+                self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {found.text});")
+            self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
+
+    def _pack_turned(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
+        """Pack loads whose lanes are rows that the loop walks along: some columns of them at once."""
+        var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
+        lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
+        kinds = [f"{memory(p.load.type.dtype)}v{self.width}" for p in panels]
+        for panel in panels:
+            size = f"({COLUMNS} + {self.lanes}) * {self.lanes}"
+            self.out.line(
+                f"{memory(panel.load.type.dtype)} {panel.name}_strip_[{size}] __attribute__((aligned(64)));"
+            )
+        with self.out.block(
+            f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; {var} += {COLUMNS})"
+        ):
+            self.out.line(f"const int64_t {var}_n0 = min({COLUMNS}, {var}_end - {var});")
+            for panel, kind in zip(panels, kinds, strict=True):
+                for unit in range(units):
+                    at = f"({j} + {unit} * {self.lanes})"
+                    lanes = lanes_for(self.lane.var, self.width, None, {})
+                    inner = scope.with_names({self.lane.var: at})
+                    index = tuple(self.expressions.scalar(i, inner) for i in panel.load.index)
+                    place = self.expressions.address(panel.load.buffer, index)
+                    step = self.expressions.strides(panel.load, lanes)
+                    source = f"&{identifier(panel.load.buffer)}[{place}], {step}, {var}_n0, {j}_end - {at}"
+                    self.out.line(f"polyop_strip_{kind}({panel.name}_strip_, {source});")
+                    target = f"{panel.name} + ({var}_r0 * {units} + {unit}) * {self.lanes}"
+                    turned = f"load_{kind}({panel.name}_strip_ + {var}_r0 * {self.lanes})"
+                    with self.out.block(f"for (int64_t {var}_r0 = 0; {var}_r0 < {var}_n0; ++{var}_r0)"):
+                        self.out.line(f"store_{kind}({target}, {turned});")
+                self.out.line(f"{panel.name} += {var}_n0 * {units} * {self.lanes};")
+
+    # the tile
+
+    def _tile(self, scope: Scope, rows: int) -> None:
+        j = identifier(self.lane.var)
+        units = self.shape.units
+        if units == 1:
+            self._copies(scope, rows, range(1), "0")
+            return
+        whole = f"{j} + {units} * {self.lanes}"
+        if self.edges:
+            self._edge(scope, rows)
+            return
+        with self.out.block(f"if ({whole} <= {j}_end)"):
+            self._copies(scope, rows, range(units), "")
+        with self.out.block("else"):
+            limit = f"u < {units} && {j} + u * {self.lanes} < {j}_end"
+            with self.out.block(f"for (int64_t u = 0; {limit}; ++u)"):
+                self._copies(scope, rows, range(1), f"u * {self.lanes}")
+
+    def _edge(self, scope: Scope, rows: int) -> None:
+        """Print rows of different lanes, as along a triangle's edge.
+
+        Where each of them has some, the sums of all come first; what follows them is for all rows where they
+        fill the vectors, else for one row after another. A row without any lane is left out: its operands
+        may be none of the tensors'.
+        """
+        i, j, units = identifier(self.row.var), identifier(self.lane.var), range(self.shape.units)
+        low, high = self._extremes(scope, rows)
+        last = f"{j} + {self.shape.units} * {self.lanes}"
+        self.out.line(f"if ({low[0]} >= {last} || {high[1]} <= {j}) continue;")
+        if rows == 1:
+            self._each_row(scope, rows, (), {})
+            return
+        sums, kinds = sums_first(self.body, self.differs, self.row.var, self.lane.var)
+        self.out.line(f"const int {i}_r0 = {low[1]} <= {j} && {high[0]} >= {last};")
+        if not sums:
+            with self.out.block(f"if ({i}_r0)"):
+                self._copies(scope, rows, units, "")
+        else:
+            self.out.line(f"const int {i}_part = {low[1]} < {high[0]};")
+            for name, kind in kinds.items():
+                size = f"{rows * len(units)} * {self.lanes}"
+                self.out.line(f"{kind} {identifier(name)}_panel[{size}] __attribute__((aligned(64)));")
+            with self.out.block(f"if ({i}_part)"), self._printing(scope, rows, units) as copies:
+                self.loops.statements.declare(sums, copies)
+                self.loops.statements.body(sums, copies)
+                with self.out.block(f"if ({i}_r0)"):
+                    self.loops.statements.body(self.body[len(sums) :], copies)
+                with self.out.block("else"):
+                    for copy, name, place in self._parked(copies, kinds, ""):
+                        vector = f"{kinds[name]}v{self.width}"
+                        self.out.line(f"store_{vector}({place}, {copies.text(name, copy)});")
+        with self.out.block(f"if (!{i}_r0)"):
+            self._each_row(scope, rows, sums, kinds)
+
+    def _each_row(self, scope: Scope, rows: int, sums: tuple[Stmt, ...], kinds: Mapping[str, str]) -> None:
+        """Print rows one after another, each with its own lanes; ``sums`` may be there already."""
+        i, units = identifier(self.row.var), range(self.shape.units)
+        with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
+            names = scope.with_names({self.row.var: "r"})
+            lo, hi = self._scalar(self.lane.lo, names), self._scalar(self.lane.hi, names)
+            self.out.line(f"if ({lo} >= {hi}) continue;")
+            with self._printing(scope, 1, units, "", "r") as copies:
+                if sums:
+                    self.loops.statements.declare(sums, copies)
+                    with self.out.block(f"if ({i}_part)"):
+                        for copy, name, place in self._parked(copies, kinds, f"(r - {i}) * {len(units)} + "):
+                            vector = f"{kinds[name]}v{self.width}"
+                            self.out.line(f"{copies.text(name, copy)} = load_{vector}({place});")
+                    with self.out.block("else"):
+                        self.loops.statements.body(sums, copies)
+                self.loops.statements.body(self.body[len(sums) :], copies)
+
+    def _parked(
+        self, copies: Copies, kinds: Mapping[str, str], before: str
+    ) -> Iterator[tuple[Copy, str, str]]:
+        """Yield each copy of each sum, and its place in memory."""
+        for name in kinds:
+            for copy in copies.all:
+                place = f"({before}{copy.row * self.shape.units + copy.unit}) * {self.lanes}"
+                yield copy, name, f"&{identifier(name)}_panel[{place}]"
+
+    def _extremes(self, scope: Scope, rows: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return (least, greatest) of the lower and of the upper bound among a tile's rows."""
+        i = identifier(self.row.var)
+        ends = [scope.with_names({self.row.var: at}) for at in (i, f"({i} + {rows - 1})")]
+        low = [self._scalar(self.lane.lo, s) for s in ends]
+        high = [self._scalar(self.lane.hi, s) for s in ends]
+
+        def both(function: str, pair: list[str]) -> str:
+            return f"{function}_i64({pair[0]}, {pair[1]})"
+
+        return (both("min", low), both("max", low)), (both("min", high), both("max", high))
+
+    def _copies(self, scope: Scope, rows: int, units: range, offset: str) -> None:
+        """Print the copies of a tile; at an edge with an ``offset`` one vector."""
+        with self._printing(scope, rows, units, offset) as copies:
+            self.loops.statements.body(self.body, copies)
+
+    @contextlib.contextmanager
+    def _printing(
+        self, scope: Scope, rows: int, units: range, offset: str = "", first: str = ""
+    ) -> Iterator[Copies]:
+        """Give the copies of a tile; at an edge with an ``offset`` one vector, with ``first`` one row.
+
+        Meanwhile its loops go on in their panels; what is declared then is forgotten.
+        """
+        i, j = first or identifier(self.row.var), identifier(self.lane.var)
+        made = []
+        for row in range(rows):
+            for unit in units:
+                plus = offset or (f"{unit} * {self.lanes}" if unit else "")
+                at = f"({j} + {plus})" if plus else j
+                names = {self.row.var: f"({i} + {row})" if row else i, self.lane.var: at}
+                inner = scope.with_names(names)
+                start, count = self._limits(inner, at) if offset or first else (None, None)
+                lanes = lanes_for(self.lane.var, self.width, count, self.differs)
+                inner = replace(inner, lanes=lanes)
+                made.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
+        for panel in self.panels:
+            elem = self.expressions.value(panel.load, scope).elem
+            self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
+        before, live = self.loops.after, self.loops.statements.live
+        self.loops.after = self._after(made)
+        self.expressions.seldom = {s.buffer for s in statements(self.lane.body) if isinstance(s, Store)}
+        yield Copies(tuple(made), self.differs, self.row.var, self.lane.var).named()
+        self.loops.after, self.expressions.seldom = before, set()
+        self.loops.statements.live = live
+
+    def _after(self, made: Sequence[Copy]) -> dict[str, list[str]]:
+        """Return the lines at the end of each loop's body: the next of its panels, and what is asked for."""
+        step = f"{self.shape.units} * {self.lanes}"
+        found: dict[str, list[str]] = {}
+        for panel in self.panels:
+            found.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
+        for loop, load in prefetch_rows.across(self.lane, self.row.var):
+            ends = [made[0], made[-1]] if made[0].row != made[-1].row else made[:1]
+            asked = [
+                prefetch_rows.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends
+            ]
+            found.setdefault(loop.var, []).extend(asked)
+        return found
+
+    def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
+        j = identifier(self.lane.var)
+        if not self.edges:
+            return None, f"({j}_end - {at})"
+        low, high = self._scalar(self.lane.lo, scope), self._scalar(self.lane.hi, scope)
+        start = f"max_i64(0, {low} - {at})" if depends(self.lane.lo, frozenset({self.row.var})) else None
+        return start, f"({high} - {at})"
+
+    def _with_panels(self, scope: Scope, plus: str) -> Scope:
+        names = {}
+        for panel in self.panels:
+            bare = replace(scope, lanes=None)
+            found: Value = self.expressions.value(panel.load, bare)
+            kind = f"{found.elem}v{self.width}"
+            names[panel.name] = f"load_{kind}({panel.name}{' + ' + plus if plus else ''})"
+        return scope.with_names(names)
+
+
+def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
+    """Return what can be packed: loads in innermost loops whose ranges do not depend on one another."""
+    found: dict[Load, Panel] = {}
+
+    def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
+        for node in body:
+            if isinstance(node, If):
+                visit(node.body, loops)
+            if not isinstance(node, For):
+                continue
+            path = (*loops, node)
+            visit(node.body, path)
+            if any(isinstance(s, For) for s in node.body):
+                continue
+            variables = frozenset({row, lane.var, *(f.var for f in path)})
+            if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
+                continue
+            for load in tile.packed:
+                if load not in found and any(load in _loads(s) for s in node.body):
+                    found[load] = Panel(load, path, f"b{len(found)}_")
+
+    visit(lane.body, ())
+    return list(found.values())
+
+
+def sums_first(
+    body: tuple[Stmt, ...], differs: Mapping[str, frozenset[str]], row: str, lane: str
+) -> tuple[tuple[Stmt, ...], dict[str, str]]:
+    """Return the statements up to the last loop of a tile's body, and the elements of what they leave behind.
+
+    None of either where they do more than to add up panels and what all lanes share, in scalars for each row
+    and lane.
+    """
+    last = max((k for k, s in enumerate(body) if isinstance(s, For)), default=-1)
+    sums, rest = body[: last + 1], body[last + 1 :]
+    inside = list(statements(sums))
+    loads = [e for s in inside for e in walk(s) if isinstance(e, Load)]
+    if any(isinstance(s, Store) for s in inside) or any(
+        LANE in dependence(e, differs, row, lane) for e in loads
+    ):
+        return (), {}
+    read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
+    read |= {s.name for s in statements(rest) if isinstance(s, Assign) and s.op}
+    left = {s.name: computed(s.value.type) for s in inside if isinstance(s, Assign) and s.name in read}
+    whole = all(
+        differs.get(name, frozenset()) == frozenset({ROW, LANE}) and kind != "bool"
+        for name, kind in left.items()
+    )
+    return (sums, left) if whole else ((), {})
+
+
+def _loads(node: Stmt) -> list[Expr]:
+    return [e for e in walk(node) if isinstance(e, Load)]
+
+
+def _replacing(names: dict[Load, Var]) -> Callable[[Expr], Expr]:
+    def change(expr: Expr) -> Expr:
+        return names.get(expr, expr) if isinstance(expr, Load) else expr
+
+    return change

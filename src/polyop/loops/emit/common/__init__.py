@@ -1,0 +1,1 @@
+"""What the printers for C and for CUDA share."""

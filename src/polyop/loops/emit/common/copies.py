@@ -1,0 +1,149 @@
+"""The copies of a statement that a tile makes: rows of one loop times vectors of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, children, statements
+from .ctypes import identifier
+from .expressions import Lanes, Scope
+
+ROW, LANE = "row", "lane"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy: the row's and the vector's number, and the scope that it is printed in.
+
+    ``start`` and ``count``: the lanes in use (C text), where not all are.
+    """
+
+    row: int
+    unit: int
+    scope: Scope
+    start: str | None = None
+    count: str | None = None
+
+
+@dataclass(frozen=True)
+class Copies:
+    """All copies, and on what each scalar depends: the row, the lane, both or neither."""
+
+    all: tuple[Copy, ...]
+    differs: Mapping[str, frozenset[str]]
+    row_var: str = ""
+    lane_var: str = ""
+
+    def of(self, expressions: Sequence[Expr], name: str = "") -> list[Copy]:
+        """Return the copies that differ for these expressions (and this scalar)."""
+        found = self.differs.get(name, frozenset())
+        for expr in expressions:
+            found = found | dependence(expr, self.differs, self.row_var, self.lane_var)
+        kept = self.all
+        if ROW not in found:
+            kept = tuple(c for c in kept if c.row == self.all[0].row)
+        if LANE not in found:
+            kept = tuple(c for c in kept if c.unit == self.all[0].unit)
+        return list(kept)
+
+    def text(self, name: str, copy: Copy) -> str:
+        """Return the C name of a scalar in a copy."""
+        found = self.differs.get(name)
+        if found is None or name in copy.scope.names:
+            return copy.scope.names.get(name, identifier(name))
+        rows = len({c.row for c in self.all}) > 1 and ROW in found
+        units = len({c.unit for c in self.all}) > 1 and LANE in found
+        return identifier(name) + (f"_r{copy.row}" if rows else "") + (f"_u{copy.unit}" if units else "")
+
+    def named(self) -> Copies:
+        """Return the copies with the names of their scalars in their scopes."""
+        done = tuple(
+            replace(c, scope=c.scope.with_names({n: self.text(n, c) for n in self.differs})) for c in self.all
+        )
+        return replace(self, all=done)
+
+
+def dependence(expr: Expr, differs: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
+    """Return on what a value depends; ``differs`` has scalars, and tensors of which lanes have their own."""
+    found: frozenset[str] = frozenset()
+    if isinstance(expr, Var):
+        found = differs.get(expr.name, frozenset())
+        found |= ({ROW} if expr.name == row else set()) | ({LANE} if expr.name == lane else set())
+    if isinstance(expr, Load):
+        found = differs.get(expr.buffer, frozenset())  # a tensor that each lane has its own of
+    for child in children(expr):
+        found |= dependence(child, differs, row, lane)
+    return found
+
+
+def differing(
+    body: Sequence[Stmt], row: str, lane: str, given: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Return for each scalar that a body assigns on what it depends; ``given`` are known before."""
+    found = {s.name: frozenset[str]() for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(given)
+    changed = True
+
+    def visit(nodes: Sequence[Stmt], control: frozenset[str]) -> None:
+        nonlocal changed
+        for node in nodes:
+            if isinstance(node, If):
+                inner = control | dependence(node.condition, found, row, lane)
+                visit(node.body, inner)
+                visit(node.orelse, inner)
+            elif isinstance(node, For):
+                visit(node.body, control)
+            elif isinstance(node, Assign):
+                new = found[node.name] | control | dependence(node.value, found, row, lane)
+                changed = changed or new != found[node.name]
+                found[node.name] = new
+
+    while changed:
+        changed = False
+        visit(body, frozenset())
+    return found
+
+
+def plain(scope: Scope) -> Copies:
+    """Return the one copy of a body that is not vectorised."""
+    return Copies((Copy(0, 0, scope),), {})
+
+
+def width_of(
+    body: Sequence[Stmt], lanes: str, differs: Mapping[str, frozenset[str]], sizes: Mapping[str, int]
+) -> int:
+    """Return the bytes of the widest value that differs between lanes, addresses not included."""
+    from ...ir.grammar import Load, Type
+    from .ctypes import SIZES, computed, memory
+
+    widest = 1
+
+    def look(expr: Expr) -> None:
+        nonlocal widest
+        if LANE in dependence(expr, differs, "", lanes):
+            kind: Type = expr.type
+            elem = computed(kind)
+            widest = max(widest, 1 if elem == "bool" else SIZES[elem])
+            if isinstance(expr, Load):
+                widest = max(widest, SIZES[memory(kind.dtype)])
+        if not isinstance(expr, Load):
+            for child in children(expr):
+                look(child)
+
+    for node in statements(tuple(body)):
+        if isinstance(node, (Store, Assign)):
+            look(node.value)
+            if isinstance(node, Store):
+                elem = computed(node.value.type)  # one for all lanes is spread over them, too
+                widest = max(widest, sizes.get(node.buffer, 1), 1 if elem == "bool" else SIZES[elem])
+            elif LANE in differs.get(node.name, frozenset()):
+                elem = computed(node.value.type)
+                widest = max(widest, 1 if elem == "bool" else SIZES[elem])
+        elif isinstance(node, If):
+            look(node.condition)
+    return widest
+
+
+def lanes_for(var: str, width: int, count: str | None, differs: Mapping[str, frozenset[str]]) -> Lanes:
+    """Return the lanes of a vector loop."""
+    return Lanes(var, width, count, frozenset(n for n, d in differs.items() if LANE in d))

@@ -1,0 +1,103 @@
+"""How dtypes are spelled in the emitted C."""
+
+from __future__ import annotations
+
+import re
+
+from ...ir.grammar import Type
+
+# dtype: the element in memory, the element it is computed in
+_ROWS: dict[str, tuple[str, str]] = {
+    "bool": ("u8", "bool"),
+    "int8": ("i8", "i8"),
+    "int16": ("i16", "i16"),
+    "int32": ("i32", "i32"),
+    "int64": ("i64", "i64"),
+    "uint8": ("u8", "u8"),
+    "uint16": ("u16", "u16"),
+    "uint32": ("u32", "u32"),
+    "uint64": ("u64", "u64"),
+    "float16": ("f16", "f32"),
+    "bfloat16": ("bf16", "f32"),
+    "float32": ("f32", "f32"),
+    "float64": ("f64", "f64"),
+}
+SIZES = (
+    {"bool": 1, "f16": 2, "bf16": 2}
+    | {f"{k}{n}": n // 8 for k in "iu" for n in (8, 16, 32, 64)}
+    | {
+        "f32": 4,
+        "f64": 8,
+    }
+)
+HALVES = {"float16": "f16", "bfloat16": "bf16"}
+DTYPES = tuple(_ROWS)
+
+_WORDS = """
+r auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while asm typeof linux unix begin end thread context kernel k nparam params ndims shapes
+dtypes stream extra t l on lo hi p e u used parts self text places none found index place size name
+line axis run fail failed failure bytes body cost trips chunk most allowed min max floord free
+memset memcpy strncat strlen posix_memalign snprintf NULL EOF stdin stdout stderr main
+alignas alignof and and_eq bitand bitor bool catch class compl concept const_cast constexpr decltype
+delete dim3 dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public reinterpret_cast requires static_assert
+static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor
+xor_eq threadIdx blockIdx blockDim gridDim warpSize call given partials scalars state wrong
+"""
+_KEYWORDS = frozenset(_WORDS.split())
+_OURS = re.compile(
+    r"(polyop|plp?_|load_|store_|gatherx?_|scatter_|bcast_|iota_|sel_|max_|min_|reduce_|tobool_|frombool_|any_|past_"
+    r"|cvt_|floordiv_|mod_|own_|at_|_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_|.*_(n|v|r|u|past|row)\d+(_next)?|.*_(end|lo|hi|panel|part|check)"
+)
+"""What the emitted text calls its own things; a name with one more "_" at its end is not among them."""
+
+
+def memory(dtype: str) -> str:
+    """Return the C type of an element in memory.
+
+    >>> memory("bool"), memory("bfloat16"), memory("float32")
+    ('u8', 'bf16', 'f32')
+    """
+    return _ROWS[dtype][0]
+
+
+def computed(kind: Type) -> str:
+    """Return the C type that values of a type are computed in; "bool" is an int of 0 or 1."""
+    return _ROWS[kind.dtype][1]
+
+
+def signed(elem: str) -> str:
+    """Return the element of a mask for vectors of ``elem``."""
+    return f"i{SIZES[elem] * 8}"
+
+
+def identifier(name: str) -> str:
+    """Return the name as C can have it.
+
+    >>> identifier("int"), identifier("alpha")
+    ('int_', 'alpha')
+    """
+    taken = name in _KEYWORDS or name in SIZES or _OURS.fullmatch(name)
+    return f"{name}_" if taken else name
+
+
+IDENTITIES = {"+": "0", "*": "1"}
+
+
+def identity(op: str, elem: str) -> str:
+    """Return what a reduction starts from, as a C expression.
+
+    >>> identity("max", "f32"), identity("min", "u8")
+    ('-__builtin_inf()', '255')
+    """
+    if op in IDENTITIES:
+        return IDENTITIES[op]
+    if elem[0] == "f":
+        return "-__builtin_inf()" if op == "max" else "__builtin_inf()"
+    bits = SIZES[elem] * 8
+    if elem[0] == "u" or elem == "bool":
+        return "0" if op == "max" else f"{2**bits - 1}{'u' * (bits >= 32)}{'ll' * (bits == 64)}"
+    low = f"(-{2 ** (bits - 1) - 1}{'ll' * (bits == 64)} - 1)"
+    return low if op == "max" else f"{2 ** (bits - 1) - 1}{'ll' * (bits == 64)}"

@@ -1,0 +1,458 @@
+"""Expressions in C: scalars, or vectors where a value differs from lane to lane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...analysis import affine
+from ...analysis.bounds import Bounds
+from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, stride
+from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
+from .ctypes import HALVES, SIZES, computed, identifier, memory, signed
+
+
+@dataclass(frozen=True)
+class Value:
+    """C text with its element. ``truth``: a condition, as a vector a mask of ``elem``."""
+
+    text: str
+    elem: str
+    vec: bool = False
+    truth: bool = False
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The loop whose iterations are lanes.
+
+    ``width``: bytes per lane, ``count``: the lanes in use (C text) or None for all, ``varying``:
+    scalars with a value for each lane, and tensors that have an element of each for each lane.
+    """
+
+    var: str
+    width: int
+    count: str | None = None
+    varying: frozenset[str] = frozenset()
+
+    @property
+    def number(self) -> str:
+        """The number of lanes, in C."""
+        return f"POLYOP_LANES({self.width})"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Everything that differs between lanes."""
+        return self.varying | {self.var}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: the C text of variables, the lanes if any, the active ones.
+
+    ``mask`` is a Value that says which lanes a condition left active.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    lanes: Lanes | None = None
+    mask: Value | None = None
+
+    def with_names(self, more: Mapping[str, str]) -> Scope:
+        """Return the scope with further names."""
+        return replace(self, names={**self.names, **more})
+
+
+INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "&": "&", "|": "|", "^": "^"}
+COMPARE = ("<", "<=", ">", ">=", "==", "!=")
+EXACT = frozenset(
+    ("abs", "sign", "round", "floor", "ceil", "trunc", "sqrt", "rsqrt", "isnan", "isinf", "isfinite")
+)
+"""Functions of math.h that are there without being asked for, and have no other version."""
+
+
+class Expressions:
+    """Prints expressions of one kernel; ``used`` collects the functions of math.h that they need."""
+
+    def __init__(
+        self, kernel: Kernel, bounds: Bounds, *, precise: bool = False, checked: bool = False
+    ) -> None:
+        self.kernel, self.bounds = kernel, bounds
+        self.precise, self.checked = precise, checked
+        self.used: set[str] = set()
+        self.found: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
+        """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
+        self.seldom: set[str] = set()
+        """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
+        self.strips: dict[tuple[Load | Store, str], str] = {}
+        """Accesses of which the loop being printed has columns turned round, by the lanes' first row."""
+        self.slides: dict[Load, str] = {}
+        """Loads that the vector loop being printed has in registers."""
+        self.places: list[tuple[int, str, int]] = []
+        """(line, buffer, axis) of every checked index; its number is what the check reports."""
+
+    def value(self, expr: Expr, scope: Scope) -> Value:
+        """Return the C text of an expression."""
+        match expr:
+            case Const():
+                return _constant(expr)
+            case Size():
+                return Value(self.size(expr.buffer, expr.axis), "i64")
+            case Var():
+                return self._variable(expr, scope)
+            case Load():
+                return self._load(expr, scope)
+            case Op(name="select"):
+                return self._select(expr, scope)
+            case Op(name="cast", args=(inner,)):
+                found = self.convert(self.value(inner, scope), expr.type, scope)
+                same = inner.type.dtype == expr.type.dtype
+                return found if same else self._rounded(found, expr.type.dtype, scope)
+            case Op(name="and" | "or" | "not"):
+                return self._logic(expr, scope)
+            case Op():
+                return self._operator(expr, scope)
+
+    def scalar(self, expr: Expr, scope: Scope) -> str:
+        """Return the text of an expression that is the same for all lanes."""
+        found = self.value(expr, scope)
+        assert not found.vec, expr
+        return found.text
+
+    def size(self, buffer: str, axis: int) -> str:
+        """Return the C name of a size."""
+        return f"{buffer}_n{axis}"
+
+    def vector(self, elem: str, scope: Scope) -> str:
+        """Return the vector type of an element, in the loop's width."""
+        assert scope.lanes is not None
+        return f"{elem}v{scope.lanes.width}"
+
+    def spread(self, value: Value, scope: Scope) -> Value:
+        """Return the value as a vector."""
+        if value.vec:
+            return value
+        if value.truth:
+            elem = f"i{scope.lanes.width * 8}" if scope.lanes else "i32"
+            return Value(f"bcast_{self.vector(elem, scope)}(-({elem})({value.text}))", elem, True, True)
+        return Value(f"bcast_{self.vector(value.elem, scope)}({value.text})", value.elem, True)
+
+    def mask(self, value: Value, elem: str, scope: Scope) -> str:
+        """Return a condition as a mask for vectors of ``elem``."""
+        value, wanted = self.spread(value, scope), signed(elem)
+        same = value.elem == wanted
+        return value.text if same else f"polyop_cvt({self.vector(wanted, scope)}, {value.text})"
+
+    def convert(self, value: Value, kind: Type, scope: Scope) -> Value:
+        """Return a value of another type, as C (and NumPy) converts."""
+        elem = computed(kind)
+        if elem == "bool":
+            if value.truth:
+                return value
+            zero = f"{value.text} != 0"
+            return Value(f"({zero})", signed(value.elem) if value.vec else "bool", value.vec, True)
+        if value.truth:
+            if not value.vec:
+                return Value(f"({elem})({value.text})", elem)
+            vector = self.vector(elem, scope)
+            one = f"sel_{vector}({self.mask(value, elem, scope)}, bcast_{vector}(1), bcast_{vector}(0))"
+            return Value(one, elem, True)
+        if value.elem == elem:
+            return value
+        if value.vec:
+            return Value(f"polyop_cvt({self.vector(elem, scope)}, {value.text})", elem, True)
+        return Value(f"({elem})({value.text})", elem)
+
+    def _variable(self, expr: Var, scope: Scope) -> Value:
+        text = scope.names.get(expr.name, identifier(expr.name))
+        elem = computed(expr.type)
+        lanes = scope.lanes
+        if lanes is not None and expr.name == lanes.var:
+            vector = self.vector("i64", scope)
+            return Value(f"(bcast_{vector}({text}) + iota_{vector}())", "i64", True)
+        vec = lanes is not None and expr.name in lanes.varying
+        if elem == "bool":
+            return Value(text, f"i{lanes.width * 8}" if vec and lanes else "bool", vec, True)
+        return Value(text, elem, vec)
+
+    # memory
+
+    def address(self, buffer: str, index: tuple[str, ...]) -> str:
+        """Return the offset of an element, in C, row by row."""
+        if not index:
+            return "0"
+        text = index[0]
+        for axis, i in enumerate(index[1:], 1):
+            text = f"({text}) * {self.size(buffer, axis)} + {i}"
+        return text
+
+    def place(self, buffer: str, index: tuple[str, ...], scope: Scope) -> str:
+        """Return the offset of an access, in C: of all lanes' elements where each lane has its own."""
+        text = self.address(buffer, index)
+        if scope.lanes is not None and buffer in scope.lanes.varying:
+            return f"({text}) * {scope.lanes.number}"
+        own = scope.names.get(f"lane of {buffer}")
+        return f"({text}) * {own}" if own else text
+
+    def strip(self, node: Load | Store, scope: Scope) -> str | None:
+        """Return the strip that an access is of, or None."""
+        assert scope.lanes is not None
+        return self.strips.get((node, scope.names.get(scope.lanes.var, identifier(scope.lanes.var))))
+
+    def axes(self, node: Load | Store) -> frozenset[int]:
+        """Return the axes of an access that are checked each time."""
+        return frozenset(range(len(node.index))) if self.checked else self.bounds.axes(node)
+
+    def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
+        """Return declarations, the condition that all checked indices are inside, and the indices."""
+        known = self.found.get(node)
+        if known is not None:
+            return "", known[0], tuple(known[1].get(axis, i) for axis, i in enumerate(index))
+        declared, tests, names = "", [], list(index)
+        for axis in sorted(self.axes(node)):
+            self.places.append((node.line, node.buffer, axis))
+            names[axis] = f"q{axis}"
+            declared += f"int64_t q{axis} = {index[axis]}; "
+            tests.append(f"polyop_inside(k, &q{axis}, {self.size(node.buffer, axis)}, {len(self.places)})")
+        return declared, " && ".join(tests), tuple(names)
+
+    def strides(self, node: Load | Store, lanes: Lanes) -> str:
+        """Return how far apart the elements of neighbouring lanes are, in C."""
+        terms = []
+        for axis, index in enumerate(node.index):
+            step = (affine.linear(index) or {}).get(lanes.var, 0)
+            if step:
+                sizes = [self.size(node.buffer, a) for a in range(axis + 1, len(node.index))]
+                terms.append(" * ".join([str(step), *sizes]))
+        return " + ".join(terms)
+
+    def _load(self, node: Load, scope: Scope) -> Value:
+        lanes, dtype = scope.lanes, self.kernel.buffers[node.buffer].dtype
+        kind = stride(node, lanes.var, lanes.varying) if lanes else UNIFORM
+        base = identifier(node.buffer)
+        if lanes is not None and node.buffer in lanes.varying:
+            kind = UNIT
+        if kind == UNIFORM:
+            return self._loaded(self._element(node, scope), dtype)
+        assert lanes is not None
+        shared = all(not depends(node.index[axis], lanes.names) for axis in self.axes(node))
+        if not shared or kind not in (UNIT, STRIDED, BACK):
+            return self._lane_by_lane(node, scope)
+        if node in self.slides:
+            return self._widened(self.slides[node], dtype, scope)
+        lane0 = replace(scope, lanes=None)
+        index = [self.scalar(i, lane0) for i in node.index]
+        strip = self.strip(node, scope)
+        if strip is not None:
+            vector = self.vector(memory(dtype), scope)
+            at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
+            return self._widened(f"load_{vector}(&{strip}_panel[{at}])", dtype, scope)
+        declared, tests, names = self.checks(node, index) if self.axes(node) else ("", "", tuple(index))
+        at = self.place(node.buffer, names, scope)
+        vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
+        used = None if node.buffer in lanes.varying else lanes.count  # else there is room for all lanes
+        if kind != UNIT and node.buffer in self.seldom:
+            used = used or lanes.number
+        suffix, count = ("_n", f", {used}") if used else ("", "")
+        if kind == UNIT:
+            text = f"load{suffix}_{vector}(&{base}[{at}]{count})"
+        else:
+            text = f"gather{suffix}_{vector}(&{base}[{at}], {self.strides(node, lanes)}{count})"
+        if tests:
+            text = f"({{ {declared}{tests} ? {text} : ({vector}){{0}}; }})"
+        return self._widened(text, dtype, scope)
+
+    def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
+        """Return a vector as it lies in memory as what is computed with."""
+        if dtype in HALVES:
+            return Value(f"cvt_{HALVES[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
+        if dtype == "bool":
+            return Value(f"({text} != 0)", "i8", True, True)
+        return Value(text, memory(dtype), True)
+
+    def _rounded(self, value: Value, dtype: str, scope: Scope) -> Value:
+        """Return what is computed in float32, rounded to the half type that it was cast to."""
+        if dtype not in HALVES:
+            return value
+        half, vector = HALVES[dtype], self.vector("f32", scope) if value.vec else "f32"
+        return replace(value, text=f"cvt_{half}_{vector}(cvt_f32_{half}{vector[3:]}({value.text}))")
+
+    def _loaded(self, text: str, dtype: str) -> Value:
+        if dtype in HALVES:
+            return Value(f"cvt_{HALVES[dtype]}_f32({text})", "f32")
+        return Value(text, "bool", truth=True) if dtype == "bool" else Value(text, memory(dtype))
+
+    def _element(self, node: Load, scope: Scope) -> str:
+        index = [self.scalar(i, scope) for i in node.index]
+        base = identifier(node.buffer)
+        if not self.axes(node):
+            return f"{base}[{self.place(node.buffer, tuple(index), scope)}]"
+        declared, tests, names = self.checks(node, index)
+        return f"({{ {declared}{tests} ? {base}[{self.place(node.buffer, names, scope)}] : 0; }})"
+
+    def lane_scope(self, scope: Scope, lane: str = "l") -> Scope:
+        """Return the scope of one lane: the loop variable moved on, vectors indexed."""
+        lanes = scope.lanes
+        assert lanes is not None
+        base = scope.names.get(lanes.var, identifier(lanes.var))
+        names = {lanes.var: f"({base} + {lane})"}
+        names |= {v: f"{scope.names.get(v, identifier(v))}[{lane}]" for v in lanes.varying}
+        names |= {
+            f"lane of {v}": f"{lanes.number} + {lane}" for v in lanes.varying & self.kernel.buffers.keys()
+        }
+        return Scope({**scope.names, **names})
+
+    def _lane_by_lane(self, expr: Expr, scope: Scope) -> Value:
+        """Return a vector whose lanes are computed one after another."""
+        lanes = scope.lanes
+        assert lanes is not None
+        one = self.value(expr, self.lane_scope(scope))
+        elem = f"i{lanes.width * 8}" if one.truth else one.elem
+        text = f"-({elem})({one.text})" if one.truth else one.text
+        active = [] if scope.mask is None else [f"({scope.mask.text})[l]"]
+        inside = "".join(f"if ({a}) " for a in active)
+        limit = lanes.count or lanes.number
+        once = '_Pragma("GCC unroll 1") ' if isinstance(expr, Load) and self.axes(expr) else ""
+        body = f"{once}for (int l = 0; l < {lanes.number} && l < {limit}; ++l) {inside}t[l] = {text};"
+        vector = self.vector(elem, scope)
+        return Value(
+            f"({{ {elem} t[{lanes.number}] = {{0}}; {body} load_{vector}(t); }})", elem, True, one.truth
+        )
+
+    # operators
+
+    def _together(self, args: list[Value], scope: Scope) -> list[Value]:
+        return [self.spread(a, scope) for a in args] if any(a.vec for a in args) else args
+
+    def _select(self, expr: Op, scope: Scope) -> Value:
+        condition = self.value(expr.args[0], scope)
+        if condition.vec and any(
+            isinstance(e, Load) and self._guarded(e) for a in expr.args[1:] for e in walk(a)
+        ):
+            return self._lane_by_lane(expr, scope)
+        then, other = self._together([self.value(a, scope) for a in expr.args[1:]], scope)
+        if not condition.vec:
+            return Value(f"({condition.text} ? {then.text} : {other.text})", then.elem, then.vec, then.truth)
+        then, other = self.spread(then, scope), self.spread(other, scope)
+        if then.truth:
+            elem = condition.elem
+            m = condition.text
+            a, b = self.mask(then, elem, scope), self.mask(other, elem, scope)
+            return Value(f"(({m} & {a}) | (~{m} & {b}))", elem, True, True)
+        mask = self.mask(condition, then.elem, scope)
+        return Value(
+            f"sel_{self.vector(then.elem, scope)}({mask}, {then.text}, {other.text})", then.elem, True
+        )
+
+    def _guarded(self, load: Load) -> bool:
+        from ...analysis.bounds import key
+
+        return key(load) in self.bounds.guarded or bool(self.axes(load))
+
+    def _logic(self, expr: Op, scope: Scope) -> Value:
+        args = [self.value(a, scope) for a in expr.args]
+        loads = [e for a in expr.args[1:] for e in walk(a) if isinstance(e, Load)]
+        if any(a.vec for a in args) and any(map(self._guarded, loads)):
+            return self._lane_by_lane(expr, scope)
+        if expr.name == "not":
+            (a,) = args
+            return Value(f"{'~' if a.vec else '!'}{a.text}", a.elem, a.vec, True)
+        if not any(a.vec for a in args):
+            sign = {"and": "&&", "or": "||"}[expr.name]
+            return Value(f"({f' {sign} '.join(a.text for a in args)})", "bool", truth=True)
+        widest = max((a for a in args if a.vec), key=lambda a: SIZES[a.elem]).elem
+        sign = {"and": "&", "or": "|"}[expr.name]
+        texts = [self.mask(a, widest, scope) for a in args]
+        return Value(f"({f' {sign} '.join(texts)})", widest, True, True)
+
+    def _operator(self, expr: Op, scope: Scope) -> Value:
+        name = expr.name
+        args = self._together([self.value(a, scope) for a in expr.args], scope)
+        vec = args[0].vec
+        if args[0].truth:
+            return self._of_truths(name, args, scope)
+        elem = args[0].elem
+        kind = self.vector(elem, scope) if vec else elem
+        texts = [a.text for a in args]
+        if name in COMPARE:
+            return Value(f"({texts[0]} {name} {texts[1]})", signed(elem) if vec else "bool", vec, True)
+        text = self._call(name, texts, elem, kind, vec)
+        if name in ("isnan", "isinf", "isfinite"):
+            return Value(text, signed(elem) if vec else "bool", vec, True)
+        return Value(text, elem, vec)
+
+    def _of_truths(self, name: str, args: list[Value], scope: Scope) -> Value:
+        signs = {"&": "&", "|": "|", "^": "^", "!=": "^", "max": "|", "min": "&", "+": "|", "*": "&"}
+        vec = args[0].vec
+        elem = max(args, key=lambda a: SIZES[a.elem]).elem
+        texts = [self.mask(a, elem, scope) if vec else f"({a.text})" for a in args]
+        if name == "==":
+            return Value(f"{'~' if vec else '!'}({texts[0]} ^ {texts[1]})", elem, vec, True)
+        if name == "abs":
+            return args[0]
+        if name in signs:
+            return Value(f"({texts[0]} {signs[name]} {texts[1]})", elem, vec, True)
+        whole = [Value(f"(-{t})" if vec else t, elem if vec else "i32", vec) for t in texts]
+        return Value(f"({whole[0].text} {name} {whole[1].text})", elem, vec, True)
+
+    def _call(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
+        if name in INFIX:
+            if name == "/" and elem[0] != "f":
+                return f"floordiv_{kind}({', '.join(texts)})"
+            text = f"({texts[0]} {INFIX[name]} {texts[1]})"
+            return text if vec or SIZES[elem] >= 4 else f"({elem}){text}"
+        if name == "neg":
+            return f"(-{texts[0]})" if vec or SIZES[elem] >= 4 else f"({elem})(-{texts[0]})"
+        if name in ("//", "%"):
+            if elem[0] == "f":
+                self.used.add({"//": "floordiv", "%": "mod"}[name])
+            return f"{'floordiv' if name == '//' else 'mod'}_{kind}({', '.join(texts)})"
+        if name in ("max", "min"):
+            return f"{name}_{kind}({', '.join(texts)})"
+        if name == "ceil_div":
+            return f"floordiv_{kind}({texts[0]} + {texts[1]} - 1, {texts[1]})"
+        if elem[0] != "f":
+            return self._whole(name, texts, elem, kind, vec)
+        self.used.add(name)
+        precise = self.precise and name not in EXACT
+        if precise:
+            self.used.add("precise")
+        return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
+
+    def _whole(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
+        """Return functions of floats, applied to integers."""
+        (x, *_) = texts
+        if name in ("floor", "ceil", "trunc", "round"):
+            return x
+        if name == "abs":
+            return x if elem[0] == "u" else f"max_{kind}({x}, ({kind})(-{x}))"
+        if name == "sign":
+            zero = f"bcast_{kind}(0)" if vec else "0"
+            if vec:
+                one = f"({x} > {zero}) & 1"
+                return f"(({kind})({one}) - ({kind})(({x} < {zero}) & 1))"
+            return f"({elem})(({x} > 0) - ({x} < 0))"
+        if name == "pow":
+            self.used.add("ipow")
+            return f"polyop_ipow_{kind}({', '.join(texts)})"
+        raise NotImplementedError(f"{name} of {elem}")
+
+
+_SPECIAL = {"nan": '__builtin_nan("")', "inf": "__builtin_inf()", "-inf": "(-__builtin_inf())"}
+
+
+def _constant(expr: Const) -> Value:
+    elem = computed(expr.type)
+    value: Any = expr.value
+    if elem == "bool":
+        return Value(str(int(bool(value))), "bool", truth=True)
+    if elem[0] == "f":
+        number = float(value)
+        text = _SPECIAL.get(repr(number), repr(number))
+        return Value(f"(({elem}){text})" if text[0] in "-_(" else text + "f" * (elem == "f32"), elem)
+    text = f"{int(value)}{'ll' if abs(int(value)) > 2**31 - 1 else ''}"
+    if int(value) == -(2**63):
+        text = "(-9223372036854775807ll - 1)"
+    if elem[0] == "u" and int(value) > 2**31 - 1:
+        text = f"{int(value)}ull"
+    return Value(f"({elem}){text}" if elem != "i64" or value < 0 else text, elem)

@@ -1,0 +1,302 @@
+"""Statements in C, once for each copy that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ...analysis.strides import BACK, STRIDED, UNIT, stride
+from ...ir.grammar import Assign, For, If, Kernel, Stmt, Store, children
+from .copies import LANE, ROW, Copies, Copy, dependence
+from .ctypes import HALVES, computed, identifier, identity, memory
+from .expressions import Expressions, Scope, Value
+from .writer import Writer
+
+LoopPrinter = Callable[[For, Copies], None]
+
+
+class Statements:
+    """Prints bodies; loops are handed to ``loop``."""
+
+    def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer) -> None:
+        self.kernel, self.expressions, self.out = kernel, expressions, out
+        self.loop: LoopPrinter = lambda node, copies: None
+        self.count = 0
+        self.live: frozenset[str] = frozenset()
+        """Scalars that are declared where printing has got to."""
+        self.reducing: frozenset[str] = frozenset()
+        """Scalars outside the vector loop that lanes reduce to: lanes not in use keep out of them."""
+        self.shared: frozenset[str] = frozenset()
+        """Tensors of which another thread may write an element that a condition keeps lanes here from."""
+        self.past: Mapping[Store, str] = {}
+        """Stores that go past the caches where a C variable says so, as long as whole vectors are stored."""
+
+    def body(self, body: Sequence[Stmt], copies: Copies) -> None:
+        """Print a body, the scalars that live in it declared first."""
+        before = self.live
+        self.declare(body, copies)
+        self._each(body, copies)
+        self.live = before
+
+    def declare(self, body: Sequence[Stmt], copies: Copies) -> None:
+        """Declare the scalars that live in a body."""
+        for node in first_assigned(body):
+            if node.name in self.live:
+                continue
+            self.live |= {node.name}
+            elem = computed(node.value.type)
+            for copy in copies.of((), node.name):
+                name, lanes = copies.text(node.name, copy), copy.scope.lanes
+                if lanes is not None and LANE in copies.differs.get(node.name, frozenset()):
+                    kind = f"i{lanes.width * 8}" if elem == "bool" else elem
+                    self.out.line(f"{self.expressions.vector(kind, copy.scope)} {name} = {{0}};")
+                else:
+                    self.out.line(f"{'int' if elem == 'bool' else elem} {name} = 0;")
+
+    def _each(self, body: Sequence[Stmt], copies: Copies) -> None:
+        line = 0
+        for node in body:
+            if node.line != line and not isinstance(node, For) and node.line in self.kernel.source:
+                self.out.line(f"/* {node.line}: {_comment(self.kernel.source[node.line])} */")
+            line = node.line
+            match node:
+                case For():
+                    self.loop(node, copies)
+                case If():
+                    self._if(node, copies)
+                case Assign():
+                    for copy in copies.of((node.value,), node.name):
+                        self._assign(node, copies, copy)
+                case Store():
+                    wanted = [*children(node)]
+                    chosen = copies.of(wanted)
+                    if any(c.scope.mask is not None for c in copies.all):
+                        chosen = list(copies.all)
+                    for copy in chosen:
+                        self._store(node, copy)
+
+    def _if(self, node: If, copies: Copies) -> None:
+        found = dependence(node.condition, copies.differs, copies.row_var, copies.lane_var)
+        if LANE in found:
+            self._masked(node, copies)
+            return
+        rows = sorted({c.row for c in copies.all}) if ROW in found else [copies.all[0].row]
+        for row in rows:
+            some = replace(copies, all=tuple(c for c in copies.all if ROW not in found or c.row == row))
+            condition = self.expressions.scalar(node.condition, some.all[0].scope)
+            with self.out.block(f"if ({condition})"):
+                self._each(node.body, some)
+            if node.orelse:
+                with self.out.block("else"):
+                    self._each(node.orelse, some)
+
+    def _masked(self, node: If, copies: Copies) -> None:
+        """Print both branches, each for the lanes that take it."""
+        self.count += 1
+        then: list[Copy] = []
+        other: list[Copy] = []
+        with self.out.block(""):
+            for copy in copies.all:
+                condition = self.expressions.spread(
+                    self.expressions.value(node.condition, copy.scope), copy.scope
+                )
+                name = f"m{self.count}_{copy.row}_{copy.unit}"
+                kind = self.expressions.vector(condition.elem, copy.scope)
+                self.out.line(f"const {kind} {name} = POLYOP_MASK({kind}, {condition.text});")
+                for sign, into in (("", then), ("~", other)):
+                    text = f"{sign}{name}"
+                    if copy.scope.mask is not None:
+                        outer = self.expressions.mask(copy.scope.mask, condition.elem, copy.scope)
+                        text = f"({outer} & {text})"
+                    mask = Value(text, condition.elem, True, True)
+                    into.append(replace(copy, scope=replace(copy.scope, mask=mask)))
+            self._each(node.body, replace(copies, all=tuple(then)))
+            if node.orelse:
+                self._each(node.orelse, replace(copies, all=tuple(other)))
+
+    def active(self, copy: Copy, elem: str, *, counted: bool) -> str | None:
+        """Return the mask of the lanes in use as C text, or None when all are."""
+        scope, texts = copy.scope, []
+        if scope.mask is not None:
+            texts.append(self.expressions.mask(scope.mask, elem, scope))
+        if counted and scope.lanes is not None and scope.lanes.count is not None:
+            kind = self.expressions.vector(f"i{_bits(elem)}", scope)
+            texts.append(f"(iota_{kind}() < bcast_{kind}({_clamped(scope.lanes.count, elem)}))")
+        return " & ".join(texts) if texts else None
+
+    def _assign(self, node: Assign, copies: Copies, copy: Copy) -> None:
+        scope = copy.scope
+        name = copies.text(node.name, copy)
+        vec = LANE in copies.differs.get(node.name, frozenset()) and scope.lanes is not None
+        value = self.expressions.value(node.value, scope)
+        if vec:
+            value = self.expressions.spread(value, scope)
+        elem = value.elem
+        if vec and value.truth and scope.lanes is not None:
+            elem = f"i{scope.lanes.width * 8}"
+            value = Value(self.expressions.mask(value, elem, scope), elem, True, True)
+        text = value.text
+        kind = self.expressions.vector(elem, scope) if vec else elem
+        counted = node.name in self.reducing
+        active = self.active(copy, elem, counted=counted) if vec else None
+        if node.op and active:
+            start = f"bcast_{kind}({identity(node.op, elem)})"
+            text = f"sel_{kind}({active}, {text}, {start})"
+        if node.op:
+            text = combined(node.op, name, text, kind, truth=value.truth)
+        elif active:
+            text = f"sel_{kind}({active}, {text}, {name})"
+        self.out.line(f"{name} = {text};")
+
+    def _store(self, node: Store, copy: Copy) -> None:
+        scope, lanes = copy.scope, copy.scope.lanes
+        dtype = self.kernel.buffers[node.buffer].dtype
+        value = self.expressions.value(node.value, scope)
+        kind = stride(node, lanes.var, lanes.varying) if lanes else ""
+        if lanes is not None and node.buffer in lanes.varying:
+            kind = UNIT
+        alone = kind == "uniform" and not value.vec and scope.mask is None
+        if lanes is None or alone:
+            self._store_element(node, scope, value, dtype)
+            return
+        value = self.expressions.spread(value, scope)
+        blends = scope.mask is not None and node.buffer in self.shared  # it would write what was there back
+        settled = not self.expressions.axes(node) or node in self.expressions.found
+        if kind == UNIT and settled and copy.start is None and not blends:
+            self._store_vector(node, copy, value, dtype)
+            return
+        apart = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
+        if apart and not self.expressions.axes(node) and dtype not in (*HALVES, "bool"):
+            self._scatter(node, copy, value, dtype)
+            return
+        self._store_lanes(node, copy, value, dtype)
+
+    def _store_element(self, node: Store, scope: Scope, value: Value, dtype: str) -> None:
+        index = [self.expressions.scalar(i, scope) for i in node.index]
+        text = value.text
+        if dtype in HALVES:
+            text = f"cvt_f32_{HALVES[dtype]}({text})"
+        base = identifier(node.buffer)
+        if self.expressions.axes(node):
+            declared, tests, names = self.expressions.checks(node, index)
+            target = f"{base}[{self.expressions.place(node.buffer, names, scope)}]"
+            with self.out.block(""):
+                self.out.line(declared.strip())
+                self.out.line(f"if ({tests}) {target} = {self._merged(node, target, text, dtype)};")
+            return
+        target = f"{base}[{self.expressions.place(node.buffer, tuple(index), scope)}]"
+        self.out.line(f"{target} = {self._merged(node, target, text, dtype)};")
+
+    def _merged(self, node: Store, target: str, text: str, dtype: str) -> str:
+        if not node.op:
+            return text
+        if dtype in HALVES:
+            half = HALVES[dtype]
+            both = combined(node.op, f"cvt_{half}_f32({target})", f"cvt_{half}_f32({text})", "f32")
+            return f"cvt_f32_{half}({both})"
+        return combined(node.op, target, text, memory(dtype), truth=dtype == "bool")
+
+    def _store_vector(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
+        scope, lanes = copy.scope, copy.scope.lanes
+        assert lanes is not None
+        bare = replace(scope, lanes=None)
+        index = [self.expressions.scalar(i, bare) for i in node.index]
+        _, inside, names = self.expressions.checks(node, index)
+        at = self.expressions.place(node.buffer, names, scope)
+        elem = "u16" if dtype in HALVES else memory(dtype)
+        kind = self.expressions.vector(elem, scope)
+        address = f"&{identifier(node.buffer)}[{at}]"
+        count = None if node.buffer in lanes.varying else lanes.count  # there is room for all lanes
+        old = f"load_n_{kind}({address}, {count})" if count else f"load_{kind}({address})"
+        text = value.text
+        if node.op:
+            if dtype in HALVES or dtype == "bool":
+                self._store_lanes(node, copy, value, dtype)
+                return
+            text = combined(node.op, old, text, kind)
+        if dtype in HALVES:
+            text = f"cvt_f32_{HALVES[dtype]}v{lanes.width}({text})"
+        elif dtype == "bool":
+            text = f"tobool_{self.expressions.vector(value.elem, scope)}({text})"
+        if scope.mask is not None:
+            mask = self.expressions.mask(scope.mask, elem, scope)
+            text = f"sel_{kind}({mask}, {text}, {old})"
+        suffix, rest = ("_n", f", {count}") if count else ("", "")
+        where = f"if ({inside}) " if inside else ""
+        if node in self.past and not count:
+            self.out.line(f"past_{kind}({address}, {text}, {self.past[node]});")
+            return
+        self.out.line(f"{where}store{suffix}_{kind}({address}, {text}{rest});")
+
+    def _scatter(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
+        scope, lanes = copy.scope, copy.scope.lanes
+        assert lanes is not None
+        bare = replace(scope, lanes=None)
+        index = tuple(self.expressions.scalar(i, bare) for i in node.index)
+        kind = self.expressions.vector(memory(dtype), scope)
+        strip = self.expressions.strip(node, scope)
+        if strip is not None:
+            at = f"({index[-1]} - {strip}_lo) * {lanes.number}"
+            self.out.line(f"store_{kind}(&{strip}_panel[{at}], {value.text});")
+            return
+        at = self.expressions.address(node.buffer, index)
+        rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
+        address = f"&{identifier(node.buffer)}[{at}]"
+        used = lanes.count or (lanes.number if node.buffer in self.expressions.seldom else "")
+        suffix, count = ("_n", f", {used}") if used else ("", "")
+        self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
+
+    def _store_lanes(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
+        """Print a store one lane after another: strided, indirect or checked."""
+        scope, lanes = copy.scope, copy.scope.lanes
+        assert lanes is not None
+        kind = self.expressions.vector(value.elem, scope)
+        with self.out.block(""):
+            self.out.line(f"const {kind} t = {value.text};")
+            if scope.mask is not None:
+                self.out.line(
+                    f"const {self.expressions.vector(scope.mask.elem, scope)} on = {scope.mask.text};"
+                )
+            limit = lanes.count or lanes.number
+            with self.out.block(f"for (int l = {copy.start or 0}; l < {lanes.number} && l < {limit}; ++l)"):
+                if scope.mask is not None:
+                    self.out.line("if (!on[l]) continue;")
+                one = Value("(t[l] & 1)" if value.truth else "t[l]", value.elem, truth=value.truth)
+                self._store_element(node, self.expressions.lane_scope(scope), one, dtype)
+
+
+def combined(op: str, a: str, b: str, kind: str, *, truth: bool = False) -> str:
+    """Return ``a op b`` in C, for scalars or vectors of ``kind``."""
+    if truth:
+        return f"({a} {'|' if op in ('+', 'max') else '&'} {b})"
+    return f"{op}_{kind}({a}, {b})" if op in ("max", "min") else f"{a} {op} {b}"
+
+
+def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
+    """Return the first assignment of each scalar that lives in a body: conditions are looked into."""
+    found: dict[str, Assign] = {}
+
+    def visit(nodes: Sequence[Stmt]) -> None:
+        for node in nodes:
+            if isinstance(node, If):
+                visit(node.body)
+                visit(node.orelse)
+            elif isinstance(node, Assign):
+                found.setdefault(node.name, node)
+
+    visit(body)
+    return list(found.values())
+
+
+def _bits(elem: str) -> int:
+    from .ctypes import SIZES
+
+    return SIZES[elem] * 8
+
+
+def _clamped(count: str, elem: str) -> str:
+    return f"(i{_bits(elem)})({count} > 64 ? 64 : {count})"
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split()).replace("*/", "* /")

@@ -1,0 +1,1 @@
+"""CUDA text for GPUs."""

@@ -1,0 +1,104 @@
+"""Which nests are contractions that tiles of shared memory fit, and what is staged for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...analysis.strides import depends
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, children, statements, walk
+from ..common.ctypes import SIZES
+from .bodies import c_type
+
+SIDE, EACH, STEP = 64, 4, 16
+SHARED = 48 << 10
+"""Bytes of shared memory that a block may have on every GPU."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A load that is staged: its C name, and whether rows choose it (else lanes)."""
+
+    load: Load
+    name: str
+    by_row: bool
+
+
+def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
+    """Whether the sums in a tile read elements that only rows, or only lanes, choose."""
+    own = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
+    found = 0
+    branches = [s for s in statements(lane.body) if isinstance(s, If) and holds_loop(s)]
+    if not all(_uniform(s, own | {row, lane.var}) for s in branches):
+        return False
+    for node in statements(lane.body):
+        if not isinstance(node, For):
+            continue
+        if depends(node.lo, frozenset(own | {lane.var})) or depends(node.hi, frozenset(own | {lane.var})):
+            return False
+        if any(isinstance(s, For) for s in node.body):
+            continue
+        loads = sums(node, own)
+        if loads is None or any(e.buffer in dynamic for e in loads):
+            return False
+        if any(depends(i, frozenset({row})) for e in loads for i in e.index) and any(
+            depends(i, frozenset({lane.var})) for e in loads for i in e.index
+        ):
+            found += 1
+        if any(_both(e, row, lane.var) for e in loads) or any(_bare(s, {row, lane.var}) for s in node.body):
+            return False
+    return found > 0
+
+
+def holds_loop(node: If) -> bool:
+    """Whether a condition has a loop under it."""
+    return any(isinstance(s, For) for s in statements((node,)))
+
+
+def _uniform(node: If, names: set[str]) -> bool:
+    """Whether a condition is the same for all elements of a tile."""
+    reads = any(isinstance(e, Load) for e in walk(node.condition))
+    return not reads and not depends(node.condition, frozenset(names))
+
+
+def sums(loop: For, own: set[str]) -> list[Load] | None:
+    """Return the loads of an innermost loop of sums, or None where it is something else."""
+    if any(not isinstance(s, Assign) for s in loop.body):
+        return None
+    loads = list(dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)))
+    if any(
+        depends(i, frozenset(own)) or isinstance(x, Load) for e in loads for i in e.index for x in walk(i)
+    ):
+        return None
+    return loads
+
+
+def _both(load: Load, row: str, lane: str) -> bool:
+    return all(any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
+
+
+def _bare(node: Stmt | Expr, names: set[str]) -> bool:
+    """Whether a value reads one of the variables otherwise than in an index."""
+    if isinstance(node, Var):
+        return node.name in names
+    return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))
+
+
+def staged_loads(loop: For, row: str, lane: str) -> list[Staged]:
+    """Return the loads of an innermost loop that rows or lanes choose."""
+    found: list[Staged] = []
+    for load in dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)):
+        by_row, by_lane = (any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
+        if by_row or by_lane:
+            found.append(Staged(load, f"part_{len(found)}", by_row))
+    return found
+
+
+def fits(lane: For, row: str) -> bool:
+    """Whether what is staged at once fits a block's shared memory."""
+    total = 0
+    for node in statements(lane.body):
+        if isinstance(node, For) and not any(isinstance(s, For) for s in node.body):
+            for one in staged_loads(node, row, lane.var):
+                elem = c_type(one.load.type)
+                total += STEP * (SIDE + 1) * SIZES.get(elem, 4)
+    return total <= SHARED

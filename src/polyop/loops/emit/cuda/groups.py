@@ -1,0 +1,141 @@
+"""Statements on a GPU by a group of threads, who share the loops that they can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...analysis.strides import depends
+from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, statements, walk
+from ..common.copies import Copies, plain
+from ..common.ctypes import computed, identifier, identity
+from ..common.expressions import Expressions, Scope
+from ..common.writer import Writer
+from .bodies import Body, c_type, deal, operator_of
+from .shapes import Mapper
+
+
+class Shared(Body):
+    """Prints statements for a group of threads, ``lane_`` of ``width_``.
+
+    All of them compute the scalars; the first one stores; loops that can be shared are. What is
+    stored is seen by all after the next ``polyop_sync``, which stands around every statement that stores.
+    """
+
+    def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer, mapper: Mapper) -> None:
+        super().__init__(kernel, expressions, out)
+        self.mapper = mapper
+        self.single = False
+        """Whether one thread prints: inside a shared loop, or a part that only the first one runs."""
+        self.synced = False
+
+    def group(self, body: Sequence[Stmt], scope: Scope) -> None:
+        """Print a body from its start, where other threads may be behind."""
+        self.synced = False
+        before = self.live
+        copies = plain(scope)
+        self.declare(body, copies)
+        for node in body:
+            self._shared(node, copies)
+        self.live = before
+
+    def _sync(self) -> None:
+        if not self.synced:
+            self.out.line("polyop_sync(width_);")
+        self.synced = True
+
+    def _shared(self, node: Stmt, copies: Copies) -> None:
+        stores = any(isinstance(s, Store) for s in statements((node,)))
+        divides = self.mapper.shares((node,))
+        if isinstance(node, For) and self.mapper.divisible(node):
+            self._around(stores, lambda: self._divided(node, copies.all[0].scope))
+        elif divides and isinstance(node, For):
+            self._uniform_loop(node, copies.all[0].scope)
+        elif divides and isinstance(node, If):
+            self._uniform_if(node, copies.all[0].scope)
+        elif stores:
+            self._around(True, lambda: self._first(node, copies))
+        else:
+            self.single = True
+            self._each((node,), copies)
+            self.single = False
+            self.synced = False
+
+    def _around(self, stores: bool, printed: Callable[[], None]) -> None:
+        if stores:
+            self._sync()
+        printed()
+        self.synced = False
+        if stores:
+            self._sync()
+
+    def _first(self, node: Stmt, copies: Copies) -> None:
+        """Print what the first thread does for all, and hand on the scalars that it assigns."""
+        names = {s.name: s.type for s in statements((node,)) if isinstance(s, Assign) and s.name in self.live}
+        self.single = True
+        with self.out.block("if (lane_ == 0)"):
+            self._each((node,), copies)
+        self.single = False
+        for name in names:
+            c = copies.text(name, copies.all[0])
+            self.out.line(f"{c} = polyop_broadcast({c}, width_);")
+
+    def _uniform_loop(self, node: For, scope: Scope) -> None:
+        lo, hi = self.expressions.scalar(node.lo, scope), self.expressions.scalar(node.hi, scope)
+        var = identifier(node.var)
+        with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+            self.group(node.body, scope)
+        self.synced = False
+
+    def _uniform_if(self, node: If, scope: Scope) -> None:
+        condition = self.expressions.scalar(node.condition, scope)
+        self._branches(node, scope, condition)
+        self.synced = False
+
+    def _branches(self, node: If, scope: Scope, condition: str) -> None:
+        for head, body in ((f"if ({condition})", node.body), ("else", node.orelse)):
+            if body or head != "else":
+                with self.out.block(head):
+                    self.synced = False
+                    for inner in body:
+                        self._shared(inner, plain(scope))
+
+    def _divided(self, node: For, scope: Scope) -> None:
+        """Print a loop whose iterations are dealt out, with those that are its whole body."""
+        loops = self._perfect(node)
+        over = {name: op for f in loops for name, op in self._over(f)}
+        types = {s.name: s.type for s in statements((node,)) if isinstance(s, Assign)}
+        over = {name: op for name, op in over.items() if name in types}
+        with self.out.block(""):
+            inner = scope
+            for name, op in over.items():
+                own = f"{identifier(name)}_v0"
+                self.out.line(f"{c_type(types[name])} {own} = {identity(op, computed(types[name]))};")
+                inner = inner.with_names({name: own})
+            with deal(self.out, self.expressions, loops, scope, "lane_", "width_"):
+                self.single = True
+                self.body(loops[-1].body, plain(inner))
+                self.single = False
+            for name, op in over.items():
+                c = scope.names.get(name, identifier(name))
+                which = operator_of(op, types[name])
+                total = f"polyop_combine<{which}>({identifier(name)}_v0, width_)"
+                self.out.line(f"{c} = {which}::of({c}, {total});")
+
+    def _over(self, loop: For) -> tuple[tuple[str, str], ...]:
+        return self.mapper.kinds[loop.var].over if loop.var in self.mapper.kinds else ()
+
+    def _perfect(self, node: For) -> tuple[For, ...]:
+        loops: tuple[For, ...] = (node,)
+        while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], For):
+            inner = loops[-1].body[0]
+            names = frozenset(f.var for f in loops)
+            if not self.mapper.divisible(inner) or depends(inner.lo, names) or depends(inner.hi, names):
+                break
+            if _loads(inner.lo) or _loads(inner.hi):
+                break
+            loops = (*loops, inner)
+        return loops
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(e, Load) for e in walk(expr))

@@ -1,0 +1,259 @@
+"""What each statement of a kernel becomes on a GPU: launches of threads, rows, tiles or sums.
+
+The rules, from the outermost statements inwards:
+
+Threads   a nest of parallel loops: one thread for each iteration, the fastest along memory
+Rows      where lanes were planned inside: a group of threads for each iteration, who share its loops
+Tiles     what was planned as a register tile: blocks of rows and lanes through shared memory
+Sums      a loop that reduces: partial results, then a second launch that adds them up in order
+Each      a loop in order around these: a loop of launches on the host
+Branch    a condition on sizes around these: decided on the host
+Alone     the rest: one block, in the author's order
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ...analysis.dependence import Kind
+from ...analysis.strides import depends
+from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, statements, walk
+from ...schedule.plan import Plan
+from .contractions import fits, stageable
+from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
+
+DEEPEST = 2
+"""Loops on the host around one another; a launch for each iteration of more would be too many."""
+
+
+class Mapper:
+    """Chooses the pieces of one kernel."""
+
+    def __init__(
+        self, kernel: Kernel, plan: Plan, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        self.kernel, self.plan, self.kinds = kernel, plan, kinds
+        self.owning = frozenset(v for loops in owners.values() for v in loops)
+        self.owned = frozenset(owners)
+        self.notes: list[tuple[int, str]] = []
+        self.dynamic: frozenset[str] = frozenset()
+        """Buffers with an access that is checked each time."""
+        self._seen = _names(kernel.body)
+
+    def pieces(
+        self, body: Sequence[Stmt], known: frozenset[str] = frozenset(), depth: int = 0
+    ) -> tuple[Piece, ...]:
+        """Return the pieces of a body; ``known`` are the variables of loops on the host around it."""
+        found: list[Piece] = []
+        for node in body:
+            piece = self._piece(node, known, depth)
+            last = found[-1] if found else None
+            if isinstance(piece, Alone) and isinstance(last, Alone):
+                found[-1] = Alone((*last.body, *piece.body))
+            else:
+                found.append(piece)
+        return tuple(found)
+
+    def kind(self, loop: For) -> str:
+        """Return the kind of a loop; one that was not looked at keeps its order."""
+        known = self.kinds.get(loop.var)
+        return "sequential" if loop.hint == "serial" or known is None else known.name
+
+    def divisible(self, loop: For) -> bool:
+        """Whether a group of threads can share the iterations of a loop."""
+        if loop.var in self.owning or self.leaks(loop):
+            return False
+        over = self.kinds[loop.var].over if loop.var in self.kinds else ()
+        kind = self.kind(loop)
+        return kind == "parallel" or (
+            kind == "reduction" and not any(n in self.kernel.buffers for n, _ in over)
+        )
+
+    def leaks(self, loop: For) -> bool:
+        """Whether iterations assign a scalar from outside that they do not reduce to.
+
+        Such a loop is parallel where only one of them does so.
+        """
+        over = {name for name, _ in self.kinds[loop.var].over} if loop.var in self.kinds else set()
+        inside = _names((loop,))
+        assigned = {s.name for s in statements((loop,)) if isinstance(s, Assign)} - over
+        return any(self._seen[name] > inside[name] for name in assigned)
+
+    def shares(self, body: Sequence[Stmt]) -> bool:
+        """Whether a body has a loop that a group of threads can share."""
+        return any(isinstance(s, For) and self.divisible(s) for s in statements(tuple(body)))
+
+    def evaluable(self, expr: Expr, known: frozenset[str]) -> bool:
+        """Whether the host can compute an expression."""
+        names = known | self.kernel.attributes.keys()
+        return all(
+            not isinstance(e, Load) and (not isinstance(e, Var) or e.name in names) for e in walk(expr)
+        )
+
+    def _piece(self, node: Stmt, known: frozenset[str], depth: int) -> Piece:
+        if isinstance(node, If) and self.evaluable(node.condition, known):
+            inner = Branch(node, self.pieces(node.body, known, depth), self.pieces(node.orelse, known, depth))
+            return inner if _launches((*inner.pieces, *inner.orelse)) else Alone((node,))
+        if not isinstance(node, For) or not self._bounded(node, known):
+            return Alone((node,))
+        kind = self.kind(node)
+        if self.leaks(node):
+            return Alone((node,))
+        if kind == "parallel":
+            return self._parallel(node, known)
+        if kind == "reduction":
+            found = self._reduction(node, known)
+            if found is not None:
+                return found
+        if depth < DEEPEST:
+            pieces = self.pieces(node.body, known | {node.var}, depth + 1)
+            if _launches(pieces) and (depth == 0 or any(_deep(p) for p in pieces)):
+                self._note(node, "a launch for each iteration")
+                return Each(node, pieces)
+        self._note(node, "one block, in order")
+        return Alone((node,))
+
+    def _bounded(self, loop: For, known: frozenset[str]) -> bool:
+        return self.evaluable(loop.lo, known) and self.evaluable(loop.hi, known)
+
+    # parallel loops
+
+    def _chain(self, node: For, known: frozenset[str], accept: Callable[[For], bool]) -> tuple[For, ...]:
+        """Return the loops that are each the whole body of the one before, as far as they are accepted."""
+        loops: tuple[For, ...] = (node,)
+        while True:
+            last = loops[-1]
+            inner = last.body[0] if len(last.body) == 1 else None
+            names = frozenset(f.var for f in loops)
+            bounded = depends(last.lo, names) or depends(last.hi, names)  # only the last may be triangular
+            if (
+                bounded
+                or not isinstance(inner, For)
+                or not accept(inner)
+                or not self._bounded(inner, known | names)
+            ):
+                return loops
+            loops = (*loops, inner)
+
+    def _parallel(self, node: For, known: frozenset[str]) -> Piece:
+        loops = self._chain(node, known, lambda f: self.kind(f) == "parallel")
+        inside = {s.var for s in statements((node,)) if isinstance(s, For)}
+        if inside & self.owning:
+            last = max((n for n, f in enumerate(loops) if f.var in self.owning), default=0)
+            return self._rows(loops[: last + 1])
+        tile = self._tile(loops)
+        if tile is not None:
+            self._note(tile.row, f"tiles of shared memory with loop {tile.lane.var}")
+            return tile
+        body = loops[-1].body
+        lanes = [f.var for f in loops if f.var in self.plan.vector]
+        if not lanes and any(isinstance(s, For) and s.var in self.plan.vector for s in statements(body)):
+            return self._rows(loops)
+        self._note(node, "a thread for each iteration")
+        return Threads(_fastest(loops, lanes), body)
+
+    def _rows(self, loops: tuple[For, ...]) -> Rows:
+        self._note(loops[0], "a group of threads for each iteration")
+        names = frozenset(f.var for f in loops)
+        if len(loops) > 1 and (depends(loops[-1].lo, names) or depends(loops[-1].hi, names)):
+            loops = loops[:-1]  # rows are counted: their ranges do not depend on one another
+        return Rows(loops, loops[-1].body)
+
+    def _tile(self, loops: tuple[For, ...]) -> Tiles | None:
+        if len(loops) < 2:
+            return None
+        row, lane = _fastest(loops[-2:], [f.var for f in loops[-2:] if f.var in self.plan.vector])
+        lane = replace(lane, body=loops[-1].body)
+        if not stageable(lane, row.var, self.dynamic):
+            return None
+        return Tiles(loops[:-2], row, lane) if fits(lane, row.var) else None
+
+    # reductions
+
+    def _reduction(self, node: For, known: frozenset[str]) -> Piece | None:
+        over = dict(self.kinds[node.var].over)
+        inside = [s for s in statements((node,)) if isinstance(s, For)]
+        owning = any(s.var in self.owning for s in inside)
+        if not owning and all(self._orderless(name, op, node) for name, op in over.items()):
+            loops = self._chain(node, known, lambda f: self._same(f, over))
+            self._note(node, "a thread for each iteration, which add atomically")
+            return Threads(
+                _fastest(loops, [f.var for f in loops if f.var in self.plan.vector]),
+                loops[-1].body,
+                frozenset(over),
+            )
+        scalars = not any(name in self.kernel.buffers for name in over)
+        if not scalars and node.var not in self.plan.private:
+            return None
+        flat = scalars and not owning
+        loops = self._chain(node, known, lambda f: self._same(f, over)) if flat else (node,)
+        names = frozenset(f.var for f in loops)
+        if len(loops) > 1 and (depends(loops[-1].lo, names) or depends(loops[-1].hi, names)):
+            loops = loops[:-1]
+        shared = not flat or any(
+            isinstance(s, For) and s.var in self.plan.vector for s in statements(loops[-1].body)
+        )
+        self._note(node, f"partial results of {', '.join(sorted(over))}, added up in a second launch")
+        return Sums(loops, loops[-1].body, tuple(over.items()), shared)
+
+    def _same(self, loop: For, over: Mapping[str, str]) -> bool:
+        kind = self.kind(loop)
+        return kind == "parallel" or (
+            kind == "reduction" and set(self.kinds[loop.var].over) <= set(over.items())
+        )
+
+    def _orderless(self, name: str, op: str, loop: For) -> bool:
+        """Whether a reduction into a tensor may be done by atomic operations."""
+        buffer = self.kernel.buffers.get(name)
+        if buffer is None or buffer.dtype not in ("int32", "int64", "uint32", "uint64", "float32", "float64"):
+            return False
+        ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
+        if any(s.op != op for s in ours) or any(
+            isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s)
+        ):
+            return False
+        return not buffer.dtype.startswith("float") or op in ("max", "min") or loop.hint == "reduce"
+
+    def _note(self, loop: For, text: str) -> None:
+        self.notes.append((loop.line, f"loop {loop.var}: on a GPU {text}"))
+
+
+def _launches(pieces: Sequence[Piece]) -> bool:
+    return any(
+        _launches(p.pieces)
+        if isinstance(p, Each)
+        else _launches((*p.pieces, *p.orelse))
+        if isinstance(p, Branch)
+        else not isinstance(p, Alone)
+        for p in pieces
+    )
+
+
+def _deep(piece: Piece) -> bool:
+    """Whether a launch is worth more than one loop of simple statements."""
+    match piece:
+        case Threads(loops=loops, body=body) | Rows(loops=loops, body=body) | Sums(loops=loops, body=body):
+            return len(loops) > 1 or any(isinstance(s, For) for s in statements(body))
+        case Tiles():
+            return True
+    return False
+
+
+def _fastest(loops: tuple[For, ...], lanes: Sequence[str]) -> tuple[For, ...]:
+    """Return the loops with the one along memory last, where their ranges allow it."""
+    names = frozenset(f.var for f in loops)
+    if not lanes or any(depends(e, names) for f in loops for e in (f.lo, f.hi)):
+        return loops
+    return tuple(sorted(loops, key=lambda f: f.var == lanes[-1]))
+
+
+def _names(body: Sequence[Stmt]) -> Counter[str]:
+    """Return how often each scalar is assigned or read."""
+    found: Counter[str] = Counter()
+    for node in statements(tuple(body)):
+        found.update(e.name for e in walk(node) if isinstance(e, Var))
+        if isinstance(node, Assign):
+            found[node.name] += 1
+    return found

@@ -1,0 +1,39 @@
+"""How long loops are, in C, where the host chooses how many threads a launch has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...analysis.cost import Ranges, middle
+from ...ir.grammar import INT, Const, Expr, For, If, Op, Stmt
+
+
+def trips(loop: For, around: Ranges) -> Expr:
+    """Return how many iterations a loop has; where that varies, in the middle of the loops around it."""
+    lo, hi = (middle(e, around) for e in (loop.lo, loop.hi))
+    return Op("max", (Const(0, INT), Op("-", (hi, lo), INT)), INT)
+
+
+def longest(
+    body: Sequence[Stmt], loops: Sequence[For], wanted: Callable[[For], bool], known: Callable[[Expr], bool]
+) -> Expr:
+    """Return the length of the longest loop that is wanted; 512 where the host knows none of them."""
+    found: list[Expr] = []
+
+    def visit(nodes: Sequence[Stmt], around: Ranges) -> None:
+        for node in nodes:
+            if isinstance(node, If):
+                visit((*node.body, *node.orelse), around)
+            if not isinstance(node, For):
+                continue
+            count = trips(node, around)
+            if wanted(node) and known(count) and count not in found:
+                found.append(count)
+            lo, hi = (middle(e, around) for e in (node.lo, node.hi))
+            visit(node.body, {**around, node.var: (lo, hi)})
+
+    visit(body, {f.var: (f.lo, f.hi) for f in loops})
+    total: Expr = found[0] if found else Const(512, INT)
+    for other in found[1:]:
+        total = Op("max", (total, other), INT)
+    return total

@@ -1,0 +1,179 @@
+"""Contractions on a GPU: tiles of 64 x 64 sums, 4 x 4 to a thread, operands through shared memory.
+
+Each thread of 16 x 16 has the rows ``y + 16 m`` and the lanes ``x + 16 n`` of its block's tile. Sums
+run in steps of 16: elements that only rows choose, and those that only lanes choose, are staged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...analysis.strides import UNIT, depends, stride
+from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Var, rewrite, statements
+from ..common.copies import plain
+from ..common.ctypes import identifier
+from ..common.expressions import Expressions, Scope
+from ..common.writer import Writer
+from .bodies import Body, c_type, split
+from .contractions import EACH, SIDE, STEP, Staged, holds_loop, staged_loads
+from .pieces import Tiles
+
+EACH_CELL = f"for (int m_ = 0; m_ < {EACH}; ++m_)", f"for (int n_ = 0; n_ < {EACH}; ++n_)"
+
+
+class TilePart:
+    """Prints the body of one contraction's kernel."""
+
+    def __init__(self, expressions: Expressions, out: Writer, printer: Body, piece: Tiles) -> None:
+        self.expressions, self.out, self.printer, self.piece = expressions, out, printer, piece
+        self.row, self.lane = piece.row, piece.lane
+        self.i, self.j = identifier(piece.row.var), identifier(piece.lane.var)
+        own = {s.name: s.type for s in statements(piece.lane.body) if isinstance(s, Assign)}
+        self.types = {n: t for n, t in own.items() if n not in printer.live}
+        self.cell = Scope({n: f"{identifier(n)}[m_][n_]" for n in self.types})
+
+    def print(self) -> None:
+        """Print the loop over tiles, and what is done in one."""
+        out, (total, names) = self.out, self.tiles()
+        out.line("const int x_ = threadIdx.x % 16, y_ = threadIdx.x / 16;")
+        with out.block(f"for (int64_t tile_ = blockIdx.x; tile_ < {total}; tile_ += gridDim.x)"):
+            out.line("int64_t rest_ = tile_;")
+            out.line(f"const int64_t {self.j}_lo = {names[1]} + {SIDE} * polyop_split(&rest_, lanes_);")
+            out.line(f"const int64_t {self.i}_lo = {names[0]} + {SIDE} * polyop_split(&rest_, rows_);")
+            split(out, self.piece.loops, "rest_")
+            self._skip()
+            for name, kind in self.types.items():
+                out.line(f"{c_type(kind)} {identifier(name)}[{EACH}][{EACH}] = {{}};")
+            self.printer.live |= frozenset(self.types)
+            self._body(self.lane.body)
+
+    def tiles(self) -> tuple[str, tuple[str, str]]:
+        """Declare how many tiles there are; return their number and where rows and lanes start."""
+        scope, out = Scope(), self.out
+        lo, hi = (self.expressions.scalar(e, scope) for e in (self.row.lo, self.row.hi))
+        out.line(f"const int64_t first_ = {lo}, last_ = {hi};")
+        low, high = self._range("first_", "(last_ - 1)")
+        out.line(f"const int64_t left_ = {low[0]}, right_ = {high[1]};")
+        for name, first, last in (("rows_", "first_", "last_"), ("lanes_", "left_", "right_")):
+            out.line(
+                f"const int64_t {name} = {last} > {first} ? ({last} - {first} + {SIDE - 1}) / {SIDE} : 0;"
+            )
+        for node in self.piece.loops:
+            var = identifier(node.var)
+            one, other = (self.expressions.scalar(e, scope) for e in (node.lo, node.hi))
+            out.line(f"const int64_t {var}_lo = {one}, {var}_n1 = max_i64(0, {other} - {var}_lo);")
+        total = " * ".join(["rows_", "lanes_", *(f"{identifier(f.var)}_n1" for f in self.piece.loops)])
+        return total, ("first_", "left_")
+
+    def _range(self, first: str, last: str) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return (least, greatest) of the lanes' lower and upper bounds, which are linear in the row."""
+        found = []
+        for bound in (self.lane.lo, self.lane.hi):
+            if not depends(bound, frozenset({self.row.var})):
+                text = self.expressions.scalar(bound, Scope())
+                found.append((text, text))
+                continue
+            ends = [self.expressions.scalar(bound, Scope({self.row.var: at})) for at in (first, last)]
+            found.append((f"min_i64({ends[0]}, {ends[1]})", f"max_i64({ends[0]}, {ends[1]})"))
+        return found[0], found[1]
+
+    def _triangular(self) -> bool:
+        return any(depends(e, frozenset({self.row.var})) for e in (self.lane.lo, self.lane.hi))
+
+    def _skip(self) -> None:
+        """Leave a tile that no row reaches: all threads of the block do."""
+        if self._triangular():
+            last = f"min_i64({self.i}_lo + {SIDE}, last_) - 1"
+            low, high = self._range(f"{self.i}_lo", f"({last})")
+            self.out.line(f"if ({low[0]} >= {self.j}_lo + {SIDE} || {high[1]} <= {self.j}_lo) continue;")
+
+    def _body(self, body: Sequence[Stmt]) -> None:
+        cells: list[Stmt] = []
+        for node in (*body, None):
+            loops = isinstance(node, For) or (isinstance(node, If) and holds_loop(node))
+            if node is not None and not loops:
+                cells.append(node)
+                continue
+            if cells:
+                self._cells(cells, guarded=True)
+                cells = []
+            if isinstance(node, For):
+                self._loop(node)
+            elif isinstance(node, If):
+                self._branch(node)
+
+    def _branch(self, node: If) -> None:
+        """Print a condition that is the same for the whole tile."""
+        with self.out.block(f"if ({self.expressions.scalar(node.condition, Scope())})"):
+            self._body(node.body)
+        if node.orelse:
+            with self.out.block("else"):
+                self._body(node.orelse)
+
+    def _cells(self, body: Sequence[Stmt], *, guarded: bool) -> None:
+        """Print statements for each of a thread's 4 x 4 elements."""
+        out = self.out
+        with out.block(f"POLYOP_UNROLL {EACH_CELL[0]}"), out.block(f"POLYOP_UNROLL {EACH_CELL[1]}"):
+            if guarded:
+                out.line(f"const int64_t {self.i} = {self.i}_lo + y_ + 16 * m_;")
+                out.line(f"const int64_t {self.j} = {self.j}_lo + x_ + 16 * n_;")
+                lo, hi = (self.expressions.scalar(e, Scope()) for e in (self.lane.lo, self.lane.hi))
+                out.line(f"if ({self.i} >= last_ || {self.j} < {lo} || {self.j} >= {hi}) continue;")
+            self.printer.body(body, plain(self.cell))
+
+    def _loop(self, node: For) -> None:
+        scope, var = Scope(), identifier(node.var)
+        lo, hi = (self.expressions.scalar(e, scope) for e in (node.lo, node.hi))
+        if any(isinstance(s, For) for s in node.body):
+            with self.out.block(f"for (int64_t {var} = {lo}, {var}_end = {hi}; {var} < {var}_end; ++{var})"):
+                self._body(node.body)
+            return
+        staged = list(staged_loads(node, self.row.var, self.lane.var))
+        with self.out.block(
+            f"for (int64_t {var}_lo = {lo}, {var}_end = {hi}; {var}_lo < {var}_end; {var}_lo += {STEP})"
+        ):
+            for one in staged:
+                self.out.line(f"__shared__ {self._elem(one)} {one.name}_all[{STEP}][{SIDE + 1}];")
+            self.out.line("__syncthreads();")
+            self.out.line(f"const int steps_ = (int)min_i64({STEP}, {var}_end - {var}_lo);")
+            for one in staged:
+                self._stage(one, node)
+            self.out.line("__syncthreads();")
+            with self.out.block("for (int step_ = 0; step_ < steps_; ++step_)"):
+                self._step(node, staged)
+
+    def _elem(self, one: Staged) -> str:
+        return c_type(one.load.type)
+
+    def _stage(self, one: Staged, node: For) -> None:
+        """Copy the elements of a step to shared memory, neighbours in memory by neighbouring threads."""
+        out, var = self.out, identifier(node.var)
+        along = stride(one.load, node.var) == UNIT
+        with out.block(f"for (int el_ = threadIdx.x; el_ < {SIDE * STEP}; el_ += 256)"):
+            step, at = (f"el_ % {STEP}", f"el_ / {STEP}") if along else (f"el_ / {SIDE}", f"el_ % {SIDE}")
+            place, end = (self.i, "last_") if one.by_row else (self.j, "right_")
+            out.line(f"const int64_t {var} = {var}_lo + {step}, {place} = {place}_lo + {at};")
+            value = self.expressions.value(one.load, Scope()).text
+            inside = f"{var} < {var}_end && {place} < {end}"
+            out.line(f"{one.name}_all[{step}][{at}] = {inside} ? {value} : 0;")
+
+    def _step(self, node: For, staged: Sequence[Staged]) -> None:
+        """Print one iteration of the sums: operands to registers, then 4 x 4 times the statements."""
+        out, var = self.out, identifier(node.var)
+        out.line(f"const int64_t {var} = {var}_lo + step_;")
+        out.line(f"(void){var};")
+        names = dict(self.cell.names)
+        for one in staged:
+            out.line(f"{self._elem(one)} {one.name}_own[{EACH}];")
+            thread = "y_" if one.by_row else "x_"
+            copied = f"{one.name}_own[m_] = {one.name}_all[step_][{thread} + 16 * m_];"
+            out.line(f"POLYOP_UNROLL {EACH_CELL[0]} {copied}")
+            names[one.name] = f"{one.name}_own[{'m_' if one.by_row else 'n_'}]"
+        known = {one.load: Var(one.name, one.load.type) for one in staged}
+
+        def change(expr: Expr) -> Expr:
+            return known.get(expr, expr) if isinstance(expr, Load) else expr
+
+        cell, self.cell = self.cell, Scope(names)
+        self._cells([rewrite(s, change) for s in node.body], guarded=False)
+        self.cell = cell

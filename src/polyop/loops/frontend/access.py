@@ -1,0 +1,184 @@
+"""Elements of tensors, and the tuples that shapes and grids are."""
+
+from __future__ import annotations
+
+import ast
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError
+from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Const, Expr, Load, Type
+from ..ir.operate import operate, whole
+from ..ir.types import Refusal, kind
+from .language import DTYPES
+from .names import Scopes
+from .source import Source
+
+
+@dataclass
+class Access(ABC):
+    """What is known while one function is translated, for given dtypes, and how its tensors are indexed.
+
+    ``buffers``: the tensors declared so far; ``variables``: the types of scalars, loop variables
+    and attributes; ``bindings``: names that stand for an expression; ``tuples``: for several.
+    """
+
+    source: Source
+    scopes: Scopes
+    attributes: dict[str, Type]
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    variables: dict[str, Type] = field(default_factory=dict)
+    bindings: dict[str, Expr] = field(default_factory=dict)
+    tuples: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+
+    def fail(
+        self,
+        rule: str,
+        node: ast.AST,
+        seen: object = None,
+        hint: str | None = None,
+        kind: type[PolyopError] = ArgumentTypeError,
+    ) -> NoReturn:
+        """Raise an error that points at the node."""
+        raise self.source.error(kind, rule, node, seen, hint)
+
+    @abstractmethod
+    def expression(self, node: ast.expr) -> Expr:
+        """Return the typed expression; errors name the line."""
+
+    def outside(self, node: ast.expr, value: Any) -> Expr:
+        """Return a number of a module or closure, as it is now."""
+        found = number(value)
+        if found.type.dtype not in DTYPES:
+            self.fail("only numbers of the language's dtypes can be read from outside", node, repr(value))
+        return found
+
+    def static(self, node: ast.expr) -> Any:
+        """Return the value of ``module.name``, looked up now."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self.static(node.value), node.attr)
+        assert isinstance(node, ast.Name)
+        return self.source.outer(node.id)
+
+    def element(self, node: ast.Subscript) -> Expr:
+        """Return an element of a tensor, or of a tuple such as ``x.shape``."""
+        found = self.several(node.value)
+        if found is not None:
+            return self.item(node, found)
+        buffer, index = self.place(node)
+        return Load(buffer.name, index, Type(buffer.dtype), node.lineno)
+
+    def item(self, node: ast.Subscript, found: tuple[Expr, ...]) -> Expr:
+        """Return an item of a tuple; the position is a constant."""
+        position = None if isinstance(node.slice, ast.Slice) else self.expression(node.slice)
+        if not isinstance(position, Const) or not isinstance(position.value, int):
+            hint = "sizes and grid positions are indexed by a fixed number"
+            self.fail("a tuple is indexed by a constant", node, ast.unparse(node.slice), hint)
+        if not -len(found) <= position.value < len(found):
+            rule = f"{ast.unparse(node.value)} has {count(found, 'element')}"
+            self.fail(rule, node, f"index {position.value}", kind=ArgumentValueError)
+        return found[position.value]
+
+    def place(self, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
+        """Return the buffer and the index of ``a[i, j]``, ``a[i][j]`` or ``a[arg]``."""
+        parts: list[ast.expr] = []
+        value: ast.expr = node
+        while isinstance(value, ast.Subscript):
+            parts = [*(value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]), *parts]
+            value = value.value
+        if not isinstance(value, ast.Name) or self.scopes.names.get(value) not in self.buffers:
+            known = isinstance(value, ast.Name) and self.scopes.names.get(value) in self.attributes
+            hint = "an attribute is a number" if known else None
+            self.fail(f"{ast.unparse(value)} is no tensor and has no elements", node, hint=hint)
+        buffer = self.buffers[self.scopes.names[value]]
+        index: list[tuple[Expr, ast.expr]] = []
+        for part in parts:
+            several = self.several(part)
+            if several is not None and len(parts) > 1:
+                self.fail(
+                    "a grid variable is the whole index", node, hint=f"write {ast.unparse(part)}[0], ..."
+                )
+            found = (self.expression(part),) if several is None else several
+            index += [(one, part) for one in found]
+        if len(index) != len(buffer.shape):
+            rule = f"{buffer.name} has {count(buffer.shape, 'dimension')} and needs as many indices"
+            hint = "every access is to one element; slices and whole rows are not compiled"
+            self.fail(rule, node, f"{len(index)} in {ast.unparse(node)}", hint, ArgumentValueError)
+        return buffer, tuple(self.position(found, k, buffer, part) for k, (found, part) in enumerate(index))
+
+    def position(self, part: Expr, axis: int, buffer: Buffer, node: ast.expr) -> Expr:
+        """Return one index as an int64; a negative constant counts from the end."""
+        part = self.integer(part, f"index {axis} of {buffer.name}", node, node)
+        try:
+            if isinstance(part, Const) and part.value < 0:
+                return operate("+", buffer.shape[axis], part)
+        except Refusal as refusal:
+            self.fail(refusal.rule, node, refusal.seen, refusal.hint)
+        return part
+
+    def integer(self, found: Expr, what: str, text: ast.expr | None, node: ast.AST) -> Expr:
+        """Return an index or a bound as an int64; the error about a float shows how to write it."""
+        try:
+            return whole(found, what)
+        except Refusal as refusal:
+            rounded = text is not None and kind(found.type) not in "iu"
+            hint = f"write int({ast.unparse(text)})" if rounded and text else refusal.hint
+            if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Div):
+                hint = f"divide with //: {ast.unparse(ast.BinOp(text.left, ast.FloorDiv(), text.right))}"
+            self.fail(refusal.rule, node, refusal.seen, hint)
+
+    def several(self, node: ast.expr) -> tuple[Expr, ...] | None:
+        """Return the elements of a tuple (a shape, a grid variable, a literal, a sum), or None."""
+        match node:
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return tuple(self.expression(item) for item in items)
+            case ast.Attribute(value=ast.Name() as owner, attr="shape") if owner in self.scopes.names:
+                return self.shape(owner)
+            case ast.Name() if node in self.scopes.names:
+                return self.tuples.get(self.scopes.names[node])
+            case ast.Name() if isinstance(value := self.source.outer(node.id), tuple):
+                return tuple(self.outside(node, item) for item in value)
+            case ast.Subscript(value=value, slice=ast.Slice() as cut):
+                found = self.several(value)
+                return None if found is None else found[self.cut(cut)]
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                one, other = self.several(left), self.several(right)
+                return None if one is None or other is None else one + other
+        return None
+
+    def shape(self, owner: ast.Name) -> tuple[Expr, ...]:
+        """Return the sizes of a tensor."""
+        unique = self.scopes.names[owner]
+        if unique not in self.buffers:
+            self.fail(f"{owner.id} is a number here and has no shape", owner)
+        return self.buffers[unique].shape
+
+    def cut(self, node: ast.Slice) -> slice:
+        """Return a slice of a tuple: its ends are constants."""
+        ends = [None if end is None else self.expression(end) for end in (node.lower, node.upper, node.step)]
+        if not all(end is None or (isinstance(end, Const) and isinstance(end.value, int)) for end in ends):
+            self.fail("a slice of a shape has constant ends", node, ast.unparse(node))
+        return slice(*(end and end.value for end in ends if end is None or isinstance(end, Const)))
+
+
+def count(items: Sequence[object], noun: str) -> str:
+    """Return how many there are, in words.
+
+    >>> count([7], "dimension"), count([], "element")
+    ('1 dimension', '0 elements')
+    """
+    return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
+
+
+def number(value: Any) -> Const:
+    """Return a number as a constant; only Python's own are weak."""
+    if isinstance(value, np.generic):
+        return Const(value.item(), Type(str(value.dtype)))
+    if isinstance(value, bool):
+        return Const(value, BOOL)
+    return Const(int(value), INT) if isinstance(value, numbers.Integral) else Const(float(value), FLOAT)

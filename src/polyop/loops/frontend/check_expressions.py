@@ -1,0 +1,140 @@
+"""The shape of each expression: which syntax, which calls, how many inputs."""
+
+from __future__ import annotations
+
+import ast
+from typing import NoReturn
+
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from .language import WORDS, Word
+from .rejected_syntax import ELEMENTS, EXPRESSIONS, PLACES, REFUSED
+from .source import Source
+from .suggestions import instead_of, instead_of_text
+
+
+class ExpressionChecker:
+    """Walks expressions; each method raises for what it does not accept."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def fail(
+        self, kind: type[PolyopError], rule: str, node: ast.AST, seen: object = None, hint: str | None = None
+    ) -> NoReturn:
+        """Raise an error that points at the node."""
+        raise self.source.error(kind, rule, node, seen, hint)
+
+    def refuse(self, node: ast.AST, place: ast.AST | None = None) -> None:
+        """Raise for syntax that is in the table; an operator has no place of its own."""
+        if type(node) in REFUSED:
+            kind, rule, hint = REFUSED[type(node)]
+            self.fail(kind, rule, place or node, hint=hint)
+
+    def expression(self, node: ast.expr) -> None:
+        """Check an expression and all inside it."""
+        self.refuse(node)
+        if not isinstance(node, EXPRESSIONS):
+            what = type(node).__name__
+            self.fail(UnsupportedError, f"{what} ({ast.unparse(node)}) is not part of the language", node)
+        match node:
+            case ast.Constant(value=value):
+                self.constant(node, value)
+            case ast.Call():
+                word = self.call(node)
+                if word.kind in PLACES:
+                    self.fail(ArgumentValueError, f"{word.name} {PLACES[word.kind]}", node)
+            case ast.Attribute(value=value):
+                if not isinstance(value, (ast.Name, ast.Attribute)):
+                    rule = "getattr is only supported for a tensor object, not for the object with type"
+                    self.fail(ArgumentValueError, f"{rule}: {type(value).__name__}", node)
+            case ast.Subscript(value=value, slice=index):
+                self.expression(value)
+                self.index(node, value, index)
+            case _:
+                for inner in ast.iter_child_nodes(node):
+                    if isinstance(inner, ast.expr):
+                        self.expression(inner)
+                    else:
+                        self.refuse(inner, node)
+
+    def constant(self, node: ast.expr, value: object) -> None:
+        """Check that a literal is a number."""
+        if isinstance(value, complex):
+            self.fail(UnsupportedError, "complex numbers are not compiled", node, hint="keep two tensors")
+        if not isinstance(value, (bool, int, float)):
+            hint = instead_of_text(value) if isinstance(value, str) else None
+            self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
+        if isinstance(value, int) and value >= 2**64:
+            self.fail(ArgumentValueError, "an integer must fit into 64 bits", node, value)
+
+    def index(self, node: ast.expr, value: ast.expr, index: ast.expr) -> None:
+        """Check an index: an expression for each dimension; only a shape has slices, ``x.shape[1:]``."""
+        of_shape = isinstance(value, (ast.Attribute, ast.Tuple))
+        for item in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(item, ast.Slice) and of_shape:
+                continue
+            if isinstance(item, ast.Constant) and (item.value is None or item.value is ...):
+                self.fail(UnsupportedError, "slices of tensors are not compiled", node, hint=ELEMENTS)
+            self.expression(item)
+
+    def call(self, node: ast.Call) -> Word:
+        """Return the word that is called; raise when it is none, or takes another number of inputs."""
+        word = self.word(node)
+        inputs = node.args
+        if node.keywords:
+            names = ", ".join(f"{k.arg}=" for k in node.keywords)
+            rule = f"function [{word.name}] takes no keyword arguments"
+            self.fail(ArgumentTypeError, rule, node, names, "give its inputs by position")
+        for item in inputs:
+            self.refuse(item)
+        if not word.takes(len(inputs)):
+            expected = "two inputs" if word.kind == "buffer" else word.counts()
+            rule = f"function [{word.name}] expects {expected}, but get {len(inputs)}"
+            self.fail(ArgumentTypeError, rule, node, hint=self.complete(node, word))
+        if word.kind == "buffer":
+            self.expression(inputs[0])
+            return word  # a dtype is no expression
+        for item in inputs:
+            self.expression(item)
+        return word
+
+    def word(self, node: ast.Call) -> Word:
+        """Return the word that is called."""
+        name = called(node)
+        if name is None or name not in WORDS:
+            rule = f"function call id [{ast.unparse(node.func)}] not in intrinsics list of the Hybrid DSL"
+            self.fail(ArgumentValueError, rule, node, hint=instead_of(node, self.bound()))
+        return WORDS[name]
+
+    def bound(self) -> set[str]:
+        """Return the names that the function binds: what has a method is none of a module's."""
+        names = {n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and stored(n)}
+        return names | set(self.source.parameters)
+
+    def complete(self, node: ast.Call, word: Word) -> str | None:
+        """Return what to write for a call with too few or too many inputs."""
+        if word.kind == "buffer":
+            shape = ast.unparse(node.args[0]) if node.args else f"{self.example()}.shape"
+            return f"write {word.name}({shape}, {self.example(node)}.dtype)"
+        if word.pairs:
+            return f"write {word.name}(value, x, slope): the derivative by x is slope"
+        if word.name in ("max", "min") and len(node.args) == 1:
+            return f"over a tensor, write a loop: best = {word.name}(best, x[i])"
+        return None
+
+    def example(self, node: ast.Call | None = None) -> str:
+        """Return the tensor whose shape the call names, else the first parameter."""
+        for item in ast.walk(node) if node else ():
+            if isinstance(item, ast.Attribute) and item.attr == "shape" and isinstance(item.value, ast.Name):
+                return item.value.id
+        return next(iter(self.source.parameters), "x")
+
+
+def stored(node: ast.Name) -> bool:
+    """Whether a name is assigned here."""
+    return isinstance(node.ctx, ast.Store)
+
+
+def called(node: ast.Call) -> str | None:
+    """Return the name that is called, or None when it is no name."""
+    return node.func.id if isinstance(node.func, ast.Name) else None

@@ -1,0 +1,163 @@
+"""From the syntax of an expression to a typed expression of the IR."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import numbers
+
+import numpy as np
+
+from ...core.dtypes import dtype
+from ..ir.grammar import BOOL, INT, Const, Expr, Load, Op, Type, Var
+from ..ir.operate import choose, operate, power, signed, truth, with_gradient
+from ..ir.types import Refusal, cast
+from .access import Access, count, number
+from .language import WORDS
+
+BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "pow", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+}  # fmt: skip
+COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+class Expressions(Access):
+    """Translates expressions of one function."""
+
+    def expression(self, node: ast.expr) -> Expr:
+        """Return the typed expression; errors name the line."""
+        try:
+            return self._expression(node)
+        except Refusal as refusal:
+            self.fail(refusal.rule, node, refusal.seen, refusal.hint)
+
+    def _expression(self, node: ast.expr) -> Expr:
+        match node:
+            case ast.Constant(value=value):
+                return number(value)
+            case ast.Name():
+                return self.name(node)
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Subscript():
+                return self.element(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                one, other = self.expression(left), self.expression(right)
+                if isinstance(op, ast.Pow):
+                    return power(one, other)
+                return operate(BINARY[type(op)], one, other)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.unary(op, self.expression(operand))
+            case ast.BoolOp(op=op, values=values):
+                return self.logic(isinstance(op, ast.And), [self.expression(v) for v in values])
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                items = [self.expression(left), *map(self.expression, others)]
+                pairs = zip(ops, items, items[1:], strict=False)
+                return self.logic(True, [operate(COMPARE[type(op)], a, b) for op, a, b in pairs])
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return choose(self.condition(test), self.expression(body), self.expression(orelse))
+            case _:
+                return self.fail(f"a tuple is no number: {ast.unparse(node)}", node)
+
+    def unary(self, op: ast.unaryop, operand: Expr) -> Expr:
+        """Return ``-x``, ``+x``, ``not x`` or ``~x``."""
+        if isinstance(op, ast.Not):
+            return operate("not", truth(operand))
+        if isinstance(op, ast.UAdd):
+            return operand
+        if isinstance(op, ast.USub):
+            return operate("neg", operand)
+        if operand.type == BOOL:
+            return operate("not", operand)
+        bits = dtype(operand.type.dtype).numpy
+        ones = Const(int(np.iinfo(bits).max), operand.type) if bits.kind == "u" else Const(-1, INT)
+        return operate("^", operand, ones)
+
+    def logic(self, both: bool, items: list[Expr]) -> Expr:
+        """Return ``a and b`` or ``a or b``: of bools a bool, of numbers one of them, as in Python."""
+        (first, *rest) = items
+        if not rest:
+            return first
+        other = self.logic(both, rest)
+        if first.type == other.type == BOOL:
+            return operate("and" if both else "or", first, other)
+        return choose(first, other, first) if both else choose(first, first, other)
+
+    def condition(self, node: ast.expr) -> Expr:
+        """Return the expression as a bool; ``a and b`` of numbers asks both."""
+        if isinstance(node, ast.BoolOp):
+            parts = [self.condition(value) for value in node.values]
+            return self.logic(isinstance(node.op, ast.And), parts)
+        try:
+            return truth(self.expression(node))
+        except Refusal as refusal:
+            self.fail(refusal.rule, node, refusal.seen, refusal.hint)
+
+    def name(self, node: ast.Name) -> Expr:
+        """Return a scalar, a loop variable, an attribute, a 0-d tensor, or a number from outside."""
+        unique = self.scopes.names.get(node)
+        if unique is None:
+            value = self.source.outer(node.id)
+            if not isinstance(value, (numbers.Real, np.generic)):
+                self.fail("only numbers can be read from outside the function", node, type(value).__name__)
+            return self.outside(node, value)
+        if unique in self.bindings:
+            return self.bindings[unique]
+        if unique in self.variables:
+            return Var(unique, self.variables[unique])
+        if unique in self.tuples:
+            self.fail(f"{node.id} is a tuple; a number is needed", node, hint=f"write {node.id}[0]")
+        buffer = self.buffers[unique]
+        if buffer.shape:
+            hint = f"write for loops, with {node.id}[{', '.join('ijklmn'[: len(buffer.shape)])}]"
+            rule = f"whole-tensor maths is not compiled: {node.id} has {count(buffer.shape, 'dimension')}"
+            self.fail(rule, node, hint=hint)
+        return Load(unique, (), Type(buffer.dtype), node.lineno)
+
+    def attribute(self, node: ast.Attribute) -> Expr:
+        """Return a number of a module; a shape or dtype is no number."""
+        if isinstance(node.value, ast.Name) and node.value in self.scopes.names:
+            hint = f"write {ast.unparse(node)}[0]" if node.attr == "shape" else None
+            self.fail(f"{ast.unparse(node)} is no number", node, hint=hint)
+        return self.outside(node, self.static(node))
+
+    def call(self, node: ast.Call) -> Expr:
+        """Return a word applied to its inputs."""
+        assert isinstance(node.func, ast.Name)
+        word = WORDS[node.func.id]
+        if word.kind == "size":
+            found = self.several(node.args[0])
+            if found is not None:
+                return Const(len(found), INT)
+            if not isinstance(node.args[0], ast.Name) or not self.shape(node.args[0]):
+                hint = "write x.shape[k]"
+                self.fail("len is of a tensor or a shape", node, ast.unparse(node.args[0]), hint)
+            return self.shape(node.args[0])[0]
+        inputs = [self.expression(item) for item in node.args]
+        if word.kind == "cast":
+            assert word.type is not None
+            return _cast(inputs[0], word.type)
+        if word.operator == "pow":
+            return power(*inputs)
+        if word.operator == "with_gradient":
+            return with_gradient(*inputs)
+        if len(inputs) > 2:
+            return functools.reduce(lambda a, b: operate(word.operator, a, b), inputs)
+        return operate(word.operator, *inputs)
+
+
+def _cast(expression: Expr, to: Type) -> Expr:
+    """Return a cast that the author wrote; ``int(x)`` of the upper half of uint64 is not negative."""
+    if to == BOOL:
+        return truth(expression)
+    return signed(expression) if to == INT and expression.type.dtype == "uint64" else explicit(expression, to)
+
+
+def explicit(expression: Expr, to: Type) -> Expr:
+    """Return a converted expression: it also makes a Python number of an int64 or float64."""
+    if expression.type.dtype == to.dtype and expression.type != to and not isinstance(expression, Const):
+        return Op("cast", (expression,), to)
+    return cast(expression, to)

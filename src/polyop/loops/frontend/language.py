@@ -1,0 +1,208 @@
+"""The words that a loop kernel may call, one row each, and what each means on NumPy scalars.
+
+A Python number stays a Python number: ``exp(0.5)`` is a float that takes the dtype of what it
+meets, as ``0.5`` does.
+
+>>> WORDS["sqrt"].meaning(4.0), WORDS["sqrt"].meaning(np.float32(4)).dtype
+(2.0, dtype('float32'))
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import dtype
+from ..ir.grammar import BOOL, FLOAT, INT, Type
+
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64",
+)  # fmt: skip
+"""The dtypes that tensors and scalars of a loop kernel can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name, its kind, how many inputs it takes, the row of ``OPERATORS`` or the type it gives.
+
+    ``kind``: "buffer", "loop", "with", "cast", "size", "math". ``most`` is None for any number.
+    """
+
+    name: str
+    kind: str
+    least: int
+    most: int | None
+    meaning: Callable[..., Any]
+    operator: str = ""
+    type: Type | None = None
+    pairs: bool = False
+    """Whether inputs beyond the least come in pairs."""
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many inputs."""
+        fits = count >= self.least and (self.most is None or count <= self.most)
+        return fits and (not self.pairs or (count - self.least) % 2 == 0)
+
+    def counts(self) -> str:
+        """Return how many inputs it takes, in words."""
+        names = ("no", "one", "two", "three")
+        if self.pairs:
+            return f"{names[self.least]} inputs, and two for each further pair"
+        if self.most is None:
+            return f"{names[self.least]} or more inputs"
+        if self.least == self.most:
+            return f"{names[self.least]} input{'s' * (self.least != 1)}"
+        return f"{names[self.least]} to {names[self.most]} inputs"
+
+
+def is_python(value: object) -> bool:
+    """Whether a value is a Python number, not a NumPy scalar (np.float64 is also a float)."""
+    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
+
+
+def _number(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function giving Python numbers for Python numbers."""
+
+    @functools.wraps(function)
+    def word(*values: Any) -> Any:
+        if not all(map(is_python, values)):
+            return function(*values)
+        # True is 1: NumPy would compute its exp in float16
+        return np.asarray(function(*(int(v) if isinstance(v, bool) else v for v in values))).item()
+
+    return word
+
+
+def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of floats that also takes integers, in the float type that NumPy chooses."""
+
+    def function_of_any(x: Any) -> Any:
+        found = np.asarray(x).dtype
+        return function(np.sqrt(np.ones((), found)).dtype.type(x) if found.kind in "biu" else x)
+
+    return function_of_any
+
+
+def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rounding function that leaves integers as they are (NumPy before 2.1 makes floats)."""
+
+    def rounded(x: Any) -> Any:
+        kind = np.asarray(x).dtype.kind
+        return (
+            function(x) if kind not in "biu" else int(x) if is_python(x) else np.int8(x) if kind == "b" else x
+        )
+
+    return rounded
+
+
+def _erf(x: Any) -> Any:
+    return np.asarray(x).dtype.type(math.erf(float(x)))
+
+
+def _rsqrt(x: Any) -> Any:
+    return np.asarray(x).dtype.type(1) / np.sqrt(x)
+
+
+def _sign(x: Any) -> Any:
+    return np.sign(np.int8(x) if np.asarray(x).dtype.kind == "b" else x)
+
+
+def _fold(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    return lambda *values: functools.reduce(function, values)
+
+
+def _cast(name: str) -> Callable[[Any], Any]:
+    def cast(x: Any) -> Any:
+        # astype wraps an integer that does not fit and cuts a float, as C does; the constructor raises
+        return np.asarray(x).astype(dtype(name).numpy)[()]
+
+    cast.__name__ = name  # a cast's name is also a dtype: output_tensor(x.shape, float32)
+    return cast
+
+
+def _zeros(shape: Sequence[int], dtype_like: Any, scope: str = "global") -> Any:
+    del scope
+    return np.zeros(tuple(shape), dtype(dtype_like).numpy)
+
+
+def _grid(extents: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*map(range, extents))
+
+
+def _without_meaning(*inputs: Any) -> contextlib.AbstractContextManager[None]:
+    del inputs
+    return contextlib.nullcontext()
+
+
+def _with_gradient(value: Any, *pairs: Any) -> Any:
+    typed = [np.asarray(x).dtype for x in pairs if not is_python(x)]
+    return np.result_type(*typed).type(value) if typed and is_python(value) else value
+
+
+def _math(
+    name: str,
+    meaning: Callable[..., Any],
+    least: int = 1,
+    most: int | None = 1,
+    *,
+    operator: str = "",
+    pairs: bool = False,
+) -> Word:
+    return Word(name, "math", least, most, _number(meaning), operator or name, pairs=pairs)
+
+
+_ROWS = (
+    Word("output_tensor", "buffer", 2, 2, _zeros),
+    Word("allocate", "buffer", 2, 3, _zeros),  # the third, AKG's memory scope, has no meaning here
+    *(Word(name, "loop", 1, 3, range) for name in ("range", "serial", "vectorize", "parallel", "reduce")),
+    Word("grid", "loop", 1, 1, _grid),
+    Word("attr", "with", 2, 2, _without_meaning),
+    Word("block_realize", "with", 1, 1, _without_meaning),
+    Word("len", "size", 1, 1, len),
+    *(Word(name, "cast", 1, 1, _cast(name), type=Type(name)) for name in DTYPES if name != "bool"),
+    Word("bool_", "cast", 1, 1, _cast("bool"), type=BOOL),
+    Word("bool", "cast", 1, 1, _cast("bool"), type=BOOL),
+    Word("int", "cast", 1, 1, int, type=INT),
+    Word("float", "cast", 1, 1, float, type=FLOAT),
+    _math("abs", np.abs),
+    _math("sign", _sign),
+    _math("floor", _whole(np.floor)),
+    _math("ceil", _whole(np.ceil)),
+    _math("trunc", _whole(np.trunc)),
+    _math("round", _whole(np.rint)),
+    _math("exp", np.exp),
+    _math("expm1", np.expm1),
+    _math("log", np.log),
+    _math("sqrt", np.sqrt),
+    _math("rsqrt", _floating(_rsqrt)),
+    _math("tanh", np.tanh),
+    _math("erf", _floating(_erf)),
+    _math("sin", np.sin),
+    _math("cos", np.cos),
+    _math("atan", np.arctan),
+    _math("atan2", np.arctan2, 2, 2),
+    _math("isnan", np.isnan),
+    _math("isinf", np.isinf),
+    _math("isfinite", np.isfinite),
+    _math("pow", lambda x, y: x**y, 2, 2),
+    _math("power", lambda x, y: x**y, 2, 2, operator="pow"),
+    _math("ceil_div", lambda x, y: (x + y - 1) // y, 2, 2),
+    _math("stop_gradient", lambda x: x),  # the value itself; derived gradients take it for a constant
+    _math("with_gradient", _with_gradient, 3, None, pairs=True),  # (value, x, slope, ...): the value itself
+    _math("max", _fold(np.maximum), 2, None),  # a NaN wins, unlike in the built-in max and min
+    _math("min", _fold(np.minimum), 2, None),
+)
+
+WORDS: dict[str, Word] = {row.name: row for row in _ROWS}
+"""Every word by its name."""
+
+LOOPS = tuple(name for name, row in WORDS.items() if row.kind == "loop")
+BUFFERS = tuple(name for name, row in WORDS.items() if row.kind == "buffer")

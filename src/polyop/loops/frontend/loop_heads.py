@@ -1,0 +1,137 @@
+"""From the head of a for statement to loops that run upwards by one."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+
+from ...core.errors import ArgumentValueError
+from ..ir.grammar import INT, Assign, Const, Expr, For, Load, Stmt, Store, Var, statements, walk
+from ..ir.operate import operate
+from .access import count
+from .expressions import Expressions
+
+
+class Loops(ABC):
+    """Translates for statements; ``assigned`` are the scalars of the function, by first assignment."""
+
+    def __init__(self, state: Expressions) -> None:
+        self.state = state
+        self.names = state.scopes.names
+        self.assigned: list[str] = []
+        self.fresh = {*state.scopes.kinds, *(n.id for n in state.scopes.names)}
+
+    @abstractmethod
+    def block(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
+        """Return the statements of a body."""
+
+    def loop(self, node: ast.For) -> list[Stmt]:
+        """Return the loop nest of a for statement."""
+        assert isinstance(node.iter, ast.Call)
+        assert isinstance(node.iter.func, ast.Name)
+        word = node.iter.func.id
+        if word == "grid":
+            return self.grid(node, node.iter.args[0])
+        assert isinstance(node.target, ast.Name)
+        ends = [self.bound(item, node) for item in node.iter.args]
+        lo, hi, step = (
+            (Const(0, INT), ends[0], Const(1, INT)) if len(ends) == 1 else (*ends, Const(1, INT))[:3]
+        )
+        if not isinstance(step, Const) or step.value == 0:
+            hint = "write a number, such as 2 or -1"
+            rule = "the step of a range must be a constant other than 0"
+            self.state.fail(rule, node, ast.unparse(node.iter.args[2]), hint, ArgumentValueError)
+        name, hint = self.names[node.target], "" if word == "range" else word
+        if step.value == 1:
+            self.state.variables[name] = INT
+            return self.nest(node, [(name, lo, hi)], hint)
+        before, (lo, hi) = self.snapshot(node, [lo, hi])
+        size = Const(abs(int(step.value)), INT)
+        distance = operate("-", hi, lo) if step.value > 0 else operate("-", lo, hi)
+        times = operate("//", operate("+", distance, operate("-", size, Const(1, INT))), size)
+        self.state.bindings[name] = operate("+", lo, operate("*", step, Var(name, INT)))
+        return [*before, *self.nest(node, [(name, Const(0, INT), times)], hint)]
+
+    def grid(self, node: ast.For, extents: ast.expr) -> list[Stmt]:
+        """Return the nest of a loop over ``grid``, with a name for each axis or one for all of them."""
+        sizes = self.state.several(extents)
+        if sizes is None:
+            hint = f"write grid(({ast.unparse(extents)},))"
+            self.state.fail("grid takes a tuple of sizes", node, ast.unparse(extents), hint)
+        ends = [self.whole(size, size_text(extents, k), node) for k, size in enumerate(sizes)]
+        if isinstance(node.target, ast.Name):
+            base = self.names[node.target]
+            names = [self.new(f"{base}_{k}") for k in range(len(ends))]
+            self.state.tuples[base] = tuple(Var(name, INT) for name in names)
+        else:
+            assert isinstance(node.target, (ast.Tuple, ast.List))
+            names = [self.names[item] for item in node.target.elts if isinstance(item, ast.Name)]
+        if len(names) != len(ends):
+            rule = f"this grid has {count(ends, 'dimension')}"
+            self.state.fail(rule, node, count(names, "loop variable"), kind=ArgumentValueError)
+        self.state.variables.update(dict.fromkeys(names, INT))
+        zero = Const(0, INT)
+        return self.nest(node, [(name, zero, end) for name, end in zip(names, ends, strict=True)], "")
+
+    def nest(self, node: ast.For, heads: list[tuple[str, Expr, Expr]], hint: str) -> list[Stmt]:
+        """Return loops around the body. Bounds that the body changes are computed before."""
+        body = self.block(node.body)
+        before: list[Stmt] = []
+        for k, (name, lo, hi) in reversed(list(enumerate(heads))):
+            fixed = [end if not _changes(body, end) else self.kept(end, before, node) for end in (lo, hi)]
+            heads[k] = (name, fixed[0], fixed[1])
+        for name, lo, hi in reversed(heads):
+            body = (For(name, lo, hi, body, node.lineno, hint),)
+        return [*before, *body]
+
+    def snapshot(self, node: ast.For, ends: list[Expr]) -> tuple[list[Stmt], list[Expr]]:
+        """Return the ends, with those that read tensors or scalars kept in variables of their own."""
+        before: list[Stmt] = []
+        plain = [end if self.steady(end) else self.kept(end, before, node) for end in ends]
+        return before, plain
+
+    def steady(self, end: Expr) -> bool:
+        """Whether an expression is of sizes, attributes and loop variables alone."""
+        kinds = self.state.scopes.kinds
+        return not any(
+            isinstance(e, Load) or (isinstance(e, Var) and kinds.get(e.name, "loop") == "scalar")
+            for e in walk(end)
+        )
+
+    def kept(self, end: Expr, before: list[Stmt], node: ast.For) -> Expr:
+        """Return a new variable that holds the value that an expression has before the loop."""
+        name = self.new("end")
+        before.append(Assign(name, end, line=node.lineno))
+        return Var(name, end.type)
+
+    def new(self, base: str) -> str:
+        """Return a name that the function does not use."""
+        number, name = 0, base
+        while name in self.fresh:
+            number += 1
+            name = f"{base}_{number}"
+        self.fresh.add(name)
+        return name
+
+    def bound(self, item: ast.expr, node: ast.For) -> Expr:
+        """Return an argument of range as an int64."""
+        return self.whole(self.state.expression(item), item, node)
+
+    def whole(self, found: Expr, item: ast.expr | None, node: ast.For) -> Expr:
+        """Return a bound as an int64."""
+        return self.state.integer(found, "a loop's bound", item, node)
+
+
+def size_text(sizes: ast.expr, position: int) -> ast.expr | None:
+    """Return what the author wrote for one of several sizes, or None where it is a part of a sum."""
+    return sizes.elts[position] if isinstance(sizes, (ast.Tuple, ast.List)) else None
+
+
+def _changes(body: tuple[Stmt, ...], end: Expr) -> bool:
+    """Whether a loop's body changes something that a bound reads."""
+    changed = {s.name for s in statements(body) if isinstance(s, Assign)}
+    stored = {s.buffer for s in statements(body) if isinstance(s, Store)}
+    return any(
+        (isinstance(e, Var) and e.name in changed) or (isinstance(e, Load) and e.buffer in stored)
+        for e in walk(end)
+    )

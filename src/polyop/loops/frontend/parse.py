@@ -1,0 +1,174 @@
+"""From a Python function to a typed kernel of the IR, for given dtypes and numbers of dimensions."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentTypeError, ArgumentValueError
+from ..ir.grammar import BOOL, FLOAT, INT, Buffer, Kernel, Size, Type
+from ..ir.types import fits
+from .access import number
+from .checks import check_syntax
+from .expressions import Expressions
+from .language import DTYPES
+from .names import Scopes
+from .scope import resolve
+from .source import Source, read
+from .statements import Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a kernel's text says before any dtype is known.
+
+    ``outputs`` are the returned names; ``inplace`` pairs the position of an output with that of
+    the parameter that it is. ``tensors`` are the parameters that are used as tensors: with
+    an index, ``.shape``, ``.dtype``, or returned.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inplace: tuple[tuple[int, int], ...]
+    tensors: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    file: str
+    line: int
+
+
+_checked: weakref.WeakKeyDictionary[FunctionType, tuple[Source, Scopes]] = weakref.WeakKeyDictionary()
+
+
+def _check(function: Callable[..., Any]) -> tuple[Source, Scopes]:
+    source = read(function)
+    if source.owner() not in _checked:
+        check_syntax(source)
+        _checked[source.owner()] = (source, resolve(source))
+    return _checked[source.owner()]
+
+
+def run_static_checks(function: Callable[..., Any]) -> None:
+    """Check all that can be checked before dtypes are known; done once for each function.
+
+    Raises ``ArgumentTypeError``, ``ArgumentValueError`` or ``UnsupportedError``; the file, the
+    line and its text are in the message.
+    """
+    _check(function)
+
+
+def outline(function: Callable[..., Any]) -> Outline:
+    """Return the names, outputs and defaults of a kernel, after the static checks."""
+    source, scopes = _check(function)
+    parameters = source.parameters
+    inplace = tuple(
+        (k, parameters.index(name)) for k, name in enumerate(scopes.outputs) if name in parameters
+    )
+    return Outline(
+        source.name,
+        parameters,
+        scopes.outputs,
+        inplace,
+        tuple(name for name in parameters if name in scopes.tensors),
+        source.defaults,
+        source.file,
+        source.tree.lineno,
+    )
+
+
+def parse(
+    function: Callable[..., Any], tensors: Sequence[tuple[str, int]], attributes: Mapping[str, Any]
+) -> Kernel:
+    """Return the kernel of a function.
+
+    ``tensors`` are the dtype and the number of dimensions of the first parameters; the others
+    are attributes: numbers, or ``int``, ``float``, ``bool``. One that is not given has the type of
+    its default. Numbers from outside the function are read now. Raises as
+    :func:`run_static_checks`, and for what dtypes and dimensions decide.
+    """
+    source, scopes = _check(function)
+    types = _attributes(source, tensors, attributes)
+    for name in types:
+        if name in scopes.outputs:
+            rule = "the element in the return value should be either an input tensor or a tensor allocated"
+            raise source.error(ArgumentTypeError, f"{rule} by output_tensor, but get name: {name}, a number")
+    inputs = {
+        name: _input(source, scopes, name, *given)
+        for name, given in zip(source.parameters, tensors, strict=False)
+    }
+    variables: dict[str, Type] = {}
+    while True:  # a scalar has the type in which all its assignments meet: types only grow, so this ends
+        known = dict(variables)
+        state = Expressions(source, scopes, types, dict(inputs), {**variables, **types})
+        state.bindings = {}
+        statements = Statements(state)
+        body = statements.block(source.tree.body)
+        variables = {name: state.variables[name] for name in statements.assigned}
+        if variables == known:
+            break
+    return Kernel(
+        source.name,
+        source.parameters,
+        types,
+        state.buffers,
+        scopes.outputs,
+        body,
+        source.file,
+        source.lines,
+    )
+
+
+_PYTHON = {bool: BOOL, int: INT, float: FLOAT}
+
+
+def _attributes(
+    source: Source, tensors: Sequence[tuple[str, int]], attributes: Mapping[str, Any]
+) -> dict[str, Type]:
+    names = source.parameters[len(tensors) :]
+    if len(tensors) > len(source.parameters):
+        seen = f"{len(tensors)} tensors"
+        raise source.error(ArgumentTypeError, f"takes {len(source.parameters)} parameters", None, seen)
+    for name in attributes:
+        if name not in names:
+            rule = f"has no attribute {name}; its attributes are {', '.join(names) or 'none'}"
+            raise source.error(ArgumentTypeError, rule)
+    given = {**{k: v for k, v in source.defaults.items() if k in names}, **attributes}
+    types: dict[str, Type] = {}
+    for name in names:
+        if name not in given:
+            raise source.error(
+                ArgumentTypeError, f"needs the attribute {name}", hint="every tensor comes first"
+            )
+        value = given[name]
+        if isinstance(value, Type):
+            types[name] = value
+        elif isinstance(value, type) and value in _PYTHON:
+            types[name] = _PYTHON[value]
+        elif isinstance(value, (bool, int, float)) or (getattr(value, "ndim", None) == 0):
+            types[name] = (constant := number(value)).type
+            if constant.type == INT and not fits(int(constant.value), INT):
+                rule = f"the attribute {name} must fit into 64 bits"
+                raise source.error(
+                    ArgumentValueError, rule, None, value, "make it a float, or two attributes"
+                )
+        else:
+            seen = f"{value!r} for {name}"
+            raise source.error(ArgumentTypeError, "attributes are numbers: int, float or bool", None, seen)
+    return types
+
+
+def _input(source: Source, scopes: Scopes, name: str, given: Any, dimensions: int) -> Buffer:
+    row = dtype(given).name
+    if row not in DTYPES:
+        hint = "keep the real and imaginary parts in two tensors" if "complex" in row else None
+        rule = f"the dtype of {name} must be one of {', '.join(DTYPES)}"
+        raise source.error(ArgumentTypeError, rule, None, row, hint)
+    if dimensions < 0:
+        raise source.error(ArgumentValueError, f"{name} needs a number of dimensions", None, dimensions)
+    role = "inplace" if name in scopes.outputs else "input"
+    shape = tuple(Size(name, axis) for axis in range(dimensions))
+    return Buffer(name, row, shape, role, source.tree.lineno)

@@ -1,0 +1,196 @@
+"""From the syntax of statements to typed statements of the IR."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    walk,
+)
+from ..ir.operate import operate, power
+from ..ir.reductions import reduction
+from ..ir.types import Refusal, cast, converted, join
+from .access import count
+from .expressions import BINARY, Expressions
+from .language import BUFFERS, DTYPES, WORDS
+from .loop_heads import Loops, size_text
+
+
+class Statements(Loops):
+    """Translates statements of one function."""
+
+    def block(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
+        """Return the statements of a body."""
+        return tuple(found for node in body for found in self.statement(node))
+
+    def statement(self, node: ast.stmt) -> list[Stmt]:
+        """Return what a statement becomes: declarations and the like become nothing; errors name the line."""
+        try:
+            return self._statement(node)
+        except Refusal as refusal:
+            self.state.fail(refusal.rule, node, refusal.seen, refusal.hint)
+
+    def _statement(self, node: ast.stmt) -> list[Stmt]:
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                return self.assign(target, value, node)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                return self.assign(target, value, node)
+            case ast.AugAssign(target=target, value=value, op=op):
+                return self.store(target, self.updated(target, value, op), node)
+            case ast.If(test=test, body=body, orelse=orelse):
+                found = self.state.condition(test)
+                return [If(found, self.block(body), self.block(orelse), node.lineno)]
+            case ast.For():
+                return self.loop(node)
+            case ast.With(body=body):
+                return list(self.block(body))
+        return []  # return, pass, a docstring
+
+    def updated(self, target: ast.expr, value: ast.expr, op: ast.operator) -> Expr:
+        """Return the value of ``target op= value``."""
+        old, given = self.state.expression(target), self.state.expression(value)
+        return power(old, given) if isinstance(op, ast.Pow) else operate(BINARY[type(op)], old, given)
+
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[Stmt]:
+        """Return a declaration, the names of a shape, a scalar or an element."""
+        state = self.state
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in BUFFERS:
+            assert isinstance(target, ast.Name)
+            return self.declare(self.names[target], value, node)
+        several = None if isinstance(target, ast.Subscript) else state.several(value)
+        if several is None:
+            return self.store(target, state.expression(value), node)
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if len(target.elts) != len(several):
+                rule = f"{ast.unparse(value)} has {count(several, 'element')}"
+                state.fail(rule, node, count(target.elts, "name"), kind=ArgumentValueError)
+            pairs = zip(target.elts, several, strict=True)
+            return [found for name, size in pairs for found in self.store(name, size, node)]
+        if not isinstance(target, ast.Name) or self.names[target] not in state.scopes.once:
+            hint = "assign it once, at the top of the function"
+            state.fail("a tuple can only be given a name", node, ast.unparse(value), hint)
+        state.tuples[self.names[target]] = tuple(
+            self.symbolic(size, node, size_text(value, k)) for k, size in enumerate(several)
+        )
+        return []
+
+    def store(self, target: ast.expr, value: Expr, node: ast.stmt) -> list[Stmt]:
+        """Return ``target = value``; a scalar that only names a size or a constant is written out."""
+        state = self.state
+        if isinstance(target, ast.Subscript):
+            buffer, index = state.place(target)
+            to = Type(buffer.dtype)
+            found = Store(buffer.name, index, converted(value, to), line=node.lineno)
+            return [reduction(found, to)]
+        assert isinstance(target, ast.Name)
+        unique = self.names[target]
+        written_out = (
+            isinstance(value, Const) or value.type == INT
+        )  # a float is computed once, before the loops
+        if unique in state.scopes.once and written_out and _is_symbolic(value, state):
+            state.bindings[unique] = value
+            return []
+        known = state.variables.get(unique)
+        to = value.type if known is None else join(known, value.type)
+        if known is not None and known != to and BOOL in (known, value.type):
+            rule = f"{target.id} is a bool in one assignment and a number in another"
+            state.fail(rule, node, f"{known} and {value.type}", "give them two names")
+        state.variables[unique] = to
+        if unique not in self.assigned:
+            self.assigned.append(unique)
+        return [reduction(Assign(unique, _retyped(value, to), line=node.lineno), to)]
+
+    def declare(self, name: str, call: ast.Call, node: ast.stmt) -> list[Stmt]:
+        """Add the tensor of ``output_tensor`` or ``allocate``; inside a loop, fill it with zeros there."""
+        state = self.state
+        assert isinstance(call.func, ast.Name)
+        several = state.several(call.args[0])
+        if several is None:
+            hint = f"write ({ast.unparse(call.args[0])},)"
+            state.fail("a shape is a tuple", node, ast.unparse(call.args[0]), hint)
+        shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(several))
+        role = "output" if call.func.id == "output_tensor" else "local"
+        buffer = Buffer(name, self.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
+        state.buffers[name] = buffer
+        if name not in state.scopes.inner:
+            return []
+        loops = [Var(self.new(f"{name}_{k}"), INT) for k in range(len(shape))]
+        zero = cast(Const(0, INT), Type(buffer.dtype))
+        fill: Stmt = Store(name, tuple(loops), zero, line=node.lineno)
+        for loop, size in reversed(list(zip(loops, shape, strict=True))):
+            fill = For(loop.name, Const(0, INT), size, (fill,), node.lineno)
+        return [fill]
+
+    def symbolic(self, size: Expr, node: ast.stmt, text: ast.expr | None) -> Expr:
+        """Return a size; raise when it is not computed from shapes, attributes and constants."""
+        size = self.state.integer(size, "a size", text, node)
+        if not _is_symbolic(size, self.state):
+            rule = "a shape is computed from shapes of parameters, attributes and constants"
+            hint = "a scalar in it is assigned once, outside loops; elements of tensors cannot be in it"
+            self.state.fail(rule, node, hint=hint, kind=ArgumentValueError)
+        if isinstance(size, Const) and size.value < 0:
+            self.state.fail("a size cannot be negative", node, size.value, kind=ArgumentValueError)
+        return size
+
+    def dtype(self, node: ast.expr) -> str:
+        """Return the name of the dtype that ``"float32"``, ``x.dtype`` or ``np.float32`` means."""
+        state = self.state
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value in self.names:
+            owner = self.names[node.value]
+            if owner not in state.buffers or node.attr != "dtype":
+                state.fail(f"{ast.unparse(node)} is no dtype", node)
+            return state.buffers[owner].dtype
+        try:
+            value: Any = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(node, ast.Name) and node.id in WORDS and WORDS[node.id].type is not None:
+                value = str(WORDS[node.id].type.dtype)  # type: ignore[union-attr]
+            elif isinstance(node, (ast.Attribute, ast.Name)):
+                value = state.static(node)
+            found = dtype(value).name
+        except (PolyopError, KeyError, AttributeError, AssertionError):
+            found = ast.unparse(node)
+        if found not in DTYPES:
+            unsupported = "complex" in found
+            state.fail(
+                f"the dtype of a tensor must be one of {', '.join(DTYPES)}",
+                node,
+                found,
+                'write x.dtype or a name such as "float32"',
+                UnsupportedError if unsupported else ArgumentTypeError,
+            )
+        return found
+
+
+def _retyped(value: Expr, to: Type) -> Expr:
+    """Return the value in the variable's type; an Op takes weakness from it where the dtype is the same."""
+    if value.type == to and not isinstance(value, Const):
+        return value
+    if value.type.dtype != to.dtype or isinstance(value, Const):
+        return cast(value, to)
+    return Op("cast", (value,), to)
+
+
+def _is_symbolic(value: Expr, state: Expressions) -> bool:
+    """Whether a value is made of sizes, attributes and constants."""
+    return all(
+        isinstance(e, (Const, Size, Op)) or (isinstance(e, Var) and e.name in state.attributes)
+        for e in walk(value)
+    )

@@ -1,0 +1,1 @@
+"""The intermediate representation of loop kernels: grammar, types, verifier, interpreter."""

@@ -1,0 +1,179 @@
+"""The oracle: a kernel run statement by statement on NumPy scalars, with the IR's own meaning.
+
+Each expression becomes a Python function of the variables; nothing is reordered, nothing is
+assumed. Every later pass, and the compiled code, is tested against this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import dtype
+from ...core.errors import ArgumentValueError
+from .grammar import Assign, Buffer, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Type, Var
+from .scalars import FUNCTIONS, numpy_type
+from .types import kind
+
+Values = dict[str, Any]
+Evaluate = Callable[[Values], Any]
+
+
+def interpret(
+    kernel: Kernel, arrays: Sequence[Any], attributes: Mapping[str, Any] | None = None
+) -> list[np.ndarray[Any, Any]]:
+    """Return the outputs of a kernel, those that are inputs written in place included.
+
+    ``arrays`` are the tensors, in the order of the parameters; none of them is changed. Raises
+    ``IndexError`` for an index out of range, with the buffer, the index and the line; a
+    negative index counts from the end, as in NumPy. A buffer that is not ``zeroed``
+    starts as NaN or a large number.
+    """
+    with np.errstate(all="ignore"):
+        machine = _Machine(kernel, arrays, attributes or {})
+        machine.block(kernel.body)(machine.values)
+    return [machine.arrays[name] for name in kernel.outputs]
+
+
+class _Machine:
+    """The buffers and variables of one run; its methods turn the IR into functions."""
+
+    def __init__(self, kernel: Kernel, arrays: Sequence[Any], attributes: Mapping[str, Any]) -> None:
+        self.kernel = kernel
+        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self.values: Values = {
+            name: numpy_type(to)(attributes[name]) for name, to in kernel.attributes.items()
+        }
+        tensors = [name for name in kernel.parameters if name not in kernel.attributes]
+        for name, array in zip(tensors, arrays, strict=True):
+            self.arrays[name] = self.input(kernel.buffers[name], np.asarray(array))
+        for buffer in kernel.buffers.values():
+            if buffer.name not in self.arrays:
+                self.arrays[buffer.name] = self.fresh(buffer)
+
+    def input(self, buffer: Buffer, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if array.ndim != len(buffer.shape) or array.dtype != dtype(buffer.dtype).numpy:
+            rule = f"input {buffer.name} must be {buffer.dtype} with {len(buffer.shape)} dimensions"
+            raise ArgumentValueError(self.kernel.name, rule, f"{array.dtype} with {array.ndim}")
+        return array.copy() if buffer.role == "inplace" else array
+
+    def fresh(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        shape = tuple(int(self.expression(size)(self.values)) for size in buffer.shape)
+        if any(size < 0 for size in shape):
+            raise ArgumentValueError(
+                f"{self.kernel.name}: {buffer.name}",
+                "a size cannot be negative",
+                shape,
+                where=self.where(buffer),
+            )
+        made = np.zeros(shape, dtype(buffer.dtype).numpy)
+        if not buffer.zeroed:
+            made[...] = math.nan if kind(Type(buffer.dtype)) == "f" else 101
+        return made
+
+    def where(self, node: Any) -> str:
+        text = self.kernel.source.get(node.line, "").strip()
+        return self.kernel.where(node.line) + (f"\n    {text}" if text else "")
+
+    def block(self, body: tuple[Stmt, ...]) -> Callable[[Values], None]:
+        steps = [self.statement(s) for s in body]
+
+        def run(values: Values) -> None:
+            for step in steps:
+                step(values)
+
+        return run
+
+    def statement(self, node: Stmt) -> Callable[[Values], None]:
+        match node:
+            case For():
+                return self.loop(node)
+            case If(condition=condition, body=body, orelse=orelse):
+                test, then, otherwise = self.expression(condition), self.block(body), self.block(orelse)
+                return lambda values: then(values) if test(values) else otherwise(values)
+            case Store():
+                return self.store(node)
+            case Assign(name=name, value=value, op=op):
+                evaluate, make = self.expression(value), numpy_type(node.type)
+                if not op:
+                    return lambda values: values.__setitem__(name, make(evaluate(values)))
+                combine = FUNCTIONS[op]
+                return lambda values: values.__setitem__(name, make(combine(values[name], evaluate(values))))
+
+    def loop(self, node: For) -> Callable[[Values], None]:
+        lo, hi, body = self.expression(node.lo), self.expression(node.hi), self.block(node.body)
+
+        def run(values: Values) -> None:
+            for number in range(int(lo(values)), int(hi(values))):
+                values[node.var] = np.int64(number)
+                body(values)
+
+        return run
+
+    def store(self, node: Store) -> Callable[[Values], None]:
+        place, evaluate = self.index(node), self.expression(node.value)
+        array = self.arrays[node.buffer]
+        combine = FUNCTIONS[node.op] if node.op else None
+
+        def run(values: Values) -> None:
+            value = evaluate(values)
+            at = place(values)
+            array[at] = value if combine is None else combine(array[at], value)
+
+        return run
+
+    def index(self, node: Load | Store) -> Callable[[Values], tuple[int, ...]]:
+        parts, shape = [self.expression(i) for i in node.index], self.arrays[node.buffer].shape
+
+        def place(values: Values) -> tuple[int, ...]:
+            at = tuple(int(part(values)) for part in parts)
+            for k, size in zip(at, shape, strict=True):
+                if not -size <= k < size:
+                    raise IndexError(
+                        f"{node.buffer}[{', '.join(map(str, at))}] is out of range: its shape is {shape}\n"
+                        f"  at {self.where(node)}"
+                    )
+            return at
+
+        return place
+
+    def expression(self, node: Expr) -> Evaluate:
+        make = numpy_type(node.type)
+        match node:
+            case Const(value=value):
+                constant = make(value)
+                return lambda values: constant
+            case Var(name=name):
+                return lambda values: values[name]
+            case Size(buffer=buffer, axis=axis):
+                size = np.int64(self.arrays[buffer].shape[axis])
+                return lambda values: size
+            case Load():
+                place, array = self.index(node), self.arrays[node.buffer]
+                return lambda values: array[place(values)]
+            case Op():
+                return self.operator(node, make)
+
+    def operator(self, node: Op, make: Callable[[Any], Any]) -> Evaluate:
+        args = [self.expression(a) for a in node.args]
+        match node.name, args:
+            case "and", [one, other]:
+                return lambda values: one(values) and other(values)
+            case "or", [one, other]:
+                return lambda values: one(values) or other(values)
+            case "select", [test, one, other]:
+                return lambda values: one(values) if test(values) else other(values)
+            case "cast", [one]:
+                to = dtype(node.type.dtype).numpy
+                return lambda values: np.asarray(one(values)).astype(to)[()]
+        function = FUNCTIONS[node.name]
+        if len(args) == 1:
+            (only,) = args
+            return lambda values: make(function(only(values)))
+        if len(args) > 2:
+            return lambda values: make(function(*(a(values) for a in args)))
+        one, other = args
+        return lambda values: make(function(one(values), other(values)))

@@ -1,0 +1,186 @@
+"""Build typed operators: convert the arguments to the operator's own type, fold integer constants.
+
+>>> from polyop.loops.ir.grammar import Var
+>>> operate("+", Var("x", Type("float16")), Const(1, INT)).type.dtype
+'float16'
+>>> operate("/", Var("n", INT), Var("k", Type("int8"))).type.dtype
+'float64'
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .grammar import BOOL, FLOAT, INT, OPERATORS, Const, Expr, Op, Type
+from .types import Refusal, cast, common, converted, fits, floating, is_python_bool, join, kind
+
+
+def truth(expression: Expr) -> Expr:
+    """Return the expression as a condition of type bool."""
+    if expression.type.dtype == "bool":
+        return expression
+    return operate("!=", expression, Const(0, INT))
+
+
+def choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """Return ``then if condition else otherwise``, in the type in which the two meet."""
+    met = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
+    return Op("select", (truth(condition), cast(then, met), cast(otherwise, met)), met)
+
+
+_OF_BOOLS = {"+": "|", "*": "&", "max": "|", "min": "&"}
+_FOLDED: dict[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "neg": operator.neg,
+}
+WIDEST = 2**128
+"""Beyond this constants are not folded any further: a power of powers would fill the memory."""
+
+
+def exact(value: int) -> Const:
+    """Return what Python computes of constants; one beyond 64 bits may only be a step to another."""
+    if abs(value) >= WIDEST:
+        raise Refusal("an integer must fit into 64 bits", hint="write a float, such as 2.0**64")
+    return Const(value, INT)
+
+
+def operate(name: str, *arguments: Expr) -> Expr:
+    """Return the operator applied to the arguments, which are converted to its own type."""
+    numbers = [int(a.value) for a in arguments if isinstance(a, Const) and a.type == INT]
+    if len(numbers) == len(arguments) and name in _FOLDED and not (name in ("//", "%") and numbers[1] == 0):
+        return exact(_FOLDED[name](*numbers))
+    row = OPERATORS[name]
+    met = BOOL if row.kinds == "b" else common(arguments)
+    if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):
+        met = BOOL
+    if met == BOOL and name in _OF_BOOLS:
+        return operate(_OF_BOOLS[name], *arguments)
+    if met == BOOL and name in ("-", "neg", "ceil_div"):
+        raise Refusal(f"{name} is not defined for bool", hint="write not x, or x ^ y, or cast with int32(x)")
+    if met == BOOL and row.result == "same" and ("b" not in row.kinds or name in _SMALL):
+        met = Type("int8")  # NumPy's first type for operators that have none for bool
+    if row.result == "float":
+        met = _float_of(name, arguments, met)
+    if kind(met) not in row.kinds:
+        hint = "cast first, with int32(x) for example"
+        raise Refusal(f"{name} takes integers{' and bool' * ('b' in row.kinds)}", met, hint)
+    if name in _COMPARED and kind(met) in "iu":
+        for argument in arguments:
+            if isinstance(argument, Const) and argument.type == INT and not fits(int(argument.value), met):
+                return _decided(name, arguments)
+        if any(a.type == INT and not isinstance(a, Const) for a in arguments):
+            met = INT if met.dtype != "uint64" else met  # NumPy compares a Python int as it is, not narrowed
+    args = tuple(converted(a, met) for a in arguments)
+    return _folded(Op(name, args, BOOL if row.result == "bool" else met))
+
+
+_SMALL = ("//", "%", "pow")
+
+
+def _float_of(name: str, arguments: tuple[Expr, ...], met: Type) -> Type:
+    """Return the float type of a function: each integer finds its own first; a quotient is a float64."""
+    if kind(met) == "f" or met.weak:
+        return floating(met)
+    if name == "/":
+        return Type("float64")
+    if any(a.type.weak for a in arguments):
+        return floating(met)
+    return functools.reduce(join, (floating(a.type) for a in arguments))
+
+
+_COMPARED = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def _decided(name: str, arguments: tuple[Expr, ...]) -> Const:
+    """Return what comparing any value of a type with a number beyond it gives: NumPy compares exactly."""
+    one, other = (a.value if isinstance(a, Const) else 0 for a in arguments)
+    return Const(bool(_COMPARED[name](one, other)), BOOL)
+
+
+def _folded(expression: Op) -> Expr:
+    """Negate constants and drop ``+ 0`` and ``* 1`` of Python ints (indices, sizes)."""
+    args, own = expression.args, expression.type
+    numbers: list[Any] = [a.value for a in args if isinstance(a, Const)]
+    if expression.name == "neg" and numbers and (kind(own) == "f" or fits(-numbers[0], own)):
+        return Const(-numbers[0], own)
+    if own != INT or expression.name not in _FOLDED or len(args) == 1 or len(numbers) == 2:
+        return expression
+    if expression.name in ("+", "-"):
+        return _sum(expression, args)
+    if args[1] == Const(1, INT) and expression.name in ("*", "//"):
+        return args[0]
+    return args[1] if args[0] == Const(1, INT) and expression.name == "*" else expression
+
+
+def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
+    """Return ``e + k`` or ``e - k`` with one positive constant, where there is a constant."""
+    one, other = args
+    if isinstance(one, Const) and expression.name == "+":
+        one, other = other, one
+    if not isinstance(other, Const):
+        return other if one == Const(0, INT) and expression.name == "+" else expression
+    step = int(other.value) if expression.name == "+" else -int(other.value)
+    match one:
+        case Op(name="+" | "-", args=(inner, Const(value=value))) if fits(step + abs(int(value)), INT):
+            step += int(value) if one.name == "+" else -int(value)
+            one = inner
+    if step == 0:
+        return one
+    if not fits(abs(step), INT):
+        return expression
+    return Op("+" if step > 0 else "-", (one, Const(abs(step), INT)), INT)
+
+
+def with_gradient(value: Expr, *pairs: Expr) -> Expr:
+    """Return the value with derivatives of its own, in the value's type; a Python number takes the others'.
+
+    ``pairs``: an expression and the derivative with respect to it, by turns. Raises ``Refusal`` for integers.
+    """
+    for place, one in enumerate((value, *pairs)):
+        if kind(one.type) != "f" and not (one.type.weak and place % 2 == 0):
+            what = "value" if place == 0 else "slope" if place % 2 == 0 else "expression to differentiate by"
+            raise Refusal(f"the {what} of with_gradient must be floating", one.type, "cast it: float32(n)")
+    met = common((value, *pairs)) if value.type.weak else value.type
+    if kind(met) != "f":
+        met = FLOAT
+    return Op("with_gradient", tuple(cast(a, met) for a in (value, *pairs)), met)
+
+
+def whole(expression: Expr, what: str) -> Expr:
+    """Return an index, size or bound as an int64; raise ``Refusal`` for a float or a bool."""
+    if kind(expression.type) not in "iu":
+        raise Refusal(f"{what} must be an integer", expression.type, "cast it: int(x)")
+    return signed(expression)
+
+
+def signed(expression: Expr) -> Expr:
+    """Return an integer as an int64. The upper half of uint64 is its largest, never a negative index."""
+    if expression.type.dtype == "uint64":
+        expression = operate("min", expression, Const(2**63 - 1, expression.type))
+    return cast(expression, INT)
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """Return ``base ** exponent``; a negative constant power of Python ints is a float, as in Python."""
+    if isinstance(exponent, Const) and exponent.type == INT and exponent.value < 0 and base.type == INT:
+        return operate("pow", base, Const(float(exponent.value), FLOAT))
+    if isinstance(exponent, Const) and isinstance(base, Const) and base.type == exponent.type == INT:
+        number, times = int(base.value), int(exponent.value)
+        if abs(number) < 2:
+            times = min(times, 2 + times % 2)  # a power of 0, 1 or -1
+        return exact(number**times if times < WIDEST.bit_length() else WIDEST)
+    return operate("pow", base, exponent)

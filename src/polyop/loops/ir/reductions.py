@@ -1,0 +1,78 @@
+"""Recognise ``x = x + e`` and its kin: a Store or Assign whose ``op`` is "+", "*", "max" or "min"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .grammar import REDUCTIONS, Assign, Expr, Load, Op, Store, Type, Var, walk
+from .operate import operate
+from .types import kind
+
+_NARROW = ("+", "*")  # modulo 2**n, an integer may be cut before the operation as well as after it
+
+
+def reduction(statement: Store | Assign, to: Type) -> Store | Assign:
+    """Return the statement as a reduction into a target of this type, or as it is.
+
+    It is one when the value is an operator on the target itself and something that does not
+    read it, and the operation is done in the target's own type. The value may read other
+    elements of the same buffer, as in a factorisation: what commutes with what is for
+    ``dependence`` to say.
+    """
+    value, narrowed = statement.value, False
+    if isinstance(value, Op) and value.name == "cast":
+        inner = value.args[0]
+        if not (isinstance(inner, Op) and inner.name in (*_NARROW, "-") and _integers(inner.type, to)):
+            return statement
+        if _width(inner.type) < _width(to):
+            return statement
+        value, narrowed = inner, True
+    if not isinstance(value, Op) or value.name not in (*REDUCTIONS, "-") or len(value.args) != 2:
+        return statement
+    if not narrowed and value.type.dtype != to.dtype:
+        return statement
+    one, other = value.args
+    if _is_target(one, statement):
+        rest = other
+    elif _is_target(other, statement) and value.name != "-":
+        rest = one
+    else:
+        return statement
+    if _reads(rest, statement):
+        return statement
+    rest = Op("cast", (rest,), to) if rest.type.dtype != to.dtype else rest
+    if value.name == "-":
+        return replace(statement, value=operate("neg", rest), op="+")
+    return replace(statement, value=rest, op=value.name)
+
+
+def _integers(*types: Type) -> bool:
+    return all(kind(t) in "iu" for t in types)
+
+
+def _width(to: Type) -> int:
+    return int(to.dtype.lstrip("uint"))
+
+
+def _is_target(expression: Expr, statement: Store | Assign) -> bool:
+    if (
+        isinstance(expression, Op)
+        and expression.name == "cast"
+        and _integers(expression.type, expression.args[0].type)
+    ):
+        expression = expression.args[0]
+    if isinstance(statement, Assign):
+        return isinstance(expression, Var) and expression.name == statement.name
+    return (
+        isinstance(expression, Load)
+        and expression.buffer == statement.buffer
+        and expression.index == statement.index
+        and not any(
+            isinstance(e, Load) and e.buffer == statement.buffer for i in statement.index for e in walk(i)
+        )
+    )
+
+
+def _reads(expression: Expr, statement: Store | Assign) -> bool:
+    """Whether an expression reads the target itself; other elements of its buffer are another matter."""
+    return any(_is_target(e, statement) for e in walk(expression))

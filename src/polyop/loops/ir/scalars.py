@@ -1,0 +1,45 @@
+"""What each operator of the IR does to NumPy scalars of its own type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import dtype
+from .grammar import Type
+
+
+def _erf(x: Any) -> Any:
+    return x.dtype.type(math.erf(float(x)))
+
+
+def _ceil_div(x: Any, y: Any) -> Any:
+    return (x + y - x.dtype.type(1)) // y
+
+
+def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: x if x.dtype.kind in "iu" else function(x)  # as NumPy 2.1; before, through a float
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
+    "%": np.remainder, "pow": np.power, "max": np.maximum, "min": np.minimum, "atan2": np.arctan2,
+    "ceil_div": _ceil_div, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+    "==": np.equal, "!=": np.not_equal, "not": np.logical_not, "neg": np.negative, "abs": np.abs,
+    "sign": np.sign, "floor": _whole(np.floor), "ceil": _whole(np.ceil),
+    "trunc": _whole(np.trunc), "round": _whole(np.rint),
+    "exp": np.exp, "expm1": np.expm1, "log": np.log, "sqrt": np.sqrt,
+    "stop_gradient": lambda x: x, "with_gradient": lambda value, *_: value,
+    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "erf": _erf, "sin": np.sin,
+    "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
+}  # fmt: skip
+"""A function for each row of ``OPERATORS`` but ``and``, ``or``, ``cast`` and ``select``."""
+
+
+def numpy_type(to: Type | str) -> Callable[[Any], Any]:
+    """Return the constructor of a dtype's NumPy scalars."""
+    return dtype(to if isinstance(to, str) else to.dtype).numpy.type

@@ -1,0 +1,136 @@
+"""The type of every expression: NumPy 2's rules for scalars, where Python numbers are weak.
+
+A rule that is broken raises ``Refusal``, without a place: the parser knows the line.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ...core.dtypes import dtype
+from .grammar import BOOL, FLOAT, INT, Const, Expr, Kernel, Op, Type
+
+
+class Refusal(Exception):  # noqa: N818 - it becomes an error where the line is known
+    """What is wrong with an expression, and what to write instead."""
+
+    def __init__(self, rule: str, seen: object = None, hint: str | None = None) -> None:
+        super().__init__(rule)
+        self.rule, self.seen, self.hint = rule, seen, hint
+
+
+def kind(of: Type) -> str:
+    """Return "b", "i", "u" or "f"."""
+    return "f" if of.dtype == "bfloat16" else dtype(of.dtype).numpy.kind
+
+
+def is_real(kernel: Kernel, buffer: str) -> bool:
+    """Whether a buffer holds floating-point numbers."""
+    return kind(Type(kernel.buffers[buffer].dtype)) == "f"
+
+
+# ml_dtypes has no common dtype for these, but its scalars do: the NumPy dtype that holds both
+_BFLOAT = {"int16": "float32", "uint16": "float32", "float16": "float32"} | dict.fromkeys(
+    ("int32", "uint32", "int64", "uint64"), "float64"
+)
+
+
+def join(one: Type, other: Type) -> Type:
+    """Return the type that a value of either type becomes when they meet.
+
+    >>> str(join(INT, FLOAT)), str(join(BOOL, INT)), str(join(Type("int8"), FLOAT))
+    ('float', 'int64', 'float64')
+    """
+    if one.weak and other.weak:
+        return FLOAT if FLOAT in (one, other) else INT
+    if one.weak or other.weak:
+        weak, strong = (one, other) if one.weak else (other, one)
+        if weak == INT:
+            return Type("int64") if strong.dtype == "bool" else strong
+        if strong.dtype == "bfloat16":
+            return Type("float32")  # as ml_dtypes' scalars with a Python float
+        return strong if kind(strong) == "f" else Type("float64")
+    names = {one.dtype, other.dtype}
+    if len(names) == 1:
+        return one
+    if "bfloat16" in names:
+        (met,) = names - {"bfloat16"}
+        if met in _BFLOAT:
+            return Type(_BFLOAT[met])
+    return Type(dtype(np.result_type(dtype(one.dtype).numpy, dtype(other.dtype).numpy)).name)
+
+
+def is_python_bool(expression: Expr) -> bool:
+    """Whether Python computes it as its own ``bool``, which is an ``int`` in arithmetic."""
+    match expression:
+        case Const(type=found, value=bool()):
+            return found == BOOL
+        case Op(name="<" | "<=" | ">" | ">=" | "==" | "!=" | "and" | "or" | "not", args=args):
+            return all(a.type.weak or is_python_bool(a) for a in args)
+    return False
+
+
+def common(arguments: tuple[Expr, ...]) -> Type:
+    """Return the type in which the arguments meet."""
+    if all(a.type.weak or is_python_bool(a) for a in arguments):
+        return functools.reduce(join, (a.type if a.type.weak else INT for a in arguments))
+    return functools.reduce(join, (a.type for a in arguments))
+
+
+def floating(of: Type) -> Type:
+    """Return the float type in which NumPy computes a function of this type."""
+    if kind(of) == "f":
+        return of
+    if of.weak:
+        return FLOAT
+    return Type({1: "float16", 2: "float32"}.get(dtype(of.dtype).itemsize, "float64"))
+
+
+def cast(expression: Expr, to: Type) -> Expr:
+    """Return the expression converted; a constant that the type holds is converted here.
+
+    Nothing is inserted between a Python number and the NumPy type of the same dtype. Raises ``Refusal``
+    for a Python int beyond 64 bits: constants are folded as Python's, compiled numbers would wrap.
+    """
+    if isinstance(expression, Const) and expression.type == INT and not _is_held(int(expression.value), to):
+        hint = "write a float: 2.0**64" if kind(to) == "f" else "numbers of compiled kernels have 64 bits"
+        raise Refusal("an integer must fit into 64 bits", expression.value, hint)
+    if expression.type.dtype == to.dtype:
+        return Const(expression.value, to) if isinstance(expression, Const) else expression
+    if isinstance(expression, Const):
+        value = expression.value
+        if kind(to) == "f":
+            with np.errstate(over="ignore"):
+                return Const(float(dtype(to.dtype).numpy.type(value)), to)
+        if kind(to) in "iu" and isinstance(value, int) and fits(value, to):
+            return Const(int(value), to)
+        if kind(to) == "b":
+            return Const(bool(value), to)
+    return Op("cast", (expression,), to)
+
+
+def _is_held(value: int, to: Type) -> bool:
+    """Whether a Python int on its way to a type fits into 64 bits: signed ones, but for the widest types."""
+    widest = kind(to) == "f" or to.dtype in ("uint64", "bool")
+    return fits(value, INT) or (widest and fits(value, Type("uint64")))
+
+
+def fits(value: int, to: Type) -> bool:
+    """Whether an integer type holds a number."""
+    info = np.iinfo(dtype(to.dtype).numpy)
+    return bool(int(info.min) <= value <= int(info.max))
+
+
+def converted(expression: Expr, to: Type) -> Expr:
+    """Return the expression as an implicit conversion; raise for a Python int that does not fit."""
+    constant = isinstance(expression, Const) and expression.type == INT and kind(to) in "iu"
+    if (
+        constant
+        and isinstance(expression, Const)
+        and _is_held(value := int(expression.value), to) > fits(value, to)
+    ):
+        hint = f"write int64({expression.value}), or another cast, for a wider result"
+        raise Refusal(f"a Python int that meets {to} must fit into it", expression.value, hint)
+    return cast(expression, to)

@@ -1,0 +1,176 @@
+"""Temporaries that every iteration of a loop fills for itself.
+
+They become scalars, or are marked as the loop's own, so that iterations no longer conflict over them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..analysis.bounds import settled
+from ..analysis.initialisation import Coverage
+from ..analysis.polyhedra import Model
+from ..ir.grammar import (
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    rewrite,
+    rewrite_stores,
+    walk,
+)
+from .inline import rounded
+
+
+def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
+    """Return the kernel with row temporaries turned into scalars, and the owners of other buffers.
+
+    Owners are the loops whose iterations each have their own.
+    """
+    coverage = Coverage(Model(kernel))
+    owners: dict[str, tuple[str, ...]] = {}
+    for name in [n for n, b in kernel.buffers.items() if b.role == "local"]:
+        if not coverage.reads(name) or not coverage.writes(name):
+            continue
+        loops = coverage.shared_loops(name)
+        level = next((n for n in range(len(loops), -1, -1) if _private(coverage, name, n)), None)
+        if level is None and kernel.buffers[name].zeroed and _of_one_iteration(coverage, name, loops):
+            level = len(loops)
+        if level is None:
+            continue
+        if _single_element(coverage, name, frozenset(loops[:level])):
+            kernel = _as_scalar(kernel, name, loops[:level])
+        elif level:
+            kernel = _without_axes(kernel, name, _fixed_axes(coverage, name, frozenset(loops[:level])))
+            owners[name] = loops[:level]
+    return kernel, owners
+
+
+def _private(coverage: Coverage, name: str, level: int) -> bool:
+    return coverage.uncovered(name, level) is None
+
+
+def _of_one_iteration(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
+    """Whether each iteration of the loops has one element, which no other one has: zero when it begins."""
+    index = coverage.writes(name)[0][1].node.index
+    plain = {e.name for e in index if isinstance(e, Var)}
+    return plain >= {*loops} and _single_element(coverage, name, frozenset(loops))
+
+
+def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> bool:
+    """Whether all accesses are of one element, which only the outer loops choose."""
+    places = [*coverage.reads(name), *coverage.writes(name)]
+    first = places[0][1].node.index
+    if any(access.node.index != first for _, access in places):
+        return False
+    half = coverage.model.kernel.buffers[name].dtype in ("float16", "bfloat16")
+    if half and any(access.op for _, access in places):
+        return False  # each step of the sum is rounded in memory
+    if not all(settled(coverage.model, *place, axis) for place in places for axis in range(len(first))):
+        return False  # the error of an index outside must not go with the tensor
+    scalars = coverage.model.owners
+    names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
+    loads = any(isinstance(e, Load) for index in first for e in walk(index))
+    inner = {v for leaf, _ in places for v in leaf.vars} - outer
+    return not loads and not names & inner and not names & scalars.keys()
+
+
+def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozenset[int]:
+    """Return the axes along which each owner has one place: what it has need not be so large."""
+    places = [*coverage.reads(name), *coverage.writes(name)]
+    found = set()
+    for axis, first in enumerate(places[0][1].node.index):
+        names = {e.name for e in walk(first) if isinstance(e, Var)}
+        loads = any(isinstance(e, Load) for e in walk(first))
+        same = all(access.node.index[axis] == first for _, access in places)
+        inside = all(settled(coverage.model, *place, axis) for place in places)
+        if same and inside and not loads and names and names <= outer:
+            found.add(axis)
+    return frozenset(found)
+
+
+def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
+    if not axes:
+        return kernel
+
+    def kept(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple(e for axis, e in enumerate(index) if axis not in axes)
+
+    def change(expr: Expr) -> Expr:
+        ours = isinstance(expr, Load) and expr.buffer == name
+        return replace(expr, index=kept(expr.index)) if ours and isinstance(expr, Load) else expr
+
+    def store(node: Store) -> Store:
+        return replace(node, index=kept(node.index)) if node.buffer == name else node
+
+    buffer = replace(kernel.buffers[name], shape=kept(kernel.buffers[name].shape))
+    body = tuple(rewrite_stores(rewrite(s, change), store) for s in kernel.body)
+    return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
+
+
+def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
+    kind = Type(kernel.buffers[name].dtype)
+
+    def change(expr: Expr) -> Expr:
+        return Var(name, kind) if isinstance(expr, Load) and expr.buffer == name else expr
+
+    def stores(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(map(store, body))
+
+    def store(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                return replace(node, body=stores(node.body))
+            case If():
+                return replace(node, body=stores(node.body), orelse=stores(node.orelse))
+            case Store(buffer=buffer) if buffer == name:
+                return Assign(name, rounded(node.value), node.op, node.line)
+        return node
+
+    body = stores(tuple(rewrite(s, change) for s in kernel.body))
+    buffers = {key: b for key, b in kernel.buffers.items() if key != name}
+    return replace(kernel, body=_declared(body, name, kind, loops), buffers=buffers)
+
+
+def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, ...]) -> tuple[Stmt, ...]:
+    """Make the scalar live in the body of the last of ``loops``: assigned there first."""
+    if loops:
+        return tuple(
+            replace(node, body=_declared(node.body, name, kind, loops[1:]))
+            if isinstance(node, For) and node.var == loops[0]
+            else replace(
+                node,
+                body=_declared(node.body, name, kind, loops),
+                orelse=_declared(node.orelse, name, kind, loops),
+            )
+            if isinstance(node, If)
+            else node
+            for node in body
+        )
+    first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
+    if first is not None and not first.op and not _used(body[: body.index(first)], name):
+        return body
+    if not _used(body, name):
+        return body
+    zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
+    return (Assign(name, Const(zero, kind)), *body)
+
+
+def _used(body: tuple[Stmt, ...], name: str) -> bool:
+    for node in body:
+        if any(isinstance(e, Var) and e.name == name for e in walk(node)):
+            return True
+        if isinstance(node, Assign) and node.name == name:
+            return True
+        if isinstance(node, For) and _used(node.body, name):
+            return True
+        if isinstance(node, If) and (_used(node.body, name) or _used(node.orelse, name)):
+            return True
+    return False

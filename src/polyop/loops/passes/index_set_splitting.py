@@ -1,0 +1,301 @@
+"""Borders are separated: the range in which a condition on a loop variable holds is a loop of its own.
+
+``if 0 < j and j < n - 1`` inside ``for j`` becomes three loops: the borders with the condition, and
+the inside without it, whose iterations can be lanes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ..analysis import affine
+from ..analysis.affine import Linear
+from ..analysis.dependence import Kind
+from ..analysis.strides import UNIT, stride
+from ..ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Stmt,
+    Store,
+    Var,
+    names_of,
+    rewrite,
+    statements,
+    substitute,
+    unused,
+    walk,
+    with_buffers,
+)
+from .remove_empty_loops import busy_body
+
+TRUE = Const(value=True, type=BOOL)
+MOST = 3
+"""Loops of a kernel that are split: each makes three of one."""
+
+
+class Split(NamedTuple):
+    """The kernel with borders separated.
+
+    ``owners``: of each private buffer, the loops whose iterations have their own. A copy of such a loop
+    has a buffer of its own. ``notes``: (line, text) for each loop that was split.
+    """
+
+    kernel: Kernel
+    owners: dict[str, tuple[str, ...]]
+    notes: list[tuple[int, str]]
+
+
+def split(kernel: Kernel, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]) -> Split:
+    """Return the kernel with borders separated, and the owners of its private buffers."""
+    splitter = _Splitter(kernel, kinds, owners)
+    body = splitter.body(kernel.body)
+    return Split(replace(kernel, body=body, buffers=splitter.buffers), splitter.owners, splitter.notes)
+
+
+def has_conditions(kernel: Kernel) -> bool:
+    """Whether anything in the kernel depends on a comparison."""
+    return any(isinstance(e, Op) and e.name in _SIGNS for s in statements(kernel.body) for e in walk(s))
+
+
+# comparison: the forms that must not be negative for it to hold, as (sign of left, sign of right, constant)
+_SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)}
+
+
+@dataclass(frozen=True)
+class Range:
+    """The part of a loop in which ``atoms`` hold in every iteration inside it."""
+
+    lower: tuple[Expr, ...]
+    upper: tuple[Expr, ...]
+    atoms: frozenset[Expr]
+
+
+class _Splitter:
+    def __init__(
+        self, kernel: Kernel, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        self.kinds = kinds
+        self.buffers = dict(kernel.buffers)
+        self.owners = dict(owners)
+        self.assigned = _assignments(kernel.body)
+        self.notes: list[tuple[int, str]] = []
+        self.count = 0
+        self.taken = names_of(kernel)
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            if isinstance(node, For):
+                inner = replace(node, body=self.body(node.body))
+                found += self._loop(inner)
+            elif isinstance(node, If):
+                found.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
+            else:
+                found.append(node)
+        return tuple(found)
+
+    def _loop(self, loop: For) -> list[Stmt]:
+        parallel = loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
+        if not parallel or loop.hint == "serial" or self.count >= MOST or not _contiguous(loop):
+            return [loop]
+        inside = _range(loop)
+        if inside is None or any(self.assigned[n] > c for n, c in _assignments(loop.body).items()):
+            return [loop]  # a scalar that lives outside has one name in all parts
+        self.count += 1
+        self.notes.append(
+            (loop.line, f"loop {loop.var} split: its inside runs without the conditions at its borders")
+        )
+        first = Op("min", (_most(loop.lo, inside.lower), loop.hi), INT)
+        last = Op("max", (_least(loop.hi, inside.upper), first), INT)
+        bare = busy_body(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
+        return [
+            self._border(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
+            *([replace(loop, lo=first, hi=last, body=bare)] if bare else []),
+            self._border(replace(loop, lo=last, hint="border"), f"_high{self.count}"),
+        ]
+
+    def _border(self, loop: For, suffix: str) -> For:
+        """Return a copy of a loop in which the private buffers of its iterations have names of their own.
+
+        A buffer has one set of owners. If two copies of the owning loop shared it, one of them could run
+        on threads and the other not, and only one of them would get memory.
+        """
+        names = _renamed(loop, suffix, self.taken)
+        private = [n for n, loops in self.owners.items() if loop.var in loops]
+        copies = {n: unused(n + suffix, self.taken) for n in private}
+        for name, copy in copies.items():
+            self.buffers[copy] = replace(self.buffers[name], name=copy)
+            self.owners[copy] = tuple(names[v].name if v in names else v for v in self.owners[name])
+        border: For = with_buffers(_copy(loop, names), copies)
+        return border
+
+
+def _contiguous(loop: For) -> bool:
+    """Whether the loop walks along memory: what else depends on it is the same for all lanes."""
+    nodes = list(statements(loop.body))
+    accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
+    accesses += [s for s in nodes if isinstance(s, Store)]
+    return any(stride(a, loop.var) == UNIT for a in accesses)
+
+
+def _range(loop: For) -> Range | None:
+    """Return where the conditions inside a loop hold, from those that are about its variable."""
+    lower: list[Expr] = []
+    upper: list[Expr] = []
+    atoms: set[Expr] = set()
+    inner = {s.var: s for s in statements(loop.body) if isinstance(s, For)}
+    assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    for atom in _atoms(loop.body):
+        bound = _bound(atom, loop, inner, assigned)
+        if bound is None:
+            continue
+        (lower if bound[0] else upper).append(bound[1])
+        atoms.add(atom)
+    return (
+        Range(tuple(dict.fromkeys(lower)), tuple(dict.fromkeys(upper)), frozenset(atoms)) if atoms else None
+    )
+
+
+def _atoms(body: Sequence[Stmt]) -> list[Op]:
+    found = [e for s in statements(tuple(body)) for e in walk(s) if isinstance(e, Op) and e.name in _SIGNS]
+    return list(dict.fromkeys(found))
+
+
+def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) -> tuple[bool, Expr] | None:
+    """Return (whether it bounds the variable from below, the bound) for a comparison, or None.
+
+    The comparison is ``form >= 0``; variables of inner loops are taken where it is the hardest.
+    """
+    left, right = (affine.linear(a) for a in atom.args)
+    if left is None or right is None:
+        return None
+    a, b, constant = _SIGNS[atom.name]
+    form: Linear = {n: a * left.get(n, 0) + b * right.get(n, 0) for n in (*left, *right)}
+    form[""] = form.get("", 0) + constant
+    step = form.pop(loop.var, 0)
+    if step not in (1, -1) or form.keys() & assigned:
+        return None
+    names = {affine.name_of(e): e for arg in atom.args for e in walk(arg) if isinstance(e, (Var, Size))}
+    rest: Expr = Const(form.pop("", 0), INT)
+    for name, coefficient in form.items():
+        if not coefficient:
+            continue
+        value: Expr = names[name]
+        if name in inner:
+            head = inner[name]
+            bounds = [e.name for x in (head.lo, head.hi) for e in walk(x) if isinstance(e, Var)]
+            if {loop.var, *inner, *assigned} & set(bounds):
+                return None
+            value = head.lo if coefficient > 0 else Op("-", (head.hi, Const(1, INT)), INT)
+        term = Op("*", (Const(coefficient, INT), value), INT)
+        rest = Op("+", (rest, term), INT)
+    # step * v + rest >= 0
+    return (True, Op("neg", (rest,), INT)) if step == 1 else (False, Op("+", (rest, Const(1, INT)), INT))
+
+
+def _most(first: Expr, others: Sequence[Expr]) -> Expr:
+    for other in others:
+        first = Op("max", (first, other), INT)
+    return first
+
+
+def _least(first: Expr, others: Sequence[Expr]) -> Expr:
+    for other in others:
+        first = Op("min", (first, other), INT)
+    return first
+
+
+def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
+    """Return a statement in which these comparisons are known to hold."""
+
+    def change(expr: Expr) -> Expr:
+        if expr in atoms:
+            return TRUE
+        match expr:
+            case Op(name="and", args=args):
+                left = [x for x in args if x != TRUE]
+                return TRUE if not left else left[0] if len(left) == 1 else replace(expr, args=tuple(left))
+            case Op(name="or", args=(first, *_)) if first == TRUE:
+                return TRUE  # a later one may stand behind a read that has to be checked
+            case Op(name="select", args=(condition, then, _)) if condition == TRUE:
+                return then
+            case Op(name="not", args=(x,)) if x == TRUE:
+                return Const(value=False, type=BOOL)
+        return expr
+
+    found: Stmt = rewrite(node, change)
+    return found
+
+
+def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """Return a body without conditions that are always true."""
+    found: list[Stmt] = []
+    for node in body:
+        if isinstance(node, If) and isinstance(node.condition, Const):
+            found += _flat(node.body if node.condition.value else node.orelse)
+        elif isinstance(node, If):
+            found.append(replace(node, body=_flat(node.body), orelse=_flat(node.orelse)))
+        elif isinstance(node, For):
+            found.append(replace(node, body=_flat(node.body)))
+        else:
+            found.append(node)
+    return tuple(found)
+
+
+def renamed_copy(loop: For, suffix: str, taken: set[str], outer: Collection[str] = ()) -> For:
+    """Return a loop with names of its own, not ``taken``, for its variables and the scalars in it.
+
+    Scalars of ``outer`` live outside the loop, and keep their names.
+    """
+    return _copy(loop, _renamed(loop, suffix, taken, outer))
+
+
+def _renamed(loop: For, suffix: str, taken: set[str], outer: Collection[str] = ()) -> dict[str, Var]:
+    """Return the new names of a loop's variables, and of the scalars that live in it."""
+    kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
+    inner = [loop.var, *(s.var for s in statements(loop.body) if isinstance(s, For))]
+    names = {var: Var(unused(var + suffix, taken), INT) for var in inner}
+    return names | {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body) if n not in outer}
+
+
+def _copy(loop: For, names: Mapping[str, Var]) -> For:
+    def rename(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                var = names[node.var].name
+                return replace(node, var=var, body=tuple(map(rename, node.body)))
+            case If():
+                return replace(
+                    node, body=tuple(map(rename, node.body)), orelse=tuple(map(rename, node.orelse))
+                )
+            case Assign() if node.name in names:
+                return replace(node, name=names[node.name].name)
+        return node
+
+    body = tuple(rename(substitute(s, names)) for s in loop.body)
+    return replace(loop, var=names[loop.var].name, body=body)
+
+
+def _assignments(body: Sequence[Stmt]) -> Counter[str]:
+    return Counter(s.name for s in statements(tuple(body)) if isinstance(s, Assign))
+
+
+def _living(body: Sequence[Stmt]) -> list[str]:
+    """Return the scalars whose first assignment stands in a body and that are plain there."""
+    first: dict[str, Assign] = {}
+    for node in statements(tuple(body)):
+        if isinstance(node, Assign):
+            first.setdefault(node.name, node)
+    return [name for name, node in first.items() if not node.op]

@@ -1,0 +1,232 @@
+"""Temporaries that are cheaper to compute again than to keep in memory are written out where they are read.
+
+Such is a local tensor with one plain Store of arithmetic on inputs, every read of which is covered:
+the steps of a stencil become one pass over memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..analysis import affine
+from ..analysis.bounds import settled
+from ..analysis.cost import HEAVY
+from ..analysis.initialisation import Coverage
+from ..analysis.polyhedra import Model
+from ..ir.grammar import (
+    Assign,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    names_of,
+    rewrite,
+    statements,
+    substitute,
+    unused,
+    walk,
+)
+
+MOST = 240
+"""Operators and loads that all copies may have together; more is not worth what memory costs."""
+INDEX = Type("int64", weak=True)
+
+
+def inline(kernel: Kernel) -> tuple[Kernel, list[tuple[int, str]]]:
+    """Return the kernel without such temporaries, and (line, text) for each."""
+    notes: list[tuple[int, str]] = []
+    for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
+        recipe = _recipe(kernel, name)
+        if recipe is None:
+            continue
+        coverage = Coverage(Model(kernel))
+        if coverage.uncovered(name) is not None or not _all_inside(coverage.model, recipe.store):
+            continue
+        body = _Written(recipe, names_of(kernel)).body(_without(kernel.body, recipe.store, kernel))
+        buffers = {key: b for key, b in kernel.buffers.items() if key != name}
+        kernel = replace(kernel, body=body, buffers=buffers)
+        notes.append((recipe.store.line, f"{name} is computed where it is read: it needs no memory"))
+    return kernel, notes
+
+
+def _all_inside(model: Model, store: Store) -> bool:
+    """Whether no index of a statement can leave its dimension: an error must not go with the statement."""
+    leaf = next(leaf for leaf in model.leaves if leaf.node is store)
+    beside = [other for other in model.leaves if other.vars == leaf.vars]
+    return all(
+        settled(model, one, access, axis)
+        for one in beside
+        for access in one.accesses
+        for axis in range(len(access.index))
+    )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an element is computed: scalars first, then the value that ``store`` keeps.
+
+    The element's index is ``variables`` plus ``offsets``.
+    """
+
+    store: Store
+    scalars: tuple[Assign, ...]
+    variables: tuple[str, ...]
+    offsets: tuple[int, ...]
+
+
+def _recipe(kernel: Kernel, name: str) -> Recipe | None:
+    stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.buffer == name]
+    if len(stores) != 1 or stores[0].op:
+        return None
+    (store,) = stores
+    scalars = _before(kernel.body, store)
+    assigned = [s.name for s in statements(kernel.body) if isinstance(s, Assign)]
+    if scalars is None or any(assigned.count(s.name) != 1 for s in scalars):
+        return None
+    forms = [affine.linear(i) for i in store.index]
+    variables = [[n for n in (form or {}) if n] for form in forms]
+    if any(len(v) != 1 or (f or {})[v[0]] != 1 for f, v in zip(forms, variables, strict=True)):
+        return None
+    names = tuple(v[0] for v in variables)
+    nodes: list[Stmt] = [*scalars, store]
+    free = {e.name for s in nodes for e in walk(s) if isinstance(e, Var)}
+    known = {*names, *kernel.attributes, *(s.name for s in scalars)}
+    if len(set(names)) != len(names) or free - known or not _pure(kernel, (*scalars, store)):
+        return None
+    return (
+        Recipe(store, scalars, names, tuple((f or {}).get("", 0) for f in forms))
+        if _pays(kernel, name, scalars, store)
+        else None
+    )
+
+
+def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) -> bool:
+    """Whether the reads are few, unconditional and in plain statements, and the work is small."""
+    nodes: list[Stmt] = [*scalars, store]
+    size = sum(isinstance(e, (Op, Load)) for s in nodes for e in walk(s))
+    copies = 0
+    for node in statements(kernel.body):
+        reads = {e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name}
+        copies += len(reads)
+        lazy = [e for e in walk(node) if isinstance(e, Op) and e.name in ("select", "and", "or")]
+        guarded = any(
+            isinstance(e, Load) and e.buffer == name for op in lazy for a in op.args[1:] for e in walk(a)
+        )
+        if reads and (guarded or not isinstance(node, (Store, Assign))):
+            return False
+    return copies > 0 and size * copies <= MOST
+
+
+def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:
+    """Whether nothing that is read is ever written, and nothing costs more than a load or two."""
+    written = {s.buffer for s in statements(kernel.body) if isinstance(s, Store)}
+    for node in nodes:
+        for expr in walk(node):
+            if isinstance(expr, Load) and expr.buffer in written:
+                return False
+            if isinstance(expr, Op) and expr.name in HEAVY and expr.name != "/":
+                return False
+    return True
+
+
+def _before(body: Sequence[Stmt], store: Store) -> tuple[Assign, ...] | None:
+    """Return the scalars assigned beside a store and before it; None where that cannot be told."""
+    for place, node in enumerate(body):
+        if node is store:
+            return tuple(s for s in body[:place] if isinstance(s, Assign))
+        if isinstance(node, For) and any(s is store for s in statements(node.body)):
+            return _before(node.body, store)
+    return None  # under an If
+
+
+class _Written:
+    """Puts a recipe before each statement that reads the element."""
+
+    def __init__(self, recipe: Recipe, taken: set[str]) -> None:
+        self.recipe, self.count, self.taken = recipe, 0, taken
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        found: list[Stmt] = []
+        for node in body:
+            if isinstance(node, For):
+                found.append(replace(node, body=self.body(node.body)))
+            elif isinstance(node, If):
+                found.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
+            else:
+                found += self._statement(node)
+        return tuple(found)
+
+    def _statement(self, node: Stmt) -> list[Stmt]:
+        name, found = self.recipe.store.buffer, []
+        for expr in dict.fromkeys(e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name):
+            before, scalar = self._element(expr)
+            found += before
+            node = rewrite(node, _replacing(name, expr, scalar))
+        return [*found, node]
+
+    def _element(self, index: tuple[Expr, ...]) -> tuple[list[Assign], Var]:
+        """Return the assignments that compute one element, and the scalar that then holds it."""
+        self.count += 1
+        recipe = self.recipe
+        values: dict[str, Expr] = {
+            var: Op("-", (i, Const(offset, INDEX)), INDEX) if offset else i
+            for var, i, offset in zip(recipe.variables, index, recipe.offsets, strict=True)
+        }
+        found = []
+        for scalar in recipe.scalars:
+            name = unused(f"{scalar.name}_{recipe.store.buffer}{self.count}", self.taken)
+            found.append(replace(scalar, name=name, value=substitute(scalar.value, values)))
+            values[scalar.name] = Var(name, scalar.value.type)
+        name = unused(f"{recipe.store.buffer}_{self.count}", self.taken)
+        found.append(Assign(name, rounded(substitute(recipe.store.value, values)), "", recipe.store.line))
+        return found, Var(name, recipe.store.value.type)
+
+
+def _leaves_scalars(loop: For, kernel: Kernel) -> bool:
+    """Whether a scalar that a loop assigns is known outside it."""
+
+    def seen(body: Sequence[Stmt]) -> Counter[str]:
+        nodes = list(statements(tuple(body)))
+        found = Counter(s.name for s in nodes if isinstance(s, Assign))
+        return found + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
+
+    inside, everywhere = seen((loop,)), seen(kernel.body)
+    names = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+    return any(everywhere[name] > inside[name] for name in names)
+
+
+def rounded(value: Expr) -> Expr:
+    """Return a value as memory would have kept it: half types are computed in float32 between stores."""
+    if value.type.dtype not in ("float16", "bfloat16"):
+        return value
+    return Op("cast", (Op("cast", (value,), Type("float32")),), Type(value.type.dtype))
+
+
+def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[Expr], Expr]:
+    def change(expr: Expr) -> Expr:
+        same = isinstance(expr, Load) and expr.buffer == buffer and expr.index == index
+        return scalar if same else expr
+
+    return change
+
+
+def _without(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[Stmt, ...]:
+    """Return a body without a store, and without the loops and scalars that only served it."""
+    found: list[Stmt] = []
+    for node in body:
+        if isinstance(node, For) and any(s is store for s in statements(node.body)):
+            inner = _without(node.body, store, kernel)
+            if any(isinstance(s, Store) for s in statements(inner)) or _leaves_scalars(node, kernel):
+                found.append(replace(node, body=inner))
+        elif node is not store:
+            found.append(node)
+    return tuple(found)

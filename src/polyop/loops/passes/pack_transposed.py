@@ -1,0 +1,141 @@
+"""Tensors that a contraction reads across their rows, several times over: a turned copy is read instead.
+
+In ``d_w[o, c, p, q] += d_y[n, o, i, j] * x[n, c, i + p, j + q]`` lanes run along c, which x has in the
+middle, and each window reads the same elements again: they are gathered once, into ``x_turned[n, i, j, c]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..analysis.bounds import settled
+from ..analysis.polyhedra import Model
+from ..analysis.strides import STRIDED, depends, stride
+from ..ir.grammar import (
+    INT,
+    Const,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    names_of,
+    perfect,
+    rewrite,
+    unused,
+    walk,
+)
+from .interchange_fuse import Report
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A tensor and the axis that goes last."""
+
+    buffer: str
+    axis: int
+
+
+def turn(kernel: Kernel, report: Report) -> Kernel:
+    """Return the kernel with turned copies, each made before the nest that reads it."""
+    taken = names_of(kernel)
+    body: list[Stmt] = []
+    for node in kernel.body:
+        found = dict.fromkeys(t for nest in _nests(node) for t in _turns(kernel, nest))
+        changed = node
+        for one in found:
+            if not _is_inside(kernel, one.buffer):
+                continue
+            name, shape = unused(f"{one.buffer}_turned", taken), kernel.buffers[one.buffer].shape
+            local = replace(kernel.buffers[one.buffer], name=name, shape=_last(shape, one.axis), role="local")
+            kernel = replace(kernel, buffers={**kernel.buffers, name: local})
+            body.append(_copied(kernel, one, name, taken, node.line))
+            changed = rewrite(changed, lambda e, one=one, name=name: _read(e, one, name))  # type: ignore[misc]
+            report.done.append((node.line, f"{one.buffer}: read from a copy with dimension {one.axis} last"))
+        body.append(changed)
+    return replace(kernel, body=tuple(body))
+
+
+def _is_inside(kernel: Kernel, buffer: str) -> bool:
+    """Whether no access needs a check of its own: its error would name the copy, and another dimension."""
+    model = Model(kernel)
+    return all(
+        settled(model, leaf, access, axis)
+        for leaf in model.leaves
+        for access in leaf.accesses
+        if access.target == buffer
+        for axis in range(len(access.index))
+    )
+
+
+def _nests(node: Stmt) -> Iterator[list[For]]:
+    """Yield the loops of each perfect nest around a single store."""
+    if isinstance(node, If):
+        for inner in (*node.body, *node.orelse):
+            yield from _nests(inner)
+    if not isinstance(node, For):
+        return
+    loops = perfect(node)
+    if len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Store):
+        yield loops
+    else:
+        for inner in loops[-1].body:
+            yield from _nests(inner)
+
+
+def _turns(kernel: Kernel, loops: list[For]) -> Iterator[Turn]:
+    (store,) = loops[-1].body
+    assert isinstance(store, Store)
+    if store.op != "+":
+        return
+    names = {loop.var for loop in loops}
+    sums = {v for v in names if not any(depends(i, frozenset({v})) for i in store.index)}
+    loads = [e for e in walk(store.value) if isinstance(e, Load)]
+    for load in dict.fromkeys(loads):
+        if kernel.buffers[load.buffer].role != "input" or not sums:
+            continue
+        windows = [{e.name for e in walk(i) if isinstance(e, Var)} & names for i in load.index]
+        again = any(used & sums and used - sums for used in windows)
+        plain = [a for a, i in enumerate(load.index) if isinstance(i, Var) and i.name in names - sums]
+        lanes = [a for a in plain[:1] if _lanes(loads, load, a)]
+        if again and lanes:
+            yield Turn(load.buffer, lanes[0])
+
+
+def _lanes(loads: list[Load], load: Load, axis: int) -> bool:
+    """Whether lanes may run along the loop of an axis that is not the last: other factors do not have it."""
+    index = load.index[axis]
+    assert isinstance(index, Var)
+    others = [e for e in loads if e.buffer != load.buffer]
+    same = [e for e in loads if e.buffer == load.buffer]
+    strided = stride(load, index.name) == STRIDED and axis < len(load.index) - 1
+    return (
+        strided
+        and len(same) == 1
+        and not any(depends(i, frozenset({index.name})) for e in others for i in e.index)
+    )
+
+
+def _last(values: tuple[Expr, ...], axis: int) -> tuple[Expr, ...]:
+    return (*values[:axis], *values[axis + 1 :], values[axis])
+
+
+def _read(expr: Expr, one: Turn, name: str) -> Expr:
+    if isinstance(expr, Load) and expr.buffer == one.buffer:
+        return replace(expr, buffer=name, index=_last(expr.index, one.axis))
+    return expr
+
+
+def _copied(kernel: Kernel, one: Turn, name: str, taken: set[str], line: int) -> Stmt:
+    buffer = kernel.buffers[one.buffer]
+    index = tuple(Var(unused(f"{name}_e{k}", taken), INT) for k in range(len(buffer.shape)))
+    value = Load(one.buffer, index, Type(buffer.dtype), line)
+    node: Stmt = Store(name, _last(index, one.axis), value, "", line)
+    for axis in reversed([*(k for k in range(len(index)) if k != one.axis), one.axis]):
+        node = For(index[axis].name, Const(0, INT), buffer.shape[axis], (node,), line)
+    return node

@@ -1,0 +1,39 @@
+"""Loops and conditions around nothing go: passes know each of them by the statements in it.
+
+What such a one reads may have a wrong index, which is an error: around that a scalar stands for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Load, Stmt, names_of, unused, walk
+
+
+def busy(kernel: Kernel) -> Kernel:
+    """Return the kernel with a statement in every loop and condition."""
+    return replace(kernel, body=busy_body(kernel.body, names_of(kernel)))
+
+
+def busy_body(body: Sequence[Stmt], taken: set[str]) -> tuple[Stmt, ...]:
+    """Return a body with a statement in every loop and condition; names ``taken`` are not made again."""
+    found: list[Stmt] = []
+    for node in body:
+        match node:
+            case For():
+                inner = busy_body(node.body, taken) or _idle(node, (node.lo, node.hi), taken)
+                found += [replace(node, body=inner)] if inner else []
+            case If():
+                then, other = (busy_body(part, taken) for part in (node.body, node.orelse))
+                then = then if then or other else _idle(node, (node.condition,), taken)
+                found += [replace(node, body=then, orelse=other)] if then or other else []
+            case _:
+                found.append(node)
+    return tuple(found)
+
+
+def _idle(node: For | If, head: Sequence[Expr], taken: set[str]) -> tuple[Stmt, ...]:
+    if not any(isinstance(e, Load) for expr in head for e in walk(expr)):
+        return ()
+    return (Assign(unused("idle", taken), Const(0, INT), "", node.line),)

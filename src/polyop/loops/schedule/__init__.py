@@ -1,0 +1,1 @@
+"""What each loop becomes: threads, vector lanes, tiles, bands."""

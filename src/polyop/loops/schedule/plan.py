@@ -1,0 +1,370 @@
+"""What each loop becomes: threads, vector lanes, register tiles, or a plain loop.
+
+The rules, outermost loops first:
+
+threads   the first parallel loop; or a reduction whose results are small beside its range, each
+          thread having its own copy; or a loop in order that threads share (shares.py)
+vector    in each nest, the loop along which memory is walked with the smallest cost
+tile      a vector loop around sums, inside a parallel loop: several iterations of both at once in
+          registers, operands that rows share packed into a panel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from ..analysis import affine
+from ..analysis.bounds import Bounds, key
+from ..analysis.cost import arithmetic, work
+from ..analysis.dependence import Kind
+from ..analysis.strides import COSTS, UNIT, depends, stride
+from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
+from .thread_partition import Row, Shares
+
+LANES = 8
+"""How many lanes a vector has, for estimates."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile of iterations of ``row``: the loads that all rows share, and those that are packed."""
+
+    row: str
+    shared: tuple[Load, ...] = ()
+    packed: tuple[Load, ...] = ()
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the loops that run row by row together.
+
+    ``behind``: how many rows after the first loop it comes. ``inset``: how many rows after the begin of a
+    thread's band it begins, where the band is not the first.
+    """
+
+    var: str
+    behind: int
+    inset: int
+
+
+@dataclass
+class Plan:
+    """The roles of loops by variable; ``notes`` tells why, as (line, text)."""
+
+    threads: set[str] = field(default_factory=set)
+    private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Of a loop of threads that is a reduction: (target, op) that each thread has its own of."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Of a loop in order: the loop of threads inside it; each thread runs the whole with its part of that."""
+    rows: dict[str, Row] = field(default_factory=dict)
+    """Of a loop in order: what tells whose iteration it is; each thread has a part of the tensor."""
+    bands: list[tuple[Member, ...]] = field(default_factory=list)
+    """Loops of threads that run together."""
+    vector: set[str] = field(default_factory=set)
+    tiles: dict[str, Tile] = field(default_factory=dict)
+    """By the vector loop's variable."""
+    notes: list[tuple[int, str]] = field(default_factory=list)
+
+    def band(self, var: str) -> tuple[Member, ...]:
+        """Return the loops that run together with one, itself among them, or none."""
+        return next((group for group in self.bands if any(m.var == var for m in group)), ())
+
+
+class Planner:
+    """Chooses a plan for one kernel."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        kinds: Mapping[str, Kind],
+        bounds: Bounds,
+        owners: Mapping[str, tuple[str, ...]],
+        shares: Shares,
+    ) -> None:
+        self.kernel, self.kinds, self.bounds, self.owners = kernel, kinds, bounds, owners
+        self.shares = shares
+        self.plan = Plan()
+
+    def run(self) -> Plan:
+        """Return the plan."""
+        self._threads(self.kernel.body)
+        return self.plan
+
+    def _kind(self, loop: For) -> str:
+        if loop.hint in ("serial", "border"):
+            return "sequential"
+        kind = self.kinds.get(loop.var, Kind("parallel"))
+        over = {name for name, _ in kind.over}
+        inside = [s for s in statements(loop.body) if isinstance(s, Assign) and s.name not in over]
+        # a scalar from outside that one iteration alone sets: no conflict, but it has to get out of the loop
+        kept = any(self._outlives(s.name, loop) for s in inside)
+        return "sequential" if kept else kind.name
+
+    # threads
+
+    def _threads(self, body: Sequence[Stmt]) -> None:
+        for node in body:
+            if isinstance(node, If):
+                self._threads(node.body)
+                self._threads(node.orelse)
+            if not isinstance(node, For):
+                continue
+            kind = self._kind(node)
+            if kind == "parallel" or (kind == "reduction" and self._divisible(node)):
+                self.plan.threads.add(node.var)
+                if kind == "reduction":
+                    self.plan.private[node.var] = self.kinds[node.var].over
+                    shared = ", ".join(name for name, _ in self.kinds[node.var].over)
+                    self.note(node, f"on all threads, each with its own {shared}, added up at the end")
+                else:
+                    self.note(node, "parallel: on all threads")
+                self._vectors(node)
+            elif kind == "reduction" and not any(isinstance(s, For) for s in node.body):
+                self._vectors(node)
+            elif node.var in self.shares.columns:
+                self._columns(node)
+            elif node.var in self.shares.rows:
+                row = self.plan.rows[node.var] = self.shares.rows[node.var]
+                self.note(node, f"on all threads, each for its own part of {row.buffer}, in order")
+                self._threads(node.body)
+            else:
+                because = self.kinds[node.var].because if node.var in self.kinds else None
+                if node.hint == "serial":
+                    self.note(node, "in order, as serial() asks")
+                elif because is not None:
+                    lines = sorted({because.a.line, because.b.line})
+                    shown = " and ".join(map(str, lines))
+                    self.note(node, f"in order: its iterations share {because.target} (line {shown})")
+                self._threads(node.body)
+
+    def _columns(self, node: For) -> None:
+        inner = next(
+            s for s in statements((node,)) if isinstance(s, For) and s.var == self.shares.columns[node.var]
+        )
+        self.plan.threads.add(inner.var)
+        self.plan.columns[node.var] = inner.var
+        self.note(node, f"in order on all threads, each with its own part of loop {inner.var}")
+        self._vectors(inner)
+
+    def _divisible(self, loop: For) -> bool:
+        """Whether threads can have copies of what the loop reduces to."""
+        inner = [s for s in statements((loop,)) if isinstance(s, For)]
+        over = self.kinds[loop.var].over
+        if len({name for name, _ in over}) < len(over):
+            return False  # elements of one tensor by different operators: a copy starts from one of them
+        for name, op in over:
+            buffer = self.kernel.buffers.get(name)
+            if buffer is None:
+                continue
+            ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
+            # also what writes other elements than those that iterations share would write the copy
+            if any(s.op != op for s in ours) or self._read(loop, name):
+                return False
+            if len(buffer.shape) > len(inner) - 1 or buffer.dtype in ("float16", "bfloat16", "bool"):
+                return False
+        names = {name for name, _ in self.kinds[loop.var].over}
+        return not any(isinstance(e, Var) and e.name in names for s in statements(loop.body) for e in walk(s))
+
+    def _read(self, loop: For, name: str) -> bool:
+        return any(isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s))
+
+    # vectors
+
+    def _vectors(self, node: For) -> None:
+        _, chosen = self._best(node, ())
+        for loop, parents in chosen:
+            self.plan.vector.add(loop.var)
+            tile = self._tile(loop, parents)
+            if tile is not None:
+                self.plan.tiles[loop.var] = tile
+                packed = ", operands packed" if tile.packed else ""
+                self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
+            sums = " (sums are kept per lane)" if self._kind(loop) == "reduction" else ""
+            self.note(loop, f"vector lanes{sums}")
+        self._plain((node,), {loop.var for loop, _ in chosen})
+
+    def _plain(self, body: Sequence[Stmt], chosen: set[str]) -> None:
+        """Note the innermost loops that are not vectors, and why."""
+        for node in body:
+            if isinstance(node, If):
+                self._plain((*node.body, *node.orelse), chosen)
+            if not isinstance(node, For) or node.var in chosen or node.hint == "border":
+                continue
+            if any(isinstance(s, For) for s in statements(node.body)):
+                self._plain(node.body, chosen)
+            else:
+                self.note(node, f"no vector: {self.blocked(node) or 'its steps through memory cost more'}")
+
+    def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
+        """Return the cost per iteration of the cheapest choice in a loop, and its vector loops."""
+        inner_cost, chosen = self._inner(node.body, (*parents, node))
+        if self.blocked(node) is None:
+            tile = self._tile(node, parents)
+            own = self._cost(node.body, node, 1.0, tile.shared if tile else ()) / LANES
+            if own < inner_cost:  # of two that cost the same, the inner loop
+                return own * 16, [(node, parents)]
+        return inner_cost * 16, chosen
+
+    def _inner(
+        self, body: Sequence[Stmt], parents: tuple[For, ...]
+    ) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
+        total, chosen = 0.0, []
+        for node in body:
+            if isinstance(node, For):
+                cost, more = self._best(node, parents)
+                chosen += more
+            elif isinstance(node, If):
+                one, more = self._inner(node.body, parents)
+                other, rest = self._inner(node.orelse, parents)
+                cost, chosen = one + other, [*chosen, *more, *rest]
+            else:
+                cost = work(node)
+            total += cost
+        return total, chosen
+
+    def _cost(self, body: Sequence[Stmt], loop: For, weight: float, shared: Sequence[Load] = ()) -> float:
+        """Return what the statements cost for one vector of iterations of ``loop``."""
+        total = 0.0
+        for node in body:
+            if isinstance(node, For):
+                total += self._cost(node.body, loop, weight * 16, shared)
+            elif isinstance(node, If):
+                total += self._cost(node.body, loop, weight, shared)
+                total += self._cost(node.orelse, loop, weight, shared)
+            else:
+                accesses = [e for e in walk(node) if isinstance(e, Load)]
+                accesses += [node] if isinstance(node, Store) else []  # type: ignore[list-item]
+                steps = (0.5 if a in shared else COSTS[self._stride(a, loop)] for a in accesses)
+                total += weight * sum(steps)
+                total += weight * arithmetic(node)
+        return total
+
+    def _stride(self, access: Load | Store, loop: For) -> str:
+        """Return how an access moves; each lane's own elements lie beside one another."""
+        return UNIT if loop.var in self.owners.get(access.buffer, ()) else stride(access, loop.var)
+
+    def blocked(self, loop: For) -> str | None:
+        """Return why the loop's iterations cannot be lanes, or None."""
+        kind = self._kind(loop)
+        if kind == "sequential":
+            return "its iterations depend on each other"
+        over = self.kinds[loop.var].over if loop.var in self.kinds else ()
+        if kind == "reduction" and any(name in self.kernel.buffers for name, _ in over):
+            return "it reduces into a tensor"
+        inside = list(statements(loop.body))
+        own = {loop.var} | {s.name for s in inside if isinstance(s, Assign)}
+        mine = {n for n, owners in self.owners.items() if loop.var in owners}
+        names = frozenset(own | mine)
+        if any(isinstance(s, For) and (depends(s.lo, names) or depends(s.hi, names)) for s in inside):
+            return "an inner loop's bounds differ between its iterations"
+        for node in inside:
+            if isinstance(node, If) and depends(node.condition, names):
+                if any(isinstance(s, For) for s in statements((*node.body, *node.orelse))):
+                    return "a condition that differs between its iterations holds a loop"
+                if any(self._unsafe(s, names) for s in statements((*node.body, *node.orelse))):
+                    return "an access under a condition may be outside its tensor without it"
+        accesses: list[Load | Store] = [s for s in inside if isinstance(s, Store)]
+        accesses += [e for s in inside for e in walk(s) if isinstance(e, Load)]
+        if any(a.buffer in mine and any(depends(i, names) for i in a.index) for a in accesses):
+            return "its iterations use different elements of tensors of their own"
+        return None
+
+    def _outlives(self, name: str, loop: For) -> bool:
+        """Whether a scalar that the loop assigns lives outside it."""
+
+        def count(body: Sequence[Stmt]) -> int:
+            return sum(isinstance(s, Assign) and s.name == name for s in statements(tuple(body)))
+
+        return count(self.kernel.body) > count(loop.body)
+
+    def _unsafe(self, node: Stmt, lanes: frozenset[str]) -> bool:
+        accesses = [e for e in walk(node) if isinstance(e, Load)]
+        found: list[Load | Store] = [*accesses, *([node] if isinstance(node, Store) else [])]
+        shared = [a for a in accesses if not any(depends(i, lanes) for i in a.index)]
+        return any(key(a) in self.bounds.guarded for a in found) or any(map(self.bounds.axes, shared))
+
+    # tiles
+
+    def _tile(self, loop: For, parents: tuple[For, ...]) -> Tile | None:
+        """Return the register tile for a vector loop, where rows would use loads again."""
+        sums = [s for s in statements(loop.body) if isinstance(s, For)]
+        if not parents or not sums or self._kind(loop) != "parallel":
+            return None
+        row = parents[-1]
+        if self._kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
+            return None
+        if any(isinstance(s, If) and not asks_whether_it_runs(s) for s in statements(loop.body)):
+            return None
+        fixed = frozenset({row.var})
+        if any(depends(e, fixed) for s in sums for e in (s.lo, s.hi)):
+            return None
+        if any({row.var, loop.var} & {*owners} for owners in self.owners.values()):
+            return None
+        if not _rectangular(loop, row):
+            return None
+        inner = [s for f in sums for s in f.body if not isinstance(s, For)]
+        loads = [e for s in inner for e in walk(s) if isinstance(e, Load)]
+        written = {s.buffer for s in statements(loop.body) if isinstance(s, Store)}
+        shared = [e for e in loads if not _touches(e, row.var)]
+        if not shared or not any(not _touches(e, loop.var) for e in loads):
+            return None
+        indices = [i for e in [*loads, *inner] if isinstance(e, (Load, Store)) for i in e.index]
+        addresses = {e for i in indices for e in walk(i) if isinstance(e, Load)}  # not of the lanes' width
+        of_lanes = tuple(
+            dict.fromkeys(
+                e
+                for e in shared
+                if _touches(e, loop.var)
+                and e.buffer not in written
+                and e.type.dtype != "bool"
+                and e not in addresses
+                and not self.bounds.axes(e)
+                and key(e) not in self.bounds.guarded
+                and not _indirect(e)
+            )
+        )
+        packed = tuple(e for e in of_lanes if not _windows(e, loop.var, {s.var for s in sums}))
+        return Tile(row.var, of_lanes, packed)
+
+    def note(self, loop: For, text: str) -> None:
+        """Record what was decided for a loop."""
+        self.plan.notes.append((loop.line, f"loop {loop.var}: {text}"))
+
+
+def _windows(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
+    """Whether a panel would have the same rows of lanes several times, one for each place of a window."""
+    used = [{e.name for e in walk(i) if isinstance(e, Var)} for i in load.index]
+    return load.index[-1] == Var(lane, INT) and any(len(names & inner) > 1 for names in used[:-1])
+
+
+def asks_whether_it_runs(node: If) -> bool:
+    """Whether a condition is only that the loops in its body have iterations, as ``accumulate`` writes it."""
+    ranges = {(s.lo, s.hi) for s in statements(node.body) if isinstance(s, For)}
+
+    def known(test: Expr) -> bool:
+        if isinstance(test, Op) and test.name == "and":
+            return all(map(known, test.args))
+        return isinstance(test, Op) and test.name == "<" and test.args in ranges
+
+    return not node.orelse and known(node.condition)
+
+
+def _rectangular(lane: For, row: For) -> bool:
+    """Whether a tile's rows may have one range of lanes for all: each row's own is a linear part of it."""
+    both = frozenset({row.var}), frozenset({lane.var})
+    ends = [e for e in (lane.lo, lane.hi) if depends(e, both[0])]
+    if any(affine.linear(e) is None for e in ends):
+        return False
+    nodes = list(statements(lane.body))
+    accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
+    return not ends or not any(depends(i, both[0]) and depends(i, both[1]) for a in accesses for i in a.index)
+
+
+def _touches(load: Load, var: str) -> bool:
+    return any(depends(i, frozenset({var})) for i in load.index)
+
+
+def _indirect(load: Load) -> bool:
+    return any(isinstance(e, Load) for i in load.index for e in walk(i))

@@ -1,0 +1,1 @@
+"""The instruction sets that kernels are compiled for."""

@@ -1,0 +1,1 @@
+"""Rules of operators that polyop derives or records: gradients, tangents, batches."""

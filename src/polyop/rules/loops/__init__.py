@@ -1,0 +1,1 @@
+"""The rules that polyop derives of loop kernels: gradient, tangent, batch."""

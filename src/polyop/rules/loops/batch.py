@@ -1,0 +1,59 @@
+"""The batch rule that polyop derives of a loop kernel: one call of ``<name>__batched``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...kernels.loop.batch import BatchedKernel, written
+from .given import GivenRule
+from .parts import Complete, joined, loop_kernels, make_part, split
+
+
+class BatchRule:
+    """The ``batch`` of an operator whose kernels are loop kernels.
+
+    ``batched`` is the operator ``<name>__batched``, which takes what the operator takes with the samples
+    along any axis of any tensor, and returns outputs with the samples first. What can be derived of the
+    operator can be derived of it; a gradient rule that is given serves both.
+    """
+
+    is_derived = True
+    kinds = ("batched",)
+
+    def __init__(self, operator: Operator, complete: Complete) -> None:
+        """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""
+        self.schema, self.operator, self._complete = operator.schema, operator, complete
+        self._batched: BoundOperator | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def batched(self) -> BoundOperator:
+        """The operator that computes all samples."""
+        with self._lock:
+            if self._batched is None:
+                kernels = [BatchedKernel.of(k) for k in loop_kernels(self.operator)]
+                told, returns = kernels[0].where_samples, len(self.schema.returns)
+                given = None if self.operator.gradient is None else GivenRule(self.operator)
+                self._batched = make_part(
+                    self.operator, "batched", kernels, (), returns, told, self._complete, given
+                )
+            return self._batched
+
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made for this one so far."""
+        return [] if self._batched is None else [self._batched]
+
+    def part(self, suffix: str) -> BoundOperator | None:
+        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        return self.batched if suffix == "batched" else None
+
+    def __call__(self, dims: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, Any]:
+        """Return (outputs, the axis of each that counts samples) of one call."""
+        tensors, numbers = split(self.schema, inputs)
+        places, _ = split(self.schema, dims)
+        made = joined(self.batched(*tensors, written(places), *numbers.values()))
+        return made, (0,) * len(made)

@@ -1,0 +1,128 @@
+"""Operators that polyop makes of an operator of loop kernels: ``<name>__backward`` and the like."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...call import registry
+from ...call.bound import BoundOperator
+from ...call.host import host_of
+from ...call.library_infer import library_halves
+from ...call.operator import Operator
+from ...call.prepare import AttributeValues
+from ...core.infer import ShapeAndDtype
+from ...core.schema import Argument, Return, Schema, Type
+from ...core.spec import Spec
+
+Complete = Callable[[Operator], Operator]
+"""Derives the gradient, the tangent and the batch that an operator lacks: ``with_derived``."""
+
+_OPTIONAL, _NEW = Type("Tensor", ("?",)), Return(Type("Tensor"))
+
+
+def make_part(
+    operator: Operator,
+    suffix: str,
+    kernels: Sequence[Any],
+    more: Sequence[str],
+    results: int,
+    told: str,
+    complete: Complete,
+    gradient: Any = None,
+) -> BoundOperator:
+    """Return the operator ``<name>__<suffix>`` with these kernels, which is derived further like any other.
+
+    It takes the operator's tensors, each or None, those named in ``more``, the text ``told`` and the
+    operator's attributes, all by position, as native calls do; it returns ``results`` new tensors.
+    ``complete`` derives what it lacks; ``gradient`` is its rule, where that is not to be derived.
+    """
+    schema = operator.schema
+    tensors = [schema.arguments[i] for i in schema.tensor_positions]
+    taken = {a.name for a in schema.arguments}
+    arguments = [dataclasses.replace(a, type=_OPTIONAL, keyword_only=False) for a in tensors]
+    arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
+    arguments.append(Argument(told, Type("str")))
+    arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
+    made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
+    return _bound(operator, made, kernels, results, complete, gradient)
+
+
+def _bound(
+    operator: Operator,
+    made: Schema,
+    kernels: Sequence[Any],
+    results: int,
+    complete: Complete,
+    gradient: Any = None,
+) -> BoundOperator:
+    values = AttributeValues(operator.attributes, operator.attribute_names)
+    halves = library_halves(made, kernels, values)
+    assert halves is not None
+    whole = Operator(
+        schema=made,
+        infer=ShapeAndDtype(*halves, results, made.qualified_name),
+        kernels=tuple(kernels),
+        gradient=gradient,
+        attributes=operator.attributes,
+        attribute_names=operator.attribute_names,
+        returns_tuple=True,
+        part_of=operator.name,
+        origin=operator.origin,
+    )
+    bound = BoundOperator(complete(whole), register=False)
+    registry.add_derived(bound)
+    return bound
+
+
+def loop_kernels(operator: Operator) -> list[Any]:
+    """Return the loop kernels of an operator."""
+    return [k for k in operator.kernels if hasattr(k, "outline")]
+
+
+def make_saving(
+    operator: Operator, suffix: str, kernels: Sequence[Any], results: int, complete: Complete
+) -> BoundOperator:
+    """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
+    schema = operator.schema
+    made = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
+    return _bound(operator, made, kernels, results, complete)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    taken.add(found)
+    return found
+
+
+def split(schema: Schema, arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tensors among arguments in schema order, and the attributes by name."""
+    tensors = [arguments[i] for i in schema.tensor_positions]
+    return tensors, {a.name: arguments[i] for i, a in schema.attributes()}
+
+
+def joined(made: Any) -> tuple[Any, ...]:
+    """Return what an operator gave as a tuple."""
+    return tuple(made) if isinstance(made, (tuple, list)) else (made,)
+
+
+def specs(values: Iterable[Any]) -> list[Any]:
+    """Return specs of tensors, of those that were not kept too; None stays."""
+    return [spec(value) for value in values]
+
+
+def spec(value: Any) -> Any:
+    """Return the spec of a tensor, or of one that was not kept."""
+    if isinstance(value, Spec):
+        return value
+    host: Any = host_of(value)
+    return None if value is None else host.spec(value) if host is not None else value.spec
+
+
+def is_real(value: Any) -> bool:
+    """Whether a tensor holds floating-point numbers."""
+    return value is not None and bool(spec(value).dtype.is_floating)

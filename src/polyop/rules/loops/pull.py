@@ -1,0 +1,116 @@
+"""What a derived gradient does, settled once for the specs and attributes of a call of its operator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...call.uses import Uses
+from ...core.errors import PolyopError
+from ...kernels.loop.derived import BackwardKernel, described
+from .parts import joined, specs
+
+Flags = tuple[bool, ...]
+MOST = 64
+"""Sets of wanted gradients, and of shapes that come in, of which it is remembered what they do."""
+
+
+class Plan(NamedTuple):
+    """What a call does: by tensor the output whose gradient it shares, or whether it is computed.
+
+    ``read`` tells which tensors and outputs the kernel is given, ``present`` which gradients of outputs;
+    ``told`` is its text of what all were.
+    """
+
+    same: tuple[int | None, ...]
+    computed: Flags
+    read: Flags
+    present: Flags
+    told: str
+
+
+class Pull:
+    """The gradient of the calls that had tensors of the specs ``seen``, and the attributes ``numbers``."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        backward: Callable[[], BoundOperator],
+        seen: Sequence[Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
+        self.schema, self._backward = operator.schema, backward
+        self.seen, self.numbers = tuple(seen), dict(numbers)
+        self.fixed = {**operator.attributes, **numbers}
+        self.positions = operator.schema.tensor_positions
+        self._plans: dict[Any, Any] = {}
+
+    @property
+    def kernel(self) -> BackwardKernel:
+        """The gradient's kernel for the CPU."""
+        return cast("BackwardKernel", self._backward().operator.kernels[0])
+
+    @functools.cached_property
+    def uses(self) -> Uses:
+        """What of the arguments and of the outputs is kept for the gradient."""
+        schema = self.schema
+        try:
+            read = self.kernel.reads(self.seen, self.fixed)
+        except PolyopError:  # said when the gradient is asked for
+            read = (False,) * (len(self.seen) + len(schema.returns))
+        inputs = iter(read)
+        flags = tuple(next(inputs) if a.type.is_tensor else True for a in schema.arguments)
+        return Uses(flags, tuple(inputs))
+
+    def __call__(
+        self, given: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+    ) -> tuple[Any, ...]:
+        """Return one gradient per argument, None for those that are not wanted."""
+        found: list[Any] = [None] * len(given)
+        plan = self._planned(grads, tuple(wanted))
+        if plan is None:
+            return tuple(found)
+        if True in plan.computed:
+            tensors = [given[i] for i in self.positions]
+            taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
+            handed = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
+            made = joined(self._backward()(*taken, *handed, plan.told, *self.numbers.values()))
+            for at, flag, gradient in zip(self.positions, plan.computed, made, strict=True):
+                if flag:
+                    found[at] = gradient
+        for at, number in zip(self.positions, plan.same, strict=True):
+            if number is not None:
+                found[at] = grads[number]
+        return tuple(found)
+
+    def _planned(self, grads: Sequence[Any], wanted: Flags) -> Plan | None:
+        """Return the plan, None where no gradient comes in; what is remembered is known by little."""
+        found: Plan | Literal[False] | None
+        try:
+            key = (wanted, *[None if g is None else (g.shape, g.dtype) for g in grads])
+            found = self._plans.get(key, False)
+        except (TypeError, AttributeError):  # sizes that are symbols; gradients without a dtype
+            return self._plan(grads, wanted)
+        if found is False:
+            if len(self._plans) >= MOST:
+                self._plans.clear()
+            found = self._plans[key] = self._plan(grads, wanted)
+        return found
+
+    def _plan(self, grads: Sequence[Any], wanted: Flags) -> Plan | None:
+        above = specs(grads)
+        present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
+        if not any(present):
+            return None
+        kernel, asked = self.kernel, tuple(bool(wanted[i]) for i in self.positions)
+        passed = kernel.passed(self.seen, above, self.fixed, present, asked)
+        same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
+        asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))
+        moves = kernel.moves(self.seen, self.fixed)
+        computed = tuple(a and moved for a, moved in zip(asked, moves, strict=True))
+        read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
+        return Plan(same, computed, read, present, described(self.seen, asked))

@@ -1,0 +1,161 @@
+"""The gradient rule that polyop derives of a loop kernel: one call of ``<name>__backward``."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...call.uses import Uses
+from ...kernels.loop.derived import BackwardKernel
+from .batch import BatchRule
+from .parts import loop_kernels, make_part, specs, split
+from .pull import Pull
+from .saving import Savings
+from .tangent import TangentRule
+
+PULLS = 256
+"""Sets of specs and attributes of which a rule remembers what their gradient does."""
+
+
+class DerivedRule:
+    """The gradient rule of an operator whose kernels are loop kernels.
+
+    ``backward`` is the operator ``<name>__backward(inputs, outputs, output gradients) -> input gradients``;
+    its own gradient is derived in the same way. Nothing is derived before a gradient is asked for.
+    """
+
+    is_derived = True
+    kinds = ("backward", "saving")
+
+    def __init__(self, operator: Operator) -> None:
+        """Take the operator, which is without a rule."""
+        self.schema, self.operator = operator.schema, operator
+        self.kernels = loop_kernels(operator)
+        self.savings = Savings(operator, self.kernels, with_derived)
+        self._backward: BoundOperator | None = None
+        self._lock = threading.RLock()
+        self._pulls = functools.lru_cache(maxsize=PULLS)(self._pull)
+
+    @property
+    def kernel(self) -> BackwardKernel:
+        """The gradient's kernel for the CPU."""
+        return cast("BackwardKernel", self.backward.operator.kernels[0])
+
+    @property
+    def backward(self) -> BoundOperator:
+        """The operator that computes the gradients."""
+        with self._lock:
+            if self._backward is None:
+                kernels = [BackwardKernel.of(k) for k in self.kernels]
+                count = len(self.schema.returns)
+                names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
+                tensors = len(self.schema.tensor_positions)
+                told = kernels[0].told
+                self._backward = make_part(
+                    self.operator, "backward", kernels, names, tensors, told, with_derived
+                )
+            return self._backward
+
+    def part(self, suffix: str) -> BoundOperator | None:
+        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        return self.backward if suffix == "backward" else self.savings.part(suffix)
+
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made for this one so far."""
+        return [*([self._backward] if self._backward is not None else []), *self.savings.made()]
+
+    def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
+        """Return the operator to call in place of this one where a gradient is wanted, or None.
+
+        It gives the outputs first, then temporaries that its own gradient reads.
+        """
+        return self.savings.of(arguments)
+
+    def at(self, arguments: Sequence[Any]) -> Pull:
+        """Return the gradient of a call with these arguments, or tensors of the same specs."""
+        tensors, numbers = split(self.schema, arguments)
+        seen = tuple(specs(tensors))
+        # 0.0 and -0.0, 1 and True are equal, and not the same
+        typed = tuple((name, repr(value), value) for name, value in numbers.items())
+        try:
+            hash((seen, typed))
+        except TypeError:  # sizes that are symbols, or a list of numbers
+            return self._pull(seen, typed)
+        return self._pulls(seen, typed)
+
+    def _pull(self, seen: tuple[Any, ...], typed: tuple[Any, ...]) -> Pull:
+        return Pull(self.operator, lambda: self.backward, seen, {name: value for name, _, value in typed})
+
+    def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
+        """Return which of the arguments and of the outputs are kept for the gradient."""
+        del outputs
+        return self.at(arguments).uses
+
+    def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return the outputs that no gradient leads through: none, beside those of whole numbers."""
+        del arguments, outputs
+        return []
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Return one gradient or None per argument."""
+        *given, outputs, grads = arguments
+        if not self.operator.several:
+            outputs, grads = (outputs,), (grads,)
+        return self.at(given)(given, outputs, grads, (True,) * len(given))
+
+    def loops(self, *inputs: Any, **attributes: Any) -> str:
+        """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""
+        from ...loops.ir.printing import shown
+
+        kernel = self.kernel
+        return shown(kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results).kernel)
+
+    def kernels_made(self) -> Iterator[BackwardKernel]:
+        """Yield the gradients' kernels, those first that are handed temporaries: they run."""
+        for made in self.savings.made():
+            rule = made.operator.gradient
+            if isinstance(rule, DerivedRule):
+                yield from rule.kernels_made()
+        yield self.kernel
+
+    def source(self, *inputs: Any, **attributes: Any) -> str:
+        """Return the gradient's C for tensors or specs of the operator; without any, for those seen last."""
+        from ...loops.library.make import sources
+
+        kernel = self.kernel
+        if not inputs:
+            return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
+        found = kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results)
+        return "\n".join(sources(found.kernel, kernel.options))
+
+
+def with_derived(operator: Operator) -> Operator:
+    """Return an operator of loop kernels with what it lacks and can be derived.
+
+    That is its gradient, its tangent and its batch. Of one that has a gradient given only the batch is
+    derived, whose gradient is the given one of each sample: a tangent would be another function's.
+    """
+    loops = operator.kernels and all(hasattr(k, "outline") for k in operator.kernels)
+    if not loops or operator.schema.mutates:
+        return operator
+    if operator.gradient is not None:
+        alone = operator.batch is None and operator.jvp is None
+        return dataclasses.replace(operator, batch=BatchRule(operator, with_derived)) if alone else operator
+    return dataclasses.replace(
+        operator,
+        gradient=DerivedRule(operator),
+        jvp=operator.jvp or TangentRule(operator, with_derived),
+        batch=operator.batch or BatchRule(operator, with_derived),
+    )
+
+
+def without_derived(operator: Operator) -> Operator:
+    """Return the operator with the rules alone that were given to it."""
+    rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch")}
+    gone: Any = {name: None for name, rule in rules.items() if getattr(rule, "is_derived", False)}
+    return dataclasses.replace(operator, **gone)

@@ -1,0 +1,120 @@
+"""The operator that runs in place of another where a gradient is wanted: it also returns temporaries."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...call.registry import PARTS
+from ...core.errors import PolyopError
+from ...core.schema import MISSING
+from ...kernels.loop.derived import described, specs_of
+from ...kernels.loop.saved import beyond, saved
+from ...kernels.loop.saving import SavingKernel
+from .parts import Complete, make_saving, spec, specs, split
+
+_SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
+PREFIX, ABSENT, WITHOUT = "saving_", "none", "without_"
+
+
+class Savings:
+    """``<name>__saving_<dtypes>``, one operator for each set of dtypes and ranks, made when asked for.
+
+    ``<name>__saving_without_<numbers>__<dtypes>`` hands over fewer temporaries: those are beyond a limit.
+    """
+
+    def __init__(self, operator: Operator, kernels: Sequence[Any], complete: Complete) -> None:
+        """Take the operator and its loop kernels; ``complete`` derives what the new operators lack."""
+        self.operator, self.kernels, self._complete = operator, kernels, complete
+        self._known: dict[Any, BoundOperator | None] = {}
+        self._made: dict[tuple[str, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
+        self._lock = threading.RLock()
+
+    def of(self, arguments: Sequence[Any]) -> BoundOperator | None:
+        """Return the operator for bound arguments, or None: there is nothing to hand over, or no gradient."""
+        tensors, numbers = split(self.operator.schema, arguments)
+        types = tuple(map(type, numbers.values()))
+        key = (*((x.dtype, len(x.shape)) if hasattr(x, "dtype") else spec(x) for x in tensors), types)
+        limited = self.kernels[0].tape_bytes is not None and self.kernels[0].tape != "none"
+        if limited:
+            key = (*key, _sizes(tensors), *numbers.values())
+        if key not in self._known:
+            with self._lock:
+                seen = specs(tensors)
+                left = self._beyond(seen, numbers) if limited else ()
+                self._known[key] = self.named(described(seen), numbers, left)
+        return self._known[key]
+
+    def _beyond(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[int, ...]:
+        """Return the numbers of the temporaries that the limit forbids for these sizes."""
+        try:
+            left = beyond(self.kernels[0], seen, {**self.operator.attributes, **numbers})
+            return tuple(k for k, name in enumerate(self._names(seen, numbers)) if name in left)
+        except PolyopError:  # said when the gradient is asked for
+            return ()
+
+    def _names(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[str, ...]:
+        """Return all temporaries that can be handed over."""
+        kernel = saved(self.kernels[0], seen, {**self.operator.attributes, **numbers})
+        return () if kernel is None else kernel.outputs[self.kernels[0].results :]
+
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made so far."""
+        return [made for _, made in self._made.values()]
+
+    def part(self, suffix: str) -> BoundOperator | None:
+        """Return the operator of a suffix, in a process that has not made it yet; None for other suffixes."""
+        if not re.fullmatch(PARTS["saving"], suffix):
+            return None
+        numbers = {
+            a.name: _SAMPLES.get(a.type.base, 0) if a.default is MISSING else a.default
+            for _, a in self.operator.schema.attributes()
+        }
+        text = suffix.removeprefix(PREFIX)
+        left: tuple[int, ...] = ()
+        if text.startswith(WITHOUT):
+            first, _, text = text.removeprefix(WITHOUT).partition("__")
+            left = tuple(map(int, first.split("_")))
+        text = text.replace("__", " ").replace("_", ":").replace(ABSENT, "-")
+        fits = len(text.split()) == len(self.operator.schema.tensor_positions)
+        return self.named(text, numbers, left) if fits else None
+
+    def named(self, text: str, numbers: dict[str, Any], left: tuple[int, ...] = ()) -> BoundOperator | None:
+        """Return the operator for described tensors: one, for attributes of the types that came first.
+
+        With others a kernel may hand over other temporaries; it is then called as it is.
+        """
+        types = tuple(map(type, numbers.values()))
+        with self._lock:
+            if (text, left) not in self._made:
+                made = self._make(text, numbers, left)
+                if made is None:
+                    return None
+                self._made[text, left] = (types, made)
+            first, made = self._made[text, left]
+            return made if first == types else None
+
+    def _make(self, text: str, numbers: dict[str, Any], left: tuple[int, ...]) -> BoundOperator | None:
+        seen, given = specs_of(text), {**self.operator.attributes, **numbers}
+        try:
+            names = self._names(seen, numbers) if left else ()
+            without = frozenset(names[k] for k in left if k < len(names))
+            kernel = saved(self.kernels[0], seen, given, without)
+        except PolyopError:  # said when the gradient is asked for
+            return None
+        if kernel is None:
+            return None
+        fewer = WITHOUT + "_".join(map(str, left)) + "__" if left else ""
+        suffix = PREFIX + fewer + text.replace("-", ABSENT).replace(":", "_").replace(" ", "__")
+        made = [SavingKernel.of(k, count=len(kernel.outputs), left=without) for k in self.kernels]
+        return make_saving(self.operator, suffix, made, len(kernel.outputs), self._complete)
+
+
+def _sizes(tensors: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return the sizes of tensors, None where one is a symbol, which no table holds."""
+    sizes = tuple(tuple((x if hasattr(x, "dtype") else spec(x)).shape) for x in tensors if x is not None)
+    return sizes if all(isinstance(size, int) for shape in sizes for size in shape) else None

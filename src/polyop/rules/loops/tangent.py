@@ -1,0 +1,93 @@
+"""The forward-mode rule that polyop derives of a loop kernel: one call of ``<name>__tangent``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ...call.bound import BoundOperator
+from ...call.operator import Operator
+from ...call.uses import Uses
+from ...core.errors import PolyopError
+from ...kernels.loop.derived import described
+from ...kernels.loop.tangent import TangentKernel
+from .parts import Complete, is_real, joined, loop_kernels, make_part, spec, specs, split
+
+
+class TangentRule:
+    """The ``jvp`` of an operator whose kernels are loop kernels.
+
+    ``tangent`` is the operator ``<name>__tangent(inputs, input tangents) -> output tangents``, whose
+    gradient, tangent and batch are derived in the same way. Nothing is derived before it is asked for.
+    """
+
+    is_derived = True
+    kinds = ("tangent",)
+
+    def __init__(self, operator: Operator, complete: Complete) -> None:
+        """Take the operator, which is without a rule."""
+        self.schema, self.operator, self._complete = operator.schema, operator, complete
+        self._tangent: BoundOperator | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def tangent(self) -> BoundOperator:
+        """The operator that computes the tangents."""
+        with self._lock:
+            if self._tangent is None:
+                kernels = [TangentKernel.of(k) for k in loop_kernels(self.operator)]
+                arguments = self.schema.arguments
+                names = [f"t_{arguments[i].name}" for i in self.schema.tensor_positions]
+                returns = len(self.schema.returns)
+                told = kernels[0].told
+                self._tangent = make_part(
+                    self.operator, "tangent", kernels, names, returns, told, self._complete
+                )
+            return self._tangent
+
+    @property
+    def kernel(self) -> TangentKernel:
+        """The tangent's kernel for the CPU."""
+        return cast("TangentKernel", self.tangent.operator.kernels[0])
+
+    def made(self) -> list[BoundOperator]:
+        """Return the operators that were made for this one so far."""
+        return [] if self._tangent is None else [self._tangent]
+
+    def part(self, suffix: str) -> BoundOperator | None:
+        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        return self.tangent if suffix == "tangent" else None
+
+    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
+        """Return which arguments are read where those that are not None in ``moving`` have tangents."""
+        tensors, _ = split(self.schema, arguments)
+        moved = tensors if moving is None else split(self.schema, moving)[0]
+        present = tuple(t is not None and is_real(x) for x, t in zip(tensors, moved, strict=True))
+        try:
+            read = self._reads(arguments, present)
+        except PolyopError:  # said when the tangent is asked for
+            read = (False,) * len(tensors)
+        inputs = iter(read)
+        flags = tuple(next(inputs) if a.type.is_tensor else True for a in self.schema.arguments)
+        return Uses(flags, (False,) * outputs)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return the tangent of the output, or a tuple of them; None is zero."""
+        *given, outputs, tangents = arguments
+        kept = outputs if self.operator.several else (outputs,)
+        tensors, numbers = split(self.schema, given)
+        moved, _ = split(self.schema, tangents)
+        handed = [t if is_real(x) else None for x, t in zip(tensors, moved, strict=True)]
+        if all(t is None for t in handed):
+            return (None,) * len(kept) if self.operator.several else None
+        read = self._reads(given, tuple(t is not None for t in handed))
+        primals = [x if flag else None for x, flag in zip(tensors, read, strict=True)]
+        made = joined(self.tangent(*primals, *handed, described(specs(tensors)), *numbers.values()))
+        real = [is_real(x) if spec(x) is not None else True for x in kept]
+        found = tuple(t if there else None for t, there in zip(made, real, strict=True))
+        return found if self.operator.several else found[0]
+
+    def _reads(self, arguments: Sequence[Any], present: tuple[bool, ...]) -> tuple[bool, ...]:
+        tensors, numbers = split(self.schema, arguments)
+        return self.kernel.reads(specs(tensors), {**self.operator.attributes, **numbers}, present)

@@ -1,0 +1,1 @@
+"""The rules of C++ modules, whose Forward and Backward are recorded."""

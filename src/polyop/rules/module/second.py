@@ -1,0 +1,152 @@
+"""The gradient of a Backward: exact where that is made of a provider's operators alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ... import _core
+from ...call.host import host_of
+from ...core.errors import GradientError
+from ...kernels.module.kernel import DEVICES, ROWS, Derived, ModuleKernel
+from .recorded import Call
+from .replay import Replay, UnknownValueError, depends
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SecondRule:
+    """The gradient rule of ``<name>__backward``.
+
+    Backward is run without data and what it launches is noted; those operators are run again as
+    the framework's own, which has their gradients. A kernel of the module's own in between has
+    none: ``GradientError`` names it.
+    """
+
+    name: str
+    kernel: ModuleKernel
+
+    def __call__(self, saved: Any, grads: Any, text: str, outputs: Any, dgrads: Any) -> tuple[Any, ...]:
+        """Return the gradients of the saved tensors and of the output gradients."""
+        del outputs
+        call = Call.parse(text)
+        tensors = [*saved, *grads]
+        host: Any = next(host for host in map(host_of, tensors) if host is not None)
+        tensors, dgrads = host.alive(tensors), host.alive(dgrads)
+        steps = self._steps(call, host, tensors[len(saved) :])
+        smooth = [i for i, x in enumerate(tensors) if x is not None and host.spec(x).dtype.is_floating]
+
+        def pull(*given: Any) -> tuple[Any, ...]:
+            all_tensors = list(tensors)
+            for i, tensor in zip(smooth, given, strict=True):
+                all_tensors[i] = tensor
+            return self._evaluate(steps, all_tensors, call, host)
+
+        found = dict(zip(smooth, host.pull_back(pull, [tensors[i] for i in smooth], dgrads), strict=True))
+        made = [found.get(i) for i in range(len(tensors))]
+        return tuple(made[: len(saved)]), tuple(made[len(saved) :]), None
+
+    def _steps(self, call: Call, host: Any, grads: Sequence[Any]) -> Any:
+        derived = call.derive(self.kernel)
+        if derived is None:
+            raise self.refusal("its Forward depends on data")
+        specs = [None if grad is None else host.spec(grad) for grad in grads]
+        rows = tuple(None if s is None else (tuple(map(int, s.shape)), ROWS[s.dtype.name]) for s in specs)
+        device = next((spec.device for spec in call.specs if spec is not None), "cpu")
+        try:
+            return _core.derive_backward(derived.tape, rows, DEVICES.get(device, 1))
+        except RuntimeError as problem:
+            raise self.refusal(str(problem)) from None
+
+    def _evaluate(self, steps: Any, tensors: Sequence[Any], call: Call, host: Any) -> tuple[Any, ...]:
+        saved, grads, results, launches = steps
+        rows = zip([*saved, *grads], tensors, strict=True)
+        replay = Replay(
+            host.namespace(), {row[1]: tensor for row, tensor in rows if row is not None}, launches
+        )
+        answer = []
+        for row, spec, flag in zip(results, call.specs, call.wanted, strict=True):
+            if not flag:
+                continue
+            try:
+                answer.append(host.zeros(spec, tensors[0]) if row is None else replay.value(row[1]))
+            except UnknownValueError as reason:
+                raise self.refusal(str(reason)) from None
+        return tuple(answer)
+
+    def refusal(self, reason: str) -> GradientError:
+        """Return the error for what has no second derivative."""
+        hint = "call aclnn operators in Backward, whose gradients are known, or use a first derivative only"
+        return GradientError(
+            self.name, f"its Backward has no gradient: {reason}", where=self.kernel.path, hint=hint
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OwnTensors:
+    """The tensors that a Forward computes for itself and saves, as functions of its inputs.
+
+    A second derivative needs their gradients, and no Backward has these: what Forward launches is
+    run again. ``GradientError`` where a kernel of the module's own, or an input that Forward did
+    not save, stands in between.
+    """
+
+    name: str
+    kernel: ModuleKernel
+    call: Call
+    derived: Derived
+
+    @property
+    def moving(self) -> list[int]:
+        """Which of the saved tensors these are: numbers in the order of saving."""
+        derived = self.derived
+        wanted = [i for i, flag in enumerate(self.call.wanted) if flag]
+        moved = depends(derived.steps, [derived.input_ids[i] for i in wanted])
+        return [
+            k
+            for k, one in enumerate(derived.saved)
+            if one.kind == "own" and one.spec.dtype.is_floating and one.number in moved
+        ]
+
+    def again(self, inputs: dict[int, Any], outputs: dict[int, Any], which: Sequence[int]) -> tuple[Any, ...]:
+        """Return these saved tensors, computed from the inputs and outputs that are there, by number."""
+        derived = self.derived
+        host: Any = next(map(host_of, (*inputs.values(), *outputs.values())), None)
+        if host is None:
+            raise self.refusal("no input that it is computed from is saved")
+        values = {derived.input_ids[i]: tensor for i, tensor in inputs.items()}
+        fixed = {derived.output_ids[i]: tensor for i, tensor in outputs.items()}
+        absent = {
+            number: f"it is computed from tensor {i} of the arguments, which is not saved"
+            for i, number in derived.input_ids.items()
+            if i not in inputs
+        }
+        replay = Replay(host.namespace(), {**values, **fixed}, derived.steps, tuple(fixed), absent)
+        try:
+            return tuple(replay.value(derived.saved[k].number) for k in which)
+        except UnknownValueError as reason:
+            raise self.refusal(str(reason)) from None
+
+    def refusal(self, reason: str) -> GradientError:
+        """Return the error for a tensor that cannot be computed again."""
+        rule = f"a tensor that its Forward computes and saves has no gradient: {reason}"
+        hint = (
+            "let Forward save the inputs that it is computed from, too, and compute it with aclnn operators"
+        )
+        return GradientError(self.name, rule, where=self.kernel.path, hint=hint)
+
+
+def saved_again(name: str, kernel: ModuleKernel, call: Call, saved: Sequence[Any]) -> list[Any]:
+    """Return the saved tensors of an eager call as functions of its inputs; raises ``GradientError``."""
+    derived = call.derive(kernel)
+    if derived is None:
+        raise SecondRule(name, kernel).refusal("its Forward depends on data")
+    own = OwnTensors(name, kernel, call, derived)
+    made, which = list(saved), own.moving
+    if which:
+        pairs = list(zip(derived.saved, saved, strict=True))
+        inputs = {one.index: tensor for one, tensor in pairs if one.kind == "input"}
+        outputs = {one.index: tensor for one, tensor in pairs if one.kind == "output"}
+        for k, tensor in zip(which, own.again(inputs, outputs, which), strict=True):
+            made[k] = tensor
+    return made
