@@ -53,7 +53,7 @@ endif
 
 # For hours: random loop kernels beside exact dual numbers.
 sweep: $(VENV)/ready
-	$(BIN)/python tests/kernels/loops/fuzz.py --seed $(SEED) --minutes $(MINUTES) --jobs $(JOBS)
+	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --minutes $(MINUTES) --jobs $(JOBS)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -4,11 +4,12 @@ import importlib.util
 import os
 import pathlib
 import shutil
-import sys
 import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import tiers
 
 # how long an example takes depends on what else the machine does
 settings.register_profile("polyop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -16,17 +17,6 @@ settings.load_profile("polyop")
 
 HERE = pathlib.Path(__file__).parent
 collect_ignore = ["sources/fsdp_program.py"]  # a program
-
-
-def _load(name):
-    """Import a file of this folder, which is no package; on the path it would hide others, as mindspore."""
-    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-tiers = _load("tiers")
 
 
 def pytest_addoption(parser):

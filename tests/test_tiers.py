@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 
 import pytest
+
 import tiers
 
 ROOT = Path(__file__).parents[1]

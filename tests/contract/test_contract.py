@@ -81,7 +81,7 @@ def test_every_kind_of_kernel_has_a_member():
                 and hasattr(kind, "refuse")
                 and hasattr(kind, "native")
                 and not getattr(kind, "_is_protocol", False)
-                and not hasattr(kind, "base")  # derived of another: tests/kernels/loops/derive
+                and not hasattr(kind, "base")  # derived of another: tests/loops/derive
             }
     operators = [member.case.operator for member in cases.all_members().values()]
     for rule in [operator.gradient for operator in operators]:

@@ -1,0 +1,146 @@
+"""Derived kernels in CUDA: run in the emulation of blocks and threads, and compiled by nvcc.
+
+No GPU is used: what is emitted is compiled, not run on hardware.
+"""
+
+import shutil
+import subprocess
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from derive_samples import kernels
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.batch import batched
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.grammar import Kernel
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.printing import shown
+
+CASES = kernels.CASES
+NAMES = ("softmax", "layernorm", "stencil", "gather")
+FORMS = ("backward", "tangent", "batched", "backward batched", "backward of backward")
+ROWS = [(name, form) for name in NAMES for form in FORMS]
+SAMPLES = 3
+
+
+class Made(NamedTuple):
+    """A derived kernel with what it takes."""
+
+    kernel: Kernel
+    arrays: list
+
+
+def random(seed, *likes):
+    generator = np.random.default_rng(seed)
+    return [generator.normal(size=a.shape).astype("float32") for a in likes]
+
+
+def backward_of(kernel, arrays):
+    """Return the gradient of a typed kernel, and arrays for all its parameters."""
+    outputs = interpret(kernel, arrays)
+    found = adjoint(kernel, (True,) * len(outputs)).kernel
+    return Made(found, [*arrays, *outputs, *random(1, *outputs)])
+
+
+def batched_of(made):
+    """Return a kernel over samples, each of other real numbers and of the same indices."""
+    tensors = [n for n in made.kernel.parameters if n in made.kernel.buffers]
+    names = zip(tensors, made.arrays, strict=True)
+    real = [a.dtype == np.float32 and made.kernel.buffers[n].dtype == "float32" for n, a in names]
+    rows = zip(made.arrays, real, strict=True)
+    arrays = [np.stack([a * (1 + k) for k in range(SAMPLES)]) if f else a for a, f in rows]
+    return Made(batched(made.kernel, [0 if f else None for f in real]), arrays)
+
+
+def absent(kernel, name):
+    """Whether a kernel leaves a parameter out."""
+    return kernel.buffers[name].dtype == "bool" and not kernel.buffers[name].shape
+
+
+def present(made):
+    """Return the arrays of the parameters that a kernel reads."""
+    tensors = [n for n in made.kernel.parameters if n in made.kernel.buffers]
+    return [a for n, a in zip(tensors, made.arrays, strict=True) if not absent(made.kernel, n)]
+
+
+def make(name, form):
+    """Return a derived kernel and its arrays."""
+    function, reals, whole = CASES[name]
+    arrays = [*(a.astype("float32") for a in reals), *whole]
+    kernel = parse(function, [(a.dtype.name, a.ndim) for a in arrays], {})
+    if form == "tangent":
+        moving = [a.dtype == np.float32 for a in arrays]
+        return Made(tangent(kernel, moving), [*arrays, *random(2, *arrays)])
+    if form == "batched":
+        return batched_of(Made(kernel, arrays))
+    once = backward_of(kernel, arrays)
+    if form == "backward":
+        return once
+    if form == "backward batched":
+        return batched_of(once)
+    given = [
+        np.zeros((), bool) if absent(once.kernel, n) else a
+        for n, a in zip(
+            [n for n in once.kernel.parameters if n in once.kernel.buffers], once.arrays, strict=True
+        )
+    ]
+    return backward_of(once.kernel, given)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Every kernel of every form."""
+    return [make(*row) for row in ROWS]
+
+
+@pytest.fixture(scope="module")
+def functions(made, emulate):
+    """The functions that the kernels' text is: what the tests call them by."""
+    return [emulate.function_of(shown(one.kernel), one.kernel.name) for one in made]
+
+
+@pytest.fixture(scope="module")
+def again(made, functions):
+    """The kernels, parsed from their text: without the parameters that they leave out."""
+    signatures = [[(a.dtype.name, a.ndim) for a in present(one)] for one in made]
+    return [parse(f, s, {}) for f, s in zip(functions, signatures, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def library(again, emulate):
+    """All of them, for the emulation."""
+    return emulate.build(emulate.text(again))
+
+
+@pytest.mark.parametrize("number", range(len(ROWS)), ids=["-".join(row).replace(" ", "-") for row in ROWS])
+def test_emulated_is_interpreted(number, made, functions, again, library, emulate, batch):
+    one = made[number]
+    arrays = present(one)
+    wanted = interpret(again[number], arrays)
+    run = batch.bound(functions[number], [], {}, library, number)
+    bits = set()
+    for order in (1, 2, 3):
+        with emulate.order(order):
+            found = run(*(a.copy() for a in arrays))
+        for expected, seen in zip(wanted, found, strict=True):
+            np.testing.assert_allclose(seen, expected, rtol=1e-4, atol=1e-4)
+        bits.add(b"".join(a.tobytes() for a in found))
+    assert len(bits) == 1, "the order of threads changes the result"
+    assert emulate.count(library, "live") == 0
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on PATH")
+@pytest.mark.parametrize("architecture", [80, 90])
+def test_nvcc_compiles_them(architecture, made, emulate, tmp_path):
+    source, target = tmp_path / "all.cu", tmp_path / "all.o"
+    source.write_text(emulate.text([one.kernel for one in made]))
+    flags = ["-std=c++17", "-O1", f"-arch=sm_{architecture}", "-Werror=all-warnings", f"-I{emulate.INCLUDE}"]
+    done = subprocess.run(
+        ["nvcc", *flags, "-c", source, "-o", target], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    for number in range(len(made)):
+        assert f"loops_{number}".encode() in target.read_bytes()

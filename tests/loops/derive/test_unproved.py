@@ -1,0 +1,72 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
+"""Where isl gives up, a gradient is derived without knowing any index: more is taped, all of it is right."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import polyop
+from derive_samples import differences
+from polyop import Custom
+from polyop.call.explain import explain
+from polyop.core.dtypes import dtype
+from polyop.core.errors import GradientError
+from polyop.core.spec import Spec
+from polyop.loops.derive import adjoint as derivation
+
+
+@pytest.fixture
+def unproved(monkeypatch):
+    """Let isl give up at once where it knows indices."""
+    begun = derivation.session
+
+    def session(operations, *, blind=False):
+        return begun(operations if blind else 100, blind=blind)
+
+    monkeypatch.setattr(derivation, "session", session)
+
+
+def test_all_that_has_a_derivative(smooth, helpers, unproved):
+    sizes = helpers.sizes(smooth)
+    arrays = helpers.arrays(smooth, sizes)
+    with pytest.warns(polyop.FallbackWarning, match="takes too long to prove"):
+        derived = differences.Derived(smooth.function, arrays, dict(smooth.attributes))
+    differences.check_directions(derived, arrays, rough=1e-4)
+
+
+SPECS = [Spec((6,), dtype("float64"), "cpu")] * 2
+
+
+def iterated(x, w):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+    for _ in range(3):
+        for i in range(1, x.shape[0]):
+            y[i] = y[i] * w[i] + y[i - 1]
+    return y
+
+
+def test_it_is_said_once_and_can_be_asked_about(unproved):
+    operator = Custom(iterated, func_type="hybrid")
+    x = np.linspace(0.5, 1.5, 6)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        text = operator.gradient.loops(x, x)
+        operator.gradient.loops(x, x)
+    said = [str(w.message) for w in seen if w.category is polyop.FallbackWarning]
+    rule = "iterated: its gradient tapes whatever may change: where values come from takes too long to prove"
+    assert said == [rule]
+    assert "y_kept" in text
+    assert "its gradient tapes whatever may change" in explain(operator, SPECS)
+
+
+def test_what_cannot_be_derived_even_so_is_an_error_with_the_line(monkeypatch):
+    monkeypatch.setattr(derivation, "OPERATIONS", 100)
+    operator = Custom(iterated, func_type="hybrid")
+    x = np.ones(4)
+    with pytest.raises(GradientError, match="where its values come from takes too long to prove") as seen:
+        operator.gradient.loops(x, x)
+    assert "test_unproved.py:" in str(seen.value)
+    assert "give bprop=" in str(seen.value)

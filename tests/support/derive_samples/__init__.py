@@ -1,0 +1,1 @@
+"""Loop kernels whose derivatives are tested, and differences to compare these with."""

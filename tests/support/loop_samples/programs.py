@@ -1,0 +1,192 @@
+"""Loop kernels of every kind that the compiler treats in its own way, with what they are given.
+
+Inputs are small whole numbers, so that sums in any order are the same to the last bit; a program
+with functions of floats says how far results may differ.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from loop_samples import dense, elements, private
+
+SMALL, RAGGED = (0, 1, 2, 3, 7, 8, 9), (17, 33, 65, 70, 130)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A kernel and its tensors: "float32 n m, int64 n <m" has an index into an axis of size m.
+
+    ``rough``: results may differ by this much, relatively; ``largest``: elements per tensor;
+    ``positive``: inputs are from 0.5 up; ``attributes`` are given by name.
+    """
+
+    function: Callable[..., Any]
+    tensors: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    rough: float = 0.0
+    largest: int = 2200
+    positive: bool = False
+    least: int = 0
+
+    @property
+    def name(self) -> str:
+        """The function's name and its first dtype."""
+        return f"{self.function.__name__}-{self.tensors.split()[0]}"
+
+    @property
+    def rows(self) -> list[tuple[str, list[str], str]]:
+        """Dtype, sizes and the size that an index is below, of each tensor."""
+        found = []
+        for text in self.tensors.split(","):
+            dtype, *axes = text.split()
+            below = next((axis[1:] for axis in axes if axis.startswith("<")), "")
+            found.append((dtype, [axis for axis in axes if not axis.startswith("<")], below))
+        return found
+
+    def sizes(self) -> list[dict[str, int]]:
+        """All sizes to try: equal ones, different ones, ragged ones that are not too much work."""
+        symbols = list(dict.fromkeys(axis for _, axes, below in self.rows for axis in (*axes, below) if axis))
+        found = [dict.fromkeys(symbols, size) for size in SMALL]
+        if len(symbols) > 1:
+            found += [{s: (5, 1, 9, 3)[(k + shift) % 4] for k, s in enumerate(symbols)} for shift in range(4)]
+        for turn, size in enumerate(RAGGED):
+            one = {s: (size, 6, 19)[(k + turn) % 3 if len(symbols) > 1 else 0] for k, s in enumerate(symbols)}
+            if all(np.prod([one[a] for a in axes], dtype=int) <= self.largest for _, axes, _ in self.rows):
+                found.append(one)
+        return [one for one in found if min(one.values(), default=1) >= self.least]
+
+    def arrays(self, sizes: Mapping[str, int], seed: int = 0) -> list[np.ndarray]:
+        """Return inputs of these sizes."""
+        random = np.random.default_rng([seed, *sizes.values()])
+        found = []
+        for dtype, axes, below in self.rows:
+            kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
+            shape = tuple(int(a) if a.isdigit() else sizes[a] for a in axes)
+            if below:
+                found.append(random.integers(0, max(1, sizes[below]), shape).astype(kind))
+            elif self.positive:
+                found.append((random.integers(1, 9, shape) / 2).astype(kind))
+            else:
+                low = 0 if dtype.startswith("u") or dtype == "bool" else -3
+                found.append(random.integers(low, 2 if dtype == "bool" else 4, shape).astype(kind))
+        return found
+
+
+MATMULS = (
+    dense.matmul_ijk,
+    dense.matmul_ikj,
+    dense.matmul_jik,
+    dense.matmul_jki,
+    dense.matmul_kij,
+    dense.matmul_kji,
+)
+TWO = {"alpha": 2.0, "beta": 3.0}
+NUMBERS = ("bool", "int8", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64")
+
+PROGRAMS = (
+    Program(dense.matmul, "float32 n k, float32 k m", largest=700),
+    *(Program(f, "float32 n k, float32 k m", largest=700) for f in MATMULS),
+    Program(dense.matmul_ijk, "float64 n k, float64 k m", largest=700),
+    Program(dense.matmul_ijk, "int32 n k, int32 k m", largest=700),
+    Program(dense.matmul_ikj, "bfloat16 n k, bfloat16 k m", rough=0.05, largest=700),
+    Program(dense.gemm_in_place, "float32 n k, float32 k m, float32 n m", TWO, largest=700),
+    Program(dense.matmul_transposed, "float32 k n, float32 m k", largest=700),
+    Program(dense.batched, "float32 b n k, float32 b k m", largest=300),
+    Program(dense.matmul_relu_bias, "float32 n k, float32 k m, float32 m", largest=700),
+    Program(dense.syrk, "float64 n k, float64 n n", TWO, largest=1200),
+    Program(dense.past_the_last_row, "float64 k n", largest=1200),
+    Program(dense.syr2k, "float32 n k, float32 n k, float32 n n", largest=1200),
+    Program(dense.trmm, "float64 n n, float64 n m", largest=300),
+    Program(dense.conv, "float32 n m, float32 3 2", least=3),
+    Program(dense.channels, "float32 n m 3, float32 2 3 3 k", least=3),
+    Program(dense.channels, "float64 n m 4, float64 2 2 3 k", least=2, largest=600),
+    Program(dense.atax, "float32 n m, float32 m"),
+    Program(dense.softmax, "float32 n m", rough=1e-5, least=1),
+    Program(dense.softmax, "float64 n m", rough=1e-12, least=1),
+    Program(dense.layernorm, "float32 n m, float32 m, float32 m", rough=1e-4, least=1),
+    Program(dense.rms_norm, "float32 n m", rough=1e-5),
+    Program(dense.rms_norm, "float16 n m", rough=0.01),
+    Program(dense.row_reductions, "float32 n m", least=1),
+    Program(dense.row_reductions, "int8 n m", least=1),
+    Program(dense.row_reductions, "uint64 n m", least=1),
+    Program(dense.column_reductions, "float32 n m"),
+    Program(dense.column_reductions, "int16 n m"),
+    *(Program(dense.whole_sum, f"{dtype} n") for dtype in NUMBERS),
+    Program(dense.one_total, "float32 n m k"),
+    Program(dense.two_operators, "float32 n m", largest=700),
+    Program(dense.sums_beside_products, "int32 n m", largest=700),
+    Program(dense.largest_beside_sums, "float64 n m", largest=700),
+    Program(dense.same_element_once, "int16 n m", largest=300),
+    Program(dense.argmax, "float32 n m", least=1),
+    Program(dense.argmax, "int64 n m", least=1),
+    Program(dense.count_true, "bool n"),
+    Program(dense.any_all, "bool n m"),
+    Program(dense.histogram, "int64 n <m, int32 m"),
+    *(Program(elements.square, f"{dtype} n") for dtype in NUMBERS),
+    Program(elements.leaky_relu, "float32 n"),
+    Program(elements.leaky_relu, "int8 n"),
+    Program(elements.nested_ifs, "float32 n m, bool m"),
+    Program(elements.nested_ifs, "int64 n m, bool m"),
+    Program(elements.guarded, "float32 n"),
+    Program(elements.guarded, "uint8 n"),
+    Program(elements.shifted_under_if, "float32 n m"),
+    Program(elements.diagonal, "float64 n n"),
+    Program(elements.one_iteration, "float32 n", least=1),
+    Program(elements.reverse, "float32 n"),
+    Program(elements.every_other, "int32 n"),
+    Program(elements.from_the_end, "float32 n m"),
+    Program(elements.transposed, "bfloat16 n m"),
+    Program(elements.transposed, "float32 n m"),
+    Program(elements.divisions, "int32 n, int32 n"),
+    Program(elements.divisions, "float32 n, float32 n"),
+    Program(elements.casts, "float32 n, int32 n"),
+    Program(elements.functions, "float32 n", rough=2e-6, positive=True),
+    Program(elements.functions, "float64 n", rough=1e-14, positive=True),
+    Program(elements.whole_powers, "int32 n"),
+    Program(elements.special, "float32 n"),
+    Program(elements.attributes, "float32 n", {"n": 3, "by": 2.0, "flag": True}),
+    Program(elements.never_runs, "float32 n", {"n": 0}),
+    Program(elements.never_runs, "float32 n", {"n": 2}),
+    Program(elements.indirect, "float32 n m, int32 k <n", least=1),
+    Program(elements.scatter_add, "float32 n m, int64 n <n"),
+    Program(elements.names, "float32 n, float32 n, float32 m, float32 n"),
+    Program(elements.stencil, "float32 n m"),
+    Program(elements.two_stencils, "float32 n m"),
+    Program(elements.jacobi, "float64 n m, float64 n m", {"steps": 3}, rough=1e-12, largest=700),
+    Program(elements.seidel, "int64 n m"),
+    Program(elements.scan, "float64 n m, float64 m", rough=1e-12),
+    Program(elements.fourth_power, "float64 n"),
+    Program(elements.prefix_sum, "float32 n"),
+    Program(elements.in_place_prefix, "int32 n"),
+    Program(elements.thomas, "int64 n m, int64 n m"),
+    Program(elements.row_temporary, "float32 n m"),
+    Program(elements.up_and_down, "int64 n m", least=1),
+    Program(elements.up_and_down, "int16 n m", least=1),
+    Program(elements.wander, "float64 n m", least=1),
+    Program(elements.wander, "int32 n m", least=1),
+    *(
+        Program(elements.there_and_back, f"{dtype} n m, {dtype} n m", least=1)
+        for dtype in ("float32", "float64", "int64", "int16")
+    ),
+    Program(elements.four_columns, "float32 n m", least=1),
+    Program(elements.four_columns, "float64 n m", least=1),
+    *(
+        Program(elements.columns_ahead, f"{dtype} n m, {dtype} n m", least=1)
+        for dtype in ("float64", "uint32", "float32")
+    ),
+    Program(elements.one_after_another, "float32 n", rough=2e-6, positive=True),
+    Program(elements.one_after_another, "float64 n", rough=1e-14, positive=True),
+    Program(elements.tile_temporary, "float32 n m"),
+    Program(elements.triangular_sum, "float32 n n"),
+    Program(private.filled_then_read_under_if, "float32 n m"),
+    Program(private.filled_then_read_under_if, "int64 n m"),
+    Program(private.written_under_if, "float64 n m"),
+    Program(private.picked_by_a_tensor, "float32 n m, int64 n <n"),
+    Program(private.scan_in_the_row, "int32 n m", least=1),
+    Program(private.both_loops_split, "float32 n m k", largest=700),
+    Program(private.one_row_of_two_axes, "float64 n m"),
+)
