@@ -39,6 +39,7 @@ def pytest_configure(config):
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
+    os.environ["POLYOP_STRICT"] = "1"  # a mistake of the compiler is an error, not a slower kernel
     if "POLYOP_CACHE_DIR" not in os.environ:
         config.polyop_cache = os.environ["POLYOP_CACHE_DIR"] = tempfile.mkdtemp(prefix="polyop-tests-")
 

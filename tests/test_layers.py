@@ -29,9 +29,12 @@ ROOMS = (
 )
 INSIDE = {
     "loops": (
+        "debug",
         "ir",
         "frontend",
         "analysis",
+        "program",
+        "listing",
         "passes",
         "schedule",
         "targets",

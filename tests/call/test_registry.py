@@ -9,7 +9,7 @@ DEFINE = """
 import numpy as np
 import polyop
 from polyop import Custom
-from polyop.core import registry
+from polyop.call import registry
 from polyop.core.errors import SchemaError
 
 @polyop.kernel

@@ -287,7 +287,8 @@ polyop = sys.modules["polyop"] = types.ModuleType("polyop")  # without its compi
 polyop.__path__, polyop.kernel = [src + "/polyop"], lambda function: function
 spec = importlib.util.spec_from_file_location("kernels", file)
 spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
-from polyop.loops import parse, shipped
+from polyop.loops.frontend import parse
+from polyop.loops.library import shipped
 found = [
     parse.parse(module.softmax, [("float32", 2)], {}),
     parse.parse(module.scale, [("float64", 1)], {"factor": float}),

@@ -21,6 +21,7 @@ from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
 from ..core.untraced import untraced
+from ..kernels.base import LoopKernelBase
 from . import registry
 from .host import Host, find_host, host_of, load, need, specs
 from .operator import Operator
@@ -127,7 +128,7 @@ class BoundOperator(_core.Call):
 
         Raises ``UnsupportedError`` for an operator whose kernel is not compiled from Python.
         """
-        kernel: Any = next((k for k in self.operator.kernels if hasattr(k, "source")), None)
+        kernel: Any = next((k for k in self.operator.kernels if isinstance(k, LoopKernelBase)), None)
         if kernel is None:
             rule = "has no source that polyop wrote: its kernel is not a loop kernel"
             raise UnsupportedError(self.name, rule, where=self.operator.origin)
@@ -276,7 +277,7 @@ class BoundOperator(_core.Call):
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
         own: Any = next(
-            (k for k in self.operator.kernels if str(k) == kernel and hasattr(k, "outline")), None
+            (k for k in self.operator.kernels if str(k) == kernel and isinstance(k, LoopKernelBase)), None
         )
         if text and own is not None:  # a loop kernel: polyop's own words
             line = text.removeprefix("line ").partition(":")[0]

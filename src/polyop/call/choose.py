@@ -55,7 +55,7 @@ TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
 
 
 def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, outputs: Any) -> str | None:
-    if getattr(kernel, "for_ascend", False):  # a provider's operator, which finds its device itself
+    if kernel.for_ascend:  # a provider's operator, which finds its device itself
         device = "npu"
     if kernel.device not in (device, "any"):
         bound = f"the operator is bound to {device}" if operator.target else f"the tensors are on {device}"

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.errors import ArgumentTypeError, PolyopError
 from ..core.schema import MISSING
 from ..core.spec import Spec
+from ..kernels.base import LoopKernelBase
 from .bound import BoundOperator
 from .choose import choose
 from .host import hosts
@@ -27,7 +28,7 @@ def explain(
     problem = ""
     if inputs:
         try:
-            arguments = _arguments(bound, inputs, attributes or {})
+            arguments = arguments_of(bound, inputs, attributes or {})
         except PolyopError as error:
             problem = str(error)
     if arguments and bound.is_module:
@@ -48,7 +49,7 @@ def explain(
     return "\n".join(lines)
 
 
-def _arguments(
+def arguments_of(
     bound: BoundOperator, inputs: tuple[Spec, ...], attributes: Mapping[str, Any]
 ) -> tuple[Any, ...]:
     """Return arguments in schema order; raises ``ArgumentTypeError`` that says what is missing."""
@@ -88,22 +89,20 @@ def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     try:
         outputs = operator.infer(arguments)
         yield "  outputs     " + (", ".join(map(str, outputs)) or "none")
-        choice = choose(operator, _split(bound, arguments)[0], outputs)
+        choice = choose(operator, split(bound, arguments)[0], outputs)
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
     taken: Any = choice.taken
     yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
-    if hasattr(taken, "explain"):
-        yield from (f"    {line}" for line in taken.explain(*_split(bound, arguments)))
+    if isinstance(taken, LoopKernelBase):
+        yield from (f"    {line}" for line in taken.explain(*split(bound, arguments)))
     yield from (f"  refused     {refused}" for refused in choice.refused)
 
 
 def _dtypes(kernel: Any) -> str:
-    if not hasattr(kernel, "accepts"):
-        return ""
-    kept = kernel.accepts.dtypes
-    if not kept and (not kernel.native or hasattr(kernel, "outline")):
+    kept = kernel.declared_dtypes
+    if kernel.accepts is None or (not kept and (not kernel.native or isinstance(kernel, LoopKernelBase))):
         return ""
     return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
 
@@ -121,7 +120,7 @@ def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]
     if not arguments:
         return
     try:
-        derived = rule.kernel.derive(*_split(bound, arguments))
+        derived = rule.kernel.derive(*split(bound, arguments))
     except PolyopError as problem:
         yield f"traced, Forward runs again in backward, as it depends on data: {problem}"
         return
@@ -139,12 +138,13 @@ def _derived(bound: BoundOperator, rule: Any, arguments: tuple[Any, ...]) -> Ite
     if not arguments:
         return
     try:
-        yield from (f"  {line}" for line in rule.kernel.explain_values(*_split(bound, arguments)))
+        yield from (f"  {line}" for line in rule.kernel.explain_values(*split(bound, arguments)))
     except PolyopError as problem:
         yield f"none: {problem}"
 
 
-def _split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+def split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    """Return the tensors among arguments in schema order, and the attributes by name."""
     schema = bound.schema
     tensors = tuple(arguments[i] for i in schema.tensor_positions)
     return tensors, {argument.name: arguments[i] for i, argument in schema.attributes()}

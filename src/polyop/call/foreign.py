@@ -23,6 +23,7 @@ from ..core.errors import ArgumentTypeError, HostError, KernelError, PolyopError
 from ..core.origin import of_function
 from ..core.schema import Schema
 from ..core.spec import Spec
+from ..kernels.python import PythonKernel
 from . import registry
 from .content import digest
 from .host import load
@@ -185,7 +186,7 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
     # the core keeps what it is given for the life of the process: the operator lives as long as its programs
     of = functools.partial(_of, bound.name, weakref.ref(bound))
     failed = functools.partial(_failed, of)
-    if kernel.native and not getattr(kernel, "allocates", False):
+    if kernel.native and not kernel.allocates:
         order = [pairs.get(i, i) for i in _parameters(operator.schema, numbers)]
         order += range(inputs, first)
         launch = prepared.launch()
@@ -280,7 +281,8 @@ def _fill(
         raise
     except Exception as problem:
         kernel = bound.operator.kernels[0]
-        where = of_function(getattr(kernel, "function", None)) or bound.operator.origin
+        own = of_function(kernel.function) if isinstance(kernel, PythonKernel) else None
+        where = own or bound.operator.origin
         rule = f"the kernel raised {type(problem).__name__}: {problem}"
         raise KernelError(bound.name, rule, where=where) from problem
     if not bound.schema.returns_list:

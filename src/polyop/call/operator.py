@@ -10,10 +10,11 @@ host       a framework whose tensors can be passed to an operator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..core.dtypes import DType
 from ..core.infer import InferRule
 from ..core.origin import Origin
 from ..core.schema import Schema
@@ -30,6 +31,25 @@ class Kernel(Protocol):
     @property
     def native(self) -> bool:
         """Whether it is machine code behind the C contract, with ``launch`` and inference of its own."""
+
+    @property
+    def accepts(self) -> Any:
+        """The device and dtypes declared for it, or None; see ``kernels.base.KernelBase``."""
+
+    @property
+    def allocates(self) -> bool:
+        """Whether it makes its outputs itself."""
+
+    @property
+    def for_ascend(self) -> bool:
+        """Whether it is an Ascend operator, which finds its device itself."""
+
+    @property
+    def declared_dtypes(self) -> tuple[DType, ...]:
+        """The dtypes declared for it."""
+
+    def content(self) -> Iterator[bytes]:
+        """Yield what tells it from a kernel that does something else."""
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why it cannot take these specs, or None when it can."""

@@ -60,7 +60,7 @@ def prepare(operator: Operator, arguments: tuple[Any, ...], *, infer: bool = Fal
 
 
 def _allocates(operator: Operator) -> bool:
-    return any(getattr(kernel, "allocates", False) for kernel in operator.kernels)
+    return any(kernel.allocates for kernel in operator.kernels)
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,21 @@ from __future__ import annotations
 import argparse
 import ast
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..call import registry
-from ..call.explain import explain
+from ..call.bound import BoundOperator
+from ..call.explain import arguments_of, explain, split
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
+from ..kernels.base import LoopKernelBase
 from .load import load
+
+if TYPE_CHECKING:
+    from ..loops.pipeline import Pass
+    from ..loops.program import Program
 
 
 def add(verbs: Any) -> None:
@@ -30,6 +37,14 @@ def add(verbs: Any) -> None:
         metavar="NAME=VALUE",
         help="the value of an attribute, as factor=2.0",
     )
+    verb.add_argument(
+        "--print-after",
+        metavar="PASS",
+        help='print the loops of a loop kernel after this pass, after several (A,B), or after "all"',
+    )
+    verb.add_argument(
+        "--time-passes", action="store_true", help="print what each pass of the loop compiler took"
+    )
     verb.set_defaults(verb="explain")
 
 
@@ -44,8 +59,51 @@ def run(options: argparse.Namespace) -> int:
         rule = f"must name an attribute: {', '.join(sorted(known)) or 'there are none'}"
         raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - known)))
     for number, operator in enumerate(bound):
-        print(("\n" if number else "") + explain(operator, inputs, attributes))
+        if options.print_after or options.time_passes:
+            for line in passes(operator, inputs, attributes, options.print_after, timed=options.time_passes):
+                print(line)
+        else:
+            print(("\n" if number else "") + explain(operator, inputs, attributes))
     return 0
+
+
+def passes(
+    bound: BoundOperator,
+    inputs: tuple[Spec, ...],
+    attributes: Mapping[str, Any],
+    names: str | None,
+    *,
+    timed: bool,
+) -> list[str]:
+    """Return the loops of an operator's loop kernel after the named passes, and what each pass took.
+
+    Raises ``ArgumentValueError`` for a name that no pass has, and for an operator without a loop kernel.
+    """
+    from ..loops.pipeline import PIPELINE, printer
+
+    known = [one.name for one in PIPELINE]
+    unknown = {name.strip() for name in (names or "").split(",")} - {*known, "all", ""}
+    if unknown:
+        rule = f"must be a pass ({', '.join(dict.fromkeys(known))}) or all"
+        raise ArgumentValueError("--print-after", rule, repr(min(unknown)))
+    kernel: Any = next((k for k in bound.operator.kernels if isinstance(k, LoopKernelBase)), None)
+    if kernel is None or not inputs:
+        rule = "only loop kernels have passes" if kernel is None else "needs a spec for each tensor"
+        hint = None if kernel is None else "give them in order: --input 'float32[2, 3]'"
+        raise ArgumentValueError(bound.name, rule, where=bound.operator.origin, hint=hint)
+    lines: list[str] = []
+    seconds: list[tuple[str, float]] = []
+    printing = printer(names or "", lines.append)
+
+    def watch(one: Pass, program: Program, took: float) -> None:
+        printing(one, program, took)
+        seconds.append((one.name, took))
+
+    kernel.compile_watched(*split(bound, arguments_of(bound, inputs, attributes)), watch)
+    if timed:
+        total = sum(took for _, took in seconds)
+        lines += [f"{took * 1e3:9.2f} ms  {name}" for name, took in (*seconds, ("all passes", total))]
+    return lines
 
 
 def parse_attribute(text: str) -> tuple[str, Any]:

@@ -18,7 +18,7 @@ from ..core.infer import FromSpecs, InferRule, ShapeAndDtype
 from ..core.origin import caller, of_function
 from ..core.parse import parse
 from ..core.schema import Schema
-from ..kernels.base import Accepts
+from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.python import PythonKernel
 from .custom.loops import definition, for_schema
 
@@ -67,7 +67,9 @@ def operator(
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
-    made += tuple(k.on("cuda") for k in made if k.device == "cpu" and hasattr(k, "on"))  # built when called
+    made += tuple(
+        k.on("cuda") for k in made if k.device == "cpu" and isinstance(k, LoopKernelBase)
+    )  # built when called
     return _bound(
         Operator(
             schema=parsed,
@@ -166,8 +168,8 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
             if is_source(path)
             else library(Path(path), function, dtypes=dtypes)
         )
-    if hasattr(value, "refuse"):
-        return _restricted(value, dtypes)
+    if isinstance(value, KernelBase):
+        return _restricted(cast("Kernel", value), dtypes)
     if callable(value):
         return _restricted(PythonKernel(value), dtypes)
     rule = "must be 'file:function', a Python function, or a kernel of polyop.source or polyop.library"
@@ -183,7 +185,7 @@ def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
     """Return a kernel that takes these dtypes alone; raises ``ArgumentTypeError`` where it cannot."""
     if dtypes is None:
         return kernel
-    if not hasattr(kernel, "accepts"):
+    if kernel.accepts is None:
         rule = "dtypes= says nothing to this kind of kernel, which knows its dtypes itself"
         raise ArgumentTypeError(str(kernel), rule, where=caller())
     made: Any = copy.copy(kernel)  # the author may use the kernel elsewhere, without them

@@ -103,10 +103,9 @@ class _Dtypes:
     def _kernels(self) -> list[str]:
         found: list[str] = []
         for kernel in self.operator.kernels:
-            taken = getattr(getattr(kernel, "accepts", None), "dtypes", None)
-            if taken is None:
+            if not kernel.declared_dtypes:
                 return [""]
-            found += [each.name for each in taken]
+            found += [each.name for each in kernel.declared_dtypes]
         return found or [""]
 
     def _of(self, names: Iterable[str]) -> Types:

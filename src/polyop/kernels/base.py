@@ -1,8 +1,9 @@
-"""What all kinds of kernel share: the device and dtypes that they accept."""
+"""What all kinds of kernel share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,42 @@ class Accepts:
             if spec is not None and spec.dtype not in self.dtypes:
                 return f"takes {', '.join(map(str, self.dtypes))}, not {spec.dtype}"
         return None
+
+
+class KernelBase:
+    """The base of every kind of kernel: each says what is otherwise than here."""
+
+    accepts: Accepts | None = None
+    """The device and dtypes declared for it; None where it knows its dtypes itself."""
+    allocates: bool = False
+    """Whether it makes its outputs itself."""
+    for_ascend: bool = False
+    """Whether it is an Ascend operator, which finds its device itself."""
+
+    @property
+    def declared_dtypes(self) -> tuple[DType, ...]:
+        """The dtypes declared for it; none where it takes all, or knows them itself."""
+        return () if self.accepts is None else self.accepts.dtypes or ()
+
+    def content(self) -> Iterator[bytes]:
+        """Yield what tells it from a kernel that does something else, the same in every process."""
+        yield str(self).encode()
+
+
+class LoopKernelBase(KernelBase, ABC):
+    """A loop kernel, the author's or a derived one: a type that can be asked for without the compiler."""
+
+    @abstractmethod
+    def on(self, device: str) -> Any:
+        """Return the kernel of the same loops for another device."""
+
+    @abstractmethod
+    def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
+        """Return the C that is compiled for these specs (for those used last, without any)."""
+
+    @abstractmethod
+    def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        """Return what became of each loop for these specs, and why, a line each."""
 
 
 def flatten(arguments: Sequence[Any]) -> Iterator[Spec | None]:

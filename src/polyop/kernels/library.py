@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -19,7 +19,7 @@ from ..core.errors import (
 )
 from ..core.limits import shown
 from ..core.spec import Spec
-from .base import Accepts, flatten
+from .base import Accepts, KernelBase, flatten
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,11 +32,13 @@ def _rows(specs: Sequence[Spec | None]) -> Specs:
     return [([], "") if s is None else (list(s.shape), s.dtype.name) for s in specs]
 
 
-class LibraryKernel:
+class LibraryKernel(KernelBase):
     """The function ``name`` of the library at ``path``.
 
     Finding it checks the library: its functions, and the companions' contract.
     """
+
+    accepts: Accepts
 
     def __init__(
         self,
@@ -76,6 +78,13 @@ class LibraryKernel:
     def __repr__(self) -> str:
         """Return the file and the function."""
         return f"LibraryKernel({self.file!r}, {self.name!r})"
+
+    def content(self) -> Iterator[bytes]:
+        """Yield the function's name and a digest of the library's bytes."""
+        import hashlib
+
+        yield self.name.encode()
+        yield hashlib.sha256(self.path.read_bytes()).digest()
 
     @property
     def path(self) -> Path:

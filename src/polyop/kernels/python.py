@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from ..core.errors import KernelError
 from ..core.origin import of_function
 from ..core.schema import Schema
 from ..core.spec import Spec
-from .base import Accepts
+from . import described
+from .base import Accepts, KernelBase
 
 
 def empty(spec: Spec) -> np.ndarray[Any, Any]:
@@ -22,7 +23,7 @@ def empty(spec: Spec) -> np.ndarray[Any, Any]:
 
 
 @dataclass(eq=False)
-class PythonKernel:
+class PythonKernel(KernelBase):
     """A Python function, called with read-only arrays and the attributes, in schema order.
 
     A 0-d array is passed as a Python scalar when ``scalars`` (MindSpore's rule for pyfunc).
@@ -38,6 +39,10 @@ class PythonKernel:
     def __str__(self) -> str:
         """Return ``pyfunc name``."""
         return f"pyfunc {getattr(self.function, '__qualname__', self.function)}"
+
+    def content(self) -> Iterator[bytes]:
+        """Yield the function's code and what it reads."""
+        yield from described.value(self.function)
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why these specs are refused, or None: NumPy takes every dtype."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.spec import Spec
+from .base import KernelBase
 
 
 @dataclass(eq=False)
-class TensorKernel:
+class TensorKernel(KernelBase):
     """A function of the bound arguments, called below the framework's gradients; returns its new outputs."""
 
     function: Callable[..., tuple[Any, ...]]

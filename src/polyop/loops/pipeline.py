@@ -1,122 +1,144 @@
-"""The compiler: a typed kernel in, its plan and its C out. Every pass keeps the meaning."""
+"""The compiler's passes, in order, and their runner.
+
+Every pass maps a :class:`Program` to a Program and keeps what the kernel means. The runner can verify, print
+and time the program after each of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from .analysis.bounds import Bounds, demanded, describe, find_bounds
-from .analysis.dependence import Kind, classify, conflicts
-from .analysis.initialisation import starts
-from .analysis.polyhedra import Model, session
-from .emit.c.program import TARGETS, Program, print_program
-from .emit.c.rows import once_a_row
+from . import debug
+from .analysis.polyhedra import session
 from .ir.grammar import Kernel
-from .ir.verify import unowned
-from .passes.array_privatisation import privatise
-from .passes.index_set_splitting import has_conditions, split
+from .ir.verify import unowned, violations
+from .listing import listing
+from .passes.array_privatisation import array_privatisation
+from .passes.assume_sizes import assume_sizes
+from .passes.bound_checks import bound_checks
+from .passes.index_set_splitting import index_set_splitting
+from .passes.initialisation import initialisation
 from .passes.inline import inline
-from .passes.interchange_fuse import Report, restructure
-from .passes.loop_distribution import distribute
-from .passes.pack_transposed import turn
+from .passes.interchange_fuse import interchange_fuse
+from .passes.loop_distribution import loop_distribution
+from .passes.pack_transposed import pack_transposed
+from .passes.propagate_indices import propagate_indices
 from .passes.reciprocals import reciprocals
-from .passes.remove_empty_loops import busy
-from .passes.scalar_replacement import accumulate
-from .passes.simplify import propagate, unroll
-from .passes.strip_gradient_marks import computed
-from .schedule.plan import Plan, Planner
-from .schedule.shift_and_peel import together
-from .schedule.thread_partition import shares
+from .passes.remove_empty_loops import remove_empty_loops
+from .passes.scalar_replacement import scalar_replacement
+from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
+from .passes.unroll import unroll
+from .program import Note, Program
+from .schedule.plan_loops import plan_loops
+from .schedule.shift_and_peel import shift_and_peel
 
 
 @dataclass(frozen=True)
-class Scheduled:
-    """A kernel after all passes, with what was decided and why (line, text)."""
+class Pass:
+    """One row of the pipeline: ``why`` is a sentence for the documents and ``--print-after``.
 
-    kernel: Kernel
-    plan: Plan
-    bounds: Bounds
-    owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    notes: tuple[tuple[int, str], ...] = ()
-    checked: bool = False
-    fallback: str = ""
-    """Why the author's order was kept although another was asked for."""
+    The pass has the name of its file. One that is ``needed`` cannot be skipped.
+    """
 
-    def source(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> str:
-        """Return the C file for an instruction set, or the CUDA file for "cuda"."""
-        if target == "cuda":
-            from .emit.cuda.program import print_cuda
+    run: Callable[[Program], Program]
+    why: str
+    needed: bool = False
 
-            return print_cuda(
-                self.kernel,
-                self.plan,
-                self.bounds,
-                self.owners,
-                self.kinds,
-                function=function,
-                checked=checked,
-            )
-        return self.program(target, function, precise=precise, checked=checked).text()
-
-    def program(self, target: str, function: str, *, precise: bool = False, checked: bool = False) -> Program:
-        """Return the C text for an instruction set."""
-        return print_program(
-            self.kernel,
-            self.plan,
-            self.bounds,
-            self.owners,
-            target=TARGETS[target],
-            function=function,
-            precise=precise,
-            checked=checked,
-        )
-
-    def told(self, target: str) -> tuple[tuple[int, str], ...]:
-        """Return what was decided for an instruction set, or for "cuda", and why (line, text)."""
-        if target != "cuda":
-            return tuple(sorted(once_a_row(self.notes, self.kernel, self.plan, self.bounds)))
-        from .emit.cuda.program import mapped
-
-        mapper = mapped(self.kernel, self.plan, self.bounds, self.owners, self.kinds)
-        mapper.pieces(self.kernel.body)
-        kept = [note for note in self.notes if note not in self.plan.notes]
-        return tuple(sorted([*kept, *mapper.notes]))
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.run.__name__
 
 
-def schedule(kernel: Kernel) -> Scheduled:
-    """Return the kernel with its loops arranged, and what each of them becomes."""
-    kernel = computed(kernel)
+PIPELINE = (
+    Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),
+    Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
+    Pass(remove_empty_loops, "Later passes know a loop by the statements inside it.", needed=True),
+    Pass(unroll, "A loop over a few iterations costs more than what it does."),
+    Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
+    Pass(initialisation, "An element that is read before it is written is zero, as in Python.", needed=True),
+    Pass(inline, "A cheap temporary is computed again sooner than loaded from memory."),
+    Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),
+    Pass(array_privatisation, "Iterations that share no temporary can run in parallel.", needed=True),
+    Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
+    Pass(pack_transposed, "A tensor that is read across its rows is copied once, transposed."),
+    Pass(array_privatisation, "Fusion makes further temporaries private to a loop.", needed=True),
+    Pass(scalar_replacement, "A sum stays in a register while its loop runs."),
+    Pass(reciprocals, "One division serves all iterations of a loop."),
+    Pass(index_set_splitting, "The inside of a loop runs without the conditions at its borders."),
+    Pass(bound_checks, "An index is proved, checked once per call, or checked at each access.", needed=True),
+    Pass(plan_loops, "Loops become threads, vectors, register tiles.", needed=True),
+    Pass(
+        shift_and_peel, "Neighbouring loops of threads run row by row together, what they share in a cache."
+    ),
+)
+"""All passes, in order."""
+
+Watch = Callable[[Pass, Program, float], object]
+"""Is given each pass, the program after it, and the seconds that it took."""
+
+
+def schedule(kernel: Kernel, watch: Watch | None = None, passes: Sequence[Pass] = PIPELINE) -> Program:
+    """Return the program after all passes.
+
+    Raises ``AssertionError`` where a pass broke the program: always for private buffers, for any violation of
+    the grammar where POLYOP_STRICT is 1.
+    """
+    program, strict = Program(kernel), debug.is_strict()
+    watchers = [watch] if watch is not None else []
+    if debug.print_after():
+        watchers.append(printer(debug.print_after(), lambda text: sys.stderr.write(f"{text}\n")))
+    skipped = debug.skipped_passes()
     with session():
-        kernel = unroll(busy(propagate(kernel)))
-        early = demanded(kernel)
-        kernel = starts(kernel)
-        report = Report()
-        kernel, report.done = inline(kernel)
-        kernel = distribute(kernel, report)
-        before = kernel
-        kernel, owners = privatise(kernel)
-        kernel = turn(restructure(kernel, owners, report), report)
-        kernel, owners = privatise(kernel)
-        kernel = reciprocals(accumulate(kernel, owners))
-        model = Model(kernel, owners)
-        kinds = classify(model, found := conflicts(model))
-        if has_conditions(kernel):
-            kernel, owners, borders = split(kernel, kinds, owners)
-            if borders:
-                report.done += borders
-                model = Model(kernel, owners)
-                kinds = classify(model, found := conflicts(model))
-        bounds = replace(find_bounds(model, early), sizes=[], bad={})  # isl's values end with the session
-        shared = shares(kernel, model, found, kinds, owners)
-        plan = Planner(kernel, kinds, bounds, owners, shared).run()
-        together(kernel, model, found, plan, owners)
-    if faults := unowned(before, kernel, owners):
-        raise AssertionError("; ".join(faults))
-    notes = (*report.done, *plan.notes, *describe(bounds, kernel))
-    return Scheduled(kernel, plan, bounds, owners, kinds, tuple(sorted(notes)))
+        for one in passes:
+            if one.name in skipped and not one.needed:
+                continue
+            started = time.perf_counter()
+            program = one.run(program)
+            for each in watchers:
+                each(one, program, time.perf_counter() - started)
+            if strict:
+                _verify(one.name, violations(program.kernel))
+        _ = program.kinds  # the printer for GPUs asks for them, after the session
+    if program.before_privatisation is not None:
+        _verify("privatisation", unowned(program.before_privatisation, program.kernel, program.owners))
+    return program.without_isl()
 
 
-def original(kernel: Kernel, why: str = "", fallback: str = "") -> Scheduled:
+def _verify(name: str, faults: Sequence[str]) -> None:
+    if faults:
+        raise AssertionError(f"after {name}: {'; '.join(faults)}")
+
+
+def original(kernel: Kernel, why: str = "", fallback: str = "") -> Program:
     """Return the kernel in the author's order, on one thread: what is done when anything is in doubt."""
-    return Scheduled(computed(kernel), Plan(), Bounds(), notes=((0, why),), checked=True, fallback=fallback)
+    note = Note(0, why, "fallback" if fallback else "debug")
+    program = Program(without_marks(kernel), notes=(note,), checked=True, fallback=fallback)
+    return program.without_isl()
+
+
+def printer(names: str, write: Callable[[str], object]) -> Watch:
+    """Return what writes the loops after the named passes ("all", or names separated by commas).
+
+    A pass that changes neither loops nor plan is one line.
+    """
+    chosen = {name.strip() for name in names.split(",")}
+    before = ""
+    count = 0
+
+    def watch(one: Pass, program: Program, seconds: float) -> None:
+        nonlocal before, count
+        del seconds
+        count += 1
+        text = listing(program)
+        if "all" in chosen or one.name in chosen:
+            if text == before:
+                write(f"# pass {count}, {one.name}: no change")
+            else:
+                write(f"\n# pass {count}, {one.name}: {one.why}\n{text}\n")
+        before = text
+
+    return watch

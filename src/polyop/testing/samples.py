@@ -73,7 +73,7 @@ def registered_dtypes(operator: Operator) -> tuple[DType, ...]:
     """Return the dtypes that the kernels, or else the information, name; () when none do."""
     found: dict[str, DType] = {}
     for kernel in operator.kernels:
-        for kind in getattr(getattr(kernel, "accepts", None), "dtypes", None) or ():
+        for kind in kernel.declared_dtypes:
             found[kind.name] = kind
     for information in () if found else operator.information:
         for row in information.rows:

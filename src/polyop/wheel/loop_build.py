@@ -25,6 +25,7 @@ from ..core.spec import Spec
 from ..define.kernel import options
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel
+from ..loops.emit.printer import notes
 from ..loops.frontend.parse import outline
 from ..loops.ir.grammar import Kernel
 from ..loops.library import shipped
@@ -112,7 +113,7 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
         "symbol": exported(kernel),
         "sha256": hashlib.sha256(library.read_bytes()).hexdigest(),
         "passes": passes(),
-        "told": {name: scheduled.told(name) for name in isa.family()},
+        "told": {name: [(n.line, n.text) for n in notes(scheduled, name)] for name in isa.family()},
     }
 
 

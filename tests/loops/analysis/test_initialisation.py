@@ -9,6 +9,7 @@ import pytest
 from polyop import Custom, CustomRegOp
 from polyop.binary.open import open_library
 from polyop.core.errors import KernelError
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
@@ -106,9 +107,9 @@ def test_the_sizes_tell(function):
     name = SOMETIMES[function]
     assert made.kernel.buffers[name].lacking
     zero = f"polyop_zero(self.{name},"
-    (line,) = [row for row in made.source(isa.available()[0], "f").splitlines() if zero in row]
+    (line,) = [row for row in source_of(made, isa.available()[0], "f").splitlines() if zero in row]
     assert line.strip().startswith("if (")
-    text = made.source("cuda", "f").splitlines()
+    text = source_of(made, "cuda", "f").splitlines()
     (place,) = [k for k, row in enumerate(text) if f"cudaMemsetAsync(self.{name}," in row]
     assert "&& (" in text[place - 1]
 

@@ -13,6 +13,9 @@ import pytest
 
 import polyop
 from polyop.loops.emit.c import program as printed
+from polyop.loops.emit.printer import c_file
+from polyop.loops.emit.printer import notes as notes_of
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
@@ -63,7 +66,7 @@ def made(function):
 
 def files(function, *, long):
     """The files, where ``long`` is what takes two."""
-    whole = made(function).program(isa.available()[0], "loop_f")
+    whole = c_file(made(function), isa.available()[0], "loop_f")
     before, printed.LONG = printed.LONG, long
     try:
         return whole, whole.files()
@@ -112,9 +115,9 @@ def test_two_files_are_one_library_that_exports_the_kernel_alone(monkeypatch, tm
 @pytest.mark.parametrize(("function", "packed"), [(taps, False), (turned, True)])
 def test_a_window_of_rows_is_read_where_it_is(function, packed):
     found = made(function)
-    notes = [text for _, text in found.told(isa.available()[0]) if "tiled in registers" in text]
+    notes = [note for note in notes_of(found, isa.available()[0]) if "tiled in registers" in note.text]
     assert [("packed" in text) for text in notes] == [packed]
-    assert ("_panel" in found.source(isa.available()[0], "f")) is packed
+    assert ("_panel" in source_of(found, isa.available()[0], "f")) is packed
 
 
 def across(x, w):
@@ -129,7 +132,7 @@ def across(x, w):
 
 
 def test_what_a_tile_writes_once_and_strided_it_writes_by_calls():
-    source = made(across).source(isa.available()[0], "f")
+    source = source_of(made(across), isa.available()[0], "f")
     assert "scatter_n_f32" in source
     assert not re.search(r"scatter_f32", source)
 
@@ -154,7 +157,7 @@ def rows_backwards(a, b):
 
 @pytest.mark.parametrize(("function", "turned"), [(rows_with_rows, True), (rows_backwards, False)])
 def test_rows_are_turned_round_into_a_panel(function, turned):
-    source = made(function).source(isa.available()[0], "f")
+    source = source_of(made(function), isa.available()[0], "f")
     assert ("polyop_strip_f32" in source) is turned
     assert ("b0__panel" in source) is True
 

@@ -8,6 +8,7 @@ import mmap
 import numpy as np
 import pytest
 
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
@@ -167,10 +168,10 @@ def test_the_same_bits_and_no_element_more(case, last, libraries, batch, fenced)
 @pytest.mark.parametrize("function", [*SLIDE, *PLAIN])
 def test_which_loops_do(function):
     """Not those that write what they read, nor loads that are not made each time, nor rows far apart."""
-    source = schedule(typed(function, "float64")).source(isa.available()[0], "f")
+    source = source_of(schedule(typed(function, "float64")), isa.available()[0], "f")
     assert ("polyop_slid(" in source) == (function in SLIDE)
 
 
 def test_a_checked_kernel_asks_for_each_place():
-    source = schedule(typed(around, "float64")).source(isa.available()[0], "f", checked=True)
+    source = source_of(schedule(typed(around, "float64")), isa.available()[0], "f", checked=True)
     assert "polyop_slid(" not in source

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import pytest
 
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
@@ -207,12 +208,12 @@ def test_results(case, compiled, batch):
 @pytest.mark.parametrize("function", [*STORED, *NOT])
 def test_what_waits_in_a_strip(function):
     """One store of each element, plain and always made, of what the loop does not read."""
-    source = schedule(typed(function)).source("avx512", "f")
+    source = source_of(schedule(typed(function)), "avx512", "f")
     assert source.count("polyop_unstrip_") == STORED.get(function, 0)
 
 
 @pytest.mark.parametrize("function", [forward, solved])
 def test_a_body_with_strips_is_there_once(function):
-    source = schedule(typed(function)).source("avx512", "f")
+    source = source_of(schedule(typed(function)), "avx512", "f")
     assert source.count("gather_f32") == source.count("scatter_f32") == 0
     assert source.count("_part = min_i64(") == 1

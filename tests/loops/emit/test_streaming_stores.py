@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from polyop import Custom
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
 from polyop.loops.targets import isa
@@ -208,7 +209,7 @@ def test_the_instruction_is_there(libraries):
 @pytest.mark.parametrize("function", [*PAST, *NOT])
 def test_which_stores_may(function):
     """What is written once and never read: neither of the two may find its line in a cache."""
-    source = schedule(typed(function, "float32")).source(isa.available()[0], "f")
+    source = source_of(schedule(typed(function, "float32")), isa.available()[0], "f")
     assert ("polyop_passed();" in source) == (function in PAST)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from polyop.core.errors import KernelError
 from polyop.loops.emit.c import regions
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
@@ -412,7 +413,7 @@ def at_once(source):
 
 
 def source(function, dtype="float32"):
-    return schedule(typed(function, dtype)).source(isa.available()[0], "f")
+    return source_of(schedule(typed(function, dtype)), isa.available()[0], "f")
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from polyop.loops import pipeline as compiler
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.verify import unowned
+from polyop.loops.passes import index_set_splitting as splitting
+from polyop.loops.pipeline import PIPELINE, Pass, schedule
 
 
 @pytest.fixture
 def scheduled(programs):
     """A kernel whose outer loop, which owns a row, was separated into three copies."""
     kernel = parse(programs.private.filled_then_read_under_if, [("float32", 2)], {})
-    return compiler.schedule(kernel)
+    return schedule(kernel)
 
 
 def test_each_copy_of_a_loop_owns_a_buffer_of_its_own(scheduled):
@@ -36,14 +37,14 @@ def test_a_buffer_without_its_axis_must_be_private(scheduled):
     assert unowned(before, kernel, owners) == ["t lost an axis and has no owner"]
 
 
-def test_a_kernel_with_such_a_fault_is_not_compiled(scheduled, monkeypatch, programs):
-    split = compiler.split
+def index_set_splitting(program):
+    """The pass, with a fault: all copies of the loop own the buffer of the first."""
+    split = splitting.index_set_splitting(program)
+    return split.with_(owners=dict.fromkeys(split.owners, program.owners["t"]))
 
-    def sharing(kernel, kinds, owners):
-        result = split(kernel, kinds, owners)
-        return result._replace(owners=dict.fromkeys(result.owners, owners["t"]))
 
-    monkeypatch.setattr(compiler, "split", sharing)
+def test_a_kernel_with_such_a_fault_is_not_compiled(programs):
+    passes = [Pass(index_set_splitting, "") if one.name == "index_set_splitting" else one for one in PIPELINE]
     kernel = parse(programs.private.filled_then_read_under_if, [("float32", 2)], {})
     with pytest.raises(AssertionError, match="which owns it"):
-        compiler.schedule(kernel)
+        schedule(kernel, passes=passes)

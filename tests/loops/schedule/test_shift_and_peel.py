@@ -9,14 +9,14 @@ import pytest
 import polyop
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
-from polyop.loops.analysis.dependence import conflicts
-from polyop.loops.analysis.polyhedra import Model, session
+from polyop.loops.analysis.polyhedra import session
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
-from polyop.loops.passes.strip_gradient_marks import computed
+from polyop.loops.ir.plan import Plan
+from polyop.loops.passes.strip_gradient_marks import without_marks
 from polyop.loops.pipeline import schedule
-from polyop.loops.schedule.plan import Plan
-from polyop.loops.schedule.shift_and_peel import MOST, together
+from polyop.loops.program import Program
+from polyop.loops.schedule.shift_and_peel import MOST, shift_and_peel
 from polyop.loops.targets import isa
 
 SIZES = ((0, 5), (1, 1), (2, 9), (5, 4), (8, 20), (13, 17), (24, 9), (41, 33))
@@ -240,16 +240,16 @@ def test_random_chains(batch, generate):
 
 
 def test_where_isl_gives_up_loops_run_one_after_another():
-    kernel = computed(typed(blurred))
+    kernel = without_marks(typed(blurred))
     for operations in (0, 1):  # 0: as many as it takes
         plan = Plan(threads={"i", "i_1"}, vector={"j", "j_1"})
         with session():
-            model = Model(kernel)
-            found = conflicts(model)
-            model.session.context.set_max_operations(operations)
-            together(kernel, model, found, plan, {})
-        told = [text for _, text in plan.notes if "isl cannot tell in time" in text]
-        assert (len(plan.bands), len(told)) == (1 - operations, operations)
+            program = Program(kernel, plan=plan)
+            assert program.conflicts
+            program.model.session.context.set_max_operations(operations)
+            program = shift_and_peel(program)
+        given_up = [note for note in program.notes if "isl cannot tell in time" in note.text]
+        assert (len(program.plan.bands), len(given_up)) == (1 - operations, operations)
 
 
 def test_a_group_is_as_long_as_the_header_has_room_for(batch):

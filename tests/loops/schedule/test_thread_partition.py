@@ -8,6 +8,8 @@ import pytest
 
 from polyop.core.errors import KernelError
 from polyop.loops.emit.c.regions import PICKED
+from polyop.loops.emit.printer import notes as notes_of
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.pipeline import schedule
@@ -302,7 +304,7 @@ def test_what_is_not_shared(function):
 def test_a_row_is_checked_once(function):
     made = schedule(typed(function))
     assert "y: dimension 0 is checked once for each row" in told(made)
-    source = made.source(isa.available()[0], "f")
+    source = source_of(made, isa.available()[0], "f")
     line = next(text for text in source.splitlines() if "if (found" in text)
     assert "store_" in line
     assert "polyop_inside" not in line
@@ -313,4 +315,4 @@ def test_a_column_that_is_picked_is_checked_at_each_access():
 
 
 def told(made):
-    return [text for _, text in made.told(isa.available()[0])]
+    return [note.text for note in notes_of(made, isa.available()[0])]

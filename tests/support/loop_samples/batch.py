@@ -15,8 +15,10 @@ from filelock import FileLock
 from polyop import operator
 from polyop.kernels.library import LibraryKernel
 from polyop.kernels.loop.kernel import LoopKernel
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.library.options import FLAGS
-from polyop.loops.pipeline import Scheduled, original, schedule
+from polyop.loops.pipeline import original, schedule
+from polyop.loops.program import Program
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = [*shlex.split(os.environ.get("CC", "cc")), *FLAGS, f"-I{ROOT / 'include'}", "-w"]
@@ -37,9 +39,9 @@ def text(kernels, isa, *, precise=False, checked=False):
     """Return the C of typed kernels, or of scheduled ones: each of them under names of its own."""
     parts = []
     for number, kernel in enumerate(kernels):
-        scheduled = isinstance(kernel, Scheduled)
+        scheduled = isinstance(kernel, Program)
         made = kernel if scheduled else original(kernel) if checked else schedule(kernel)
-        parts.append(made.source(isa, symbol(number), precise=precise, checked=checked or made.checked))
+        parts.append(source_of(made, isa, symbol(number), precise=precise, checked=checked or made.checked))
     pragmas = re.findall(r"^#pragma GCC target.*$", parts[0], re.MULTILINE)
     wanted = sorted(
         {line for part in parts for line in re.findall(r"^#define POLYOP_WANT_\w+$", part, re.MULTILINE)}

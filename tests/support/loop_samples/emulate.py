@@ -11,6 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from polyop.loops.emit.printer import source as source_of
 from polyop.loops.pipeline import original, schedule
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +26,7 @@ def text(kernels, *, checked=False):
     """Return the CUDA text of typed kernels; number k is exported as ``loops_k``."""
     made = [original(kernel) if checked else schedule(kernel) for kernel in kernels]
     return "\n".join(
-        one.source("cuda", f"loops_{k}", checked=checked or one.checked) for k, one in enumerate(made)
+        source_of(one, "cuda", f"loops_{k}", checked=checked or one.checked) for k, one in enumerate(made)
     )
 
 

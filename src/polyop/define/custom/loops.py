@@ -11,6 +11,7 @@ from ...core.errors import ArgumentValueError, InformationError, SchemaError
 from ...core.information.information import Information
 from ...core.information.parts import AttributeInfo, TensorInfo
 from ...core.schema import MISSING, Schema
+from ...kernels.base import LoopKernelBase
 from ..kernel import options
 
 NUMBERS = ("int", "float", "bool", "all")
@@ -96,7 +97,7 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
         names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
         new = not schema.mutates and len(schema.fresh) == len(schema.returns)
         kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(found.inplace) and new)
-    if hasattr(kernel, "outline"):
+    if isinstance(kernel, LoopKernelBase):
         _agree(kernel, schema, where)
     return kernel
 

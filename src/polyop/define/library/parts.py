@@ -12,6 +12,7 @@ from ...core.errors import ArgumentValueError, InferError, SchemaError
 from ...core.origin import Origin
 from ...core.schema import Schema
 from ...core.spec import Spec
+from ...kernels.base import KernelBase, LoopKernelBase
 from ..custom.loops import for_schema
 from ..operator import as_kernel, check_batch, checked_schema, infer_rule
 
@@ -41,7 +42,11 @@ class Parts:
                 checked_schema(schema, {kind: self.rules[kind][0]}, self.rules[kind][1])
         kernels = [_kernel(schema, device, *given) for device, given in self.kernels.items()]
         rules = {kind: rule for kind, (rule, _) in self.rules.items()}
-        loops = [k for k in kernels if k.device == "cpu" and hasattr(k, "on") and "cuda" not in self.kernels]
+        loops = [
+            k
+            for k in kernels
+            if k.device == "cpu" and isinstance(k, LoopKernelBase) and "cuda" not in self.kernels
+        ]
         kernels += [kernel.on("cuda") for kernel in loops]  # built when called
         return Operator(
             schema=schema,
@@ -60,7 +65,7 @@ class Parts:
 
 
 @dataclass(eq=False)
-class AbsentKernel:
+class AbsentKernel(KernelBase):
     """Stands for the kernels of an operator that has none, and says so."""
 
     name: str
@@ -79,7 +84,7 @@ class AbsentKernel:
 
 def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | None, origin: Origin) -> Any:
     kernel: Any = as_kernel(for_schema(value, schema, origin), dtypes)
-    if device == "cuda" and kernel.device == "cpu" and hasattr(kernel, "on"):
+    if device == "cuda" and kernel.device == "cpu" and isinstance(kernel, LoopKernelBase):
         kernel = kernel.on("cuda")
     if kernel.device not in (device, "any"):
         rule = f"the kernel is registered for {device}, and runs on {kernel.device}"

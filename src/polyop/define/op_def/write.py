@@ -77,7 +77,7 @@ def functions(module: str, operators: Iterable[OperatorDef]) -> str:
     """Return the Python source with a function for each operator of the library one folder up."""
     return (
         f'"""Operators of {module}, from its library. Written by polyop: changes are lost."""\n\n'
-        "from pathlib import Path\n\nfrom polyop.define.module.module import OperatorModule\n\n"
+        "from pathlib import Path\n\nfrom polyop.define.module import OperatorModule\n\n"
         f'_library = OperatorModule("{module}", Path(__file__).resolve().parents[1] / "{module}.so")\n'
         + "".join(_function(one) for one in operators if not one.function_disabled)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +18,19 @@ from ...loops.ir.grammar import Buffer, Kernel
 from ...loops.library.library import compiled, remarks, told
 from ...loops.library.options import CUDA, Options, exported
 from ...loops.targets import isa
-from ..base import Accepts, flatten
+from .. import described
+from ..base import Accepts, LoopKernelBase, flatten
 from ..library import LibraryKernel
 
 if TYPE_CHECKING:
-    from ...loops.pipeline import Scheduled
+    from ...loops.pipeline import Watch
+    from ...loops.program import Program
 
 Key = tuple[Any, ...]
 
 
 @dataclass(eq=False)
-class LoopKernel:
+class LoopKernel(LoopKernelBase):
     """The Python loop nest ``function``, compiled to native code.
 
     ``attributes`` are the names of the parameters that are numbers; all others are tensors.
@@ -63,6 +65,12 @@ class LoopKernel:
     def __str__(self) -> str:
         """Return ``loop kernel name``."""
         return f"loop kernel {self.outline.name}{' in CUDA' if self.device == 'cuda' else ''}"
+
+    def content(self) -> Iterator[bytes]:
+        """Yield the function's source and its options."""
+        yield from described.loop_kernel(self.function)
+        taped = (self.tape, self.tape_bytes)
+        yield repr((self.attributes, self.precise, self.debug, self.functional, *taped)).encode()
 
     def on(self, device: str) -> LoopKernel:
         """Return the kernel of the same function for another device; both know each other's dtypes."""
@@ -198,11 +206,17 @@ class LoopKernel:
 
         return "\n".join(sources(self._one(inputs, attributes), self.options))
 
-    def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Scheduled:
+    def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Program:
         """Return what the compiler decided for these specs (for those used last, without any)."""
         from ...loops.library.make import arranged
 
         return arranged(self._one(inputs, attributes), self.options)
+
+    def compile_watched(self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch) -> Program:
+        """Run the passes for these specs, whatever is cached; ``watch`` is given the program after each."""
+        from ...loops.pipeline import schedule
+
+        return schedule(self.typed(inputs, attributes), watch=watch)
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return what became of each loop, what was proved and what stood in the way, with the lines."""

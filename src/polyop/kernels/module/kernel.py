@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from ...core.dtypes import DTYPES, dtype
 from ...core.errors import ArgumentTypeError, InferError, KernelError
 from ...core.schema import Argument, Schema
 from ...core.spec import Spec
-from ..base import flatten
+from ..base import KernelBase, flatten
 from .signature import LIST, NESTED, TENSOR, ModuleSignature
 
 ROWS = {row.name: number for number, row in enumerate(DTYPES)}
@@ -73,7 +73,7 @@ def _native(spec: Spec | None) -> Any:
 
 
 @dataclass(eq=False)
-class ModuleKernel:
+class ModuleKernel(KernelBase):
     """The function at ``address`` of the module at ``path``; it allocates its outputs itself."""
 
     path: Path
@@ -90,6 +90,13 @@ class ModuleKernel:
     def __str__(self) -> str:
         """Return ``module function name``."""
         return f"C++ function {self.name} of {self.path.name}"
+
+    def content(self) -> Iterator[bytes]:
+        """Yield the function's name and a digest of the module's bytes."""
+        import hashlib
+
+        yield self.name.encode()
+        yield hashlib.sha256(self.path.read_bytes()).digest()
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why these specs are refused: the dtypes that C++ modules have no name for."""

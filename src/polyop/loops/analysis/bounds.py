@@ -156,17 +156,17 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     found.preconditions.append(Precondition(condition, node.line, node.buffer, axis, extent))
 
 
-def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str]]:
-    """Return (line, text) for what is not proved."""
+def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str, str]]:
+    """Return (line, text, tensor) for what is not proved."""
     rows = [
-        (p.line, f"{p.buffer}: dimension {p.axis} is checked against the sizes at each call")
+        (p.line, f"{p.buffer}: dimension {p.axis} is checked against the sizes at each call", p.buffer)
         for p in bounds.preconditions
     ]
     names: Mapping[str, Any] = kernel.buffers
     for (buffer, (_, line)), axes in bounds.dynamic.items():
         if buffer in names:
             shown = " and ".join(str(a) for a in sorted(axes))
-            rows.append((line, f"{buffer}: dimension {shown} is checked at each access"))
+            rows.append((line, f"{buffer}: dimension {shown} is checked at each access", buffer))
     return rows
 
 

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,7 +133,7 @@ class Model:
     first) whose iterations have their own: their variables become further dimensions.
     """
 
-    def __init__(self, kernel: Kernel, owners: dict[str, tuple[str, ...]] | None = None) -> None:
+    def __init__(self, kernel: Kernel, owners: Mapping[str, tuple[str, ...]] | None = None) -> None:
         import islpy
 
         self.isl = islpy

@@ -29,7 +29,8 @@ from ..ir.grammar import (
     statements,
 )
 from ..passes.array_privatisation import privatise
-from ..passes.simplify import propagate, unroll
+from ..passes.propagate_indices import propagate
+from ..passes.unroll import unroll_short_loops
 
 ZERO = (Const(0, INT),)
 """The index of a scalar in memory."""
@@ -40,7 +41,7 @@ Scopes = dict[str, tuple[str, ...]]
 
 def in_memory(kernel: Kernel) -> tuple[Kernel, Scopes]:
     """Return the kernel without scalars, and the scopes of its temporaries."""
-    kernel = unroll(propagate(kernel))
+    kernel = unroll_short_loops(propagate(kernel))
     demanded(kernel)
     kernel, scopes = privatise(starts(kernel))
     lives = scalar_owners(kernel)

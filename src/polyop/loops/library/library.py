@@ -9,6 +9,7 @@ import functools
 import os
 
 from ...core.errors import BuildError
+from .. import debug
 from ..ir.grammar import Kernel
 from ..targets import isa
 from . import shipped
@@ -43,6 +44,7 @@ def compiled(kernel: Kernel, options: Options) -> str:
     request = {
         "loops": hashes.text_digest(repr((kernel, options))),
         "passes": passes(),
+        "skipped": debug.skipped_passes(),
         "compiler": compiler.identity,
         "flags": flags_of(compiler.family, options),
         "architectures": architectures,
@@ -68,10 +70,12 @@ def told(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, s
         origin = f"shipped: {look.path}, compiled ahead of time for {', '.join(row['told'])}, by {how} passes"
         notes = row["told"].get(options.isa) or next(iter(row["told"].values()))
         return [origin], [(line, text) for line, text in notes]
+    from ..emit.printer import notes as notes_of
     from .make import arranged
 
     origin = f"compiled here: {look.why}"
-    return [origin] if look.why else [], list(arranged(kernel, options).told(options.isa))
+    found = [(note.line, note.text) for note in notes_of(arranged(kernel, options), options.isa)]
+    return [origin] if look.why else [], found
 
 
 def _shipped(kernel: Kernel, options: Options) -> shipped.Look:

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import debug
 from ..emit.c.choose import choosing
-from ..pipeline import Scheduled, original, schedule
+from ..emit.printer import c_file, source
+from ..pipeline import original, schedule
+from ..program import Program
 from ..targets import isa
 from .options import CUDA, exported, flags_of, language_of
 
@@ -17,13 +20,21 @@ if TYPE_CHECKING:
     from .options import Options
 
 
-def arranged(kernel: Kernel, options: Options) -> Scheduled:
-    """Return the kernel scheduled; where that fails the author's own order, with ``fallback`` saying so."""
+def arranged(kernel: Kernel, options: Options) -> Program:
+    """Return the kernel scheduled; where that fails the author's own order, with ``fallback`` saying so.
+
+    isl may spend so much on a kernel: beyond, the author's order is right and slower. Anything else is a
+    mistake of the compiler, which POLYOP_STRICT=1 raises.
+    """
+    import islpy
+
     if options.checked:
         return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
         return schedule(kernel)
-    except Exception as problem:  # noqa: BLE001 - whatever a pass stumbles over, the plain order is right
+    except Exception as problem:  # whatever a pass stumbles over, the plain order is right
+        if debug.is_strict() and not isinstance(problem, islpy.Error):
+            raise
         text = (
             f"{kernel.name}: loops stay in the author's order, on one thread and with every index checked: "
             f"{type(problem).__name__}: {problem}"
@@ -41,9 +52,9 @@ def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[
 
     def files(name: str, function: str) -> list[str]:
         if name == CUDA or not divided:
-            texts = [found.source(name, function, precise=options.precise, checked=found.checked)]
+            texts = [source(found, name, function, precise=options.precise, checked=found.checked)]
         else:
-            texts = found.program(name, function, precise=options.precise, checked=found.checked).files()
+            texts = c_file(found, name, function, precise=options.precise, checked=found.checked).files()
         if found.fallback:
             linkage = 'extern "C" ' if name == CUDA else ""
             texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"

@@ -26,7 +26,15 @@ from ..ir.grammar import (
     rewrite_stores,
     walk,
 )
+from ..program import Program
 from .inline import rounded
+
+
+def array_privatisation(program: Program) -> Program:
+    """Return the program with such temporaries made scalars, or private to the loops that own them."""
+    kernel, owners = privatise(program.kernel)
+    before = program.before_privatisation or program.kernel
+    return program.with_(kernel=kernel, owners=owners, before_privatisation=before)
 
 
 def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:

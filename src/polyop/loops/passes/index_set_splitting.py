@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from ..analysis import affine
 from ..analysis.affine import Linear
@@ -38,30 +37,25 @@ from ..ir.grammar import (
     walk,
     with_buffers,
 )
-from .remove_empty_loops import busy_body
+from ..program import Note, Program
+from .remove_empty_loops import without_empty
 
 TRUE = Const(value=True, type=BOOL)
 MOST = 3
 """Loops of a kernel that are split: each makes three of one."""
 
 
-class Split(NamedTuple):
-    """The kernel with borders separated.
-
-    ``owners``: of each private buffer, the loops whose iterations have their own. A copy of such a loop
-    has a buffer of its own. ``notes``: (line, text) for each loop that was split.
-    """
-
-    kernel: Kernel
-    owners: dict[str, tuple[str, ...]]
-    notes: list[tuple[int, str]]
-
-
-def split(kernel: Kernel, kinds: Mapping[str, Kind], owners: Mapping[str, tuple[str, ...]]) -> Split:
-    """Return the kernel with borders separated, and the owners of its private buffers."""
-    splitter = _Splitter(kernel, kinds, owners)
+def index_set_splitting(program: Program) -> Program:
+    """Return the program with borders separated. A copy of a loop that owns a buffer has one of its own."""
+    kernel = program.kernel
+    if not has_conditions(kernel):
+        return program
+    splitter = _Splitter(kernel, program.kinds, program.owners)
     body = splitter.body(kernel.body)
-    return Split(replace(kernel, body=body, buffers=splitter.buffers), splitter.owners, splitter.notes)
+    if not splitter.notes:
+        return program
+    kernel = replace(kernel, body=body, buffers=splitter.buffers)
+    return program.with_(*splitter.notes, kernel=kernel, owners=splitter.owners)
 
 
 def has_conditions(kernel: Kernel) -> bool:
@@ -90,7 +84,7 @@ class _Splitter:
         self.buffers = dict(kernel.buffers)
         self.owners = dict(owners)
         self.assigned = _assignments(kernel.body)
-        self.notes: list[tuple[int, str]] = []
+        self.notes: list[Note] = []
         self.count = 0
         self.taken = names_of(kernel)
 
@@ -114,12 +108,11 @@ class _Splitter:
         if inside is None or any(self.assigned[n] > c for n, c in _assignments(loop.body).items()):
             return [loop]  # a scalar that lives outside has one name in all parts
         self.count += 1
-        self.notes.append(
-            (loop.line, f"loop {loop.var} split: its inside runs without the conditions at its borders")
-        )
+        text = f"loop {loop.var} split: its inside runs without the conditions at its borders"
+        self.notes.append(Note(loop.line, text, "index_set_splitting"))
         first = Op("min", (_most(loop.lo, inside.lower), loop.hi), INT)
         last = Op("max", (_least(loop.hi, inside.upper), first), INT)
-        bare = busy_body(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
+        bare = without_empty(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
         return [
             self._border(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
             *([replace(loop, lo=first, hi=last, body=bare)] if bare else []),

@@ -35,15 +35,16 @@ from ..ir.grammar import (
     unused,
     walk,
 )
+from ..program import Note, Program
 
 MOST = 240
 """Operators and loads that all copies may have together; more is not worth what memory costs."""
 INDEX = Type("int64", weak=True)
 
 
-def inline(kernel: Kernel) -> tuple[Kernel, list[tuple[int, str]]]:
-    """Return the kernel without such temporaries, and (line, text) for each."""
-    notes: list[tuple[int, str]] = []
+def inline(program: Program) -> Program:
+    """Return the program without such temporaries."""
+    kernel, notes = program.kernel, list[Note]()
     for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
         recipe = _recipe(kernel, name)
         if recipe is None:
@@ -54,8 +55,9 @@ def inline(kernel: Kernel) -> tuple[Kernel, list[tuple[int, str]]]:
         body = _Written(recipe, names_of(kernel)).body(_without(kernel.body, recipe.store, kernel))
         buffers = {key: b for key, b in kernel.buffers.items() if key != name}
         kernel = replace(kernel, body=body, buffers=buffers)
-        notes.append((recipe.store.line, f"{name} is computed where it is read: it needs no memory"))
-    return kernel, notes
+        text = f"{name} is computed where it is read: it needs no memory"
+        notes.append(Note(recipe.store.line, text, "inline"))
+    return program.with_(*notes, kernel=kernel)
 
 
 def _all_inside(model: Model, store: Store) -> bool:

@@ -9,35 +9,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ..analysis import affine
 from ..analysis.dependence import Conflict, Legality, Paths, carried, common
 from ..analysis.polyhedra import Model
 from ..analysis.strides import COSTS, depends, stride
 from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of, places, renamed
-from ..ir.grammar import INT, Expr, For, Kernel, Load, Store, Var, children, walk
+from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
+from ..program import Note, Program
 
 
-@dataclass
-class Report:
-    """What was changed: (line, text)."""
-
-    done: list[tuple[int, str]] = field(default_factory=list)
-
-
-def restructure(kernel: Kernel, owners: dict[str, tuple[str, ...]], report: Report) -> Kernel:
-    """Return the kernel with its loops rearranged."""
-    model = Model(kernel, owners)
-    rules = _Rules(model, report)
-    tree = rules.interchange(grow(model))
-    tree = rules.fuse(tree)
-    return replace(kernel, body=fell(tree))
+def interchange_fuse(program: Program) -> Program:
+    """Return the program with its loops rearranged."""
+    rules = _Rules(program.model)
+    tree = rules.fuse(rules.interchange(grow(program.model)))
+    return program.with_(*rules.notes, kernel=replace(program.kernel, body=fell(tree)))
 
 
 class _Rules:
-    def __init__(self, model: Model, report: Report) -> None:
-        self.model, self.report = model, report
+    def __init__(self, model: Model) -> None:
+        self.model, self.notes = model, list[Note]()
         self.legality = Legality(model)
         self.whole: tuple[Node, ...] = ()
 
@@ -50,7 +42,7 @@ class _Rules:
                 changed = _replaced(tree, nest, (_rebuilt(nest, order),))
                 if self.legality.broken(paths_of(changed)) is None:
                     names = ", ".join(loop.var for loop in order)
-                    self.report.done.append((nest.node.line, f"loops interchanged to ({names})"))
+                    self.notes.append(Note(nest.node.line, f"loops interchanged to ({names})", "interchange"))
                     tree = changed
                     break
         return tree
@@ -126,9 +118,8 @@ class _Rules:
                 return None
             whole = _with_body(whole, loop.body, deeper)
             changed = (*body[:start], *between, Loop(loop.node, deeper), *body[end + 1 :])
-        self.report.done.append(
-            (second.node.line, f"loop {second.var} fused with the one of line {first.node.line}")
-        )
+        text = f"loop {second.var} fused with the one of line {first.node.line}"
+        self.notes.append(Note(second.node.line, text, "fuse"))
         self.whole = whole
         return changed
 

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.dependence import Legality
-from ..analysis.polyhedra import Model
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of, places, renamed
 from ..ir.grammar import (
     INT,
     Assign,
     Expr,
-    Kernel,
     Load,
     Stmt,
     Store,
@@ -28,17 +26,18 @@ from ..ir.grammar import (
     unused,
     walk,
 )
-from .interchange_fuse import Report
+from ..program import Note, Program
 
 LOOPS = 3
 """Loops of a contraction: of fewer nothing is used again."""
 
 
-def distribute(kernel: Kernel, report: Report) -> Kernel:
-    """Return the kernel with contractions apart from what else their loops hold, where that is legal."""
+def loop_distribution(program: Program) -> Program:
+    """Return the program with contractions apart from what else their loops hold, where that is legal."""
+    kernel = program.kernel
     if not any(isinstance(s, (Store, Assign)) and _is_product(s) for s in statements(kernel.body)):
-        return kernel
-    model = Model(kernel)
+        return program
+    model, notes = program.model, list[Note]()
     tree, taken = grow(model), names_of(kernel)
     legality: Legality | None = None
     for node in tree:
@@ -48,9 +47,10 @@ def distribute(kernel: Kernel, report: Report) -> Kernel:
         place = tree.index(node)
         changed = (*tree[:place], *_named(parts, taken), *tree[place + 1 :])
         if legality.broken(paths_of(changed)) is None:
-            report.done.append((node.node.line, f"loop {node.var}: contractions have loops of their own"))
+            text = f"loop {node.var}: contractions have loops of their own"
+            notes.append(Note(node.node.line, text, "loop_distribution"))
             tree = changed
-    return replace(kernel, body=fell(tree))
+    return program.with_(*notes, kernel=replace(kernel, body=fell(tree)))
 
 
 def _parts(loop: Loop, around: tuple[Loop, ...]) -> list[Loop]:

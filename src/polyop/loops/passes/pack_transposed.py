@@ -30,7 +30,7 @@ from ..ir.grammar import (
     unused,
     walk,
 )
-from .interchange_fuse import Report
+from ..program import Note, Program
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ class Turn:
     axis: int
 
 
-def turn(kernel: Kernel, report: Report) -> Kernel:
-    """Return the kernel with turned copies, each made before the nest that reads it."""
+def pack_transposed(program: Program) -> Program:
+    """Return the program with transposed copies, each made before the nest that reads it."""
+    kernel, notes = program.kernel, list[Note]()
     taken = names_of(kernel)
     body: list[Stmt] = []
     for node in kernel.body:
@@ -56,9 +57,10 @@ def turn(kernel: Kernel, report: Report) -> Kernel:
             kernel = replace(kernel, buffers={**kernel.buffers, name: local})
             body.append(_copied(kernel, one, name, taken, node.line))
             changed = rewrite(changed, lambda e, one=one, name=name: _read(e, one, name))  # type: ignore[misc]
-            report.done.append((node.line, f"{one.buffer}: read from a copy with dimension {one.axis} last"))
+            text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
+            notes.append(Note(node.line, text, "pack_transposed"))
         body.append(changed)
-    return replace(kernel, body=tuple(body))
+    return program.with_(*notes, kernel=replace(kernel, body=tuple(body)))
 
 
 def _is_inside(kernel: Kernel, buffer: str) -> bool:

@@ -28,11 +28,17 @@ from ..ir.grammar import (
     unconditional,
     unused,
 )
+from ..program import Program
 
 WIDE = ("float32", "float64")
 
 
-def reciprocals(kernel: Kernel) -> Kernel:
+def reciprocals(program: Program) -> Program:
+    """Return the program with the reciprocals before their loops."""
+    return program.with_(kernel=hoist_reciprocals(program.kernel))
+
+
+def hoist_reciprocals(kernel: Kernel) -> Kernel:
     """Return the kernel with the reciprocals before their loops."""
     if not kernel.derived:
         return kernel

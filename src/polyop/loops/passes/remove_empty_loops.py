@@ -9,23 +9,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..ir.grammar import INT, Assign, Const, Expr, For, If, Kernel, Load, Stmt, names_of, unused, walk
+from ..program import Program
 
 
-def busy(kernel: Kernel) -> Kernel:
+def remove_empty_loops(program: Program) -> Program:
+    """Return the program without empty loops and conditions."""
+    return program.with_(kernel=without_empty_loops(program.kernel))
+
+
+def without_empty_loops(kernel: Kernel) -> Kernel:
     """Return the kernel with a statement in every loop and condition."""
-    return replace(kernel, body=busy_body(kernel.body, names_of(kernel)))
+    return replace(kernel, body=without_empty(kernel.body, names_of(kernel)))
 
 
-def busy_body(body: Sequence[Stmt], taken: set[str]) -> tuple[Stmt, ...]:
+def without_empty(body: Sequence[Stmt], taken: set[str]) -> tuple[Stmt, ...]:
     """Return a body with a statement in every loop and condition; names ``taken`` are not made again."""
     found: list[Stmt] = []
     for node in body:
         match node:
             case For():
-                inner = busy_body(node.body, taken) or _idle(node, (node.lo, node.hi), taken)
+                inner = without_empty(node.body, taken) or _idle(node, (node.lo, node.hi), taken)
                 found += [replace(node, body=inner)] if inner else []
             case If():
-                then, other = (busy_body(part, taken) for part in (node.body, node.orelse))
+                then, other = (without_empty(part, taken) for part in (node.body, node.orelse))
                 then = then if then or other else _idle(node, (node.condition,), taken)
                 found += [replace(node, body=then, orelse=other)] if then or other else []
             case _:

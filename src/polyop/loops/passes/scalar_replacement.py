@@ -25,19 +25,22 @@ from ..ir.grammar import (
     statements,
     walk,
 )
+from ..program import Program
 
 Index = tuple[Expr, ...]
 
 
-def accumulate(kernel: Kernel, owners: dict[str, tuple[str, ...]]) -> Kernel:
-    """Return the kernel with ``for k: y[i] += e`` written as a sum in a scalar, stored at its end."""
-    return replace(kernel, body=_Pass(kernel, owners).body(kernel.body, ()))
+def scalar_replacement(program: Program) -> Program:
+    """Return the program with ``for k: y[i] += e`` written as a sum in a scalar, stored at its end."""
+    kernel = program.kernel
+    return program.with_(
+        kernel=replace(kernel, body=_Accumulators(kernel, program.model).body(kernel.body, ()))
+    )
 
 
-class _Pass:
-    def __init__(self, kernel: Kernel, owners: dict[str, tuple[str, ...]]) -> None:
-        self.kernel = kernel
-        self.model = Model(kernel, owners)
+class _Accumulators:
+    def __init__(self, kernel: Kernel, model: Model) -> None:
+        self.kernel, self.model = kernel, model
         self.count = 0
         found = list(statements(kernel.body))
         self.taken = {*kernel.buffers, *kernel.attributes, *(s.var for s in found if isinstance(s, For))}

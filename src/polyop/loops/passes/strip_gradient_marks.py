@@ -20,10 +20,16 @@ from ..ir.grammar import (
     statements,
     walk,
 )
+from ..program import Program
 from .dead_statements import without_unwanted
 
 
-def computed(kernel: Kernel) -> Kernel:
+def strip_gradient_marks(program: Program) -> Program:
+    """Return the program without ``stop_gradient`` and ``with_gradient``: only derivatives read them."""
+    return program.with_(kernel=without_marks(program.kernel))
+
+
+def without_marks(kernel: Kernel) -> Kernel:
     """Return the kernel that computes the same values without the marks: each is its first argument.
 
     ``y[i] += with_gradient(0.0, ...)`` goes, and with it what only slopes read.

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, common, paths
 from ..analysis.polyhedra import Model
-from ..ir.grammar import For, If, Kernel, Load, Stmt, Store, statements, walk
-from .plan import Member, Plan
+from ..ir.grammar import For, If, Load, Stmt, Store, statements, walk
+from ..ir.plan import Member, Plan
+from ..program import Note, Program
 
 MOST = 8
 """Loops of a band: POLYOP_MEMBERS of bands.h."""
@@ -25,36 +27,33 @@ FURTHEST = 8
 GIVEN_UP = "not together with its neighbours, as isl cannot tell in time how far apart they have to be"
 
 
-def together(
-    kernel: Kernel,
-    model: Model,
-    found: Sequence[Conflict],
-    plan: Plan,
-    owners: Mapping[str, tuple[str, ...]],
-) -> None:
-    """Put the groups of loops that run together in the plan; each loop of threads is in one at most.
+def shift_and_peel(program: Program) -> Program:
+    """Return the program with the groups of loops that run together; a loop of threads is in one at most.
 
     Where isl gives up, loops whose distances are not known yet run one after another, and the notes say so.
     """
-    distances = Distances(model, found)
-    for body in _bodies(kernel.body, plan):
-        for run in _runs(body, plan, owners):
+    plan, distances = program.plan, Distances(program.model, program.conflicts)
+    bands: list[tuple[Member, ...]] = []
+    notes: list[Note] = []
+    for body in _bodies(program.kernel.body, plan):
+        for run in _runs(body, plan, program.owners):
             try:
                 groups = _groups(run, distances)
-            except model.isl.Error:
-                plan.notes.append((run[0].line, f"loop {run[0].var}: {GIVEN_UP}"))
-                return
+            except program.model.isl.Error:
+                notes.append(Note(run[0].line, f"loop {run[0].var}: {GIVEN_UP}", "plan"))
+                return program.with_(*notes, plan=replace(plan, bands=tuple(bands)))
             for members in groups:
-                plan.bands.append(members)
-                _note(members, run, plan)
+                bands.append(members)
+                notes += _notes(members, run)
+    return program.with_(*notes, plan=replace(plan, bands=tuple(bands)))
 
 
-def _note(members: Sequence[Member], run: Sequence[For], plan: Plan) -> None:
+def _notes(members: Sequence[Member], run: Sequence[For]) -> Iterator[Note]:
     lines = {loop.var: loop.line for loop in run}
     for member in members[1:]:
         behind = f", {member.behind} behind" if member.behind else ""
         text = f"runs together with the one of line {lines[members[0].var]}{behind}"
-        plan.notes.append((lines[member.var], f"loop {member.var}: {text}"))
+        yield Note(lines[member.var], f"loop {member.var}: {text}", "plan")
 
 
 def _groups(run: Sequence[For], distances: Distances) -> list[tuple[Member, ...]]:

@@ -14,35 +14,23 @@ from dataclasses import dataclass, field
 from ..analysis.dependence import Conflict, Kind, Paths, carried, common, paths
 from ..analysis.polyhedra import Model
 from ..analysis.strides import depends
-from ..ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, perfect, statements, walk
-
-
-@dataclass(frozen=True)
-class Row:
-    """A dimension of a tensor and the index there, by which a loop's iterations are told apart."""
-
-    buffer: str
-    axis: int
-    index: Expr
+from ..ir.grammar import Assign, For, If, Load, Stmt, Store, Var, perfect, statements, walk
+from ..ir.plan import Row
+from ..program import Program
 
 
 @dataclass
-class Shares:
+class ThreadPartition:
     """By the variable of an outermost loop in order: the inner loop that is split, or the rows."""
 
     columns: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
 
 
-def shares(
-    kernel: Kernel,
-    model: Model,
-    found: Sequence[Conflict],
-    kinds: Mapping[str, Kind],
-    owners: Mapping[str, tuple[str, ...]],
-) -> Shares:
+def thread_partition(program: Program) -> ThreadPartition:
     """Return how each outermost loop that is not parallel can be shared, where it can."""
-    where, result = paths(model), Shares()
+    model, found, kinds = program.model, program.conflicts, program.kinds
+    owners, where, result = program.owners, paths(program.model), ThreadPartition()
 
     def visit(body: Sequence[Stmt]) -> None:
         for node in body:
@@ -66,7 +54,7 @@ def shares(
                 if plain and alone and fixed and not any(_meet(model, c, where, outer, inner) for c in found):
                     result.columns[node.var] = inner.var
 
-    visit(kernel.body)
+    visit(program.kernel.body)
     return result
 
 

@@ -15,6 +15,7 @@ from ...call.prepare import AttributeValues
 from ...core.infer import ShapeAndDtype
 from ...core.schema import Argument, Return, Schema, Type
 from ...core.spec import Spec
+from ...kernels.base import LoopKernelBase
 
 Complete = Callable[[Operator], Operator]
 """Derives the gradient, the tangent and the batch that an operator lacks: ``with_derived``."""
@@ -78,7 +79,7 @@ def _bound(
 
 def loop_kernels(operator: Operator) -> list[Any]:
     """Return the loop kernels of an operator."""
-    return [k for k in operator.kernels if hasattr(k, "outline")]
+    return [k for k in operator.kernels if isinstance(k, LoopKernelBase)]
 
 
 def make_saving(

@@ -11,6 +11,7 @@ from typing import Any, cast
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
+from ...kernels.base import LoopKernelBase
 from ...kernels.loop.derived import BackwardKernel
 from .batch import BatchRule
 from .parts import loop_kernels, make_part, specs, split
@@ -140,7 +141,7 @@ def with_derived(operator: Operator) -> Operator:
     That is its gradient, its tangent and its batch. Of one that has a gradient given only the batch is
     derived, whose gradient is the given one of each sample: a tangent would be another function's.
     """
-    loops = operator.kernels and all(hasattr(k, "outline") for k in operator.kernels)
+    loops = operator.kernels and all(isinstance(k, LoopKernelBase) for k in operator.kernels)
     if not loops or operator.schema.mutates:
         return operator
     if operator.gradient is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis.cost import HEAVY, slow_steps
 from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
-from ...schedule.plan import Plan
+from ...ir.plan import Plan
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
 from ..common.ctypes import SIZES, computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope

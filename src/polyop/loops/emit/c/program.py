@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...analysis.bounds import Bounds
 from ...ir.grammar import Kernel
-from ...schedule.plan import Plan
+from ...ir.plan import Plan
 from ..common.ctypes import computed, identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.expressions import Expressions
@@ -46,7 +46,7 @@ TARGETS = {
 
 
 @dataclass(frozen=True)
-class Program:
+class CFile:
     """The C text of a kernel: what it includes, its struct, a function for each loop of threads, the rest."""
 
     function: str
@@ -91,13 +91,13 @@ def print_program(
     function: str,
     precise: bool = False,
     checked: bool = False,
-) -> Program:
+) -> CFile:
     """Return the C text; ``function`` is the exported name, with the signature of a kernel."""
     expressions = Expressions(kernel, bounds, precise=precise, checked=checked)
     functions = Functions(kernel, plan, expressions, owners, SHAPES[target.name])
     run = functions.print()
     entry = Entry(kernel, bounds, expressions, function, functions.owned)
-    return Program(
+    return CFile(
         function,
         _head(kernel, plan, target, function, expressions, "\n".join((*functions.parts, run))),
         _struct(kernel, plan, functions, expressions),

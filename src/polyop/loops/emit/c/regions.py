@@ -10,8 +10,7 @@ from ...analysis import affine
 from ...analysis.cost import total
 from ...analysis.strides import depends
 from ...ir.grammar import INT, Assign, For, Kernel, Load, Stmt, Store, Type, Var, statements, walk
-from ...schedule.plan import Member, Plan
-from ...schedule.thread_partition import Row
+from ...ir.plan import Member, Plan, Row
 from ..common.copies import Copies, plain
 from ..common.ctypes import computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ...analysis.bounds import Bounds, key
 from ...analysis.strides import UNIT, depends, stride
-from ...ir.grammar import Assign, Expr, For, Kernel, Load, Store, children, statements, unconditional, walk
-from ...schedule.plan import Plan
+from ...ir.grammar import Assign, Expr, For, Load, Store, children, statements, unconditional, walk
 from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
@@ -62,18 +61,10 @@ def rows(node: For, bounds: Bounds) -> list[Element]:
     return list(found)
 
 
-def once_a_row(
-    notes: Sequence[tuple[int, str]], kernel: Kernel, plan: Plan, bounds: Bounds
-) -> list[tuple[int, str]]:
-    """Return notes in which rows that vector loops check once are said to be."""
-    loops = [s for s in statements(kernel.body) if isinstance(s, For) and s.var in plan.vector]
+def rows_checked_once(loops: Sequence[For], bounds: Bounds) -> set[tuple[str, int]]:
+    """Return tensor and line of the rows that these vector loops check once instead of at each access."""
     picked = {key(row) for loop in loops for row in rows(loop, bounds)}
-    said = {(line, f"{buffer}:") for buffer, (_, line) in picked}
-    each, once = "checked at each access", "checked once for each row"
-    return [
-        (line, text.replace(each, once) if (line, text.split(" ")[0]) in said else text)
-        for line, text in notes
-    ]
+    return {(buffer, line) for buffer, (_, line) in picked}
 
 
 def always(exprs: Sequence[Expr]) -> Iterator[Load]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Load, Stmt, Store, Var, rewrite, statements, walk
-from ...schedule.plan import Tile
+from ...ir.plan import Tile
 from ..common.copies import LANE, ROW, Copies, Copy, dependence, differing, lanes_for
 from ..common.ctypes import computed, identifier, memory
 from ..common.expressions import Scope, Value

@@ -29,7 +29,7 @@ from ...ir.grammar import (
     unused,
     walk,
 )
-from ...schedule.plan import Plan
+from ...ir.plan import Plan
 from ..common.expressions import Expressions
 
 ROWS = 8

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ...analysis.bounds import Bounds
 from ...analysis.dependence import Kind
 from ...ir.grammar import Buffer, Kernel
-from ...schedule.plan import Plan
+from ...ir.plan import Plan
 from ..common.ctypes import identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.writer import Writer

@@ -20,7 +20,8 @@ from dataclasses import replace
 from ...analysis.dependence import Kind
 from ...analysis.strides import depends
 from ...ir.grammar import Assign, Expr, For, If, Kernel, Load, Stmt, Store, Var, statements, walk
-from ...schedule.plan import Plan
+from ...ir.plan import Plan
+from ...program import Note
 from .contractions import fits, stageable
 from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
 
@@ -37,7 +38,7 @@ class Mapper:
         self.kernel, self.plan, self.kinds = kernel, plan, kinds
         self.owning = frozenset(v for loops in owners.values() for v in loops)
         self.owned = frozenset(owners)
-        self.notes: list[tuple[int, str]] = []
+        self.notes: list[Note] = []
         self.dynamic: frozenset[str] = frozenset()
         """Buffers with an access that is checked each time."""
         self._seen = _names(kernel.body)
@@ -217,7 +218,7 @@ class Mapper:
         return not buffer.dtype.startswith("float") or op in ("max", "min") or loop.hint == "reduce"
 
     def _note(self, loop: For, text: str) -> None:
-        self.notes.append((loop.line, f"loop {loop.var}: on a GPU {text}"))
+        self.notes.append(Note(loop.line, f"loop {loop.var}: on a GPU {text}", "plan"))
 
 
 def _launches(pieces: Sequence[Piece]) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 
 from ..analysis import affine
 from ..analysis.bounds import Bounds, key
@@ -21,55 +20,19 @@ from ..analysis.cost import arithmetic, work
 from ..analysis.dependence import Kind
 from ..analysis.strides import COSTS, UNIT, depends, stride
 from ..ir.grammar import INT, Assign, Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, statements, walk
-from .thread_partition import Row, Shares
+from ..ir.plan import Plan, Tile
+from ..program import Note, Program
+from .thread_partition import ThreadPartition, thread_partition
 
 LANES = 8
 """How many lanes a vector has, for estimates."""
 
 
-@dataclass(frozen=True)
-class Tile:
-    """A register tile of iterations of ``row``: the loads that all rows share, and those that are packed."""
-
-    row: str
-    shared: tuple[Load, ...] = ()
-    packed: tuple[Load, ...] = ()
-
-
-@dataclass(frozen=True)
-class Member:
-    """One of the loops that run row by row together.
-
-    ``behind``: how many rows after the first loop it comes. ``inset``: how many rows after the begin of a
-    thread's band it begins, where the band is not the first.
-    """
-
-    var: str
-    behind: int
-    inset: int
-
-
-@dataclass
-class Plan:
-    """The roles of loops by variable; ``notes`` tells why, as (line, text)."""
-
-    threads: set[str] = field(default_factory=set)
-    private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """Of a loop of threads that is a reduction: (target, op) that each thread has its own of."""
-    columns: dict[str, str] = field(default_factory=dict)
-    """Of a loop in order: the loop of threads inside it; each thread runs the whole with its part of that."""
-    rows: dict[str, Row] = field(default_factory=dict)
-    """Of a loop in order: what tells whose iteration it is; each thread has a part of the tensor."""
-    bands: list[tuple[Member, ...]] = field(default_factory=list)
-    """Loops of threads that run together."""
-    vector: set[str] = field(default_factory=set)
-    tiles: dict[str, Tile] = field(default_factory=dict)
-    """By the vector loop's variable."""
-    notes: list[tuple[int, str]] = field(default_factory=list)
-
-    def band(self, var: str) -> tuple[Member, ...]:
-        """Return the loops that run together with one, itself among them, or none."""
-        return next((group for group in self.bands if any(m.var == var for m in group)), ())
+def plan_loops(program: Program) -> Program:
+    """Return the program with the role of each loop."""
+    partition = thread_partition(program)
+    planner = Planner(program.kernel, program.kinds, program.bounds, program.owners, partition)
+    return program.with_(*planner.run(), plan=planner.plan)
 
 
 class Planner:
@@ -81,16 +44,17 @@ class Planner:
         kinds: Mapping[str, Kind],
         bounds: Bounds,
         owners: Mapping[str, tuple[str, ...]],
-        shares: Shares,
+        shares: ThreadPartition,
     ) -> None:
         self.kernel, self.kinds, self.bounds, self.owners = kernel, kinds, bounds, owners
         self.shares = shares
         self.plan = Plan()
+        self.notes: list[Note] = []
 
-    def run(self) -> Plan:
-        """Return the plan."""
+    def run(self) -> list[Note]:
+        """Fill the plan; return why it is so."""
         self._threads(self.kernel.body)
-        return self.plan
+        return self.notes
 
     def _kind(self, loop: For) -> str:
         if loop.hint in ("serial", "border"):
@@ -330,7 +294,7 @@ class Planner:
 
     def note(self, loop: For, text: str) -> None:
         """Record what was decided for a loop."""
-        self.plan.notes.append((loop.line, f"loop {loop.var}: {text}"))
+        self.notes.append(Note(loop.line, f"loop {loop.var}: {text}", "plan"))
 
 
 def _windows(load: Load, lane: str, inner: AbstractSet[str]) -> bool:

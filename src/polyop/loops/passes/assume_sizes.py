@@ -1,0 +1,16 @@
+"""Take for granted what the author's text demands of the sizes.
+
+    y[i] = x[i + 1] for i in range(n)    x has at least n + 1 elements, or the call is an error
+
+Every later proof may rely on it: the sizes are checked at each call before any loop runs.
+"""
+
+from __future__ import annotations
+
+from ..analysis.bounds import demanded
+from ..program import Program
+
+
+def assume_sizes(program: Program) -> Program:
+    """Return the program with what is demanded of the sizes; the isl session knows it from here on."""
+    return program.with_(assumed=demanded(program.kernel))

@@ -1,0 +1,11 @@
+"""Mark the buffers of which an element is read before it is written: they start as zeros."""
+
+from __future__ import annotations
+
+from ..analysis.initialisation import starts
+from ..program import Program
+
+
+def initialisation(program: Program) -> Program:
+    """Return the program with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
+    return program.with_(kernel=starts(program.kernel))
