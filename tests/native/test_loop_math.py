@@ -11,19 +11,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from polyop.loops.emit.c.program import TARGETS as KERNELS
+from polyop.loops.targets.table import TARGETS
 
 HERE = pathlib.Path(__file__).parent
 INCLUDE = HERE.parents[1] / "include"
 FLAGS = ["-O3", "-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 STRICT = [*FLAGS, "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
 CPU = pathlib.Path("/proc/cpuinfo")
-# vector bytes, flags that the processor must have
-TARGETS = {
-    "baseline": (16, ()),
-    "avx2": (32, ("avx2", "fma", "f16c")),
-    "avx512": (64, ("avx512f", "avx512bw", "avx512dq", "avx512vl")),
-}
+VECTOR_BYTES = {"baseline": 16, "avx2": 32, "avx512": 64}
 DTYPES = {
     "i8": "i1",
     "i16": "i2",
@@ -42,9 +37,9 @@ OPS = {name: code for code, name in enumerate([*OPS.split(), "floordiv", "mod", 
 
 def _compiled(source, target, out, *more):
     present = CPU.read_text() if CPU.exists() else ""
-    if not all(re.search(rf"\b{flag}\b", present) for flag in TARGETS[target][1]):
+    if not all(re.search(rf"\b{flag}\b", present) for flag in TARGETS[target].features):
         pytest.skip(f"not run: this processor has no {target}")
-    text = [f'#pragma GCC target("{pragma}")' for pragma in KERNELS[target].pragmas]  # as in a kernel
+    text = [f'#pragma GCC target("{pragma}")' for pragma in TARGETS[target].pragmas]  # as in a kernel
     whole = out.with_suffix(".c")
     whole.write_text("\n".join([*text, f'#include "{HERE / source}"\n']))
     command = [shutil.which("gcc") or "cc", *STRICT, *more, "-o", str(out), str(whole), "-lm"]
@@ -52,12 +47,12 @@ def _compiled(source, target, out, *more):
     return out
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(scope="module", params=VECTOR_BYTES)
 def lanes(request, tmp_path_factory):
     """The library of loop_lanes.c for one target, and its vector bytes."""
     out = tmp_path_factory.mktemp("lanes") / "lanes.so"
     library = ctypes.CDLL(str(_compiled("loop_lanes.c", request.param, out, "-shared", "-fPIC")))
-    assert library.vector_bytes() == TARGETS[request.param][0]
+    assert library.vector_bytes() == VECTOR_BYTES[request.param]
     library.fenced.restype = ctypes.c_void_p
     return library
 
@@ -246,7 +241,7 @@ def _stated():
     return {name: {"f32": float(single), "f64": float(double)} for name, single, double in rows}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", VECTOR_BYTES)
 @pytest.mark.parametrize("flags", [(), ("-ffp-contract=off",)], ids=["", "not-fused"])
 def test_errors_are_within_the_stated_bounds(target, flags, tmp_path):
     program = _compiled("loop_math.c", target, tmp_path / "ulps", *flags)

@@ -16,8 +16,9 @@ from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
 from ...loops.library.library import compiled, remarks, told
-from ...loops.library.options import CUDA, Options, exported
+from ...loops.library.options import Options, exported
 from ...loops.targets import isa
+from ...loops.targets.cuda import CUDA
 from .. import described
 from ..base import Accepts, LoopKernelBase, flatten
 from ..library import LibraryKernel
@@ -187,7 +188,7 @@ class LoopKernel(LoopKernelBase):
     def options(self) -> Options:
         """How it is compiled here and now."""
         debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
-        return Options(CUDA if self.device == "cuda" else isa.chosen(), self.precise, debug)
+        return Options(CUDA.name if self.device == "cuda" else isa.chosen(), self.precise, debug)
 
     def _is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
         """Whether 64 bits may be too few for what indices are computed of; warns of it."""
@@ -224,7 +225,7 @@ class LoopKernel(LoopKernelBase):
         options = self.options
         origin, notes = told(kernel, options)
         how = "libm's functions" if options.precise else "polyop's own functions"
-        how = "CUDA's functions" if options.isa == CUDA else how
+        how = "CUDA's functions" if options.isa == CUDA.name else how
         lines = [f"compiled for {options.isa}, with {how}; sizes are symbols: one compile serves all"]
         lines += origin
         last = None

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from ..ir.grammar import For, statements
 from ..program import Note, Program
-from .c.program import TARGETS, CFile, print_program
+from ..targets.cuda import CUDA
+from ..targets.table import TARGETS
+from .c.program import CFile, print_program
 from .c.rows import rows_checked_once
-
-CUDA = "cuda"
-"""The name of GPUs among instruction sets."""
 
 
 def source(
     program: Program, target: str, function: str, *, precise: bool = False, checked: bool = False
 ) -> str:
     """Return the C file for an instruction set, or the CUDA file for "cuda"; ``function`` is exported."""
-    if target == CUDA:
+    if target == CUDA.name:
         from .cuda.program import print_cuda
 
         return print_cuda(
@@ -48,7 +47,7 @@ def c_file(
 
 def notes(program: Program, target: str) -> list[Note]:
     """Return what was decided for a target, and why, by line."""
-    if target == CUDA:
+    if target == CUDA.name:
         from .cuda.program import mapped
 
         mapper = mapped(program.kernel, program.plan, program.bounds, program.owners, program.kinds)

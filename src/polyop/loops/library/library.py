@@ -12,8 +12,9 @@ from ...core.errors import BuildError
 from .. import debug
 from ..ir.grammar import Kernel
 from ..targets import isa
+from ..targets.cuda import CUDA
 from . import shipped
-from .options import CUDA, Options, flags_of, language_of, warn_once
+from .options import Options, flags_of, language_of, warn_once
 
 
 def compiled(kernel: Kernel, options: Options) -> str:
@@ -79,7 +80,7 @@ def told(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, s
 
 
 def _shipped(kernel: Kernel, options: Options) -> shipped.Look:
-    device = CUDA if options.isa == CUDA else "cpu"
+    device = CUDA.name if options.isa == CUDA.name else "cpu"
     return shipped.find(kernel, precise=options.precise, checked=options.checked, device=device)
 
 

@@ -12,7 +12,8 @@ from ..emit.printer import c_file, source
 from ..pipeline import original, schedule
 from ..program import Program
 from ..targets import isa
-from .options import CUDA, exported, flags_of, language_of
+from ..targets.cuda import CUDA
+from .options import exported, flags_of, language_of
 
 if TYPE_CHECKING:
     from ...build.cache import Made
@@ -51,12 +52,12 @@ def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[
     found = arranged(kernel, options)
 
     def files(name: str, function: str) -> list[str]:
-        if name == CUDA or not divided:
+        if name == CUDA.name or not divided:
             texts = [source(found, name, function, precise=options.precise, checked=found.checked)]
         else:
             texts = c_file(found, name, function, precise=options.precise, checked=found.checked).files()
         if found.fallback:
-            linkage = 'extern "C" ' if name == CUDA else ""
+            linkage = 'extern "C" ' if name == CUDA.name else ""
             texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
         return texts
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ...core.errors import FallbackWarning
 from ..ir.grammar import Kernel
 from ..targets import isa
+from ..targets.table import TARGETS
 
 FLAGS = (
     "-O2",
@@ -23,8 +24,8 @@ Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the or
 GCC_FLAGS = ("--param=iv-max-considered-uses=50",)
 """Addresses of more accesses in a loop, as in the tile of a contraction, are not all weighed against one
 another: a tenth less time for convolutions, no slower code."""
-CUDA, CUDA_FLAGS = "cuda", ("-fwrapv",)
-"""The name of GPUs among instruction sets; what nvcc's host compiler is told."""
+CUDA_FLAGS = ("-fwrapv",)
+"""What nvcc's host compiler is told."""
 
 
 class Options(NamedTuple):
@@ -37,7 +38,7 @@ class Options(NamedTuple):
 
 def language_of(options: Options) -> str:
     """Return the language that a kernel is printed in."""
-    return "cuda" if options.isa == CUDA else "c"
+    return "c" if options.isa == isa.PORTABLE else TARGETS[options.isa].language
 
 
 def flags_of(family: str, options: Options) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ def flags_of(family: str, options: Options) -> tuple[str, ...]:
         warn_once(
             "clang makes all parts of a portable library of loop kernels for the baseline; gcc does not"
         )
-    return (*FLAGS, *isa.flags(options.isa))
+    return (*FLAGS, *(() if options.isa == isa.PORTABLE else TARGETS[options.isa].flags))
 
 
 def exported(kernel: Kernel) -> str:

@@ -1,4 +1,4 @@
-"""The instruction sets that a kernel is compiled for, and which of them this machine has."""
+"""Which instruction sets this machine has, and which one kernels are compiled for."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ import os
 import platform
 
 from ...core.errors import ArgumentValueError
-
-_X86 = (  # the best first: name, what /proc/cpuinfo must list
-    ("avx512", ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "bmi2")),
-    ("avx2", ("avx2", "fma", "f16c", "bmi2")),
-    ("baseline", ()),
-)
-
+from .table import TARGETS
 
 PORTABLE = "portable"
+"""All instruction sets of a family in one library, which chooses when it is called."""
 
 
 def family() -> tuple[str, ...]:
@@ -24,16 +19,8 @@ def family() -> tuple[str, ...]:
     >>> set(available()) <= set(family())
     True
     """
-    return tuple(name for name, _ in _X86) if platform.machine() in ("x86_64", "AMD64") else available()
-
-
-def flags(name: str) -> tuple[str, ...]:
-    """Return what tells a compiler of an instruction set, where one has to be told.
-
-    >>> flags("avx2"), flags("neon")
-    (('-mavx2', '-mfma', '-mf16c', '-mbmi2'), ())
-    """
-    return tuple(f"-m{flag}" for flag in dict(_X86).get(name, ()))
+    is_x86 = platform.machine() in ("x86_64", "AMD64")
+    return tuple(row.name for row in TARGETS.values() if row.family == "x86") if is_x86 else available()
 
 
 def available() -> tuple[str, ...]:
@@ -46,7 +33,8 @@ def available() -> tuple[str, ...]:
         return ("neon",)
     if platform.machine() not in ("x86_64", "AMD64"):
         return ("baseline",)
-    return tuple(name for name, needed in _X86 if _flags().issuperset(needed))
+    rows = [row for row in TARGETS.values() if row.family == "x86"]
+    return tuple(row.name for row in rows if _flags().issuperset(row.features))
 
 
 def chosen() -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-NEEDS = {
-    "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "bmi2"),
-    "avx2": ("avx2", "fma", "bmi2"),
-}
-"""What the processor must say it has, in the compiler's words."""
+from ...targets.table import TARGETS
+
 _SIGNATURE = "int {}(int n, void** p, int* d, int64_t** s, const char** t, void* stream, void* extra)"
 
 
@@ -22,7 +19,7 @@ def choosing(function: str, names: Sequence[str]) -> str:
     lines += [_SIGNATURE.format(f"{function}__{name}") + ";" for name in names]
     lines.append(_SIGNATURE.format(function) + " {")
     for name in names[:-1]:
-        test = " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in NEEDS[name])
+        test = " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in TARGETS[name].supports)
         lines.append(f"  if ({test}) return {function}__{name}(n, p, d, s, t, stream, extra);")
     lines += [f"  return {function}__{names[-1]}(n, p, d, s, t, stream, extra);", "}", ""]
     return "\n".join(lines)

@@ -9,40 +9,16 @@ from dataclasses import dataclass
 from ...analysis.bounds import Bounds
 from ...ir.grammar import Kernel
 from ...ir.plan import Plan
+from ...targets.target import Target
 from ..common.ctypes import computed, identifier, memory
 from ..common.entry import Entry, warnings_text
 from ..common.expressions import Expressions
 from ..common.writer import Writer
 from .regions import PARAMETERS, Functions
-from .tile import SHAPES
+from .tile import Shape
 
 LONG = 20_000
 """Characters that a compiler takes about half a second for."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """The instruction set that a file is for. ``pragmas`` choose it in gcc; clang is told by its flags."""
-
-    name: str
-    pragmas: tuple[str, ...] = ()
-
-
-TARGETS = {
-    row.name: row
-    for row in (
-        Target("baseline"),
-        Target("avx2", ("avx2,fma,f16c,bmi,bmi2",)),
-        Target(
-            "avx512",
-            (
-                "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2",
-                "prefer-vector-width=512",
-            ),
-        ),
-        Target("neon"),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -94,7 +70,7 @@ def print_program(
 ) -> CFile:
     """Return the C text; ``function`` is the exported name, with the signature of a kernel."""
     expressions = Expressions(kernel, bounds, precise=precise, checked=checked)
-    functions = Functions(kernel, plan, expressions, owners, SHAPES[target.name])
+    functions = Functions(kernel, plan, expressions, owners, Shape(*target.tile))
     run = functions.print()
     entry = Entry(kernel, bounds, expressions, function, functions.owned)
     return CFile(

@@ -31,8 +31,6 @@ class Shape:
 
 NARROW = Shape(8, 1)
 """Where one vector covers all lanes: as many sums at once as are under way, so that none is waited for."""
-SHAPES = {"avx512": Shape(6, 4), "avx2": Shape(4, 3), "baseline": Shape(4, 2), "neon": Shape(6, 4)}
-"""What fills the registers of each instruction set: accumulators, one row of operands, one broadcast."""
 
 
 @dataclass(frozen=True)

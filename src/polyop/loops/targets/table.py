@@ -1,0 +1,12 @@
+"""All targets by name; those of a family stand best first."""
+
+from __future__ import annotations
+
+from .avx2 import AVX2
+from .avx512 import AVX512
+from .baseline import BASELINE
+from .cuda import CUDA
+from .neon import NEON
+from .target import Target
+
+TARGETS: dict[str, Target] = {row.name: row for row in (AVX512, AVX2, BASELINE, NEON, CUDA)}
