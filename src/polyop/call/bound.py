@@ -10,7 +10,7 @@ import dataclasses
 import pickle
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _core
@@ -26,6 +26,7 @@ from . import registry
 from .host import Host, find_host, host_of, load, need, specs
 from .operator import Operator
 from .prepare import Prepared, normalise, prepare
+from .rule import Rule
 
 PLAIN, TUPLE, LIST = 0, 1, 2  # how the native core returns outputs (Pack in csrc/gather.h)
 
@@ -182,7 +183,8 @@ class BoundOperator(_core.Call):
         if host is not None:
             host.forget(self)
         for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
-            for part in getattr(rule, "made", list)():
+            made: Sequence[Any] = rule.made() if isinstance(rule, Rule) else ()
+            for part in made:
                 part.retire()
         retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
         self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))

@@ -13,6 +13,7 @@ from .bound import BoundOperator
 from .choose import choose
 from .host import hosts
 from .prepare import normalise
+from .rule import Rule
 
 
 def explain(
@@ -109,10 +110,10 @@ def _dtypes(kernel: Any) -> str:
 
 def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     rule: Any = bound.operator.gradient
-    if getattr(rule, "is_derived", False):
+    if isinstance(rule, Rule) and rule.is_derived:
         yield from _derived(bound, rule, arguments)
         return
-    if not getattr(rule, "is_recorded", False):
+    if not (isinstance(rule, Rule) and rule.is_recorded):
         yield "given" if rule else "none: asking for one is an error"
         return
     more = "" if arguments else "; give inputs to see what it saves"
@@ -120,7 +121,8 @@ def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]
     if not arguments:
         return
     try:
-        derived = rule.kernel.derive(*split(bound, arguments))
+        recorded: Any = rule
+        derived = recorded.kernel.derive(*split(bound, arguments))
     except PolyopError as problem:
         yield f"traced, Forward runs again in backward, as it depends on data: {problem}"
         return
@@ -152,7 +154,7 @@ def split(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[Any, dict[s
 
 def _forward(operator: Any) -> str:
     if operator.jvp is not None:
-        return "derived" if getattr(operator.jvp, "is_derived", False) else "given (jvp)"
+        return "derived" if isinstance(operator.jvp, Rule) else "given (jvp)"
     if operator.gradient is None:
         return "none"
     return "the gradient rule, transposed; an error where that is not differentiable itself"
@@ -161,7 +163,7 @@ def _forward(operator: Any) -> str:
 def _batching(rule: Any) -> str:
     if rule is None:
         return "fallback: one call per sample, with a warning the first time"
-    if getattr(rule, "is_derived", False):
+    if isinstance(rule, Rule):
         return "derived: one call for all samples"
     return rule if isinstance(rule, str) else "given"
 

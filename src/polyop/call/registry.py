@@ -13,6 +13,7 @@ from typing import Any
 from ..core.errors import SchemaError
 from ..core.origin import calling_frame
 from .operator import Operator
+from .rule import Rule
 
 _ROW = r"(none|[a-z]+\d*_\d+)"  # a dtype and a number of dimensions
 PARTS = {
@@ -148,10 +149,10 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
         end = name.rfind("__", 0, end)
 
 
-def _deriving(operator: Operator) -> list[Any]:
+def _deriving(operator: Operator) -> list[Rule]:
     """Return the rules of an operator that make further ones: ``rule.part(suffix)``."""
-    rules = (operator.gradient, operator.jvp, operator.batch)
-    return [rule for rule in rules if hasattr(rule, "part")]
+    rules: tuple[Any, ...] = (operator.gradient, operator.jvp, operator.batch)
+    return [rule for rule in rules if isinstance(rule, Rule) and rule.kinds]
 
 
 def _derives(operator: Operator, suffix: str) -> bool:

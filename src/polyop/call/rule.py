@@ -1,16 +1,75 @@
-"""Calling a gradient rule, with its contract checked."""
+"""Rules of an operator, and calling a gradient rule with its contract checked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ..core.errors import GradientError
 from ..core.origin import of_function
 from .operator import Operator
+from .uses import Uses
 
 CUSTOM = "custom"
 """The namespace of what ``Custom`` makes: it takes ``bprop``, and neither ``gradient`` nor ``batch``."""
+
+
+class Pull(Protocol):
+    """The gradient of the calls with given specs and attributes, settled once."""
+
+    @property
+    def uses(self) -> Uses:
+        """What of the arguments and of the outputs a framework keeps for it."""
+
+    def __call__(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+    ) -> tuple[Any, ...]:
+        """Return one gradient per argument, None for those that are not wanted."""
+
+
+class Rule:
+    """The base of the rules that polyop makes: derived of loops, recorded by a C++ module, a provider's.
+
+    An author's rule is a plain function. Each class here says what is otherwise than for such a function.
+    """
+
+    is_derived: bool = False
+    """Whether polyop derives it of the operator's loops."""
+    is_recorded: bool = False
+    """Whether a C++ module records it, call by call."""
+    kinds: tuple[str, ...] = ()
+    """What it makes operators for: rows of ``registry.PARTS``."""
+
+    def at(self, arguments: Sequence[Any]) -> Pull | None:
+        """Return the gradient settled for the specs and attributes of these arguments, or None."""
+
+    def reads(
+        self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None
+    ) -> Uses | None:
+        """Return what is read of the arguments and of so many outputs; None where it is not known.
+
+        ``moving``, of a tangent: None in the places of arguments without one.
+        """
+
+    def saving(self, arguments: Sequence[Any]) -> Any:
+        """Return the operator to call in place of this one where a gradient is wanted, or None."""
+
+    def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Return the outputs that no gradient leads through."""
+        del arguments, outputs
+        return []
+
+    def part(self, suffix: str) -> Any:
+        """Return the operator ``<name>__<suffix>``, which may be made now; None for other suffixes."""
+
+    def made(self) -> Sequence[Any]:
+        """Return the operators that it has made so far; it makes none."""
+        return ()
+
+
+def own_rule(rule: Any) -> Rule | None:
+    """Return a rule that polyop made; None for an author's function, and where there is none."""
+    return rule if isinstance(rule, Rule) else None
 
 
 def no_gradient(operator: Operator) -> GradientError:
@@ -29,9 +88,10 @@ def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
     It gives the same outputs and then what its own gradient reads. Rules that the author gave beside a
     derived gradient would be lost with it: then there is none.
     """
-    saving = getattr(operator.gradient, "saving", None)
-    given = [rule for rule in (operator.jvp, operator.batch) if not getattr(rule, "is_derived", rule is None)]
-    return saving(arguments) if callable(saving) and not given else None
+    rule = own_rule(operator.gradient)
+    others = [other for other in (operator.jvp, operator.batch) if other is not None]
+    authors = [other for other in others if not (isinstance(other, Rule) and other.is_derived)]
+    return None if rule is None or authors else rule.saving(arguments)
 
 
 def apply_rule(
@@ -52,9 +112,9 @@ def apply_rule(
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    at = getattr(rule, "at", None)
-    if at is not None and wanted is not None:
-        result = at(inputs)(inputs, outputs, grads, wanted)
+    pull = rule.at(inputs) if isinstance(rule, Rule) and wanted is not None else None
+    if pull is not None and wanted is not None:
+        result = pull(inputs, outputs, grads, wanted)
     elif len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:

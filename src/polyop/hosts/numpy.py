@@ -11,7 +11,7 @@ from .. import _core
 from ..call.host import map_tensors, specs, with_aliases
 from ..call.operator import Operator
 from ..call.overlap import check_overlap
-from ..call.rule import apply_rule, check_gradient, no_gradient
+from ..call.rule import Rule, apply_rule, check_gradient, no_gradient
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, GradientError, HostError
 from ..core.schema import Argument
@@ -82,7 +82,7 @@ class NumpyHost:
         operator: Operator = bound.operator
         if operator.gradient is None:
             raise no_gradient(operator)
-        if getattr(operator.gradient, "is_recorded", False):
+        if isinstance(operator.gradient, Rule) and operator.gradient.is_recorded:
             return self._recorded(bound, arguments)
         outputs = self.call(bound, arguments)
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..call.host import map_tensors, specs, tensors_of
 from ..call.operator import Operator
 from ..call.prepare import Prepared, prepare
+from ..call.rule import Rule
 from ..core.arguments import attributes
 from ..core.dtypes import dtype
 from ..core.errors import PolyopError
@@ -146,10 +147,11 @@ class Case:
     def has_gradient(self) -> bool:
         """Whether the operator has a gradient rule; a C++ module's function, whether it calls ``Apply``."""
         rule: Any = self.operator.gradient
-        if rule is None or not getattr(rule, "is_recorded", False):
+        if not (isinstance(rule, Rule) and rule.is_recorded):
             return rule is not None
+        recorded: Any = rule
         try:
-            found = rule.kernel.derive(self.prepare().inputs, self.attributes())
+            found = recorded.kernel.derive(self.prepare().inputs, self.attributes())
         except PolyopError:
             return True  # it depends on data: asking for the gradient says more
         return bool(found.recorded)

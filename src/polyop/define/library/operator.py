@@ -60,7 +60,7 @@ class LibraryOperator(ModuleOperator):
         backward = make_backward(self)
         saving = make_saving(self, backward)
         again = functools.partial(saved_again, self.name, kernels[0])
-        gradient: Any = dataclasses.replace(recorded, backward=backward, saving=saving, again=again)
+        gradient: Any = dataclasses.replace(recorded, backward=backward, saving_part=saving, again=again)
         self.update(dataclasses.replace(operator, gradient=gradient))
         self.parts = (self, saving, backward)
 

@@ -140,7 +140,7 @@ class OperatorModule:
             if not isinstance(operator, ModuleOperator):
                 continue
             recorded: Any = operator.operator.gradient
-            for one in (operator, recorded.saving, recorded.backward):
+            for one in (operator, recorded.saving_part, recorded.backward):
                 if one is not None and registry.named(one.name) is one:
                     registry.discard(one)
                     one.retire()

@@ -66,7 +66,7 @@ class ModuleOperator(BoundOperator):
         gradient: Any = dataclasses.replace(
             recorded,
             backward=backward,
-            saving=make_saving(self, backward),
+            saving_part=make_saving(self, backward),
             again=functools.partial(saved_again, self.name, kernel),
         )
         self.update(dataclasses.replace(self.operator, gradient=gradient))

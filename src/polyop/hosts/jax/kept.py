@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...call.rule import own_rule
 from ...call.uses import Uses, used_by_rule
 from ...core.dtypes import dtype
 from ...core.spec import Spec
@@ -99,17 +100,14 @@ def _reads(
     """Return which inputs and which outputs the rules read; all of a list, where they read of it."""
     operator = site.operator
     count = len(operator.schema.arguments)
-    by_call = getattr(operator.gradient, "reads", None)
-    if by_call is not None:
-        every: list[Uses] = [by_call(site.arguments(_likes(flat)), len(made))]
-    else:
-        every = [used_by_rule(operator.gradient, count)]
-    by_tangent = getattr(operator.jvp, "reads", None)
-    if by_tangent is not None:
-        moved = site.places([i if i in moving else None for i in range(len(flat))])
-        every.append(by_tangent(site.arguments(_likes(flat)), len(made), moved))
-    else:
-        every.append(used_by_rule(operator.jvp, count))
+    likes, rule, tangent = site.arguments(_likes(flat)), own_rule(operator.gradient), own_rule(operator.jvp)
+    moved = site.places([i if i in moving else None for i in range(len(flat))])
+    by_gradient = None if rule is None else rule.reads(likes, len(made))
+    by_tangent = None if tangent is None else tangent.reads(likes, len(made), moved)
+    every: list[Uses] = [
+        by_gradient or used_by_rule(operator.gradient, count),
+        by_tangent or used_by_rule(operator.jvp, count),
+    ]
     inputs, outputs = [False] * len(flat), [False] * len(made)
     for uses in every:
         for place, read in zip(site.places(range(len(flat))), uses.inputs, strict=True):

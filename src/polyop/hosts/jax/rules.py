@@ -32,13 +32,13 @@ def differentiable(site: Site, flat: Sequence[Any]) -> Site:
         arguments = site.arguments(flat)
         saving = saving_of(site.operator, arguments)
         return site.base if saving is None else site_of(saving, arguments)
-    if rule.saving is None:  # none: it writes an argument
+    if rule.saving_part is None:  # none: it writes an argument
         return site.base
     arguments = site.arguments(flat)
     every = [arguments[i] for i in site.operator.schema.tensor_positions]
     opened = [x for value in every for x in (value if isinstance(value, (list, tuple)) else (value,))]
     wanted = tuple(x is not None and tensors.is_smooth(x) for x in opened)
-    return site_of(rule.saving, (*arguments, wanted))
+    return site_of(rule.saving_part, (*arguments, wanted))
 
 
 def gradients(

@@ -15,13 +15,12 @@ from ...call import registry
 from ...call.bound import BoundOperator
 from ...call.host import load
 from ...call.operator import Operator
-from ...call.rule import check_gradient, wrong_list, wrong_result
+from ...call.rule import Rule, check_gradient, wrong_list, wrong_result
 from ...core.errors import FallbackWarning, GradientError
 from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
 from ...kernels.tensors import TensorKernel
-from ...rules.module.recorded import Recorded
 from .gradient import no_rule
 from .places import filled, names, paired
 from .rule_text import as_function, foreign
@@ -41,7 +40,7 @@ def of(launch: Any) -> Any:
         )
     if operator.gradient is None or operator.schema.mutates:
         return _refusing(launch, no_rule(operator))
-    if isinstance(operator.gradient, Recorded) or type(operator.gradient).__module__.startswith("polyop."):
+    if isinstance(operator.gradient, Rule):
         return _on_arrays(launch)  # a C++ module's, or a provider's: it is no Python text
     rule = as_function(operator.gradient, len(operator.schema.arguments) + 2)
     why = "its text is not to be found" if rule is None else foreign(rule)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ...call.bound import BoundOperator
-from ...call.rule import apply_rule, check_gradient, no_gradient
+from ...call.rule import apply_rule, check_gradient, no_gradient, own_rule
 from ...call.uses import Uses, used_by_rule
 from ...core.errors import GradientError
 from ...core.untraced import untraced
@@ -86,15 +86,15 @@ class Layout:
     def save(self, ctx: Any, inputs: Any, output: Any) -> None:
         """Keep what the gradient rule reads: tensors through autograd, the rest as it is."""
         outputs = as_outputs(output)
-        rule: Any = self.bound.operator.gradient
-        by_call = getattr(rule, "reads", None)
-        if by_call:
-            ctx.set_materialize_grads(False)  # the rule tells absent gradients from zeros
-        ctx.pull = rule.at(inputs) if hasattr(rule, "at") and not self.has_lists else None
+        rule = own_rule(self.bound.operator.gradient)
+        ctx.pull = None if rule is None or self.has_lists else rule.at(inputs)
         if ctx.pull is not None:
-            uses = ctx.pull.uses
+            by_call = ctx.pull.uses
         else:
-            uses = by_call(self.unflatten(inputs), len(outputs)) if by_call else self.uses()
+            by_call = None if rule is None else rule.reads(self.unflatten(inputs), len(outputs))
+        if by_call is not None:
+            ctx.set_materialize_grads(False)  # the rule tells absent gradients from zeros
+        uses = by_call or self.uses()
         reads = uses.inputs
         if self.has_lists:
             reads = (True,) * len(inputs)
@@ -106,7 +106,7 @@ class Layout:
                 kept.append(value)
                 plan.append(SAVED)
             else:
-                plan.append(Unread(value.shape, spec(value) if by_call else None))
+                plan.append(Unread(value.shape, None if by_call is None else spec(value)))
         flags = uses.outputs if isinstance(uses.outputs, tuple) else (uses.outputs,) * len(outputs)
         kept.extend(output for output, flag in zip(outputs, flags, strict=True) if flag)
         ctx.save_for_backward(*kept)
@@ -115,7 +115,7 @@ class Layout:
             None if f else (x.shape, x.dtype, x.device) for x, f in zip(outputs, flags, strict=True)
         ]
         discrete = [x for x in outputs if not (x.is_floating_point() or x.is_complex())]
-        if by_call:
+        if rule is not None and by_call is not None:
             discrete += rule.without_gradient(self.unflatten(inputs), outputs)
         if discrete:
             ctx.mark_non_differentiable(*discrete)

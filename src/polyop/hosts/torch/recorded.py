@@ -205,7 +205,7 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         arguments = normalise(bound.operator, bind(schema, args, kwargs))
         wanted = _smooth(bound, arguments) if everything else _wanted(bound, arguments)
         positional, keywords = schema.split(tensors.for_torch(schema, arguments))
-        outputs = rule.saving.torch(*positional, **keywords, polyop_wanted=list(wanted))
+        outputs = rule.saving_part.torch(*positional, **keywords, polyop_wanted=list(wanted))
         return _outputs(bound, arguments, wanted, outputs)
 
     @untraced

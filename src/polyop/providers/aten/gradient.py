@@ -13,6 +13,7 @@ import torch
 from ...call import registry
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
+from ...call.rule import Rule
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.origin import caller
@@ -122,7 +123,7 @@ def _pairs(name: str, outputs: list[Any], grads: Sequence[Any]) -> tuple[list[An
     return kept, given
 
 
-class Backward:
+class Backward(Rule):
     """The gradient rule of a function of PyTorch: it calls an operator ``<name>_backward_of``.
 
     That operator takes the output gradients and all arguments, computes the outputs again in

@@ -8,12 +8,13 @@ from typing import Any
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
+from ...call.rule import Rule
 from ...kernels.loop.batch import BatchedKernel, written
 from .given import GivenRule
 from .parts import Complete, joined, loop_kernels, make_part, split
 
 
-class BatchRule:
+class BatchRule(Rule):
     """The ``batch`` of an operator whose kernels are loop kernels.
 
     ``batched`` is the operator ``<name>__batched``, which takes what the operator takes with the samples

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...call.host import array_namespace, host_of
 from ...call.operator import Operator
-from ...call.rule import apply_rule
+from ...call.rule import Rule, apply_rule
 from ...core.errors import FallbackWarning
 from ...kernels.loop.batch import dims_of
 from .parts import is_real
@@ -23,7 +23,7 @@ _MAPS: dict[str, Callable[[Any, Any, Dims], Any]] = {
 _warned: set[str] = set()
 
 
-class GivenRule:
+class GivenRule(Rule):
     """The gradient rule of ``<name>__batched``, by the framework's own ``vmap`` of the rule of ``operator``.
 
     A tensor that all samples share gets the sum of their gradients.

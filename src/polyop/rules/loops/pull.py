@@ -21,7 +21,7 @@ MOST = 64
 class Plan(NamedTuple):
     """What a call does: by tensor the output whose gradient it shares, or whether it is computed.
 
-    ``read`` tells which tensors and outputs the kernel is given, ``present`` which gradients of outputs;
+    ``read`` tells which tensors and outputs the kernel is inputs, ``present`` which gradients of outputs;
     ``told`` is its text of what all were.
     """
 
@@ -67,15 +67,15 @@ class Pull:
         return Uses(flags, tuple(inputs))
 
     def __call__(
-        self, given: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
     ) -> tuple[Any, ...]:
         """Return one gradient per argument, None for those that are not wanted."""
-        found: list[Any] = [None] * len(given)
+        found: list[Any] = [None] * len(inputs)
         plan = self._planned(grads, tuple(wanted))
         if plan is None:
             return tuple(found)
         if True in plan.computed:
-            tensors = [given[i] for i in self.positions]
+            tensors = [inputs[i] for i in self.positions]
             taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
             handed = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
             made = joined(self._backward()(*taken, *handed, plan.told, *self.numbers.values()))

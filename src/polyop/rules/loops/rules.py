@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
+from ...call.rule import Rule
 from ...call.uses import Uses
 from ...kernels.base import LoopKernelBase
 from ...kernels.loop.derived import BackwardKernel
@@ -23,7 +24,7 @@ PULLS = 256
 """Sets of specs and attributes of which a rule remembers what their gradient does."""
 
 
-class DerivedRule:
+class DerivedRule(Rule):
     """The gradient rule of an operator whose kernels are loop kernels.
 
     ``backward`` is the operator ``<name>__backward(inputs, outputs, output gradients) -> input gradients``;
@@ -92,9 +93,9 @@ class DerivedRule:
     def _pull(self, seen: tuple[Any, ...], typed: tuple[Any, ...]) -> Pull:
         return Pull(self.operator, lambda: self.backward, seen, {name: value for name, _, value in typed})
 
-    def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
+    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
-        del outputs
+        del outputs, moving
         return self.at(arguments).uses
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
@@ -158,5 +159,5 @@ def with_derived(operator: Operator) -> Operator:
 def without_derived(operator: Operator) -> Operator:
     """Return the operator with the rules alone that were given to it."""
     rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch")}
-    gone: Any = {name: None for name, rule in rules.items() if getattr(rule, "is_derived", False)}
+    gone: Any = {name: None for name, rule in rules.items() if isinstance(rule, Rule) and rule.is_derived}
     return dataclasses.replace(operator, **gone)

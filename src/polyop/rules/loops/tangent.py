@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
+from ...call.rule import Rule
 from ...call.uses import Uses
 from ...core.errors import PolyopError
 from ...kernels.loop.derived import described
@@ -15,7 +16,7 @@ from ...kernels.loop.tangent import TangentKernel
 from .parts import Complete, is_real, joined, loop_kernels, make_part, spec, specs, split
 
 
-class TangentRule:
+class TangentRule(Rule):
     """The ``jvp`` of an operator whose kernels are loop kernels.
 
     ``tangent`` is the operator ``<name>__tangent(inputs, input tangents) -> output tangents``, whose

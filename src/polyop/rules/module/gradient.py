@@ -16,6 +16,7 @@ from ... import _core
 from ...call.bound import BoundOperator
 from ...call.host import host_of
 from ...call.operator import Operator
+from ...call.rule import Rule
 from ...call.uses import Uses
 from ...core.errors import HostError
 from ...core.parse import parse
@@ -203,15 +204,16 @@ class BackwardInfer:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SavedRule:
+class SavedRule(Rule):
     """The gradient rule of ``<name>__saving``: it reads just what Forward has saved."""
 
     schema: Schema
     kernel: ModuleKernel
     backward: BoundOperator
 
-    def reads(self, arguments: Sequence[Any], outputs: int) -> Uses:
+    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs the rule reads."""
+        del moving
         *given, wanted = arguments
         derived = _call(self.schema, given, wanted).derive(self.kernel)
         if derived is None:

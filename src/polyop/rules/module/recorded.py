@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...call.rule import Rule
 from ...core.dtypes import DTYPES
 from ...core.errors import GradientError, InferError
 from ...core.schema import Schema
@@ -17,18 +18,18 @@ from ...kernels.module.kernel import Derived, ModuleKernel
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class Recorded(Rule):
     """The gradient rule of a module's function.
 
     The native core runs the function with its calls of ``Apply`` recorded; what they saved goes
     to the framework as tensors, and the tape stays behind. Where a framework traces, the same
     state is made again from ``Call``, so that forward and backward are two pure operators:
-    ``saving`` (outputs, then the tensors saved beside them) and ``backward``. ``again`` gives the
+    ``saving_part`` (outputs, then the tensors saved beside them) and ``backward``. ``again`` gives the
     saved tensors of a call as functions of its inputs, for a second derivative.
     """
 
     kernel: ModuleKernel
-    saving: Any = None
+    saving_part: Any = None
     backward: Any = None
     again: Any = None
     is_recorded: bool = True

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import _core
 from ...call.host import host_of
+from ...call.rule import Rule
 from ...core.errors import GradientError
 from ...kernels.module.kernel import DEVICES, ROWS, Derived, ModuleKernel
 from .recorded import Call
@@ -15,7 +16,7 @@ from .replay import Replay, UnknownValueError, depends
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SecondRule:
+class SecondRule(Rule):
     """The gradient rule of ``<name>__backward``.
 
     Backward is run without data and what it launches is noted; those operators are run again as
