@@ -18,8 +18,8 @@ def without_unread(
     """
     read: set[str] = {*_read(kernel), *kept}
     same: dict[Size, Size] = {}
-    for name in read:
-        for axis, size in enumerate(shapes.get(name, ())):
+    for name, shape in shapes.items():  # not the set: its order is another in each process
+        for axis, size in enumerate(shape if name in read else ()):
             if isinstance(size, Size) and size.buffer not in read:
                 same.setdefault(size, Size(name, axis))
 

@@ -1,0 +1,68 @@
+/* add: the loop kernel add of small.py, for CUDA: compiled, not run on hardware */
+#include "polyop/loops/device.h"
+
+namespace polyop_loops_add {
+struct scalars {
+};
+struct kernel {
+  const f32* x;
+  const f32* z;
+  f32* y;
+  int64_t x_n0;
+  int64_t z_n0;
+  int64_t y_n0;
+  int64_t partials;
+  scalars* state;
+  polyop_failure* failure;
+};
+
+__global__ void part0(const kernel self) {
+  const kernel* const k = &self;
+  (void)k;
+  const f32* const __restrict__ x = self.x;
+  const int64_t x_n0 = self.x_n0;
+  const f32* const __restrict__ z = self.z;
+  f32* const y = self.y;
+  for (int64_t row_ = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row_ < 1; row_ += (int64_t)gridDim.y * blockDim.y) {
+    for (int64_t i = 0 + (int64_t)blockIdx.x * blockDim.x + threadIdx.x, i_end = x_n0; i < i_end; i += (int64_t)gridDim.x * blockDim.x) {
+      /* 11: y[i] = x[i] + z[i] */
+      y[i] = (x[i] + z[i]);
+    }
+  }
+}
+
+static const char* run(kernel& self, cudaStream_t stream) {
+  const int64_t x_n0 = self.x_n0;
+  {
+    const int64_t rows_ = 1;
+    const int64_t lanes_ = max_i64(0, (x_n0 - 0));
+    if (rows_ > 0 && lanes_ > 0) {
+      const int x_ = polyop_cover(lanes_), y_ = 256 / x_;
+      POLYOP_LAUNCH(part0, dim3(polyop_blocks(lanes_, x_, 1 << 30), polyop_blocks(rows_, y_, 65535)), dim3(x_, y_), stream, self);
+      if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);
+    }
+  }
+  return nullptr;
+}
+
+static int call(int nparam, void** params, int64_t** shapes, void* given, void* extra) {
+  if (nparam < 3) return polyop_fail(extra, "too few tensors");
+  (void)shapes;
+  const cudaStream_t stream = (cudaStream_t)given;
+  kernel self = {};
+  self.x = (const f32*)params[0];
+  self.z = (const f32*)params[1];
+  self.y = (f32*)params[2];
+  const int64_t x_n0 = self.x_n0 = shapes[0][0];
+  const int64_t z_n0 = self.z_n0 = shapes[1][0];
+  const int64_t y_n0 = self.y_n0 = max_i64(0, x_n0);
+  if (x_n0 >= z_n0 + 1) return polyop_misfit(extra, (struct polyop_place){11, 0, "z"}, z_n0);
+  if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);
+  return 0;
+}
+}  // namespace
+
+extern "C" int add(int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes, void* stream, void* extra) {
+  (void)ndims, (void)dtypes;
+  return polyop_loops_add::call(nparam, params, shapes, stream, extra);
+}

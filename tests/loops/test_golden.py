@@ -1,0 +1,243 @@
+"""Small kernels as texts: after each pass, for each target, and derived. A change shows as a difference.
+
+``make golden`` writes the texts anew. They name lines of loop_samples/small.py.
+"""
+
+import functools
+import pathlib
+import re
+
+import pytest
+
+from loop_samples import small
+from loop_samples.programs import Program as Sample
+from polyop.loops.derive.adjoint import adjoint
+from polyop.loops.derive.batch import batched
+from polyop.loops.derive.functional import functional
+from polyop.loops.derive.saving import saving
+from polyop.loops.derive.tangent import tangent
+from polyop.loops.emit.c.program import TARGETS
+from polyop.loops.emit.printer import CUDA, source
+from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.printing import expression, shown
+from polyop.loops.ir.types import is_real
+from polyop.loops.listing import listing
+from polyop.loops.pipeline import PIPELINE, schedule
+from polyop.loops.program import Program
+
+
+def typed(sample):
+    return parse(sample.function, [(dtype, len(axes)) for dtype, axes, _ in sample.rows], sample.attributes)
+
+
+# passes
+
+
+CHANGED = {
+    "strip_gradient_marks": Sample(small.straight_through, "float32 n"),
+    "propagate_indices": Sample(small.named_index, "float32 n"),
+    "remove_empty_loops": Sample(small.around_nothing, "float32 n"),
+    "unroll": Sample(small.three_channels, "float32 n 3"),
+    "assume_sizes": Sample(small.fifth, "float32 n"),
+    "initialisation": Sample(small.partly_written, "float32 n"),
+    "inline": Sample(small.doubled_then_added, "float32 n"),
+    "loop_distribution": Sample(small.attention, "float32 n m, float32 k m"),
+    "array_privatisation": Sample(small.exponentials_of_a_row, "float32 n m"),
+    "interchange_fuse": Sample(small.column_by_column, "float32 n m"),
+    "pack_transposed": Sample(small.window_weights, "float32 n o i, float32 n c k"),
+    "scalar_replacement": Sample(small.row_sum, "float32 n m"),
+    "reciprocals": Sample(small.divided_by_rows, "float32 n m, float32 n"),
+    "index_set_splitting": Sample(small.with_borders, "float32 n"),
+    "bound_checks": Sample(small.gather_and_add, "float32 n, int64 m, float32 m"),
+    "plan_loops": Sample(small.matmul, "float32 n k, float32 k m"),
+    "shift_and_peel": Sample(small.blurred, "float32 n m"),
+}
+"""Pass -> a program that it changes."""
+OF_GRADIENTS = ("reciprocals",)
+"""Passes that leave an author's kernel alone: they are shown on the gradient of the program."""
+
+
+def test_every_pass_has_a_text():
+    assert list(CHANGED) == list(dict.fromkeys(one.name for one in PIPELINE))
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_passes(name, golden):
+    kernel = typed(CHANGED[name])
+    if name in OF_GRADIENTS:
+        kernel = gradient(kernel)
+    why, *stages = change(kernel, name)
+    assert stages[0] != stages[1]
+    changed = [k for k, pair in enumerate(zip(*stages, strict=True)) if k and pair[0] != pair[1]]
+    parts = [f"# {name}: {why}"]
+    for title, stage in zip(("Before", "After"), stages, strict=True):
+        parts += [f"\n# {title}:\n\n{stage[0]}", *(f"# {fact}" for k in changed for fact in stage[k])]
+    golden(f"loops/passes/{name}.txt", "\n".join(parts) + "\n")
+
+
+def change(kernel, name):
+    """Return why there is a pass, and the program before and after it."""
+    stages = [described(Program(kernel))]
+    rows = []
+
+    def watch(one, program, seconds):
+        stages.append(described(program))
+        rows.append((one.name, one.why, *stages[-2:]))
+
+    schedule(kernel, watch=watch)
+    return next(row[1:] for row in rows if row[0] == name)
+
+
+def described(program):
+    """Return the loops of a program, and what the passes know beside them, a sentence each.
+
+    It reads sets of isl: it is called while their session lasts.
+    """
+    return (listing(program), *(list(rule(program)) for rule in (starting, assumed, checked, planned, noted)))
+
+
+def line(program, number):
+    return f"`{program.kernel.source.get(number, '').strip()}`"
+
+
+def sizes(text):
+    """Return a text with sizes as they are in Python: isl's names are like ``v_x_2e_n0``.
+
+    >>> sizes("v_x_2e_n0 >= 5")
+    'x.shape[0] >= 5'
+    """
+    return re.sub(r"v_(\w+?)_2e_n(\d+)", r"\1.shape[\2]", text)
+
+
+def starting(program):
+    for buffer in program.kernel.buffers.values():
+        if buffer.zeroed:
+            yield f"{buffer.name} starts as zeros" + f" where {sizes(buffer.lacking)}" * bool(buffer.lacking)
+        if buffer.first_read:
+            yield f"{buffer.name} is read before it is written in {line(program, buffer.first_read)}"
+
+
+def assumed(program):
+    bounds = program.assumed
+    if bounds is None:
+        return
+    for one in bounds.preconditions:
+        yield f"the call is an error where {sizes(one.condition)}, by {line(program, one.line)}"
+    for one in bounds.sizes:
+        condition = str(one).partition(":")[2].strip(" }")
+        yield f"proofs may rely on {sizes(condition)}"
+
+
+def checked(program):
+    for one in program.bounds.preconditions:
+        yield f"checked once per call: an error where {sizes(one.condition)}, by {line(program, one.line)}"
+    for (name, (index, number)), axes in program.bounds.dynamic.items():
+        texts = [expression(index[axis]) for axis in sorted(axes)]
+        yield f"checked at each access: index {', '.join(texts)} of {name} in {line(program, number)}"
+
+
+def planned(program):
+    for var, tile in sorted(program.plan.tiles.items()):
+        packed = sorted(expression(load) for load in tile.packed)
+        shared = sorted(expression(load) for load in tile.shared)
+        yield (
+            f"register tile of loops {tile.row} and {var}: all its rows load {', '.join(shared)};"
+            f" packed into a panel: {', '.join(packed) or 'nothing'}"
+        )
+    for band in program.plan.bands:
+        for member in band[1:]:
+            rows = f"{member.behind} row{'s' * (member.behind != 1)}"
+            yield f"loop {member.var} of the band is {rows} behind loop {band[0].var}"
+
+
+def noted(program):
+    for note in program.notes:
+        yield f"note on {line(program, note.line)}: {note.text}"
+
+
+# targets
+
+
+EMITTED = (
+    Sample(small.add, "float32 n, float32 n"),
+    Sample(small.softmax, "float32 n m"),
+    Sample(small.matmul, "float32 n k, float32 k m"),
+    Sample(small.stencil, "float32 n"),
+    Sample(small.gather, "float32 n, int64 m"),
+    Sample(small.running_sum, "float32 n"),
+    Sample(small.column_sum, "float32 n m"),
+)
+
+
+@functools.cache
+def scheduled(sample):
+    return schedule(typed(sample))
+
+
+@pytest.mark.parametrize("sample", EMITTED, ids=lambda row: row.function.__name__)
+@pytest.mark.parametrize("target", [*TARGETS, CUDA])
+def test_targets(target, sample, golden):
+    name = sample.function.__name__
+    text = source(scheduled(sample), target, name)
+    assert str(pathlib.Path(small.__file__).parent) not in text
+    golden(f"loops/targets/{target}/{name}.{'cu' if target == CUDA else 'c'}", text)
+
+
+# derived kernels
+
+
+def gradient(kernel):
+    return adjoint(kernel, [True] * len(kernel.outputs)).kernel
+
+
+def gradient_in_segments(kernel):
+    return adjoint(kernel, [True] * len(kernel.outputs), segments=True).kernel
+
+
+def forward_mode(kernel):
+    return tangent(kernel, [is_real(kernel, n) for n in kernel.parameters if n in kernel.buffers])
+
+
+def batch_of_the_last(kernel):
+    """Return the kernel over samples of its last tensor; all samples share the others."""
+    return batched(kernel, [None] * (len(kernel.parameters) - 1) + [0])
+
+
+def with_temporaries(kernel):
+    return saving(kernel, "auto")
+
+
+FORMS = {
+    "gradient": gradient,
+    "tangent": forward_mode,
+    "batch": batch_of_the_last,
+    "saving": with_temporaries,
+    "segments": gradient_in_segments,
+    "functional": functional,
+}
+USUAL = ("gradient", "tangent", "batch")
+DERIVED = (
+    (Sample(small.add, "float32 n, float32 n"), USUAL),
+    (Sample(small.softmax, "float32 n m"), (*USUAL, "saving")),
+    (Sample(small.matmul, "float32 n k, float32 k m"), USUAL),
+    (Sample(small.stencil, "float32 n"), USUAL),
+    (Sample(small.gather, "float32 n, int64 m"), USUAL),
+    (Sample(small.running_sum, "float32 n"), USUAL),
+    (Sample(small.recurrence, "float32 n, float32 1"), (*USUAL, "segments")),
+    (Sample(small.normalised, "float32 n m"), (*USUAL, "saving")),
+    (Sample(small.scaled_in_place, "float32 n, float32 1"), ("functional",)),
+)
+"""Programs, and the forms of each that have a text."""
+PAIRS = [(sample, form) for sample, forms in DERIVED for form in forms]
+
+
+@pytest.mark.parametrize(
+    ("sample", "form"), PAIRS, ids=lambda row: row if isinstance(row, str) else row.function.__name__
+)
+def test_derived(sample, form, golden):
+    golden(f"loops/derived/{sample.function.__name__}.{form}.txt", shown(FORMS[form](typed(sample))))
+
+
+@pytest.mark.parametrize(("sample", "forms"), DERIVED, ids=lambda row: getattr(row, "name", ""))
+def test_every_program_that_saves_has_a_text_of_it(sample, forms):
+    assert (with_temporaries(functional(typed(sample))) is not None) == ("saving" in forms)

@@ -1,0 +1,248 @@
+# ruff: noqa: F821, B007 - programs in the language, whose words are no names here
+"""Programs of a few lines, whose compiled text a person can read.
+
+Compiled text names lines of this file: a new program goes to the end.
+"""
+
+
+def add(x, z):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] + z[i]
+    return y
+
+
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        top = x[i, 0]
+        total = float32(0)
+        for j in range(x.shape[1]):
+            top = max(top, x[i, j])
+        for j in range(x.shape[1]):
+            y[i, j] = exp(x[i, j] - top)
+            total += y[i, j]
+        for j in range(x.shape[1]):
+            y[i, j] = y[i, j] / total
+    return y
+
+
+def matmul(a, b):
+    c = output_tensor((a.shape[0], b.shape[1]), a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] = 0
+            for k in range(a.shape[1]):
+                c[i, j] += a[i, k] * b[k, j]
+    return c
+
+
+def stencil(x):
+    y = output_tensor((x.shape[0] - 2,), x.dtype)
+    for i in range(x.shape[0] - 2):
+        y[i] = x[i] - 2 * x[i + 1] + x[i + 2]
+    return y
+
+
+def gather(table, at):
+    y = output_tensor(at.shape, table.dtype)
+    for i in range(at.shape[0]):
+        y[i] = table[at[i]]
+    return y
+
+
+def running_sum(x):
+    y = output_tensor(x.shape, x.dtype)
+    total = float32(0)
+    for i in range(x.shape[0]):
+        total += x[i]
+        y[i] = total
+    return y
+
+
+def column_sum(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for j in range(x.shape[1]):
+        y[j] = 0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[j] += x[i, j]
+    return y
+
+
+def recurrence(x, decay):
+    y = output_tensor(x.shape, x.dtype)
+    state = float32(0)
+    for t in range(x.shape[0]):
+        state = tanh(decay[0] * state + x[t])
+        y[t] = state
+    return y
+
+
+def normalised(x):
+    y = output_tensor(x.shape, x.dtype)
+    norm = allocate((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        squares = float32(0)
+        for j in range(x.shape[1]):
+            squares += x[i, j] * x[i, j]
+        norm[i] = sqrt(squares)
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / norm[i]
+    return y
+
+
+def scaled_in_place(x, factor):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * factor[0]
+    return x
+
+
+def straight_through(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = x[i] + stop_gradient(floor(x[i]) - x[i])
+    return y
+
+
+def named_index(x):
+    y = output_tensor((x.shape[0] - 3,), x.dtype)
+    for i in range(x.shape[0] - 3):
+        at = i + 3
+        y[i] = x[at]
+    return y
+
+
+def around_nothing(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 2 * x[i]
+        if i > 3:
+            pass
+    for j in range(x.shape[0]):
+        pass
+    return y
+
+
+def three_channels(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        total = float32(0)
+        for channel in range(3):
+            total += x[i, channel]
+        y[i] = total
+    return y
+
+
+def fifth(x):
+    y = output_tensor((1,), x.dtype)
+    y[0] = x[4]
+    return y
+
+
+def partly_written(x):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        z[i] = 2 * x[i]
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] + z[i]
+    return y, z
+
+
+def doubled_then_added(x):
+    y = output_tensor((x.shape[0] - 1,), x.dtype)
+    double = allocate(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        double[i] = 2 * x[i]
+    for i in range(x.shape[0] - 1):
+        y[i] = double[i] + double[i + 1]
+    return y
+
+
+def attention(q, k):
+    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
+    p = allocate((q.shape[0], k.shape[0]), q.dtype)
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            for d in range(k.shape[1]):
+                p[i, j] += q[i, d] * k[j, d]
+        for j in range(k.shape[0]):
+            for d in range(k.shape[1]):
+                y[i, d] += p[i, j] * k[j, d]
+    return y
+
+
+def exponentials_of_a_row(x):
+    y = output_tensor(x.shape, x.dtype)
+    row = allocate((x.shape[1],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            row[j] = exp(x[i, j])
+        for j in range(x.shape[1]):
+            y[i, j] = row[j] + row[x.shape[1] - 1 - j]
+    return y
+
+
+def window_weights(d, x):
+    w = output_tensor((d.shape[1], x.shape[1], x.shape[2] - d.shape[2] + 1), x.dtype)
+    for o in range(w.shape[0]):
+        for c in range(w.shape[1]):
+            for p in range(w.shape[2]):
+                for n in range(d.shape[0]):
+                    for i in range(d.shape[2]):
+                        w[o, c, p] += d[n, o, i] * x[n, c, i + p]
+    return w
+
+
+def column_by_column(x):
+    y = output_tensor((x.shape[1],), x.dtype)
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0]):
+            y[j] += x[i, j]
+    return y
+
+
+def row_sum(x):
+    y = output_tensor((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i] += x[i, j]
+    return y
+
+
+def divided_by_rows(x, s):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / s[i]
+    return y
+
+
+def with_borders(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        if i > 0 and i < x.shape[0] - 1:
+            y[i] = x[i - 1] + x[i + 1]
+        else:
+            y[i] = x[i]
+    return y
+
+
+def blurred(x):
+    y = output_tensor(x.shape, x.dtype)
+    t = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            t[i, j] = 2 * x[i, j]
+    for i in range(1, x.shape[0] - 1):
+        for j in range(x.shape[1]):
+            y[i, j] = t[i - 1, j] + t[i + 1, j]
+    return y, t
+
+
+def gather_and_add(table, at, bias):
+    y = output_tensor(at.shape, table.dtype)
+    for i in range(at.shape[0]):
+        y[i] = table[at[i]] + bias[i]
+    return y
