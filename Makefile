@@ -12,9 +12,9 @@ NPU := build/npu
 JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*.hpp include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
-# What `make coverage` runs, and what it looks at: TESTS=tests/core PACKAGE=polyop.core for a part.
+# What `make coverage` runs, and what it looks at: TESTS=tests/core COVERED=src/polyop/core for a part.
 TESTS ?= tests src
-PACKAGE ?= polyop
+COVERED ?= src/polyop
 
 # Random kernels: the same SEED makes the same ones; no new ones begin after so many MINUTES.
 SEED ?= $(shell date +%Y%m%d)
@@ -67,7 +67,8 @@ lint: $(VENV)/test-tools
 
 # Lines of src/polyop that the tests reach; what they run in processes of their own does not count.
 coverage: $(VENV)/test-tools $(NPU)/ready
-	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" --cov=$(PACKAGE) --cov-report=term:skip-covered $(TESTS)
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
+	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
 
 wheel: $(VENV)/ready
 	$(BIN)/python tools/wheel.py
