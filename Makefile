@@ -1,4 +1,5 @@
-# Everything sets itself up: a virtual environment in .venv, the compiled core, the test tools.
+# Everything sets itself up: a virtual environment in .venv and the compiled core for `make demo`, the tools of the
+# other targets when one is asked for.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,13 +12,16 @@ NPU := build/npu
 JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*.hpp include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
+# What `make coverage` runs, and what it looks at: TESTS=tests/core COVERED=src/polyop/core for a part.
+TESTS ?= tests src
+COVERED ?= src/polyop
 
 # Random kernels: the same SEED makes the same ones; no new ones begin after so many MINUTES.
 SEED ?= $(shell date +%Y%m%d)
 MINUTES ?= 240
 
-.PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep lint bench \
-  sanitize sanitize-address sanitize-thread format golden clean
+.PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep lint coverage \
+  bench sanitize sanitize-address sanitize-thread format golden clean
 
 demo: $(VENV)/ready
 	$(BIN)/python -m polyop demo
@@ -28,7 +32,7 @@ MINDSPORE_TESTS := tests/contract tests/hosts/mindspore src/polyop/hosts/mindspo
 # For every change.
 test: test-main test-mindspore
 
-test-main: $(VENV)/ready $(NPU)/ready
+test-main: $(VENV)/test-tools $(NPU)/ready
 	rm -rf $(RESULTS)
 	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
 	  $(BIN)/python $(PYTEST) -m "not exhaustive"
@@ -36,7 +40,7 @@ test-main: $(VENV)/ready $(NPU)/ready
 # The same, and what is too slow for every change.
 test-all: test exhaustive-main exhaustive-mindspore
 
-exhaustive-main: $(VENV)/ready $(NPU)/ready
+exhaustive-main: $(VENV)/test-tools $(NPU)/ready
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m exhaustive
 
 ifeq ($(MINDSPORE),yes)
@@ -52,46 +56,56 @@ test-mindspore exhaustive-mindspore:
 endif
 
 # For hours: random loop kernels beside exact dual numbers.
-sweep: $(VENV)/ready
+sweep: $(VENV)/test-tools
 	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --minutes $(MINUTES) --jobs $(JOBS)
 
-lint: $(VENV)/ready
+lint: $(VENV)/test-tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
+# Lines of src/polyop that the tests reach; what they run in processes of their own does not count.
+coverage: $(VENV)/test-tools $(NPU)/ready
+	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
+	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
+
 wheel: $(VENV)/ready
 	$(BIN)/python tools/wheel.py
 
-bench: $(VENV)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
+bench: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 	$(BIN)/python -m pip install --quiet -r bench/requirements.txt
 	POLYOP_BENCH_MINDSPORE=$(abspath $(MS_VENV))/bin/python $(BIN)/python bench/run.py
 
 sanitize: sanitize-address sanitize-thread
 
-sanitize-address: $(VENV)/ready $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
+sanitize-address: $(VENV)/test-tools $(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/ready)
 	PYTHON=$(BIN)/python MINDSPORE=$(if $(filter yes,$(MINDSPORE)),$(MS_VENV)/bin/python) \
 	  bash tests/native/run_sanitized.sh address
 
-sanitize-thread: $(VENV)/ready
+sanitize-thread: $(VENV)/test-tools
 	PYTHON=$(BIN)/python bash tests/native/run_sanitized.sh thread
 
-format: $(VENV)/ready
+format: $(VENV)/test-tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE)
 
-golden: $(VENV)/ready $(NPU)/ready
+golden: $(VENV)/test-tools $(NPU)/ready
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python -m pytest tests --update-golden
 
 # An editable install: Python files are used where they stand, the core is built once per change.
-$(VENV)/ready: $(SOURCES) tests/requirements.txt
-	@echo "setting up $(VENV): test tools, PyTorch, then polyop itself; a minute or two"
+$(VENV)/ready: $(SOURCES) tests/requirements-demo.txt
+	@echo "setting up $(VENV): PyTorch and JAX for the CPU, then polyop itself; a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -r tests/requirements.txt
+	$(BIN)/python -m pip install --quiet -r tests/requirements-demo.txt
 	$(BIN)/python -m pip install --quiet -C cmake.define.POLYOP_WERROR=ON -e .
+	touch $@
+
+$(VENV)/test-tools: tests/requirements.txt tests/requirements-demo.txt | $(VENV)/ready
+	@echo "setting up $(VENV): the tools of the tests and the linters"
+	$(BIN)/python -m pip install --quiet -r tests/requirements.txt
 	touch $@
 
 $(MS_VENV)/ready: $(SOURCES) tests/requirements-mindspore.txt

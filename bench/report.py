@@ -97,7 +97,8 @@ def _rich(rows: Sequence[tuple[str, ...]]) -> None:
 
     table = Table(*HEAD)
     for row in rows:
-        table.add_row(*row, style="red" if row[-1] not in ("ok", "") else None)
+        style = {"ok": None, "": None, "known miss": "yellow"}.get(row[-1], "red")
+        table.add_row(*row, style=style)
     console = Console()
     console.width = max(console.width, 150)
     console.print(table)

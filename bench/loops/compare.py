@@ -131,7 +131,7 @@ def compare(row: Row, *, torch: bool = True, turns: int = 9) -> Times:
         reset()
         run()  # compiles, warms up
         if who == "polyop":
-            _agree(row, arguments, contestants[who], expected, new)
+            _agree(row, arguments, run, expected, new)
         times.seconds[who] = []
     for turn in range(turns):
         order = list(contestants) if turn % 2 else list(contestants)[::-1]

@@ -1,0 +1,96 @@
+"""Whether a row keeps its bar, beside the table of misses that are known (bench/known_misses.py).
+
+A row misses its bar when its 10 % quantile is above it: nine of ten rounds took longer. A median that is
+above the bar while the spread reaches below it is noise.
+
+    low <= bar                                        ok
+    low >  bar, not in the table                      MISSED
+    low >  bar, in the table, low <= 1.05 x listed    known miss
+    low >  bar, in the table, low >  1.05 x listed    WORSE
+
+MISSED and WORSE are errors, and so is a row with a bar that failed. A row that lacks its peer on this machine
+is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MARGIN = 1.05
+"""How far above the listed value a known miss may be; more is worse."""
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KnownMiss:
+    """A row that misses its bar, and why. ``ratio`` is the median when it was listed, in the row's unit."""
+
+    name: str
+    beside: str
+    ratio: float
+    reason: str
+
+
+def verdict(line: Line, known: Iterable[KnownMiss]) -> str:
+    """Return the last column of a row that was measured; empty for a row without a bar."""
+    if line["bar"] is None:
+        return ""
+    if line["low"] <= line["bar"]:
+        return "ok"
+    listed = _listed(line, known)
+    if listed is None:
+        return "MISSED"
+    return "WORSE" if line["low"] > MARGIN * listed.ratio else "known miss"
+
+
+def describe(lines: Sequence[Line], known: Sequence[KnownMiss]) -> list[str]:
+    """Return, as lines of text, what is missed and what the table of known misses should say."""
+    text = []
+    for line in lines:
+        listed = _listed(line, known)
+        if line["verdict"] == "MISSED":
+            text.append(f"missed: {_seen(line)}, and the bar is {_amount(line['bar'], line)}")
+        elif listed and line["verdict"] == "WORSE":
+            text.append(f"worse than listed: {_seen(line)}, listed {_amount(listed.ratio, line)}")
+        elif listed and line["verdict"] == "known miss":
+            text.append(f"known miss: {_seen(line)}, listed {_amount(listed.ratio, line)}: {listed.reason}")
+        elif listed and line["verdict"] == "ok":
+            text.append(f"no longer missed: {_seen(line)}; take it out of bench/known_misses.py")
+        elif is_error(line):
+            text.append(f"{_name(line)}: {line['verdict']}")
+    return text
+
+
+def is_error(line: Line) -> bool:
+    """Return whether the run must not pass because of this row."""
+    failed = line["bar"] is not None and line["verdict"].startswith("failed")
+    return failed or line["verdict"] in ("MISSED", "WORSE")
+
+
+def without_rows(lines: Iterable[Line], known: Iterable[KnownMiss]) -> list[str]:
+    """Return, as lines of text, the known misses that are no row of a whole run."""
+    names = {_key(line) for line in lines}
+    return [f"listed, and no row of this run: {miss.name}" for miss in known if _key(miss) not in names]
+
+
+def _listed(line: Line, known: Iterable[KnownMiss]) -> KnownMiss | None:
+    return next((miss for miss in known if _key(miss) == _key(line)), None)
+
+
+def _key(row: Line | KnownMiss) -> tuple[str, str]:
+    return (row.name, row.beside) if isinstance(row, KnownMiss) else (row["name"], row["beside"])
+
+
+def _name(line: Line) -> str:
+    return " beside ".join(part for part in _key(line) if part)
+
+
+def _seen(line: Line) -> str:
+    return f"{_name(line)}: {_amount(line['value'], line)} (10 %: {_amount(line['low'], line)})"
+
+
+def _amount(value: float, line: Line) -> str:
+    return f"{value:.3g} {line['unit']}"
