@@ -16,7 +16,6 @@ from polyop.loops.derive.batch import batched
 from polyop.loops.derive.functional import functional
 from polyop.loops.derive.saving import saving
 from polyop.loops.derive.tangent import tangent
-from polyop.loops.emit.c.program import TARGETS
 from polyop.loops.emit.printer import CUDA, source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.printing import expression, shown
@@ -24,6 +23,7 @@ from polyop.loops.ir.types import is_real
 from polyop.loops.listing import listing
 from polyop.loops.pipeline import PIPELINE, schedule
 from polyop.loops.program import Program
+from polyop.loops.targets.table import TARGETS
 
 
 def typed(sample):
@@ -175,12 +175,12 @@ def scheduled(sample):
 
 
 @pytest.mark.parametrize("sample", EMITTED, ids=lambda row: row.function.__name__)
-@pytest.mark.parametrize("target", [*TARGETS, CUDA])
+@pytest.mark.parametrize("target", TARGETS)
 def test_targets(target, sample, golden):
     name = sample.function.__name__
     text = source(scheduled(sample), target, name)
     assert str(pathlib.Path(small.__file__).parent) not in text
-    golden(f"loops/targets/{target}/{name}.{'cu' if target == CUDA else 'c'}", text)
+    golden(f"loops/targets/{target}/{name}.{'cu' if target == CUDA.name else 'c'}", text)
 
 
 # derived kernels
