@@ -11,7 +11,7 @@ import textwrap
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(
     r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```[^\n]*\n)(?P<code>.*?)(```)", re.S
 )
@@ -26,7 +26,7 @@ def wanted(file, region):
     return re.sub(r"  # noqa: \w+", "", textwrap.dedent(text).rstrip() + "\n")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_is_included_from_files(page, request):
     text = page.read_text()
     if request.config.getoption("--update-golden"):
@@ -39,12 +39,13 @@ def test_code_is_included_from_files(page, request):
 def test_the_first_pages_include_code():
     assert all(
         BLOCK.search((ROOT / name).read_text())
-        for name in ("README.md", "docs/getting-started.md", "docs/aot-kernels.md")
+        for name in ("README.md", "docs/start/getting-started.md", "docs/guides/aot-kernels.md")
     )
 
 
 def test_links_lead_somewhere():
-    for page in (*PAGES, ROOT / "CONTRIBUTING.md"):
+    others = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "examples").rglob("*.md")]
+    for page in (*PAGES, *others):
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
