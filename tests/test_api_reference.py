@@ -1,4 +1,4 @@
-"""docs/api.md: what tools/api_reference.py writes now, with every public name in it."""
+"""docs/reference/api.md: what tools/api_reference.py writes now, with every public name in it."""
 
 import argparse
 import importlib
@@ -13,7 +13,7 @@ from polyop.cli.main import VERBS
 from polyop.core import errors
 
 ROOT = pathlib.Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "api.md"
+PAGE = ROOT / "docs" / "reference" / "api.md"
 
 for needed in ("torch", "jax", "setuptools"):
     pytest.importorskip(needed, reason=f"not run: what is on the page imports {needed}")
@@ -29,7 +29,7 @@ def tool():
 
 def section(title):
     found = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE.read_text(), re.S | re.M)
-    assert found, f"docs/api.md has no section {title}: run 'make golden'"
+    assert found, f"docs/reference/api.md has no section {title}: run 'make golden'"
     return found[2]
 
 
@@ -37,7 +37,7 @@ def test_the_page_is_of_these_docstrings(tool, request):
     text = tool.text()
     if request.config.getoption("--update-golden"):
         PAGE.write_text(text)
-    assert text == PAGE.read_text(), "docs/api.md is of other docstrings: run 'make golden'"
+    assert text == PAGE.read_text(), "docs/reference/api.md is of other docstrings: run 'make golden'"
     assert text == tool.text()  # nothing in it depends on what was imported or run before
 
 

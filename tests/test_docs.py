@@ -2,19 +2,31 @@
 
 ``<!-- from examples/01_first/main.py [define] -->`` before a code block names the file, and
 the region between ``[define]`` and ``[/define]`` in it; ``make golden`` copies it again.
+
+``<!-- output of python add_a_pass.py -->`` before a block: what that command prints in examples/internals.
+``<!-- passes -->`` before a table: the passes of the loop compiler.
 """
 
+import os
 import pathlib
 import re
+import shlex
+import subprocess
+import sys
 import textwrap
 
 import pytest
 
+from polyop.loops.pipeline import PIPELINE
+
 ROOT = pathlib.Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(
     r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```[^\n]*\n)(?P<code>.*?)(```)", re.S
 )
+OUTPUT = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n```[^\n]*\n)(?P<text>.*?)(```)", re.S)
+PASSES = re.compile(r"(<!-- passes -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
+INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
 
 
 def wanted(file, region):
@@ -26,7 +38,7 @@ def wanted(file, region):
     return re.sub(r"  # noqa: \w+", "", textwrap.dedent(text).rstrip() + "\n")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_is_included_from_files(page, request):
     text = page.read_text()
     if request.config.getoption("--update-golden"):
@@ -36,15 +48,70 @@ def test_code_is_included_from_files(page, request):
         assert match["code"] == wanted(match["file"], match["region"]), f"{page.name}: run 'make golden'"
 
 
+def printed(command):
+    """Return what a command prints in examples/internals; VARIABLE=value may come before it."""
+    words, variables = shlex.split(command), {}
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        variables[name] = value
+    start = {"python": [sys.executable], "polyop": [sys.executable, "-m", "polyop"]}[words[0]]
+    done = subprocess.run(
+        [*start, *words[1:]],
+        cwd=ROOT / "examples" / "internals",
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return (done.stdout + done.stderr if "POLYOP_PRINT_AFTER" in variables else done.stdout).strip(
+        "\n"
+    ) + "\n"
+
+
+def rows_of_passes():
+    rows = ["| number | pass | why | can be skipped |", "| --- | --- | --- | --- |"]
+    for number, one in enumerate(PIPELINE, 1):
+        rows.append(f"| {number} | `{one.name}` | {one.why} | {'no' if one.needed else 'yes'} |")
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "<!-- output of" in page.read_text()], ids=lambda page: page.stem
+)
+def test_output_is_what_the_command_prints(page, request):
+    text = page.read_text()
+    if request.config.getoption("--update-golden"):
+        text = OUTPUT.sub(lambda m: m[1] + printed(m["command"]) + m[4], text)
+        page.write_text(text)
+    for match in OUTPUT.finditer(text):
+        assert match["text"] == printed(match["command"]), f"{page.name}: run 'make golden'"
+
+
+def test_the_table_of_passes_is_that_of_the_compiler(request):
+    page = ROOT / "docs" / "internals" / "passes.md"
+    text = page.read_text()
+    if request.config.getoption("--update-golden"):
+        text = PASSES.sub(lambda m: m[1] + rows_of_passes() + m[3], text)
+        page.write_text(text)
+    assert PASSES.search(text)["text"] == rows_of_passes(), "run 'make golden'"
+
+
+@pytest.mark.parametrize("path", INTERNALS, ids=lambda path: path.stem)
+def test_the_examples_of_the_internals_run(path):
+    assert printed(f"python {path.name}")
+
+
 def test_the_first_pages_include_code():
     assert all(
         BLOCK.search((ROOT / name).read_text())
-        for name in ("README.md", "docs/getting-started.md", "docs/aot-kernels.md")
+        for name in ("README.md", "docs/start/getting-started.md", "docs/guides/aot-kernels.md")
     )
 
 
 def test_links_lead_somewhere():
-    for page in (*PAGES, ROOT / "CONTRIBUTING.md"):
+    others = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "examples").rglob("*.md")]
+    for page in (*PAGES, *others):
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
             assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,4 +1,4 @@
-"""Write docs/api.md from the docstrings: python tools/api_reference.py.
+"""Write docs/reference/api.md from the docstrings: python tools/api_reference.py.
 
 The public modules are imported, so PyTorch and JAX must be there; names come in the order of ``__all__``.
 """
@@ -19,7 +19,7 @@ import polyop
 from polyop.cli.main import parser as command_line
 from polyop.core import errors
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 MODULES = (
     "polyop",
     "polyop.testing",

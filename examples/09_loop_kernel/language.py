@@ -1,4 +1,4 @@
-"""The language of loop kernels in small pieces, each checked: docs/loop-kernels.md shows them."""
+"""The language of loop kernels in small pieces, each checked: docs/guides/loop-kernels.md shows them."""
 # ruff: noqa: F821 - the words of the language
 
 import os

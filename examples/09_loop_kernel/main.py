@@ -98,5 +98,5 @@ def compare():
 
 if __name__ == "__main__":
     compare()
-    # the kernels of docs/loop-kernels.md, which check themselves
+    # the kernels of docs/guides/loop-kernels.md, which check themselves
     subprocess.run([sys.executable, pathlib.Path(__file__).with_name("language.py")], check=True)

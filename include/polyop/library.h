@@ -1,7 +1,7 @@
 // Operators by schema: POLYOP_LIBRARY(myops, m) { m.def("my_op(Tensor self) -> Tensor"); } and
 // POLYOP_LIBRARY_IMPL(myops, CPU, m) { m.impl("my_op", &my_op); }, in any number of files.
 //
-// No framework and no Python is needed to compile against it. See docs/operator-libraries.md.
+// No framework and no Python is needed to compile against it. See docs/guides/operator-libraries.md.
 #ifndef POLYOP_LIBRARY_H
 #define POLYOP_LIBRARY_H
 

@@ -1,7 +1,7 @@
 // What a C++ operator module includes: ms::Tensor, PyboostRunner, Function, PYBIND11_MODULE.
 //
 // The names and their meaning are those of MindSpore's custom-operator documents; no framework and
-// no Python is needed to compile against them. See docs/cpp-modules.md.
+// no Python is needed to compile against them. See docs/guides/cpp-modules.md.
 #ifndef POLYOP_MS_EXTENSION_API_H
 #define POLYOP_MS_EXTENSION_API_H
 

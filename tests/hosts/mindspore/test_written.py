@@ -55,7 +55,7 @@ SWAP_ = polyop.operator("ms_written::swap_(Tensor(a!) x, Tensor(b!) y) -> (Tenso
 
 
 def test_float64_that_is_read_and_written_keeps_its_bits(mode):
-    """MindSpore copies such tensors of a graph by way of float32: see docs/mindspore-host.md."""
+    """MindSpore copies such tensors of a graph by way of float32: see docs/hosts/mindspore.md."""
 
     @mode
     def both(x, y):

@@ -1,4 +1,4 @@
-"""Derived loops as text: the golden files that docs/loop-gradients.md shows, and the text's own meaning."""
+"""Derived loops as text: the golden files that docs/guides/loop-gradients.md shows, and the text's own meaning."""
 
 import importlib.util
 import pathlib

@@ -43,7 +43,7 @@ class CustomOpBuilder:
                       operators are ``name::function``.
     ``sources``       a path or a list of paths.
     ``backend``       "CPU" (as without it), "GPU" for CUDA, or "Ascend": see
-                      ``POLYOP_ASCEND`` in docs/cpp-modules.md.
+                      ``POLYOP_ASCEND`` in docs/guides/cpp-modules.md.
     ``include_paths`` folders with headers. ``cflags``, ``ldflags``: text, for compiler and linker.
     ``build_dir``     where ``<name>.so`` is put, besides the build cache.
     ``debug_mode``    ``-g -O0``. ``sanitize``: sanitisers of the compiler, as "address,undefined".

@@ -1,0 +1,43 @@
+"""A loop kernel to look at: ``polyop explain softmax.py demo::softmax`` shows what each pass makes of it.
+
+It is written one step after the other, with a temporary tensor for each, as one writes it in NumPy.
+"""
+
+# ruff: noqa: F821 - the words of loop kernels
+
+import numpy as np
+
+import polyop
+
+
+# [softmax]
+@polyop.kernel
+def softmax(x):
+    y = output_tensor(x.shape, x.dtype)
+    top = allocate((x.shape[0],), x.dtype)
+    e = allocate(x.shape, x.dtype)
+    total = allocate((x.shape[0],), x.dtype)
+    for i in range(x.shape[0]):
+        top[i] = x[i, 0]
+        for j in range(1, x.shape[1]):
+            top[i] = max(top[i], x[i, j])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            e[i, j] = exp(x[i, j] - top[i])
+    for i in range(x.shape[0]):
+        total[i] = 0.0
+        for j in range(x.shape[1]):
+            total[i] += e[i, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = e[i, j] / total[i]
+    return y
+
+
+op = polyop.operator("demo::softmax(Tensor x) -> Tensor", softmax)
+# [/softmax]
+
+if __name__ == "__main__":
+    x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    print(op(x).sum(1))
+    np.testing.assert_allclose(op(x), softmax(x), rtol=1e-6)
