@@ -7,11 +7,11 @@ import platform
 import numpy as np
 
 import polyop
-from polyop.loops.emit.c.program import TARGETS, Target
-from polyop.loops.emit.c.tile import SHAPES, Shape
 from polyop.loops.emit.printer import source
 from polyop.loops.frontend.parse import parse
 from polyop.loops.pipeline import schedule
+from polyop.loops.targets.table import TARGETS
+from polyop.loops.targets.target import Target
 
 
 # [kernel]
@@ -28,8 +28,14 @@ program = schedule(parse(matmul, [("float32", 2), ("float32", 2)], {}))
 # [/kernel]
 
 # [row]
-TARGETS["sse4"] = Target("sse4", ("sse4.2",))  # what gcc is told, in the text
-SHAPES["sse4"] = Shape(4, 2)  # a register tile of 4 rows x 2 vectors
+SSE4 = Target(
+    "sse4",
+    "x86",
+    features=("sse4.2",),  # what the processor must have, and what clang is told
+    pragmas=("sse4.2",),  # what gcc is told, in the text
+    tile=(4, 2),  # a register tile of 4 rows x 2 vectors
+)
+TARGETS["sse4"] = SSE4
 # [/row]
 
 # [print]

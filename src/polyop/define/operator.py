@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from ..call.bound import BoundOperator
@@ -67,9 +67,7 @@ def operator(
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
     made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
-    made += tuple(
-        k.on("cuda") for k in made if k.device == "cpu" and isinstance(k, LoopKernelBase)
-    )  # built when called
+    made += tuple(_for_gpus(made))
     return _bound(
         Operator(
             schema=parsed,
@@ -91,15 +89,22 @@ def _listed(kernels: Any) -> Sequence[Any]:
     return kernels if isinstance(kernels, (list, tuple)) else [kernels]
 
 
+def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
+    """Yield the loop kernels of the CPU for GPUs; they are built when they are called."""
+    for kernel in kernels:
+        if isinstance(kernel, LoopKernelBase) and kernel.device == "cpu":
+            yield kernel.on("cuda")
+
+
 def _bound(operator: Operator) -> BoundOperator:
-    from ..rules.loops.rules import with_derived  # which needs this module
+    from ..rules.loops.rules import with_derived  # it loads the loop compiler's front end
 
     return BoundOperator(with_derived(operator))
 
 
 def _meaning(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
     """Return the function of a loop kernel, run as Python: what it means. None for other kernels."""
-    if not kernels or not hasattr(kernels[0], "outline"):
+    if not kernels or not isinstance(kernels[0], LoopKernelBase):
         return None
     return definition(kernels[0], schema, attributes)
 
