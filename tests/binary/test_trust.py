@@ -364,7 +364,7 @@ def test_libraries_have_their_paths_as_names_and_are_not_mixed_up(cache, tmp_pat
         assert answer(handle) == number
         assert find(_core.find_symbol(handle, "answer"), found)
         assert found.file.decode() == str(built)
-        assert str(built) in pathlib.Path("/proc/self/maps").read_text()
+        assert str(built) in pathlib.Path("/proc/self/maps").read_text(errors="replace")
     open_files = [os.path.realpath(file) for file in pathlib.Path("/proc/self/fd").iterdir()]
     libraries = [name for name in open_files if name.startswith(f"{cache}/") and name.endswith(".so")]
     assert len(libraries) <= 4, "open files of loaded libraries are closed; some wait to be loaded"

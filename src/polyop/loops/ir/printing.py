@@ -40,6 +40,8 @@ def _is_absent(kernel: Kernel, name: str) -> bool:
 
 def _block(body: Sequence[Stmt], depth: int) -> Iterator[str]:
     space = "    " * depth
+    if not body:
+        yield f"{space}pass"
     for node in body:
         match node:
             case For():

@@ -204,7 +204,13 @@ class Loops:
                 for line in sliding.begin():
                     self.out.line(line)
                 self.expressions.slides = sliding.texts()
-                self._turn(vector, 1, f"for (; {sliding.guard}; {var} += {lanes})", sliding)
+                guard = sliding.guard
+                with contextlib.ExitStack() as blocks:
+                    if self.stops.checks(node, quick=True) and is_innermost(node):
+                        blocks.enter_context(self.out.block(f"for (; {guard};)"))
+                        self.stops.stretch(var)
+                        guard = f"{guard} && {var} < {var}_check"
+                    self._turn(vector, 1, f"for (; {guard}; {var} += {lanes})", sliding)
                 self.expressions.slides = {}
             self.out.line("#endif")
         for number in dict.fromkeys((vector.units, 1)):

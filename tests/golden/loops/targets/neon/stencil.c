@@ -34,12 +34,16 @@ static void part0(void* context, int64_t begin, int64_t end, int thread) {
       #if POLYOP_SLIDES
       if (i + 2 * POLYOP_LANES(4) <= i_end + 2) {
         f32v4 i_row0 = load_f32v4(&x[i]);
-        for (; i + 2 * POLYOP_LANES(4) <= i_end + 2; i += POLYOP_LANES(4)) {
-          polyop_fetch_later(&x[(i + 2)], 2048);
-          const f32v4 i_row0_next = load_f32v4(&x[(i + POLYOP_LANES(4))]);
-          /* 43: y[i] = x[i] - 2 * x[i + 1] + x[i + 2] */
-          past_f32v4(&y[i], ((i_row0 - (bcast_f32v4(2.0f) * polyop_slid(f32v4, 4, i_row0, i_row0_next, 1))) + polyop_slid(f32v4, 4, i_row0, i_row0_next, 2)), i_past0);
-          i_row0 = i_row0_next;
+        for (; i + 2 * POLYOP_LANES(4) <= i_end + 2;) {
+          const int64_t i_check = polyop_next_check(i, i_end);
+          if (polyop_stops(k, i_check - i)) break;
+          for (; i + 2 * POLYOP_LANES(4) <= i_end + 2 && i < i_check; i += POLYOP_LANES(4)) {
+            polyop_fetch_later(&x[(i + 2)], 2048);
+            const f32v4 i_row0_next = load_f32v4(&x[(i + POLYOP_LANES(4))]);
+            /* 43: y[i] = x[i] - 2 * x[i + 1] + x[i + 2] */
+            past_f32v4(&y[i], ((i_row0 - (bcast_f32v4(2.0f) * polyop_slid(f32v4, 4, i_row0, i_row0_next, 1))) + polyop_slid(f32v4, 4, i_row0, i_row0_next, 2)), i_past0);
+            i_row0 = i_row0_next;
+          }
         }
       }
       #endif
