@@ -11,11 +11,27 @@ import tiers
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", tiers.CASES_FOR_EVERY_CHANGE)
-def test_a_row_names_a_test(name):
-    file, _, function = name.partition("::")
-    defined = {n.name for n in ast.parse((ROOT / file).read_text()).body if isinstance(n, ast.FunctionDef)}
-    assert function in defined
+def test_each_row_names_a_test():
+    defined = {}
+    for name in tiers.CASES_FOR_EVERY_CHANGE:
+        file, _, function = name.partition("::")
+        if file not in defined:
+            tree = ast.parse((ROOT / file).read_text())
+            defined[file] = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+        assert function in defined[file], name
+
+
+def test_rows_are_sorted_and_not_repeated():
+    lines = (ROOT / "tests/support/every_change.txt").read_text().splitlines()
+    names = [line.split()[1] for line in lines if not line.startswith("#")]
+    assert names == sorted(set(names))
+
+
+def test_cases_can_be_kept_by_name(monkeypatch):
+    monkeypatch.setitem(tiers.CASES_FOR_EVERY_CHANGE, "a.py::test", ("b", "d"))
+    items = [Item(f"a.py::test[{name}]") for name in "abcd"]
+    tiers.mark(items)
+    assert [item.marked for item in items] == [True, False, True, False]
 
 
 class Item:
