@@ -288,7 +288,7 @@ def test_the_parts_of_a_modules_gradient_count_with_its_library(tmp_path):
         path.write_text(text)
         op = CustomOpBuilder(f"content_{name}", [str(path)], backend="CPU").load().twice
         rule = op.operator.gradient
-        return [without_name(part.operator) for part in (op, rule.saving, rule.backward)]
+        return [without_name(part.operator) for part in (op, rule.saving_part, rule.backward)]
 
     first = digests(MODULE, "first")
     assert len(set(first)) == 3
