@@ -11,7 +11,7 @@ import pickle
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .. import _core
 from ..core.arguments import bind, check_kinds
@@ -23,7 +23,7 @@ from ..core.spec import Spec
 from ..core.untraced import untraced
 from ..kernels.base import LoopKernelBase
 from . import registry
-from .host import Host, find_host, host_of, load, need, specs
+from .host import GraphHost, Host, find_host, host_of, load, need, specs, torch_host
 from .operator import Operator
 from .prepare import Prepared, normalise, prepare
 from .rule import Rule
@@ -56,7 +56,7 @@ class BoundOperator(_core.Call):
         load("numpy")  # here, not in the first call: a process forked in between would wait for the import
         old = registry.add(self) if register else None
         try:
-            host: Any = load("torch")  # after that: what starts meanwhile, in a thread, has seen this one
+            host = torch_host()  # after that: what starts meanwhile, in a thread, has seen this one
             if host is not None:  # now, not at the first call: that may be inside torch.compile
                 host.attach(self)
             if old is not None:
@@ -112,7 +112,9 @@ class BoundOperator(_core.Call):
     @property
     def torch(self) -> Any:
         """The operator as ``torch.ops.<namespace>.<name>.default``; needs PyTorch."""
-        host: Any = need("torch")
+        need("torch")
+        host = torch_host()
+        assert host is not None
         return host.overload(self)
 
     __parse_method__ = "mindspore_graph"
@@ -121,8 +123,7 @@ class BoundOperator(_core.Call):
     @property
     def mindspore_graph(self) -> Any:
         """The call as a method that MindSpore's graph compiler can read; needs MindSpore."""
-        host: Any = need("mindspore")
-        return host.graph(self)
+        return cast("GraphHost", need("mindspore")).graph(self)
 
     def source(self, /, *inputs: Any, **attributes: Any) -> str:
         """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
@@ -179,7 +180,7 @@ class BoundOperator(_core.Call):
 
     def retire(self) -> None:
         """Give up the name to a new definition at the same place; calls go on with this one."""
-        host: Any = load("torch")
+        host = torch_host()
         if host is not None:
             host.forget(self)
         for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
@@ -234,7 +235,7 @@ class BoundOperator(_core.Call):
     def update(self, operator: Operator) -> None:
         """Replace the operator's value; everything prepared for the old one is dropped."""
         self._set(operator)
-        host: Any = load("torch")
+        host = torch_host()
         if host is not None:
             host.attach(self)
 

@@ -46,7 +46,7 @@ def explain(
     lines.append(f"  batching    {_batching(operator.batch)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
     lines.append(f"  fast call   {_fast(bound)}")
-    lines += [f"  {host.name:<11} {text}" for host in hosts() for text in _host(host, bound)]
+    lines += [f"  {host.name:<11} {host.state(bound)}" for host in hosts()]
     return "\n".join(lines)
 
 
@@ -182,20 +182,3 @@ def _fast(bound: BoundOperator) -> str:
     if not bound.native:
         return "no: no kernel is native"
     return f"yes, with {bound.prepared()} prepared kernels"
-
-
-def _host(host: Any, bound: BoundOperator) -> Iterator[str]:
-    refusal = host.refusal(bound) if hasattr(host, "refusal") else ""
-    if refusal:
-        yield f"none: it does not take this schema: {refusal}"
-        return
-    state = getattr(host, "state", None)
-    missing = getattr(host, "missing_guards", None)
-    if state is not None:
-        yield state
-    elif missing is None:
-        yield "present"
-    elif missing:
-        yield f"present; fallback: every call goes through torch.ops, as this PyTorch lacks {missing}"
-    else:
-        yield "present, with the guarded native call"

@@ -274,7 +274,8 @@ def _fill(
 ) -> None:
     tensors = [arrays[pairs.get(i, i)] for i in range(inputs)]
     arguments = normalise(bound.operator, unflatten(bound.schema, given, tensors))
-    host: Any = load("numpy")
+    host = load("numpy")
+    assert host is not None
     try:
         outputs = host.call(bound, arguments)
     except PolyopError:
@@ -286,7 +287,7 @@ def _fill(
         rule = f"the kernel raised {type(problem).__name__}: {problem}"
         raise KernelError(bound.name, rule, where=where) from problem
     if not bound.schema.returns_list:
-        outputs = [outputs[i] for i in bound.schema.fresh]
+        outputs = tuple(outputs[i] for i in bound.schema.fresh)
     for array, value in zip(arrays[inputs : inputs + fresh], outputs, strict=True):
         array[...] = value
 

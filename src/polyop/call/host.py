@@ -1,4 +1,4 @@
-"""What a host is: the functions that every file of this folder provides, and how one is found.
+"""What a host is, and how the host of a framework is found.
 
 A host is imported only when its framework already is.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, cast
 
 from ..core import late
 from ..core.errors import ArgumentTypeError, HostError
@@ -36,6 +36,54 @@ class Host(Protocol):
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
+
+    def zeros(self, wanted: Spec, like: Any) -> Any:
+        """Return a tensor of zeros of this spec, where ``like`` is."""
+
+    def copy(self, tensor: Any) -> Any:
+        """Return a tensor of the same values; it shares memory with none that can be written."""
+
+    def namespace(self) -> Any:
+        """Return the framework's functions under the names of the array API."""
+
+    def start(self) -> None:
+        """Take in what was defined before; called once, when the host can be found."""
+
+    def state(self, bound: Any) -> str:
+        """Return how calls of an operator are made, in words; the reason where they cannot be."""
+
+
+class NamingHost(Host, Protocol):
+    """A host whose framework calls operators by name: PyTorch."""
+
+    def attach(self, bound: Any) -> None:
+        """Give the native call what it does when gradients are wanted."""
+
+    def offer(self, bound: Any) -> None:
+        """Make the operator known under its name, unless the framework refuses its schema."""
+
+    def forget(self, bound: Any) -> None:
+        """Take the operator's name back."""
+
+    def overload(self, bound: Any) -> Any:
+        """Return what is called under the name; raises ``SchemaError`` where the schema is refused."""
+
+
+class TransformingHost(Host, Protocol):
+    """A host whose framework differentiates functions: PyTorch, JAX."""
+
+    def pull_back(self, function: Any, inputs: Any, grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of ``function`` at the inputs; they can be differentiated again."""
+
+    def alive(self, values: Any) -> list[Any]:
+        """Return tensors without what is left of transforms that have ended."""
+
+
+class GraphHost(Host, Protocol):
+    """A host whose compiler reads the text of what a program calls: MindSpore."""
+
+    def graph(self, bound: Any) -> Any:
+        """Return the method that is read in place of a call of the operator."""
 
 
 FRAMEWORKS = ("numpy", "torch", "jax", "mindspore")
@@ -66,9 +114,7 @@ def load(framework: str) -> Host | None:
         if host is None:
             return None  # another thread, or a caller of this one, is about to import it
         _loaded[framework] = host
-        start = getattr(host, "start", None)
-        if start is not None:  # it may make operators, and they ask for their hosts
-            start()
+        host.start()  # it may make operators, and they ask for their hosts
     return _loaded[framework]
 
 
@@ -78,6 +124,17 @@ def need(framework: str) -> Host:
     host = load(framework)
     assert host is not None, framework
     return host
+
+
+def torch_host() -> NamingHost | None:
+    """Return the host of PyTorch if that is imported, else None."""
+    return cast("NamingHost | None", load("torch"))
+
+
+def transforming_host(tensors: Iterable[Any]) -> TransformingHost | None:
+    """Return the host of the first tensor among values that are tensors or not; None without one."""
+    host = next((host for host in map(host_of, tensors) if host is not None), None)
+    return cast("TransformingHost | None", host)
 
 
 def _start(framework: str) -> None:
@@ -119,7 +176,7 @@ def array_namespace(*tensors: Any) -> Any:
     Raises ``HostError`` where none of them is a tensor.
     """
     for tensor in tensors:
-        host: Any = host_of(tensor)
+        host = host_of(tensor)
         if host is not None:
             return host.namespace()
     raise HostError("array_namespace", "needs a tensor", ", ".join(type(t).__name__ for t in tensors))

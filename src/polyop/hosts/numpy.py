@@ -29,6 +29,14 @@ class NumpyHost:
         """Whether ``value`` is an array or a NumPy scalar."""
         return isinstance(value, (np.ndarray, np.generic))
 
+    def start(self) -> None:
+        """Do nothing: operators are asked for when a program calls them."""
+
+    def state(self, bound: Any) -> str:
+        """Say that it is there."""
+        del bound
+        return "present"
+
     def spec(self, tensor: Any) -> Spec:
         """Return shape and dtype; raises ``ArgumentTypeError`` for masked arrays and dtypes no tensor has."""
         if isinstance(tensor, np.ma.MaskedArray):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...call import registry
 from ...call.bound import BoundOperator
-from ...call.host import load
+from ...call.host import torch_host
 from ...core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
 from ...core.origin import Origin, caller, calling_frame
 from ...core.parse import parse
@@ -216,7 +216,7 @@ class Library:
             except Exception:
                 del table[key]
                 raise
-            host: Any = load("torch")
+            host = torch_host()
             if host is not None:
                 host.forget(parts.bound)
             parts.bound.update(operator)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...call.bound import BoundOperator
-from ...call.host import find_host, load, specs
+from ...call.host import find_host, specs, torch_host
 from ...call.operator import Operator
 from ...call.prepare import normalise
 from ...core.errors import ArgumentTypeError, InferError, KernelError
@@ -105,7 +105,7 @@ class ModuleOperator(BoundOperator):
         old: Any = self.operator.kernels[0]
         kernel = dataclasses.replace(old, schema=schema)
         gradient: Any = Recorded(kernel)
-        host: Any = load("torch")
+        host = torch_host()
         if host is not None:
             host.forget(self)
         operator = dataclasses.replace(

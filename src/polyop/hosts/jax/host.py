@@ -30,9 +30,12 @@ class JaxHost:
 
     name = "jax"
 
-    @property
-    def state(self) -> str:
-        """How calls are made, in words."""
+    def start(self) -> None:
+        """Do nothing: operators are asked for when a program calls them."""
+
+    def state(self, bound: Any) -> str:
+        """Return how calls are made, in words."""
+        del bound
         reason = refusal()
         if not reason:
             return "present, with the native handler"

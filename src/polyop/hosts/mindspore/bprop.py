@@ -200,7 +200,8 @@ def _on_arrays(launch: Any) -> Any:
     def pull(inputs: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
         del outputs
         arguments = filled(bound.schema, launch.arguments, inputs)
-        host: Any = load("numpy")
+        host = load("numpy")
+        assert host is not None
         _, back = host.vjp(bound, arguments)
         found = back(tuple(grads))
         flat = paired(bound.schema, arguments, found)

@@ -68,6 +68,16 @@ class TorchHost:
         with contextlib.suppress(register.RefusedError):
             register.register(bound)
 
+    def state(self, bound: BoundOperator) -> str:
+        """Return how calls are made, in words."""
+        refusal = self.refusal(bound)
+        if refusal:
+            return f"none: it does not take this schema: {refusal}"
+        if self.missing_guards:
+            every = "fallback: every call goes through torch.ops"
+            return f"present; {every}, as this PyTorch lacks {self.missing_guards}"
+        return "present, with the guarded native call"
+
     def refusal(self, bound: BoundOperator) -> str:
         """Return why PyTorch does not take the operator, in its words, or an empty text."""
         try:

@@ -120,7 +120,7 @@ def spec(value: Any) -> Any:
     """Return the spec of a tensor, or of one that was not kept."""
     if isinstance(value, Spec):
         return value
-    host: Any = host_of(value)
+    host = host_of(value)
     return None if value is None else host.spec(value) if host is not None else value.spec
 
 

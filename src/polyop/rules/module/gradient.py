@@ -14,7 +14,7 @@ from typing import Any
 
 from ... import _core
 from ...call.bound import BoundOperator
-from ...call.host import host_of
+from ...call.host import host_of, transforming_host
 from ...call.operator import Operator
 from ...call.rule import Rule
 from ...call.uses import Uses
@@ -124,7 +124,7 @@ def _call(schema: Schema, arguments: Sequence[Any], wanted: Sequence[bool]) -> C
     def spec(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return tuple(map(spec, value))
-        host: Any = host_of(value)
+        host = host_of(value)
         return None if value is None else host.spec(value) if host is not None else _spec_of(value)
 
     seen = [
@@ -162,10 +162,10 @@ def _rebuilt(schema: Schema, call: Call, tensors: Sequence[Any]) -> list[Any]:
 def _own(call: Call, found: Sequence[Any], given: Sequence[Any]) -> Any:
     """Yield a gradient for each wanted input: zeros where there is none, copies of what was given."""
     seen = [id(tensor) for tensor in given]
-    host: Any = next(h for h in map(host_of, (*given, *found)) if h is not None)
+    host = next(h for h in map(host_of, (*given, *found)) if h is not None)
     like = next(tensor for tensor in (*given, *found) if tensor is not None)
     for spec, grad, flag in zip(call.specs, found, call.wanted, strict=True):
-        if not flag:
+        if not flag or spec is None:
             continue
         made = host.zeros(spec, like) if grad is None else grad
         if id(made) in seen:
@@ -287,7 +287,8 @@ class SavedRule(Rule):
         smooth = [i for i in there if call.wanted[i]]
         if not smooth:
             raise own.refusal("no input that it is computed from is saved")
-        host: Any = host_of(there[smooth[0]])
+        host = transforming_host([there[smooth[0]]])
+        assert host is not None
         there = dict(zip(there, host.alive(there.values()), strict=True))
 
         def again(*tensors: Any) -> tuple[Any, ...]:

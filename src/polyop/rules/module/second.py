@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import _core
-from ...call.host import host_of
+from ...call.host import Host, transforming_host
 from ...call.rule import Rule
 from ...core.errors import GradientError
 from ...kernels.module.kernel import DEVICES, ROWS, Derived, ModuleKernel
@@ -32,7 +32,8 @@ class SecondRule(Rule):
         del outputs
         call = Call.parse(text)
         tensors = [*saved, *grads]
-        host: Any = next(host for host in map(host_of, tensors) if host is not None)
+        host = transforming_host(tensors)
+        assert host is not None
         tensors, dgrads = host.alive(tensors), host.alive(dgrads)
         steps = self._steps(call, host, tensors[len(saved) :])
         smooth = [i for i, x in enumerate(tensors) if x is not None and host.spec(x).dtype.is_floating]
@@ -47,7 +48,7 @@ class SecondRule(Rule):
         made = [found.get(i) for i in range(len(tensors))]
         return tuple(made[: len(saved)]), tuple(made[len(saved) :]), None
 
-    def _steps(self, call: Call, host: Any, grads: Sequence[Any]) -> Any:
+    def _steps(self, call: Call, host: Host, grads: Sequence[Any]) -> Any:
         derived = call.derive(self.kernel)
         if derived is None:
             raise self.refusal("its Forward depends on data")
@@ -59,7 +60,7 @@ class SecondRule(Rule):
         except RuntimeError as problem:
             raise self.refusal(str(problem)) from None
 
-    def _evaluate(self, steps: Any, tensors: Sequence[Any], call: Call, host: Any) -> tuple[Any, ...]:
+    def _evaluate(self, steps: Any, tensors: Sequence[Any], call: Call, host: Host) -> tuple[Any, ...]:
         saved, grads, results, launches = steps
         rows = zip([*saved, *grads], tensors, strict=True)
         replay = Replay(
@@ -67,7 +68,7 @@ class SecondRule(Rule):
         )
         answer = []
         for row, spec, flag in zip(results, call.specs, call.wanted, strict=True):
-            if not flag:
+            if not flag or spec is None:
                 continue
             try:
                 answer.append(host.zeros(spec, tensors[0]) if row is None else replay.value(row[1]))
@@ -112,7 +113,7 @@ class OwnTensors:
     def again(self, inputs: dict[int, Any], outputs: dict[int, Any], which: Sequence[int]) -> tuple[Any, ...]:
         """Return these saved tensors, computed from the inputs and outputs that are there, by number."""
         derived = self.derived
-        host: Any = next(map(host_of, (*inputs.values(), *outputs.values())), None)
+        host = transforming_host((*inputs.values(), *outputs.values()))
         if host is None:
             raise self.refusal("no input that it is computed from is saved")
         values = {derived.input_ids[i]: tensor for i, tensor in inputs.items()}
