@@ -16,7 +16,8 @@ import polyop
 from polyop import dtype
 from polyop.build import build
 from polyop.core.spec import Spec
-from polyop.kernels.loop.derived import BackwardKernel, described
+from polyop.core.spec_key import SpecKey
+from polyop.kernels.loop.derived import BackwardKernel
 from polyop.kernels.loop.kernel import LoopKernel
 
 from .table import Gradient, incoming
@@ -92,7 +93,7 @@ class Direct(comparison.Direct):
         self.kernel, self.attributes = BackwardKernel.of(base), {}
         own, present = specs(arguments), (True,) * len(results)
         wanted = tuple(i in program.smooth(arguments) for i in range(len(arguments)))
-        numbers = {self.kernel.told: described(own, wanted)}
+        numbers = {self.kernel.told: str(SpecKey.of(own, wanted))}
         everything = [*arguments, *results, *(incoming(r.shape, r.dtype) for r in results)]
         read = [*self.kernel.reads(own, {}, present, wanted), *present]
         kept = [a if flag else None for a, flag in zip(everything, read, strict=True)]

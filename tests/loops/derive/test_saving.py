@@ -282,7 +282,7 @@ def refused(caught, rows, limit):
     text = str(caught.value)
     assert "filtered__backward: state changes after this line reads it" in text
     assert f"{rows * 8} bytes, all that is taped {rows * 16}, and tape_bytes is {limit}" in text
-    assert f"test_kept.py:{filtered.__code__.co_firstlineno + 5}" in text
+    assert f"test_saving.py:{filtered.__code__.co_firstlineno + 5}" in text
     assert "state = tanh(decay[t] * state + x[b, t])" in text
     assert "allow more in compile_attrs" in text
 

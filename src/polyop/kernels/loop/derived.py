@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ...core.dtypes import dtype
 from ...core.errors import GradientError
 from ...core.spec import Spec
+from ...core.spec_key import SpecKey
 from ...loops.analysis.sizes import bytes_of, size_of
 from ...loops.ir.grammar import Kernel, Size, walk
 from ...loops.ir.types import is_real
@@ -20,30 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ...loops.derive.adjoint import Adjoint
-
-
-def described(specs: Sequence[Spec | None], wanted: Sequence[bool] = ()) -> str:
-    """Return dtypes and numbers of dimensions as a text: of a tensor that is not kept they are all that is.
-
-    A tensor whose gradient nobody wants has a mark.
-
-    >>> described([Spec((2, 3), dtype("float32")), None], (False, True))
-    'float32:2~ -'
-    """
-    marks = ["" if flag else "~" for flag in wanted] or [""] * len(specs)
-    rows = zip(specs, marks, strict=True)
-    return " ".join("-" if s is None else f"{s.dtype.name}:{len(s.shape)}{mark}" for s, mark in rows)
-
-
-def specs_of(text: str) -> list[Spec | None]:
-    """Return specs, of unknown sizes, for what :func:`described` wrote."""
-    rows = (row.rstrip("~").partition(":") for row in text.split())
-    return [None if name == "-" else Spec((0,) * int(rank), dtype(name)) for name, _, rank in rows]
-
-
-def wanted_of(text: str) -> tuple[bool, ...]:
-    """Return of which tensors gradients are wanted, as :func:`described` wrote it."""
-    return tuple(not row.endswith("~") for row in text.split())
 
 
 def own_attribute(name: str, base: Any) -> str:
@@ -134,10 +110,10 @@ class DerivedKernel(LoopKernel):
 
 
 class _Call(NamedTuple):
-    """What a gradient is called with: tensors, those of the kernel as described, what is there and wanted."""
+    """What a gradient is called with: tensors, those of the kernel by their key, what is there and wanted."""
 
     given: list[Any]
-    described: list[Spec | None]
+    specs: list[Spec | None]
     present: tuple[bool, ...]
     wanted: tuple[bool, ...]
 
@@ -164,7 +140,7 @@ class BackwardKernel(DerivedKernel):
 
     @property
     def told(self) -> str:
-        """The attribute that tells what the tensors of ``base`` were: :func:`described`."""
+        """The attribute that tells what the tensors of ``base`` were: a ``SpecKey`` as text."""
         return own_attribute("polyop_tensors", self.base)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
@@ -173,18 +149,18 @@ class BackwardKernel(DerivedKernel):
 
     def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel that tapes as much as there is."""
-        _, described, present, wanted = self._call(inputs, attributes)
-        return self.adjoint(described, attributes, present, wanted).kernel
+        _, specs, present, wanted = self._call(inputs, attributes)
+        return self.adjoint(specs, attributes, present, wanted).kernel
 
     def _asked(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Adjoint:
-        given, described, present, wanted = self._call(inputs, attributes)
-        return self.chosen(described, attributes, present, wanted, given)
+        given, specs, present, wanted = self._call(inputs, attributes)
+        return self.chosen(specs, attributes, present, wanted, given)
 
     def _call(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> _Call:
         given = list(flatten(tuple(inputs)))
-        text = attributes[self.told]
+        key = SpecKey.parse(attributes[self.told])
         present = tuple(spec is not None for spec in given[-self.base.results :])
-        return _Call(given, specs_of(text), present, wanted_of(text))
+        return _Call(given, key.specs, present, key.wanted)
 
     def chosen(
         self,

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ...core.spec_key import SpecKey
 from ...loops.ir.grammar import Kernel
 from ...loops.ir.types import is_real
 from ..base import flatten
-from .derived import DerivedKernel, own_attribute, specs_of
+from .derived import DerivedKernel, own_attribute
 from .kernel import tensors_of
 
 
@@ -30,14 +31,14 @@ class TangentKernel(DerivedKernel):
 
     @property
     def told(self) -> str:
-        """The attribute that tells what the tensors of ``base`` were, as :func:`.derived.described` does."""
+        """The attribute that tells what the tensors of ``base`` were: a ``SpecKey`` as text."""
         return own_attribute("polyop_tensors", self.base)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs. Raises ``GradientError`` with the line for what has none."""
         given = list(flatten(tuple(inputs)))
         present = tuple(spec is not None for spec in given[self.base.tensors :])
-        return self.tangent(specs_of(attributes[self.told]), attributes, present)
+        return self.tangent(SpecKey.parse(attributes[self.told]).specs, attributes, present)
 
     def tangent(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]

@@ -10,7 +10,8 @@ from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
 from ...core.errors import PolyopError
-from ...kernels.loop.derived import BackwardKernel, described
+from ...core.spec_key import SpecKey
+from ...kernels.loop.derived import BackwardKernel
 from .parts import joined, specs
 
 Flags = tuple[bool, ...]
@@ -21,15 +22,15 @@ MOST = 64
 class Plan(NamedTuple):
     """What a call does: by tensor the output whose gradient it shares, or whether it is computed.
 
-    ``read`` tells which tensors and outputs the kernel is inputs, ``present`` which gradients of outputs;
-    ``told`` is its text of what all were.
+    ``read`` tells which tensors and outputs the kernel takes, ``present`` which gradients of outputs;
+    ``key`` tells it what all were.
     """
 
     same: tuple[int | None, ...]
     computed: Flags
     read: Flags
     present: Flags
-    told: str
+    key: str
 
 
 class Pull:
@@ -78,7 +79,7 @@ class Pull:
             tensors = [inputs[i] for i in self.positions]
             taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
             handed = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
-            made = joined(self._backward()(*taken, *handed, plan.told, *self.numbers.values()))
+            made = joined(self._backward()(*taken, *handed, plan.key, *self.numbers.values()))
             for at, flag, gradient in zip(self.positions, plan.computed, made, strict=True):
                 if flag:
                     found[at] = gradient
@@ -113,4 +114,4 @@ class Pull:
         moves = kernel.moves(self.seen, self.fixed)
         computed = tuple(a and moved for a, moved in zip(asked, moves, strict=True))
         read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
-        return Plan(same, computed, read, present, described(self.seen, asked))
+        return Plan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))

@@ -12,13 +12,13 @@ from ...call.operator import Operator
 from ...call.registry import PARTS
 from ...core.errors import PolyopError
 from ...core.schema import MISSING
-from ...kernels.loop.derived import described, specs_of
+from ...core.spec_key import SpecKey
 from ...kernels.loop.saved import beyond, saved
 from ...kernels.loop.saving import SavingKernel
 from .parts import Complete, make_saving, spec, specs, split
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
-PREFIX, ABSENT, WITHOUT = "saving_", "none", "without_"
+PREFIX, WITHOUT = "saving_", "without_"
 
 
 class Savings:
@@ -31,7 +31,7 @@ class Savings:
         """Take the operator and its loop kernels; ``complete`` derives what the new operators lack."""
         self.operator, self.kernels, self._complete = operator, kernels, complete
         self._known: dict[Any, BoundOperator | None] = {}
-        self._made: dict[tuple[str, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
+        self._made: dict[tuple[SpecKey, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
         self._lock = threading.RLock()
 
     def of(self, arguments: Sequence[Any]) -> BoundOperator | None:
@@ -46,7 +46,7 @@ class Savings:
             with self._lock:
                 seen = specs(tensors)
                 left = self._beyond(seen, numbers) if limited else ()
-                self._known[key] = self.named(described(seen), numbers, left)
+                self._known[key] = self.named(SpecKey.of(seen), numbers, left)
         return self._known[key]
 
     def _beyond(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[int, ...]:
@@ -79,27 +79,29 @@ class Savings:
         if text.startswith(WITHOUT):
             first, _, text = text.removeprefix(WITHOUT).partition("__")
             left = tuple(map(int, first.split("_")))
-        text = text.replace("__", " ").replace("_", ":").replace(ABSENT, "-")
-        fits = len(text.split()) == len(self.operator.schema.tensor_positions)
-        return self.named(text, numbers, left) if fits else None
+        key = SpecKey.parse_word(text)
+        fits = len(key.rows) == len(self.operator.schema.tensor_positions)
+        return self.named(key, numbers, left) if fits else None
 
-    def named(self, text: str, numbers: dict[str, Any], left: tuple[int, ...] = ()) -> BoundOperator | None:
-        """Return the operator for described tensors: one, for attributes of the types that came first.
+    def named(
+        self, key: SpecKey, numbers: dict[str, Any], left: tuple[int, ...] = ()
+    ) -> BoundOperator | None:
+        """Return the operator of a key: one, for attributes of the types that came first.
 
         With others a kernel may hand over other temporaries; it is then called as it is.
         """
         types = tuple(map(type, numbers.values()))
         with self._lock:
-            if (text, left) not in self._made:
-                made = self._make(text, numbers, left)
+            if (key, left) not in self._made:
+                made = self._make(key, numbers, left)
                 if made is None:
                     return None
-                self._made[text, left] = (types, made)
-            first, made = self._made[text, left]
+                self._made[key, left] = (types, made)
+            first, made = self._made[key, left]
             return made if first == types else None
 
-    def _make(self, text: str, numbers: dict[str, Any], left: tuple[int, ...]) -> BoundOperator | None:
-        seen, given = specs_of(text), {**self.operator.attributes, **numbers}
+    def _make(self, key: SpecKey, numbers: dict[str, Any], left: tuple[int, ...]) -> BoundOperator | None:
+        seen, given = key.specs, {**self.operator.attributes, **numbers}
         try:
             names = self._names(seen, numbers) if left else ()
             without = frozenset(names[k] for k in left if k < len(names))
@@ -109,7 +111,7 @@ class Savings:
         if kernel is None:
             return None
         fewer = WITHOUT + "_".join(map(str, left)) + "__" if left else ""
-        suffix = PREFIX + fewer + text.replace("-", ABSENT).replace(":", "_").replace(" ", "__")
+        suffix = PREFIX + fewer + key.word
         made = [SavingKernel.of(k, count=len(kernel.outputs), left=without) for k in self.kernels]
         return make_saving(self.operator, suffix, made, len(kernel.outputs), self._complete)
 

@@ -11,7 +11,7 @@ from ...call.operator import Operator
 from ...call.rule import Rule
 from ...call.uses import Uses
 from ...core.errors import PolyopError
-from ...kernels.loop.derived import described
+from ...core.spec_key import SpecKey
 from ...kernels.loop.tangent import TangentKernel
 from .parts import Complete, is_real, joined, loop_kernels, make_part, spec, specs, split
 
@@ -84,7 +84,7 @@ class TangentRule(Rule):
             return (None,) * len(kept) if self.operator.several else None
         read = self._reads(given, tuple(t is not None for t in handed))
         primals = [x if flag else None for x, flag in zip(tensors, read, strict=True)]
-        made = joined(self.tangent(*primals, *handed, described(specs(tensors)), *numbers.values()))
+        made = joined(self.tangent(*primals, *handed, str(SpecKey.of(specs(tensors))), *numbers.values()))
         real = [is_real(x) if spec(x) is not None else True for x in kept]
         found = tuple(t if there else None for t, there in zip(made, real, strict=True))
         return found if self.operator.several else found[0]
