@@ -1,6 +1,13 @@
-"""Temporaries that every iteration of a loop fills for itself.
+"""Array privatisation: give each iteration a temporary of its own.
 
-They become scalars, or are marked as the loop's own, so that iterations no longer conflict over them.
+    t = allocate((n,), x.dtype)            t is filled by each iteration i before that reads it,
+    for i in range(m):                     so iterations do not conflict over it
+        for j in range(n):
+            t[j] = x[i, j] * 2.0
+        ...                                reads of t
+
+A temporary of which an iteration uses one element becomes a scalar. A larger one is marked as owned by the
+loop (``owners``): each thread then has memory of its own for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Which indices are proved to be inside, which are checked once per call, and which at each access."""
+"""Decide where each index is checked: never, once per call, or at each access.
+
+An index that isl proves to be inside needs no check. One that depends on the sizes alone is a condition on
+the call. Any other, such as ``x[index[i]]``, is checked when the element is accessed.
+"""
 
 from __future__ import annotations
 

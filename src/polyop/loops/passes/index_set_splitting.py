@@ -1,7 +1,10 @@
-"""Borders are separated: the range in which a condition on a loop variable holds is a loop of its own.
+"""Index-set splitting: the iterations in which a condition holds become a loop of their own.
 
-``if 0 < j and j < n - 1`` inside ``for j`` becomes three loops: the borders with the condition, and
-the inside without it, whose iterations can be lanes.
+    for j in range(n):                     for j in range(0, 1): ...with the condition
+        if 0 < j and j < n - 1:       ->   for j in range(1, n - 1): ...without it
+            ...                            for j in range(n - 1, n): ...with the condition
+
+The loop in the middle has no conditions, so its iterations can be vector lanes.
 """
 
 from __future__ import annotations

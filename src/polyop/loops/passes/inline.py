@@ -1,7 +1,12 @@
-"""Temporaries that are cheaper to compute again than to keep in memory are written out where they are read.
+"""Inline a temporary into its readers where computing it again is cheaper than memory.
 
-Such is a local tensor with one plain Store of arithmetic on inputs, every read of which is covered:
-the steps of a stencil become one pass over memory.
+    for i in range(n):                     for i in range(1, n):
+        t[i] = x[i] * 2.0             ->       y[i] = x[i] * 2.0 - x[i - 1] * 2.0
+    for i in range(1, n):
+        y[i] = t[i] - t[i - 1]
+
+The temporary must have one plain store, of arithmetic on inputs, and every read must follow a write. So the
+steps of a stencil become one pass over memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rules that rearrange loops, each change proved legal before it is made.
+"""Loop interchange and loop fusion; each change is proved legal before it is made.
 
-``interchange``  the loops of a nest around one reduction: memory is walked with stride one, and
-                 where elements are used again (a contraction) the sum's own loops go innermost
-``fuse``         neighbouring loops over the same range that use the same data become one
+``interchange``  reorders the loops of a nest around one reduction, so that memory is walked with stride one.
+                 Where elements are used again, as in a contraction, the loops of the sum go innermost.
+``fuse``         joins neighbouring loops over the same range that use the same data.
 """
 
 from __future__ import annotations

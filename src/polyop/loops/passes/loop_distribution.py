@@ -1,7 +1,13 @@
-"""Contractions inside a loop with other work get loops of their own: register tiles can be made of them.
+"""Loop distribution: a contraction that shares its loop with other work gets loops of its own.
 
-``for i: (a row of p; for j: for d: q[i, d] += p[i, j] * k[j, d])`` reads all of k for each i, one product
-at a time. Split into two loops over i it is a product of matrices, which costs as little as one does.
+    for i in range(m):                     for i in range(m):
+        ...row i of p                          ...row i of p
+        for j in range(n):            ->   for i in range(m):
+            for d in range(k):                 for j in range(n):
+                q[i, d] += p[i, j] * v[j, d]       for d in range(k):
+                                                       q[i, d] += p[i, j] * v[j, d]
+
+The second nest is a product of matrices and can be tiled in registers. Before, it read all of v for each i.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Tensors that a contraction reads across their rows, several times over: a turned copy is read instead.
+"""Copy a tensor, transposed, before a contraction that reads it across its rows several times.
 
-In ``d_w[o, c, p, q] += d_y[n, o, i, j] * x[n, c, i + p, j + q]`` lanes run along c, which x has in the
-middle, and each window reads the same elements again: they are gathered once, into ``x_turned[n, i, j, c]``.
+In ``d_w[o, c, p, q] += d_y[n, o, i, j] * x[n, c, i + p, j + q]`` the vector lanes run along c, which is not
+the last dimension of x, and each window reads the same elements again. So they are gathered once, into
+``x_turned[n, i, j, c]``.
 """
 
 from __future__ import annotations

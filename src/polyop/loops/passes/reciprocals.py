@@ -1,7 +1,7 @@
-"""Divisions by what an innermost loop does not change, in derived kernels: multiplications by its reciprocal.
+"""Replace divisions by a value that an innermost loop does not change by products with its reciprocal.
 
-The result may differ in its last bit, and is infinite where the divisor, beside zero, is too small to have a
-reciprocal; what an author wrote is divided as written.
+Only in derived kernels: what an author wrote is divided as written. The result may differ in its last bit.
+It is infinite where the divisor is so close to zero that it has no reciprocal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,13 @@
-"""Loops and conditions around nothing go: passes know each of them by the statements in it.
+"""Remove loops and conditions with an empty body.
 
-What such a one reads may have a wrong index, which is an error: around that a scalar stands for nothing.
+    for i in range(n):          (gone)
+        if x[i] > 0:
+            pass
+
+A bound or a condition that reads a tensor may be out of range, and that is an error which the author must
+see. So an empty loop that reads one is kept, around an assignment to a scalar that nobody reads.
+
+Later passes rely on it: they know a loop by the statements inside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Elements that a loop reads and writes over and over are kept in a scalar meanwhile."""
+"""Scalar replacement of accumulators: an element that a loop updates over and over is kept in a scalar.
+
+    for k in range(n):                     acc = y[i]
+        y[i] += x[i, k]               ->   for k in range(n):
+                                               acc += x[i, k]
+                                           y[i] = acc
+
+The element is stored once, when its loop has ended.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only derivatives see, ``stop_gradient`` and ``with_gradient``: compiled code is without it."""
+"""Remove ``stop_gradient`` and ``with_gradient``: only derivatives read these marks."""
 
 from __future__ import annotations
 

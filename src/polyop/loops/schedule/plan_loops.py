@@ -1,12 +1,12 @@
-"""What each loop becomes: threads, vector lanes, register tiles, or a plain loop.
+"""Choose what each loop becomes: threads, vector lanes, register tiles, or a plain loop.
 
 The rules, outermost loops first:
 
-threads   the first parallel loop; or a reduction whose results are small beside its range, each
-          thread having its own copy; or a loop in order that threads share (shares.py)
-vector    in each nest, the loop along which memory is walked with the smallest cost
-tile      a vector loop around sums, inside a parallel loop: several iterations of both at once in
-          registers, operands that rows share packed into a panel
+threads   The first parallel loop. Or a reduction whose results are small beside its range: each thread then
+          has its own copy of them. Or a sequential loop that threads can partition (thread_partition.py).
+vector    In each nest, the loop along which walking memory costs least.
+tile      A vector loop around sums, inside a parallel loop. Several iterations of both are held in registers
+          at once, and operands that rows share are packed into a panel.
 """
 
 from __future__ import annotations

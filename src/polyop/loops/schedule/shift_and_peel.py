@@ -1,9 +1,10 @@
-"""Neighbouring loops of threads that run row by row together, the later ones some rows behind.
+"""Shift-and-peel: neighbouring parallel loops run row by row together, the later ones some rows behind.
 
-What one loop writes the next then reads from a cache, and threads meet once for all of them. Each thread has
-a band of rows. Within it a loop runs so far behind the ones before that all it shares with them is done;
-rows at the edges of bands, which share with two of them, are left until all bands are through. This is
-shift-and-peel (Manjikian and Abdelrahman, "Fusion of Loops for Parallelism and Locality", 1997).
+What one loop writes the next one reads from a cache, and threads meet once for all of the loops. Each
+thread has a band of rows. Within the band a loop is shifted: it runs so far behind the loops before it that
+the rows which it shares with them are done. The rows at the edges of bands, which depend on two bands, are
+peeled: they run after all bands. (Manjikian and Abdelrahman, "Fusion of Loops for Parallelism and
+Locality", 1997.)
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How threads may share a loop that has to run in order.
+"""Partition a sequential loop among threads.
 
-columns   ``for t: for b:`` with conflicts between different t alone, never between different b: each thread
-          runs every t over iterations of the inner loop of its own, and they need not meet after each t
-rows      ``y[index[i], j] += x[i, j]``: iterations conflict only where they pick the same row, so each
-          thread walks all of them and runs those whose row is in its part of the tensor, in order
+columns   In ``for t: for b:`` only different t conflict, never different b. Each thread runs every t over its
+          own part of the inner loop, and threads need not meet after each t.
+rows      In ``y[index[i], j] += x[i, j]`` iterations conflict only where they pick the same row. Each thread
+          goes through all iterations, in order, and runs those whose row is in its part of the tensor.
 """
 
 from __future__ import annotations

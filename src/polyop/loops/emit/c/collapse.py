@@ -1,4 +1,4 @@
-"""Two loops of a sum that walk memory as one: where sizes agree at a call, one longer loop does for both."""
+"""Collapse two contiguous loops of a sum at run time, where the sizes of the call allow it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Where a kernel looks whether it is to end: see ``polyop/loops/stop.h``.
+"""Where a kernel checks whether it is to stop: see ``polyop/loops/stop.h``.
 
-A loop around loops looks at each iteration. It pays for loops inside it that do not look: vector loops, what
-is in a tile, and innermost loops, as far as tensors in memory bound their iterations. An innermost loop that
-nothing bounds is divided into long stretches. So iterations of innermost loops cost what they would without
-checks.
+A loop around loops checks at each of its iterations. That also pays for the loops inside it that do not
+check: vector loops, the loops of a tile, and innermost loops whose iterations the tensors in memory bound.
+An innermost loop that nothing bounds is divided into long stretches. So an iteration of an innermost loop
+costs what it would cost without checks.
 """
 
 from __future__ import annotations

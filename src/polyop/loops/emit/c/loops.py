@@ -1,4 +1,4 @@
-"""Loops in C: plain ones and vector ones; tiles and threads are handed on."""
+"""Loops in C: plain loops and vector loops. Tiles and loops of threads have printers of their own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Tensors that a vector loop reads once from end to end: memory is asked for what it comes to soon.
+"""Prefetch the tensors that a vector loop reads once from end to end.
 
-Processors fetch ahead by themselves, not past the end of a page and not far enough behind long arithmetic.
+Processors fetch ahead by themselves, but not past the end of a page, and not far enough behind long
+arithmetic.
 """
 
 from __future__ import annotations

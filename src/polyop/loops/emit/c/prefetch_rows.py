@@ -1,7 +1,7 @@
-"""What the rows of a tile read one below the other is asked for some steps of the sum ahead.
+"""Prefetch the rows that a tile reads one below the other, some steps of the sum ahead.
 
-Of ``a[k, i]`` in a sum over k each step is in another row of memory, mostly in another page: processors do
-not fetch that by themselves.
+In a sum over k each ``a[k, i]`` is in another row of memory, mostly in another page. Processors do not
+fetch such rows by themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Neighbours in a row: a vector loop that reads a row at several places loads each vector of it once.
+"""Register reuse: a vector loop that reads a row at several offsets loads each vector once.
 
-What begins between two vectors is put together from both in registers, where one instruction does so: a
-load that is not aligned takes the time of two where vectors are as long as the lines of a cache.
+A vector that begins between two loaded ones is put together from both in registers, where one instruction
+does that. An unaligned load takes the time of two where vectors are as long as a cache line.
 """
 
 from __future__ import annotations

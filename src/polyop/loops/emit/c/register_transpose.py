@@ -1,8 +1,8 @@
-"""Strips: where lanes walk along their own rows, rows are turned round a few columns at a time.
+"""Register transpose: lanes that walk along their own rows load squares and transpose them.
 
-A vector of neighbouring rows' elements is gathered one by one. A loop along the rows needs the next column
-each time, so a square of both is loaded as vectors and turned round in registers, once for all that the
-loop reads of it. What it stores waits in a strip until the square is full.
+Gathering the same column of neighbouring rows takes one load for each lane. A loop along the rows needs the
+next column at each step. So a square of rows and columns is loaded as vectors and transposed in registers,
+once for all that the loop reads of it. What the loop stores waits in such a square until that is full.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows that a loop's index tensor picks: their index is checked once, and the next rows are fetched ahead."""
+"""Rows that an index tensor picks: the index is checked once, and the next rows are prefetched."""
 
 from __future__ import annotations
 

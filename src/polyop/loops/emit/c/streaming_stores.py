@@ -1,6 +1,6 @@
-"""Results larger than the caches: they are stored past them, so that memory is not read to be written.
+"""Streaming (non-temporal) stores for results larger than the caches: memory is not read to be written.
 
-A vector loop then begins with the few elements before the first whole vector that is aligned.
+The vector loop then begins with the few elements before the first aligned vector.
 """
 
 from __future__ import annotations

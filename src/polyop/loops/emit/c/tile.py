@@ -1,7 +1,7 @@
-"""Register tiles: several rows of one loop times several vectors of another around their sums.
+"""Register tiles: a block of rows x vectors is accumulated in registers around its sums.
 
-Loads that all rows share are first copied into a panel, in the order in which they are needed;
-what lies beyond the range is zero there, so that sums need no care at the edges.
+An operand that all rows share is packed into a contiguous panel first, in the order in which it is needed.
+The panel is padded with zeros, so sums need no care at the edges.
 """
 
 from __future__ import annotations

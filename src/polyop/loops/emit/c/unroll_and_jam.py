@@ -1,6 +1,6 @@
-"""Rows that are added up element by element, several at once: what they are added to is loaded once for all.
+"""Unroll-and-jam: several rows are added to a vector of sums, which is loaded once for all of them.
 
-Each element is still added to in the order of the rows: the result is the same to the last bit.
+Each element is added to in the order of the rows, so the result is the same to the last bit.
 """
 
 from __future__ import annotations
