@@ -26,6 +26,7 @@ from typing import Any
 import mutate
 
 from polyop.binary import elf, file_kind, loader_message
+from polyop.binary import open as opening
 from polyop.build.depfile import parse_depfile
 from polyop.build.options import BuildOptions
 from polyop.build.paths import absolute
@@ -39,7 +40,6 @@ from polyop.define.op_def.read import read_op_defs
 from polyop.graph.onnx_attributes import arguments_of, inputs_and_attributes
 from polyop.graph.parse import parse as parse_header
 from polyop.graph.parse import read as read_header
-from polyop.kernels import library
 from polyop.kernels.reference_name import split_reference
 from polyop.wheel import fatbin
 from polyop.wheel.audit import audit
@@ -243,7 +243,7 @@ def _call(sample: Any, _: pathlib.Path) -> object:
 
 
 def _library(path: str) -> object:
-    for function in (elf.hidden_functions, library.is_whole):
+    for function in (elf.hidden_functions, opening.is_whole):
         attempted(function, path)
     attempted(fatbin.architectures, pathlib.Path(path))
     return elf.aot_functions(elf.read(path))
@@ -307,7 +307,7 @@ PARSERS = [
     Parser("message of the loader", lambda: MESSAGES, mutate.of_text, _message),
     Parser(
         "list of headers",
-        lambda: ["t: /a\\ b/k.c \\\n /x.h\n"],
+        lambda: ["t: /a\\ b/k.c \\\n /x.h\n", "t: /a" + "\\" * 200_000],
         mutate.of_text,
         lambda text, _: parse_depfile(text),
         (),

@@ -1,11 +1,14 @@
 """After every pass of the compiler a kernel means what it meant before."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
-from polyop.loops.pipeline import PIPELINE, schedule
+from polyop.loops.pipeline import PIPELINE, Pass, schedule
 
 
 def after_each(kernel):
@@ -39,3 +42,43 @@ def same(wanted, seen, rough, where):
         np.testing.assert_allclose(seen, wanted, rough, rough, err_msg=where)
     else:
         np.testing.assert_array_equal(seen, wanted, err_msg=where)
+
+
+@pytest.mark.parametrize("name", [one.name for one in PIPELINE if not one.needed])
+def test_a_pass_that_is_skipped_leaves_the_meaning(name, programs, monkeypatch):
+    monkeypatch.setenv("POLYOP_SKIP_PASSES", name)
+    for program in programs.PROGRAMS[::20]:
+        kernel = parse(program.function, [(d, len(axes)) for d, axes, _ in program.rows], program.attributes)
+        stages = []
+        scheduled = schedule(kernel, watch=lambda one, after, seconds, stages=stages: stages.append(one.name))
+        assert name not in stages
+        arrays = program.arrays(program.sizes()[min(5, len(program.sizes()) - 1)])
+        expected = interpret(kernel, arrays, program.attributes)
+        for wanted, seen in zip(
+            expected, interpret(scheduled.kernel, arrays, program.attributes), strict=True
+        ):
+            same(wanted, seen, program.rough, f"without {name}: {program.name}")
+
+
+def test_a_pass_that_is_needed_is_not_skipped(programs, monkeypatch):
+    monkeypatch.setenv("POLYOP_SKIP_PASSES", ",".join(one.name for one in PIPELINE))
+    program = programs.PROGRAMS[0]
+    kernel = parse(program.function, [(d, len(axes)) for d, axes, _ in program.rows], program.attributes)
+    stages = []
+    schedule(kernel, watch=lambda one, after, seconds: stages.append(one.name))
+    assert stages == [one.name for one in PIPELINE if one.needed]
+
+
+def breaks(program):
+    """A pass with a mistake: a stored value of another dtype than its buffer."""
+    (name,) = program.kernel.outputs
+    buffer = replace(program.kernel.buffers[name], dtype="int8")
+    return program.with_(kernel=replace(program.kernel, buffers={**program.kernel.buffers, name: buffer}))
+
+
+def test_strict_says_which_pass_broke_the_grammar(programs, monkeypatch):
+    monkeypatch.setenv("POLYOP_STRICT", "1")
+    program = programs.PROGRAMS[0]
+    kernel = parse(program.function, [(d, len(axes)) for d, axes, _ in program.rows], program.attributes)
+    with pytest.raises(AssertionError, match="after breaks: line"):
+        schedule(kernel, passes=(*PIPELINE[:3], Pass(breaks, ""), *PIPELINE[3:]))

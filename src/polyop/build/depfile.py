@@ -10,8 +10,8 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-_WORD = r"(?:(?:\\\\)*\\[ \t]|[^ \t\n])+"
-"""Blanks belong to a name behind an odd number of backslashes; other backslashes stand for themselves."""
+_TOKEN = re.compile(r"\\+|[^\\ \t\n]+|[ \t\n]")
+"""A run of backslashes, other characters of a name, or one blank."""
 
 
 def parse_depfile(text: str) -> list[str]:
@@ -21,14 +21,29 @@ def parse_depfile(text: str) -> list[str]:
     ['/a b/k.c', '/usr/include/x.h']
     >>> parse_depfile("t: /a\\b.c /n\\#1.h /c\rd.h\n")
     ['/a\\b.c', '/n#1.h', '/c\rd.h']
+
+    A blank belongs to a name behind an odd number of backslashes; other backslashes stand for themselves.
+
+    >>> parse_depfile("t: /a\\\\ /b\\\\\\ c")
+    ['/a\\\\', '/b\\ c']
     """
     _, _, rest = text.replace("\\\n", " ").partition(":")
-    return [_name(word) for word in re.findall(_WORD, rest)]
+    names: list[str] = []
+    parts: list[str] = []
+    for token in _TOKEN.findall(rest):
+        run = len(parts[-1]) if parts and parts[-1][0] == "\\" else 0
+        if token in " \t" and run % 2:  # the last backslash escapes the blank, the others each other
+            parts[-1:] = ["\\" * (run // 2) + token] if run == 1 else ["\\" * (run // 2), token]
+        elif token not in " \t\n":
+            parts.append(token)
+        elif parts:
+            names.append(_plain("".join(parts)))
+            parts = []
+    return [*names, *([_plain("".join(parts))] if parts else [])]
 
 
-def _name(word: str) -> str:
-    plain = re.sub(r"(\\*)\\([ \t])", lambda found: found[1][::2] + found[2], word)
-    return plain.replace("\\#", "#").replace("$$", "$")
+def _plain(name: str) -> str:
+    return name.replace("\\#", "#").replace("$$", "$")
 
 
 def would_shadow(inputs: Iterable[str], search: Sequence[str]) -> list[str]:

@@ -1,11 +1,14 @@
+# ruff: noqa: F821 - kernels, whose words are no names here
 """Every private buffer is used inside the loops that own it, in each copy of them."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from polyop.loops.frontend.parse import parse
-from polyop.loops.ir.verify import unowned
+from polyop.loops.ir.interpret import interpret
+from polyop.loops.ir.verify import unowned, violations
 from polyop.loops.passes import index_set_splitting as splitting
 from polyop.loops.pipeline import PIPELINE, Pass, schedule
 
@@ -48,3 +51,20 @@ def test_a_kernel_with_such_a_fault_is_not_compiled(programs):
     kernel = parse(programs.private.filled_then_read_under_if, [("float32", 2)], {})
     with pytest.raises(AssertionError, match="which owns it"):
         schedule(kernel, passes=passes)
+
+
+def reads_itself_first(x):
+    y = output_tensor(x.shape, x.dtype)
+    t = allocate(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        t[i] = t[i] * 2.0 + x[i]
+        y[i] = t[i]
+    return y
+
+
+def test_a_scalar_that_reads_itself_first_starts_as_zero():
+    """It was declared by its first assignment, which reads it: whatever the register held."""
+    kernel = schedule(parse(reads_itself_first, [("float64", 1)], {})).kernel
+    assert violations(kernel) == []
+    (given,) = arrays = [np.array([1.0, 2.0, 3.0])]
+    np.testing.assert_array_equal(interpret(kernel, arrays)[0], given)

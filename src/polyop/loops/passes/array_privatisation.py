@@ -171,7 +171,8 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
         )
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
     if first is not None and not first.op and not _used(body[: body.index(first)], name):
-        return body
+        if not any(isinstance(e, Var) and e.name == name for e in walk(first)):
+            return body
     if not _used(body, name):
         return body
     zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
