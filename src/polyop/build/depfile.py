@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-_TOKEN = re.compile(r"\\+|[^\\ \t\n]+|[ \t\n]")
+_PIECE = re.compile(r"\\+|[^\\ \t\n]+|[ \t\n]")
 """A run of backslashes, other characters of a name, or one blank."""
 
 
@@ -30,12 +30,12 @@ def parse_depfile(text: str) -> list[str]:
     _, _, rest = text.replace("\\\n", " ").partition(":")
     names: list[str] = []
     parts: list[str] = []
-    for token in _TOKEN.findall(rest):
+    for piece in _PIECE.findall(rest):
         run = len(parts[-1]) if parts and parts[-1][0] == "\\" else 0
-        if token in " \t" and run % 2:  # the last backslash escapes the blank, the others each other
-            parts[-1:] = ["\\" * (run // 2) + token] if run == 1 else ["\\" * (run // 2), token]
-        elif token not in " \t\n":
-            parts.append(token)
+        if piece in " \t" and run % 2:  # the last backslash escapes the blank, the others each other
+            parts[-1:] = ["\\" * (run // 2) + piece] if run == 1 else ["\\" * (run // 2), piece]
+        elif piece not in " \t\n":
+            parts.append(piece)
         elif parts:
             names.append(_plain("".join(parts)))
             parts = []

@@ -170,18 +170,22 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
             for node in body
         )
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
-    if first is not None and not first.op and not _used(body[: body.index(first)], name):
-        if not any(isinstance(e, Var) and e.name == name for e in walk(first)):
-            return body
+    plain = first is not None and not first.op and not _reads(first, name)
+    if first is not None and plain and not _used(body[: body.index(first)], name):
+        return body
     if not _used(body, name):
         return body
     zero = 0.0 if kind.dtype.startswith(("float", "bfloat")) else 0
     return (Assign(name, Const(zero, kind)), *body)
 
 
+def _reads(node: Stmt, name: str) -> bool:
+    return any(isinstance(e, Var) and e.name == name for e in walk(node))
+
+
 def _used(body: tuple[Stmt, ...], name: str) -> bool:
     for node in body:
-        if any(isinstance(e, Var) and e.name == name for e in walk(node)):
+        if _reads(node, name):
             return True
         if isinstance(node, Assign) and node.name == name:
             return True
