@@ -71,10 +71,10 @@ tests() { # interpreter, arguments of pytest
 if [[ $# -gt 0 ]]; then
   tests "$python" "$@"
 elif [[ $kind == address ]]; then
-  tests "$python" -m "not exhaustive" tests/native tests/define/test_module_{functions,gradients,tensors}.py \
+  tests "$python" tests/native tests/define/module/test_module_{functions,tensors}.py tests/rules/module/test_gradients.py \
     tests/hosts/jax/test_kinds.py tests/graph/test_onnx.py
   if [[ -n ${MINDSPORE:-} ]]; then
-    tests "$MINDSPORE" -m "not exhaustive" tests/hosts/mindspore/test_{calls,gradients,kinds,written}.py
+    tests "$MINDSPORE" tests/hosts/mindspore/test_{calls,gradients,kinds,written}.py
   fi
 else
   tests "$python" tests/native/test_threads.py tests/native/test_thread_pool.py \
