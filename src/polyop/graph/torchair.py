@@ -50,12 +50,12 @@ def overload_of(operator: Any) -> Any:
     if not isinstance(getattr(operator, "operator", None), Operator):
         rule = "must be an operator, or an overload such as torch.ops.myops.my_op.default"
         raise ArgumentTypeError("register_fx_node_ge_converter", rule, repr(operator))
-    from ..call.host import load
+    from ..call.host import torch_host
 
-    host: Any = load("torch")
+    host = torch_host()
     if host is None:
         importlib.import_module("torch")
-        host = load("torch")
+        host = torch_host()
     if host is None:
         raise HostError(operator.name, "a converter needs PyTorch, which is not imported")
     return host.overload(operator)
