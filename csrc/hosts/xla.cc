@@ -44,7 +44,7 @@ constexpr Kind kKinds[] = {
 };
 constexpr size_t kMostKinds = 64;
 
-// Rows of dtypes() by XLA's number, -1 where there is none.
+// Maps XLA's number of a dtype to a row of dtypes(), or -1.
 const int32_t* rows() {
   static const auto* table = [] {
     auto* made = new int32_t[kMostKinds];
@@ -64,7 +64,15 @@ Error* error(const Frame& frame, const std::string& text) {
   return frame.api->create_error(&args);
 }
 
-// Workspaces on the host: ordinary memory.
+// Takes an error that the caller does not report; true where there was one. Who gets an error owns it.
+bool drop(const Frame& frame, Error* problem) {
+  if (problem == nullptr) return false;
+  DestroyError args{{sizeof(DestroyError), nullptr}, problem};
+  frame.api->destroy_error(&args);
+  return true;
+}
+
+// Workspaces on the host: ordinary memory, aligned as malloc aligns it.
 struct HostScratch : Scratch {
   Small<void*, 4> blocks;
   void* allocate(size_t bytes) override {
@@ -87,14 +95,14 @@ struct DeviceScratch : Scratch {
   explicit DeviceScratch(const Frame& owner) : frame(owner) {}
   void* allocate(size_t bytes) override {
     Allocate args{{sizeof(Allocate), nullptr}, frame.context, bytes, 256, nullptr};
-    if (frame.api->allocate(&args) != nullptr) return nullptr;
+    if (drop(frame, frame.api->allocate(&args))) return nullptr;
     blocks.push({args.data, bytes});
     return args.data;
   }
   ~DeviceScratch() override {
     for (const auto& [data, bytes] : blocks) {
       Free args{{sizeof(Free), nullptr}, frame.context, bytes, data};
-      frame.api->free(&args);
+      drop(frame, frame.api->free(&args));
     }
   }
 };
@@ -127,7 +135,7 @@ Error* call(const Frame& frame, int32_t device) {
       text = static_cast<const Span*>(frame.attributes.values[i]);
     }
   }
-  if (text == nullptr) return error(frame, "polyop: the custom call has no attribute 'call'");
+  if (text == nullptr) return error(frame, "polyop: the custom call has no text 'call'");
   GetStream stream{{sizeof(GetStream), nullptr}, frame.context, nullptr};
   GetOrdinal ordinal{{sizeof(GetOrdinal), nullptr}, frame.context, 0};
   if (device == kCuda) {
@@ -154,7 +162,7 @@ Error* call(const Frame& frame, int32_t device) {
 
 Error* handle(Frame* frame, int32_t device) {
   auto* extension = static_cast<Extension*>(frame->header.extensions);
-  if (extension != nullptr && extension->kind == kMetadata) {  // it asks which version we speak
+  if (extension != nullptr && extension->kind == kMetadata) {  // XLA asks for our version, nothing is run
     Metadata& metadata = *reinterpret_cast<MetadataExtension*>(extension)->metadata;
     metadata.version.major = version_major;
     metadata.version.minor = version_minor;

@@ -79,6 +79,11 @@ struct GetOrdinal {
   int32_t ordinal;  // out
 };
 
+struct DestroyError {
+  Header header;
+  Error* error;
+};
+
 using Unused = void*;
 
 struct Api {
@@ -86,7 +91,9 @@ struct Api {
   Version version;
   Unused internal;
   Error* (*create_error)(CreateError*);
-  Unused get_message, destroy_error, register_handler;
+  Unused get_message;
+  void (*destroy_error)(DestroyError*);
+  Unused register_handler;
   Error* (*get_stream)(GetStream*);
   Unused register_type, get_context, set_state, get_state;
   Error* (*allocate)(Allocate*);

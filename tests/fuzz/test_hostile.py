@@ -13,6 +13,7 @@ from parsers import NAME, libraries, members, packed
 import polyop
 from polyop.binary import elf
 from polyop.binary.cxx_names import demangle
+from polyop.binary.open import is_whole
 from polyop.build.depfile import parse_depfile
 from polyop.core.errors import PolyopError
 from polyop.core.information.information import Information
@@ -21,7 +22,6 @@ from polyop.core.spec import Spec
 from polyop.define.op_def.read import read_op_defs
 from polyop.graph.onnx_attributes import arguments_of
 from polyop.graph.parse import parse as parse_header
-from polyop.kernels import library
 from polyop.wheel import fatbin
 from polyop.wheel.audit import audit
 
@@ -189,7 +189,7 @@ def test_a_library_with_huge_offsets_is_an_error(tmp_path, place, form, numbers)
     path.write_bytes(damaged(place, form, *numbers))
     with pytest.raises(PolyopError, match="is damaged: its tables cannot be read"):
         elf.read(path)
-    assert library.is_whole(str(path)) in (True, False)
+    assert is_whole(str(path)) in (True, False)
 
 
 def test_versions_that_point_at_themselves_end(tmp_path):

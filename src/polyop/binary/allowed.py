@@ -1,17 +1,17 @@
 """The gate of the allow list: which files may become code of this process, by being opened or compiled.
 
-Every library that polyop opens passes ``check_allowed``, every source ``check_allowed``, and every header
-that a compile has read
-``check_headers``. Without a list all pass. With one, these pass besides what lies
-in its folders:
+polyop checks three kinds of file. Libraries and sources pass ``check_allowed``; headers that a compile has
+read pass :func:`polyop.build.headers.check_headers`. Without a list every file passes. With a list a file
+passes if it lies in a listed folder, or if it is one of these:
 
 * text that polyop itself writes as a file: inline code, loop kernels' C, generated bindings. Whoever
   hands it over runs code in this process already;
 * what polyop has built from all this and verified (:mod:`polyop.binary.verified`);
-* headers of polyop, of the compiler's installation, of Python and of PyTorch.
+* headers under polyop's own include folder, ``/usr``, ``sys.prefix`` and ``sys.base_prefix``, the compilers'
+  folders, and PyTorch's.
 
-What code does once it runs is nobody's business here, nor what its loader or linker brings in: the list
-says which files begin, it is no sandbox.
+The list is no sandbox. It checks the files that polyop opens or compiles. It does not check what their code
+does, nor what the loader and the linker load for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import verified
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Variable, and what separates the folders in it; upstream's holds one.
+# Each variable, and what separates its folders; MindSpore's names one folder.
 _VARIABLES: tuple[tuple[str, str | None], ...] = (
     ("POLYOP_LIBRARY_PATHS", os.pathsep),
     ("MS_CUSTOM_AOT_WHITE_LIST", None),
@@ -39,7 +39,7 @@ def allowed_folders() -> tuple[Path, ...] | None:
 
     The environment is read at each call: POLYOP_LIBRARY_PATHS (a list) and
     MS_CUSTOM_AOT_WHITE_LIST (one folder) add up. Raises ``ArgumentValueError`` for a folder
-    that does not exist: a list with a slip in it must not pass for one that allows nothing.
+    that does not exist: a misspelt folder would silently allow nothing.
     """
     folders: list[Path] = []
     listed = False
@@ -56,9 +56,10 @@ def _folders(variable: str, texts: Sequence[str]) -> list[Path]:
     from pathlib import Path
 
     kept = [text for text in texts if text.strip()]
-    illegal = next((text for text in kept if not Path(text).exists()), None)
-    if illegal is not None or not kept:
-        seen = f"{illegal!r}, which does not exist" if illegal else "no folder in it"
+    missing = next((text for text in kept if not Path(text).is_dir()), None)
+    if missing is not None or not kept:
+        what = "is no folder" if missing and Path(missing).exists() else "does not exist"
+        seen = f"{missing!r}, which {what}" if missing else "no folder in it"
         hint = "create the folder, or correct the variable"
         raise ArgumentValueError(variable, f"Illegal white list path set in {variable}", seen, hint=hint)
     return [Path(os.path.realpath(text)) for text in kept]
@@ -72,7 +73,7 @@ def check_allowed(path: str | Path, kind: str = "library") -> str:
     Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` for a list
     that names a folder which does not exist.
     """
-    resolved = os.path.realpath(as_path(path, "library"))
+    resolved = os.path.realpath(as_path(path, kind))
     if verified.is_ours(resolved):
         return resolved
     folders = allowed_folders()

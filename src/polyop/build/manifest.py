@@ -13,11 +13,15 @@ from .inputs import Input
 FORMAT = 1
 KEY_DIGITS = 40
 _KEPT = 8
-"""Results per request: an edit that is taken back finds its library again."""
+"""Results kept for a request: an edit that is undone finds its library again."""
 
 
 class Variant(NamedTuple):
-    """One result: ``file`` in the entry ``key``, valid while inputs are equal and absent paths absent."""
+    """One result: ``file`` in the entry ``key``.
+
+    It is valid while every input has the same content and no path in ``absent`` exists. ``modified`` is in
+    nanoseconds, ``created`` in seconds.
+    """
 
     key: str
     file: str
@@ -29,15 +33,15 @@ class Variant(NamedTuple):
     absent: tuple[str, ...]
 
     def current(self) -> Variant | None:
-        """Return this (with newer times where files were only touched), or None when out of date."""
+        """Return this result, with newer times where files were only touched; None when it is out of date."""
         if any(map(os.path.lexists, self.absent)):
             return None
         found = []
         for item in self.inputs:
-            same = item.now()
-            if same is None:
+            updated = item.now()
+            if updated is None:
                 return None
-            found.append(same)
+            found.append(updated)
         if all(new is old for new, old in zip(found, self.inputs, strict=True)):
             return self
         return self._replace(inputs=tuple(found))

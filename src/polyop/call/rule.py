@@ -1,4 +1,4 @@
-"""Rules of an operator, and calling a gradient rule with its contract checked."""
+"""Rules of an operator, the call of a gradient rule, and checks of what it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .operator import Operator
 from .uses import Uses
 
 CUSTOM = "custom"
-"""The namespace of what ``Custom`` makes: it takes ``bprop``, and neither ``gradient`` nor ``batch``."""
+"""The namespace of what ``Custom`` makes: authors give ``bprop``, neither ``gradient`` nor ``batch``."""
 
 
 class Pull(Protocol):
@@ -19,18 +19,18 @@ class Pull(Protocol):
 
     @property
     def uses(self) -> Uses:
-        """What of the arguments and of the outputs a framework keeps for it."""
+        """Which arguments and outputs a framework keeps for it."""
 
     def __call__(
         self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
     ) -> tuple[Any, ...]:
-        """Return one gradient per argument, None for those that are not wanted."""
+        """Return one gradient per argument; None where it is not wanted, or where there is none."""
 
 
 class Rule:
     """The base of the rules that polyop makes: derived of loops, recorded by a C++ module, a provider's.
 
-    An author's rule is a plain function. Each class here says what is otherwise than for such a function.
+    An author's rule is a plain function. A subclass is callable like one, and overrides what differs.
     """
 
     is_derived: bool = False
@@ -48,7 +48,7 @@ class Rule:
     ) -> Uses | None:
         """Return what is read of the arguments and of so many outputs; None where it is not known.
 
-        ``moving``, of a tangent: None in the places of arguments without one.
+        ``moving`` is for forward mode: for each argument its tangent, or None.
         """
 
     def saving(self, arguments: Sequence[Any]) -> Any:
@@ -85,8 +85,8 @@ def no_gradient(operator: Operator) -> GradientError:
 def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
     """Return the operator to call in place of this one where a gradient is wanted, or None.
 
-    It gives the same outputs and then what its own gradient reads. Rules that the author gave beside a
-    derived gradient would be lost with it: then there is none.
+    It gives the same outputs and then what its own gradient reads. It has no ``jvp`` and no batch rule of the
+    author's, so there is none where the author gave one.
     """
     rule = own_rule(operator.gradient)
     others = [other for other in (operator.jvp, operator.batch) if other is not None]
@@ -103,7 +103,8 @@ def apply_rule(
 ) -> tuple[Any, ...]:
     """Return the input gradients, one or None per argument of the schema.
 
-    ``wanted``: the arguments whose gradients are asked for; a rule that polyop derived makes no others.
+    ``wanted``: the arguments whose gradients are asked for. A rule with a ``Pull`` computes no others; other
+    rules compute all.
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
     Raises ``GradientError`` when there is no rule, or it returns anything but a tuple of the
@@ -121,12 +122,12 @@ def apply_rule(
         result = rule(*inputs, tuple(outputs), tuple(grads))
     if type(result) is tuple and len(result) == len(inputs):
         return result
-    seen = len(result) if isinstance(result, tuple) else type(result).__name__
+    seen = len(result) if type(result) is tuple else type(result).__name__
     raise wrong_result(operator, len(inputs), seen)
 
 
 def wrong_result(operator: Operator, count: int, seen: int | str) -> GradientError:
-    """Return the error for a rule that gave a tuple of ``seen``, or what is called that."""
+    """Return the error for a rule's result; ``seen`` is a tuple's length, or the name of another type."""
     rule = f"the gradient rule must return a tuple of {count}, one gradient or None per input"
     hint = "also for one input: return (dx,)" if count == 1 and isinstance(seen, str) else None
     where = of_function(operator.gradient)
@@ -134,7 +135,7 @@ def wrong_result(operator: Operator, count: int, seen: int | str) -> GradientErr
 
 
 def wrong_list(operator: Operator, name: str, count: int, seen: int | str) -> GradientError:
-    """Return the error for the gradient of a list of tensors that is ``seen`` long, or called that."""
+    """Return the error for the gradient of a list; ``seen`` is its length, or the name of another type."""
     subject = f"{operator.name}: gradient of {name}"
     rule = f"must be a list of {count} gradients, one per item"
     return GradientError(subject, rule, str(seen), where=of_function(operator.gradient))

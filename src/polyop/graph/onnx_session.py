@@ -1,6 +1,8 @@
-"""What ONNX Runtime's sessions ask of Python, by way of csrc/hosts/onnx.cc; an error is given as its words.
+"""What ONNX Runtime's sessions ask of Python, through csrc/hosts/onnx.cc.
 
-Asked when the library is registered, when a node's kernel is made, and once for each set of sizes.
+``rows`` is asked for when the library is registered, ``text`` when a node's kernel is made, ``results`` for
+input specs that the native core does not remember. An answer that is a ``str`` is an error's text. Any other
+answer is the result, so ``text`` returns its text in a tuple.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def node_type(operator: Operator) -> tuple[str, str]:
     return schema.namespace, f"{schema.name}.{schema.overload}" if schema.overload else schema.name
 
 
-def _told(function: _F) -> _F:
+def _errors_as_text(function: _F) -> _F:
     @functools.wraps(function)
     def told(*args: Any) -> Any:
         try:
@@ -47,20 +49,20 @@ def rows() -> list[tuple[str, str, str, tuple[str, ...]]]:
     return sorted((*node_type(operator), operator.name, names(operator)) for operator in able)
 
 
-@_told
+@_errors_as_text
 def text(name: str, given: dict[str, Any], inputs: int) -> tuple[str]:
-    """Return the text of the call that a node is; see :mod:`polyop.call.foreign`."""
+    """Return the text of the call that a node stands for; see :mod:`polyop.call.foreign`."""
     bound = registry.obtain(name)
     if bound is None:
-        raise HostError(name, "the operator is no more, and a model calls it", hint="keep the operator")
+        raise HostError(name, "the operator no longer exists, and a model calls it", hint="keep the operator")
     return (call_text(bound, arguments_of(bound.operator, given, inputs)),)
 
 
-@_told
+@_errors_as_text
 def results(
     call: str, tensors: Sequence[tuple[tuple[int, ...], int]]
 ) -> tuple[list[tuple[tuple[int, ...], int]], bool]:
-    """Return shape and dtype (its row) of each result, and whether they are always these."""
+    """Return shape and dtype (its row) of each result, and whether equal specs always give them."""
     bound, given = find(call)
     operator: Operator = bound.operator
     specs = [Spec(shape, DTYPES[row]) for shape, row in tensors]
@@ -69,5 +71,5 @@ def results(
     return found, prepared.repeatable
 
 
-_core.start_onnx(_told(rows), text, results)
+_core.start_onnx(_errors_as_text(rows), text, results)
 atexit.register(_core.stop_onnx)

@@ -56,11 +56,11 @@ class Pass:
 PIPELINE = (
     Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
-    Pass(remove_empty_loops, "Later passes know a loop by the statements inside it.", needed=True),
-    Pass(unroll, "A loop over a few iterations costs more than what it does."),
+    Pass(remove_empty_loops, "Later passes know a loop by its statements: each loop needs one.", needed=True),
+    Pass(unroll, "A short inner loop is written out: its control costs more than its body."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
-    Pass(initialisation, "An element that is read before it is written is zero, as in Python.", needed=True),
-    Pass(inline, "A cheap temporary is computed again sooner than loaded from memory."),
+    Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
+    Pass(inline, "A cheap temporary is computed again instead of loaded from memory."),
     Pass(loop_distribution, "A contraction that is alone in its loops can be tiled."),
     Pass(array_privatisation, "Iterations that share no temporary can run in parallel.", needed=True),
     Pass(interchange_fuse, "Memory is walked in order, and neighbouring loops share what they load."),
@@ -71,9 +71,7 @@ PIPELINE = (
     Pass(index_set_splitting, "The inside of a loop runs without the conditions at its borders."),
     Pass(bound_checks, "An index is proved, checked once per call, or checked at each access.", needed=True),
     Pass(plan_loops, "Loops become threads, vectors, register tiles.", needed=True),
-    Pass(
-        shift_and_peel, "Neighbouring loops of threads run row by row together, what they share in a cache."
-    ),
+    Pass(shift_and_peel, "Neighbouring loops of threads run row by row together: shared rows stay in cache."),
 )
 """All passes, in order."""
 
@@ -84,8 +82,8 @@ Watch = Callable[[Pass, Program, float], object]
 def schedule(kernel: Kernel, watch: Watch | None = None, passes: Sequence[Pass] = PIPELINE) -> Program:
     """Return the program after all passes.
 
-    Raises ``AssertionError`` where a pass broke the program: always for private buffers, for any violation of
-    the grammar where POLYOP_STRICT is 1.
+    Raises ``AssertionError`` where a pass broke the program. Private buffers are always verified, at the end;
+    the grammar is verified after each pass where POLYOP_STRICT is 1.
     """
     program, strict = Program(kernel), debug.is_strict()
     watchers = [watch] if watch is not None else []
@@ -98,13 +96,14 @@ def schedule(kernel: Kernel, watch: Watch | None = None, passes: Sequence[Pass] 
                 continue
             started = time.perf_counter()
             program = one.run(program)
+            took = time.perf_counter() - started
             for each in watchers:
-                each(one, program, time.perf_counter() - started)
+                each(one, program, took)
             if strict:
                 _verify(one.name, violations(program.kernel))
-        _ = program.kinds  # the printer for GPUs asks for them, after the session
+        _ = program.kinds  # the CUDA emitter asks for them, after the session
     if program.before_privatisation is not None:
-        _verify("privatisation", unowned(program.before_privatisation, program.kernel, program.owners))
+        _verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))
     return program.without_isl()
 
 

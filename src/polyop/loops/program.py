@@ -18,7 +18,8 @@ from .ir.plan import Plan
 class Note:
     """What a pass did or decided, for the author of the line. Tools ask for ``kind``, never for words.
 
-    ``kind`` is the pass, or "check" of an index that is not proved; ``subject`` is the tensor of a check.
+    ``kind`` is the name of a pass, or "interchange", "fuse", "plan", "check" (an index that is not proved),
+    "fallback", "debug". ``subject`` is the tensor of a check.
     """
 
     line: int
@@ -29,21 +30,21 @@ class Note:
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel on its way through the passes. A pass returns a new one; printers read the last one.
+    """A kernel on its way through the passes. A pass returns a new one; the emitters read the last one.
 
-    Analyses are made when they are asked for and belong to one program: a pass that changes the kernel
-    returns a program without them.
+    Analyses are made when they are asked for and kept with the program. They are dropped when the kernel, the
+    owners or the assumed sizes change.
     """
 
     kernel: Kernel
     owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of a buffer that iterations have for themselves: the loops, outermost first."""
+    """For each private buffer the loops that own it, outermost first: each iteration has its own copy."""
     before_privatisation: Kernel | None = None
-    """The kernel in which all iterations share their buffers; the verifier compares with it."""
+    """The kernel in which no buffer is private; the verifier finds by it which buffers lost an axis."""
     assumed: Bounds | None = None
-    """What the author's text demands of the sizes: every proof may rely on it."""
+    """The bounds of the author's own accesses: calls are checked for them, so proofs may rely on them."""
     bounds: Bounds = field(default_factory=Bounds)
-    """Which indices are checked, and where."""
+    """How each access of the final kernel stays inside its tensor."""
     plan: Plan = field(default_factory=Plan)
     notes: tuple[Note, ...] = ()
     checked: bool = False
@@ -81,7 +82,7 @@ class Program:
         return made
 
     def without_isl(self) -> Program:
-        """Return this program for after the session, when isl's values are gone; the kinds of loops stay."""
+        """Return this program without isl's values, which end with the session; the kinds of loops stay."""
         made = replace(self, bounds=replace(self.bounds, sizes=[], bad={}), assumed=None)
         if "kinds" in self.__dict__:
             made.__dict__["kinds"] = self.kinds

@@ -116,7 +116,7 @@ def test_two_files_are_one_library_that_exports_the_kernel_alone(monkeypatch, tm
 def test_a_window_of_rows_is_read_where_it_is(function, packed):
     found = made(function)
     notes = [note for note in notes_of(found, isa.available()[0]) if "tiled in registers" in note.text]
-    assert [("packed" in text) for text in notes] == [packed]
+    assert [("packed" in note.text) for note in notes] == [packed]
     assert ("_panel" in source_of(found, isa.available()[0], "f")) is packed
 
 

@@ -2,13 +2,14 @@
 # ruff: noqa: F821 - the words of the language
 
 import cProfile
+import importlib.util
 import pstats
 
 import numpy as np
 import pytest
 import torch
 
-from polyop import Custom, CustomRegOp
+from polyop import Custom, CustomRegOp, DataType
 
 
 def powers(x, w, alpha, times):
@@ -65,3 +66,19 @@ def test_a_second_derivative_by_the_same_parts(op):
     x, w = (torch.tensor(a, requires_grad=True) for a in inputs())
     assert torch.autograd.gradcheck(lambda *a: op(*a, 0.5, 3), (x, w))
     assert torch.autograd.gradgradcheck(lambda *a: op(*a, 0.5, 3), (x, w))
+
+
+def test_an_attribute_whose_name_the_schema_cannot_have(tmp_path):
+    """The schema has another name for it; derived kernels are given the author's."""
+    text = "def scaled(x, ε):\n    y = output_tensor(x.shape, x.dtype)\n    for i in range(x.shape[0]):\n"
+    (tmp_path / "greek.py").write_text(f"{text}        y[i] = x[i] * ε\n    return y\n")
+    spec = importlib.util.spec_from_file_location("greek", tmp_path / "greek.py")
+    greek = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(greek)
+    row = DataType.F64_Default
+    known = CustomRegOp().input(0, "x").output(0, "y").attr("ε", "required", "float")
+    known = known.dtype_format(row, row).target("CPU").get_op_info()
+    op = Custom(greek.scaled, func_type="hybrid", reg_info=known)
+    out, pull = op.vjp(np.ones(2), 3.0)
+    assert out.tolist() == [3.0, 3.0]
+    assert pull(np.ones(2))[0].tolist() == [3.0, 3.0]

@@ -13,7 +13,7 @@ UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "u
 def depends(expr: Expr, names: frozenset[str]) -> bool:
     """Whether an expression reads one of the variables, or of the tensors that are named.
 
-    >>> from .ir import INT
+    >>> from polyop.loops.ir.grammar import INT
     >>> depends(Var("i", INT), frozenset({"i"}))
     True
     """

@@ -168,7 +168,7 @@ CONSTANT = frozenset(
 def contributions(node: Op, g: Expr) -> Contributions:
     """Return one contribution or None for each argument of an operator.
 
-    >>> from ..ir import Var
+    >>> from polyop.loops.ir.grammar import Var
     >>> x = Var("x", Type("float32"))
     >>> contributions(Op("neg", (x,), x.type), Var("g", x.type))[0].name
     'neg'

@@ -66,7 +66,7 @@ def _text(node: Any) -> str:
 
     What has its default is left out: a field that a later polyop adds changes no digest.
 
-    >>> from .ir import Load, Type
+    >>> from polyop.loops.ir.grammar import Load, Type
     >>> _text((Load("x", (), Type("int8")), {"a": 1}))
     "(Load(buffer='x',index=(),type=Type(dtype='int8',),),{'a':1,},)"
     """

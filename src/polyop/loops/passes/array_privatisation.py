@@ -1,13 +1,14 @@
 """Array privatisation: give each iteration a temporary of its own.
 
-    t = allocate((n,), x.dtype)            t is filled by each iteration i before that reads it,
+    t = allocate((n,), x.dtype)            each iteration i writes t before it reads t,
     for i in range(m):                     so iterations do not conflict over it
         for j in range(n):
             t[j] = x[i, j] * 2.0
         ...                                reads of t
 
 A temporary of which an iteration uses one element becomes a scalar. A larger one is marked as owned by the
-loop (``owners``): each thread then has memory of its own for it.
+loop (``owners``): each thread then has memory of its own for it. Axes whose index is fixed within an
+iteration are removed.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from .inline import rounded
 
 
 def array_privatisation(program: Program) -> Program:
-    """Return the program with such temporaries made scalars, or private to the loops that own them."""
+    """Return the program with private temporaries: as scalars, or owned by loops."""
     kernel, owners = privatise(program.kernel)
     before = program.before_privatisation or program.kernel
     return program.with_(kernel=kernel, owners=owners, before_privatisation=before)
 
 
 def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
-    """Return the kernel with row temporaries turned into scalars, and the owners of other buffers.
+    """Return the kernel with one-element temporaries turned into scalars, and the owners of other buffers.
 
     Owners are the loops whose iterations each have their own.
     """
@@ -73,7 +74,7 @@ def _private(coverage: Coverage, name: str, level: int) -> bool:
 
 
 def _of_one_iteration(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
-    """Whether each iteration of the loops has one element, which no other one has: zero when it begins."""
+    """Whether each iteration uses one element, and no other one uses it: it is zero as it begins."""
     index = coverage.writes(name)[0][1].node.index
     plain = {e.name for e in index if isinstance(e, Var)}
     return plain >= {*loops} and _single_element(coverage, name, frozenset(loops))
@@ -89,7 +90,7 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     if half and any(access.op for _, access in places):
         return False  # each step of the sum is rounded in memory
     if not all(settled(coverage.model, *place, axis) for place in places for axis in range(len(first))):
-        return False  # the error of an index outside must not go with the tensor
+        return False  # an index outside must raise its error also where the buffer is gone
     scalars = coverage.model.owners
     names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
     loads = any(isinstance(e, Load) for index in first for e in walk(index))
@@ -98,7 +99,7 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
 
 
 def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozenset[int]:
-    """Return the axes along which each owner has one place: what it has need not be so large."""
+    """Return the axes along which each owner has one place: these axes can be removed."""
     places = [*coverage.reads(name), *coverage.writes(name)]
     found = set()
     for axis, first in enumerate(places[0][1].node.index):
@@ -155,7 +156,7 @@ def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
 
 
 def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, ...]) -> tuple[Stmt, ...]:
-    """Make the scalar live in the body of the last of ``loops``: assigned there first."""
+    """Declare the scalar in the body of the last of ``loops``: as zero, unless it is assigned first."""
     if loops:
         return tuple(
             replace(node, body=_declared(node.body, name, kind, loops[1:]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...call import registry
@@ -104,6 +104,15 @@ def split(schema: Schema, arguments: Sequence[Any]) -> tuple[list[Any], dict[str
     """Return the tensors among arguments in schema order, and the attributes by name."""
     tensors = [arguments[i] for i in schema.tensor_positions]
     return tensors, {a.name: arguments[i] for i, a in schema.attributes()}
+
+
+def all_attributes(operator: Operator, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a call by the author's names: those of the definition, and ``numbers``.
+
+    ``numbers`` has the schema's names, as :func:`split` gives them.
+    """
+    names = operator.attribute_names
+    return {**operator.attributes, **{names.get(name, name): value for name, value in numbers.items()}}
 
 
 def joined(made: Any) -> tuple[Any, ...]:

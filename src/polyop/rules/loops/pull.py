@@ -12,21 +12,22 @@ from ...call.uses import Uses
 from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.derived import BackwardKernel
-from .parts import joined, specs
+from .parts import all_attributes, joined, specs
 
 Flags = tuple[bool, ...]
-MOST = 64
-"""Sets of wanted gradients, and of shapes that come in, of which it is remembered what they do."""
+MAX_PLANS = 64
+"""Plans that are kept: by which gradients are wanted, and by shapes and dtypes of those that come in."""
 
 
-class Plan(NamedTuple):
-    """What a call does: by tensor the output whose gradient it shares, or whether it is computed.
+class BackwardPlan(NamedTuple):
+    """What one backward call does. The fields have an entry for each tensor of the operator, in order.
 
-    ``read`` tells which tensors and outputs the kernel takes, ``present`` which gradients of outputs;
-    ``key`` tells it what all were.
+    ``shared_with``: the output whose gradient is this tensor's, else None. ``computed``: whether the kernel
+    computes it. ``read``: which tensors, and then which outputs, the kernel reads. ``present``: which output
+    gradients it is given. ``key``: the text of the :class:`SpecKey`, with the gradients that are asked for.
     """
 
-    same: tuple[int | None, ...]
+    shared_with: tuple[int | None, ...]
     computed: Flags
     read: Flags
     present: Flags
@@ -46,7 +47,7 @@ class Pull:
         """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
         self.schema, self._backward = operator.schema, backward
         self.seen, self.numbers = tuple(seen), dict(numbers)
-        self.fixed = {**operator.attributes, **numbers}
+        self.fixed = all_attributes(operator, numbers)
         self.positions = operator.schema.tensor_positions
         self._plans: dict[Any, Any] = {}
 
@@ -70,9 +71,9 @@ class Pull:
     def __call__(
         self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
     ) -> tuple[Any, ...]:
-        """Return one gradient per argument, None for those that are not wanted."""
+        """Return one gradient per argument; None where it is not wanted, or where there is none."""
         found: list[Any] = [None] * len(inputs)
-        plan = self._planned(grads, tuple(wanted))
+        plan = self._cached_plan(grads, tuple(wanted))
         if plan is None:
             return tuple(found)
         if True in plan.computed:
@@ -83,26 +84,29 @@ class Pull:
             for at, flag, gradient in zip(self.positions, plan.computed, made, strict=True):
                 if flag:
                     found[at] = gradient
-        for at, number in zip(self.positions, plan.same, strict=True):
+        for at, number in zip(self.positions, plan.shared_with, strict=True):
             if number is not None:
                 found[at] = grads[number]
         return tuple(found)
 
-    def _planned(self, grads: Sequence[Any], wanted: Flags) -> Plan | None:
-        """Return the plan, None where no gradient comes in; what is remembered is known by little."""
-        found: Plan | Literal[False] | None
+    def _cached_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
+        """Return the plan, or None where no output gradient comes in."""
+        found: BackwardPlan | Literal[False] | None
         try:
             key = (wanted, *[None if g is None else (g.shape, g.dtype) for g in grads])
             found = self._plans.get(key, False)
-        except (TypeError, AttributeError):  # sizes that are symbols; gradients without a dtype
-            return self._plan(grads, wanted)
+        except (
+            TypeError,
+            AttributeError,
+        ):  # symbolic sizes cannot be hashed, some gradients have no dtype: no cache
+            return self._make_plan(grads, wanted)
         if found is False:
-            if len(self._plans) >= MOST:
+            if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
-            found = self._plans[key] = self._plan(grads, wanted)
+            found = self._plans[key] = self._make_plan(grads, wanted)
         return found
 
-    def _plan(self, grads: Sequence[Any], wanted: Flags) -> Plan | None:
+    def _make_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
         above = specs(grads)
         present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
         if not any(present):
@@ -114,4 +118,4 @@ class Pull:
         moves = kernel.moves(self.seen, self.fixed)
         computed = tuple(a and moved for a, moved in zip(asked, moves, strict=True))
         read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
-        return Plan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))
+        return BackwardPlan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))

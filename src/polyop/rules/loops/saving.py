@@ -15,7 +15,7 @@ from ...core.schema import MISSING
 from ...core.spec_key import SpecKey
 from ...kernels.loop.saved import beyond, saved
 from ...kernels.loop.saving import SavingKernel
-from .parts import Complete, make_saving, spec, specs, split
+from .parts import Complete, all_attributes, make_saving, spec, specs, split
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
 PREFIX, WITHOUT = "saving_", "without_"
@@ -52,14 +52,14 @@ class Savings:
     def _beyond(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[int, ...]:
         """Return the numbers of the temporaries that the limit forbids for these sizes."""
         try:
-            left = beyond(self.kernels[0], seen, {**self.operator.attributes, **numbers})
+            left = beyond(self.kernels[0], seen, all_attributes(self.operator, numbers))
             return tuple(k for k, name in enumerate(self._names(seen, numbers)) if name in left)
         except PolyopError:  # said when the gradient is asked for
             return ()
 
     def _names(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[str, ...]:
         """Return all temporaries that can be handed over."""
-        kernel = saved(self.kernels[0], seen, {**self.operator.attributes, **numbers})
+        kernel = saved(self.kernels[0], seen, all_attributes(self.operator, numbers))
         return () if kernel is None else kernel.outputs[self.kernels[0].results :]
 
     def made(self) -> list[BoundOperator]:
@@ -101,7 +101,7 @@ class Savings:
             return made if first == types else None
 
     def _make(self, key: SpecKey, numbers: dict[str, Any], left: tuple[int, ...]) -> BoundOperator | None:
-        seen, given = key.specs, {**self.operator.attributes, **numbers}
+        seen, given = key.specs, all_attributes(self.operator, numbers)
         try:
             names = self._names(seen, numbers) if left else ()
             without = frozenset(names[k] for k in left if k < len(names))

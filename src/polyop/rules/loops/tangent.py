@@ -13,7 +13,7 @@ from ...call.uses import Uses
 from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.tangent import TangentKernel
-from .parts import Complete, is_real, joined, loop_kernels, make_part, spec, specs, split
+from .parts import Complete, all_attributes, is_real, joined, loop_kernels, make_part, spec, specs, split
 
 
 class TangentRule(Rule):
@@ -91,4 +91,4 @@ class TangentRule(Rule):
 
     def _reads(self, arguments: Sequence[Any], present: tuple[bool, ...]) -> tuple[bool, ...]:
         tensors, numbers = split(self.schema, arguments)
-        return self.kernel.reads(specs(tensors), {**self.operator.attributes, **numbers}, present)
+        return self.kernel.reads(specs(tensors), all_attributes(self.operator, numbers), present)
