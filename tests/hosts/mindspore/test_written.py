@@ -1,5 +1,7 @@
 """Arguments that are written: what is returned of them, in graphs and beside gradients."""
 
+import os
+
 import mindspore as ms
 import numpy as np
 import pytest
@@ -220,6 +222,10 @@ def test_vmap_leaves_other_custom_operators(context):
     assert get_vmap_rule(other, 2) is None
 
 
+@pytest.mark.skipif(
+    os.environ.get("POLYOP_SANITIZED") == "address",
+    reason="MindSpore's own copy of a constant in nested vmap reads a byte too many, which ends the process",
+)
 def test_vmap_of_vmap(context):
     x = np.stack([np.stack([X, Y]), np.stack([Y, 2 * X])])
     given = Tensor(x.copy())
