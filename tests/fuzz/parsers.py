@@ -104,6 +104,7 @@ ATTRIBUTES = [
     }
 ]
 MESSAGES = [
+    "/opt/" + "n" * 300 + ".so: cannot open shared object file",
     "libc10.so: cannot open shared object file: No such file or directory",
     "/opt/l.so: undefined symbol: _ZN2at4_ops3add4callERKNS_6TensorE, version X",
     "/lib/libc.so.6: version `GLIBC_2.38' not found (required by /opt/l.so)",

@@ -76,12 +76,12 @@ def file_problem(path: str | Path) -> LibraryError | None:
 def _absent(text: str, problem: OSError) -> LibraryError:
     path = Path(text)
     rule = "couldn't find the AOT binary file"
+    if not isinstance(problem, FileNotFoundError):  # a name that is too long, a folder that may not be read
+        return LibraryError(subject_of(text), f"{rule}: {problem.strerror}")
     if path.is_symlink():
         seen = f"a link to {path.readlink()}, which does not exist"
         return LibraryError(subject_of(text), rule, seen)
     folder = path.parent.resolve()
-    if not isinstance(problem, FileNotFoundError):
-        return LibraryError(subject_of(text), f"{rule}: {problem.strerror}")
     if not folder.is_dir():
         return LibraryError(subject_of(text), rule, hint=f"there is no folder {folder}")
     return LibraryError(subject_of(text), rule, hint=_offers(folder, str(folder), path.name))
