@@ -84,8 +84,5 @@ class Program:
     def without_isl(self) -> Program:
         """Return this program without isl's values, which end with the session; the kinds of loops stay."""
         made = replace(self, bounds=replace(self.bounds, sizes=[], bad={}), assumed=None)
-        if "kinds" in self.__dict__:
-            made.__dict__["kinds"] = self.kinds
-        else:
-            made.__dict__["kinds"] = {}
+        made.__dict__["kinds"] = self.__dict__.get("kinds", {})
         return made

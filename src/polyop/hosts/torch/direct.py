@@ -13,7 +13,7 @@ import torch
 
 from ...call.bound import BoundOperator
 from ...call.prepare import normalise
-from ...call.rule import Rule, apply_rule, check_gradient, saving_of
+from ...call.rule import apply_rule, check_gradient, own_rule, saving_of
 from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
@@ -42,7 +42,9 @@ def attach(bound: BoundOperator) -> None:
     # the engine calls apply() of the backward class; the inherited one looks backward up each time
     kind._backward_cls.apply = body["backward"].__func__
     apply = super(torch.autograd.Function, kind).apply
-    bound.differentiate = _saving(bound, apply) if isinstance(bound.operator.gradient, Rule) else apply
+    rule = own_rule(bound.operator.gradient)
+    saves = rule is not None and "saving" in rule.kinds
+    bound.differentiate = _saving(bound, apply) if saves else apply
 
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:
