@@ -35,6 +35,7 @@ INSIDE = {
         "analysis",
         "program",
         "listing",
+        "runner",
         "passes",
         "schedule",
         "targets",

@@ -10,8 +10,9 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Const, Op, rewrite
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
-from polyop.loops.pipeline import PIPELINE, Pass, printer, schedule
+from polyop.loops.pipeline import PIPELINE, schedule
 from polyop.loops.program import Note
+from polyop.loops.runner import Pass, printer
 
 # [pass]
 POWERS = [2.0**k for k in range(-10, 11)]  # their reciprocals are exact, in float16 too

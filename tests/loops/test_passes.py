@@ -8,7 +8,8 @@ import pytest
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
-from polyop.loops.pipeline import PIPELINE, Pass, schedule
+from polyop.loops.pipeline import PIPELINE, schedule
+from polyop.loops.runner import Pass
 
 
 def after_each(kernel):

@@ -18,8 +18,8 @@ from ..kernels.base import LoopKernelBase
 from .load import load
 
 if TYPE_CHECKING:
-    from ..loops.pipeline import Pass
     from ..loops.program import Program
+    from ..loops.runner import Pass
 
 
 def add(verbs: Any) -> None:
@@ -79,7 +79,8 @@ def passes(
 
     Raises ``ArgumentValueError`` for a name that no pass has, and for an operator without a loop kernel.
     """
-    from ..loops.pipeline import PIPELINE, printer
+    from ..loops.pipeline import PIPELINE
+    from ..loops.runner import printer
 
     known = [one.name for one in PIPELINE]
     unknown = {name.strip() for name in (names or "").split(",")} - {*known, "all", ""}
@@ -95,7 +96,7 @@ def passes(
     seconds: list[tuple[str, float]] = []
     printing = printer(names or "", lines.append)
 
-    def watch(one: Pass, program: Program, took: float) -> None:
+    def watch(one: Pass[Any], program: Program, took: float) -> None:
         printing(one, program, took)
         seconds.append((one.name, took))
 

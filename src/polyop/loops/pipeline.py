@@ -1,21 +1,15 @@
-"""The compiler's passes, in order, and their runner.
+"""The compiler's passes, in order.
 
-Every pass maps a :class:`Program` to a Program and keeps what the kernel means. The runner can verify, print
-and time the program after each of them.
+Every pass maps a :class:`Program` to a Program and keeps what the kernel means.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from . import debug
 from .analysis.polyhedra import session
 from .ir.grammar import Kernel
-from .ir.verify import unowned, violations
-from .listing import listing
+from .ir.verify import unowned
 from .passes.array_privatisation import array_privatisation
 from .passes.assume_sizes import assume_sizes
 from .passes.bound_checks import bound_checks
@@ -32,28 +26,11 @@ from .passes.scalar_replacement import scalar_replacement
 from .passes.strip_gradient_marks import strip_gradient_marks, without_marks
 from .passes.unroll import unroll
 from .program import Note, Program
+from .runner import Pass, Watch, run_passes, verify
 from .schedule.plan_loops import plan_loops
 from .schedule.shift_and_peel import shift_and_peel
 
-
-@dataclass(frozen=True)
-class Pass:
-    """One row of the pipeline: ``why`` is a sentence for the documents and ``--print-after``.
-
-    The pass has the name of its file. One that is ``needed`` cannot be skipped.
-    """
-
-    run: Callable[[Program], Program]
-    why: str
-    needed: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the pass."""
-        return self.run.__name__
-
-
-PIPELINE = (
+PIPELINE: tuple[Pass[Program], ...] = (
     Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
     Pass(remove_empty_loops, "Later passes know a loop by its statements: each loop needs one.", needed=True),
@@ -75,41 +52,21 @@ PIPELINE = (
 )
 """All passes, in order."""
 
-Watch = Callable[[Pass, Program, float], object]
-"""Is given each pass, the program after it, and the seconds that it took."""
 
-
-def schedule(kernel: Kernel, watch: Watch | None = None, passes: Sequence[Pass] = PIPELINE) -> Program:
+def schedule(
+    kernel: Kernel, watch: Watch | None = None, passes: Sequence[Pass[Program]] = PIPELINE
+) -> Program:
     """Return the program after all passes.
 
     Raises ``AssertionError`` where a pass broke the program. Private buffers are always verified, at the end;
     the grammar is verified after each pass where POLYOP_STRICT is 1.
     """
-    program, strict = Program(kernel), debug.is_strict()
-    watchers = [watch] if watch is not None else []
-    if debug.print_after():
-        watchers.append(printer(debug.print_after(), lambda text: sys.stderr.write(f"{text}\n")))
-    skipped = debug.skipped_passes()
     with session():
-        for one in passes:
-            if one.name in skipped and not one.needed:
-                continue
-            started = time.perf_counter()
-            program = one.run(program)
-            took = time.perf_counter() - started
-            for each in watchers:
-                each(one, program, took)
-            if strict:
-                _verify(one.name, violations(program.kernel))
+        program = run_passes(Program(kernel), passes, watch)
         _ = program.kinds  # the CUDA emitter asks for them, after the session
     if program.before_privatisation is not None:
-        _verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))
+        verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))
     return program.without_isl()
-
-
-def _verify(name: str, faults: Sequence[str]) -> None:
-    if faults:
-        raise AssertionError(f"after {name}: {'; '.join(faults)}")
 
 
 def original(kernel: Kernel, why: str = "", fallback: str = "") -> Program:
@@ -117,27 +74,3 @@ def original(kernel: Kernel, why: str = "", fallback: str = "") -> Program:
     note = Note(0, why, "fallback" if fallback else "debug")
     program = Program(without_marks(kernel), notes=(note,), checked=True, fallback=fallback)
     return program.without_isl()
-
-
-def printer(names: str, write: Callable[[str], object]) -> Watch:
-    """Return what writes the loops after the named passes ("all", or names separated by commas).
-
-    A pass that changes neither loops nor plan is one line.
-    """
-    chosen = {name.strip() for name in names.split(",")}
-    before = ""
-    count = 0
-
-    def watch(one: Pass, program: Program, seconds: float) -> None:
-        nonlocal before, count
-        del seconds
-        count += 1
-        text = listing(program)
-        if "all" in chosen or one.name in chosen:
-            if text == before:
-                write(f"# pass {count}, {one.name}: no change")
-            else:
-                write(f"\n# pass {count}, {one.name}: {one.why}\n{text}\n")
-        before = text
-
-    return watch

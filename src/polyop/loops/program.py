@@ -5,13 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .analysis.bounds import Bounds
 from .analysis.dependence import Conflict, Kind, classify, conflicts
 from .analysis.polyhedra import Model
 from .ir.grammar import Kernel
 from .ir.plan import Plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+AnyProgram = TypeVar("AnyProgram", bound="Program")
+"""Program or a subclass: what a pass returns has the type of what it takes."""
 
 
 @dataclass(frozen=True, order=True)
@@ -67,7 +73,7 @@ class Program:
         """By loop: parallel, reduction or sequential."""
         return classify(self.model, self.conflicts)
 
-    def with_(self, *notes: Note, **changes: Any) -> Program:
+    def with_(self, *notes: Note, **changes: Any) -> Self:
         """Return this program with changed fields and further notes.
 
         Analyses are kept where nothing changes that they read.

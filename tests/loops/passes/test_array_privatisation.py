@@ -10,7 +10,8 @@ from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import unowned, violations
 from polyop.loops.passes import index_set_splitting as splitting
-from polyop.loops.pipeline import PIPELINE, Pass, schedule
+from polyop.loops.pipeline import PIPELINE, schedule
+from polyop.loops.runner import Pass
 
 
 @pytest.fixture

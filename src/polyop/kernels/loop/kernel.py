@@ -24,8 +24,8 @@ from ..base import Accepts, LoopKernelBase, flatten
 from ..library import LibraryKernel
 
 if TYPE_CHECKING:
-    from ...loops.pipeline import Watch
     from ...loops.program import Program
+    from ...loops.runner import Watch
 
 Key = tuple[Any, ...]
 

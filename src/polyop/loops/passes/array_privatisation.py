@@ -34,11 +34,11 @@ from ..ir.grammar import (
     rewrite_stores,
     walk,
 )
-from ..program import Program
+from ..program import AnyProgram
 from .inline import rounded
 
 
-def array_privatisation(program: Program) -> Program:
+def array_privatisation(program: AnyProgram) -> AnyProgram:
     """Return the program with private temporaries: as scalars, or owned by loops."""
     kernel, owners = privatise(program.kernel)
     before = program.before_privatisation or program.kernel

@@ -8,9 +8,9 @@ Every later proof may rely on it: the sizes are checked at each call before any 
 from __future__ import annotations
 
 from ..analysis.bounds import demanded
-from ..program import Program
+from ..program import AnyProgram
 
 
-def assume_sizes(program: Program) -> Program:
+def assume_sizes(program: AnyProgram) -> AnyProgram:
     """Return the program with what is demanded of the sizes; the isl session knows it from here on."""
     return program.with_(assumed=demanded(program.kernel))

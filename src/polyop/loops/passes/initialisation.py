@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..analysis.initialisation import starts
-from ..program import Program
+from ..program import AnyProgram
 
 
-def initialisation(program: Program) -> Program:
+def initialisation(program: AnyProgram) -> AnyProgram:
     """Return the program with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
     return program.with_(kernel=starts(program.kernel))

@@ -24,10 +24,10 @@ from ..ir.grammar import (
     substitute,
     walk,
 )
-from ..program import Program
+from ..program import AnyProgram
 
 
-def propagate_indices(program: Program) -> Program:
+def propagate_indices(program: AnyProgram) -> AnyProgram:
     """Return the program without scalars that only name an index."""
     return program.with_(kernel=propagate(program.kernel))
 

@@ -21,14 +21,14 @@ from ..ir.grammar import (
     substitute,
     walk,
 )
-from ..program import Program
+from ..program import AnyProgram
 from .index_set_splitting import renamed_copy
 
 TRIPS, SIZE = 4, 64
 """At most so many iterations, and so many nodes in each of them."""
 
 
-def unroll(program: Program) -> Program:
+def unroll(program: AnyProgram) -> AnyProgram:
     """Return the program with short inner loops written out."""
     return program.with_(kernel=unroll_short_loops(program.kernel))
 
