@@ -29,8 +29,8 @@ from ..core.errors import BuildError, CacheError
 from . import bound, using
 from .depfile import would_shadow
 from .inputs import Input
-from .lookup import Found, identity_of, look_up, manifest_path
-from .manifest import KEY_DIGITS, Manifest, Variant
+from .lookup import CachedFile, identity_of, look_up, manifest_path
+from .manifest import KEY_DIGITS, BuildResult, Manifest
 from .paths import cache_dir
 from .run import progress
 
@@ -63,7 +63,7 @@ class Cache:
         *,
         watch: Sequence[str] = (),
         library: bool = True,
-    ) -> Found:
+    ) -> CachedFile:
         """Return the result for ``request``, from the cache or by ``make(working_folder)``.
 
         ``request`` is anything JSON can hold; with the content of the inputs it decides.
@@ -91,7 +91,7 @@ class Cache:
         finally:
             lock.release()
         with contextlib.suppress(OSError):  # of two that make room at once, one comes too late
-            bound.keep_within(self.folder, made.variant.size)
+            bound.keep_within(self.folder, made.result.size)
         return made
 
     @contextlib.contextmanager
@@ -118,7 +118,7 @@ class Cache:
         watch: Sequence[str],
         *,
         library: bool,
-    ) -> Found:
+    ) -> CachedFile:
         import tempfile
 
         with self._writable():
@@ -140,7 +140,7 @@ class Cache:
                 if still:
                     found = self._publish(identity, sources, made, tuple(inputs))
                     if library:
-                        verified.record(found.path, found.variant.sha256)
+                        verified.record(found.path, found.result.sha256)
                     return found
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -148,7 +148,9 @@ class Cache:
             ", ".join(sources), f"must keep still while it is built; it changed {_ATTEMPTS} times"
         )
 
-    def _publish(self, identity: str, sources: Sequence[str], made: Made, inputs: tuple[Input, ...]) -> Found:
+    def _publish(
+        self, identity: str, sources: Sequence[str], made: Made, inputs: tuple[Input, ...]
+    ) -> CachedFile:
         contents = [(item.path, item.sha256) for item in inputs]
         key = text_digest(json.dumps([identity, contents]))[:KEY_DIGITS]
         made.file.chmod(0o755)  # whatever the umask is
@@ -158,7 +160,7 @@ class Cache:
                 os.fsync(file.fileno())
         absent = tuple(would_shadow((item.path for item in inputs), made.search))
         size, modified, name = seen.st_size, seen.st_mtime_ns, made.file.name
-        variant = Variant(key, name, size, modified, digest(made.file), time.time(), inputs, absent)
+        result = BuildResult(key, name, size, modified, digest(made.file), time.time(), inputs, absent)
         entry = self.folder / "entries" / key
         record = manifest_path(str(self.folder), identity)
         with self._writable():
@@ -171,13 +173,13 @@ class Cache:
             except (FileNotFoundError, ValueError):  # the first result, or a damaged record
                 manifest = Manifest()
             manifest.sources = list(sources)
-            old = manifest.add(variant)
+            old = manifest.add(result)
             manifest.write(record)
             for dropped in old:  # one that is in use is swept when it is not
                 with using.alone(str(self.folder), dropped.key) as free:
                     if free:
                         shutil.rmtree(self.folder / "entries" / dropped.key, ignore_errors=True)
-        return Found(str(entry / name), variant)
+        return CachedFile(str(entry / name), result)
 
     def _sweep(self, identity: str) -> None:
         """Remove what killed builds left: of this request, whose lock we hold, and all that is old."""

@@ -51,14 +51,14 @@ def entries(folder: Path | None = None) -> list[Entry]:
     folder = folder or cache_dir()
     found = []
     for _, manifest in _manifests(folder):
-        for variant in manifest.variants:
-            path = folder / "entries" / variant.key / variant.file
+        for result in manifest.results:
+            path = folder / "entries" / result.key / result.file
             with contextlib.suppress(OSError):
                 seen = path.stat()
-                used = max(variant.created, seen.st_atime)
-                busy = using.in_use(str(folder), variant.key)
+                used = max(result.created, seen.st_atime)
+                busy = using.in_use(str(folder), result.key)
                 sources = tuple(manifest.sources)
-                found.append(Entry(variant.key, sources, path, seen.st_size, variant.created, used, busy))
+                found.append(Entry(result.key, sources, path, seen.st_size, result.created, used, busy))
     return sorted(found, key=lambda entry: -entry.used)
 
 
@@ -96,7 +96,7 @@ def remove(folder: Path, doomed: Collection[str]) -> int:
 
     count = 0
     for path, manifest in list(_manifests(folder)):
-        if not any(variant.key in doomed for variant in manifest.variants):
+        if not any(result.key in doomed for result in manifest.results):
             continue
         lock = FileLock(folder / "locks" / path.stem, timeout=0, mode=0o644)
         with contextlib.suppress(Timeout, FileNotFoundError), lock:
@@ -107,25 +107,25 @@ def remove(folder: Path, doomed: Collection[str]) -> int:
 def _remove_of(folder: Path, path: Path, doomed: Collection[str]) -> int:
     """Remove entries of one request, whose lock we hold."""
     manifest, count = Manifest.read(str(path)), 0
-    for variant in list(manifest.variants):
-        if variant.key not in doomed:
+    for result in list(manifest.results):
+        if result.key not in doomed:
             continue
-        with using.alone(str(folder), variant.key) as free:
+        with using.alone(str(folder), result.key) as free:
             if not free:
                 continue
-            manifest.variants.remove(variant)  # first: an entry without a record is swept some day
-            if manifest.variants:
+            manifest.results.remove(result)  # first: an entry without a record is swept some day
+            if manifest.results:
                 manifest.write(path)
             else:
                 path.unlink(missing_ok=True)
-            shutil.rmtree(folder / "entries" / variant.key)
+            shutil.rmtree(folder / "entries" / result.key)
             count += 1
     return count
 
 
 def remove_leftovers(folder: Path, before: float | None) -> None:
     """Remove entries that no manifest knows, and the code of builds before a time, unless in use."""
-    known = {variant.key for _, manifest in _manifests(folder) for variant in manifest.variants}
+    known = {result.key for _, manifest in _manifests(folder) for result in manifest.results}
     for entry in (folder / "entries").glob("*"):
         if entry.name not in known:
             _remove_unused(folder, entry)

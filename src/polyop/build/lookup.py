@@ -19,15 +19,15 @@ from ..binary import trust, verified
 from ..binary.hashes import text_digest
 from . import using
 from .headers import check_headers
-from .manifest import Manifest, Variant
+from .manifest import BuildResult, Manifest
 from .paths import cache_folder
 
 
-class Found(NamedTuple):
-    """A result in the cache, and the inputs it stands for."""
+class CachedFile(NamedTuple):
+    """The path of a result in the cache, and its record."""
 
     path: str
-    variant: Variant
+    result: BuildResult
 
 
 def identity_of(request: Any) -> str:
@@ -48,7 +48,7 @@ def ready(request: Any) -> str | None:
 
 def look_up(
     folder: str, identity: str, log: Callable[[str], None] = lambda text: None, *, library: bool = True
-) -> Found | None:
+) -> CachedFile | None:
     """Return what the cache in a folder has for a request, if anything; tell ``log`` of damage.
 
     A library is hashed and stays open for the call that loads it (:mod:`polyop.binary.verified`); what
@@ -65,35 +65,35 @@ def look_up(
     except ValueError as problem:
         log(f"manifest {identity}: {problem}")
         return None
-    for position, old in enumerate(manifest.variants):
-        variant = old.current()
-        if variant is None:
+    for position, old in enumerate(manifest.results):
+        result = old.current()
+        if result is None:
             continue
-        check_headers(item.path for item in variant.inputs)
-        result = f"{folder}/entries/{variant.key}/{variant.file}"
-        using.hold(folder, variant.key)
-        if not _is_whole(folder, real + result[len(folder) :], variant, library):
-            log(f"entry {variant.key}: {variant.file} is missing or damaged")
+        check_headers(item.path for item in result.inputs)
+        file = f"{folder}/entries/{result.key}/{result.file}"
+        using.hold(folder, result.key)
+        if not _is_whole(folder, real + file[len(folder) :], result, library):
+            log(f"entry {result.key}: {result.file} is missing or damaged")
             return None
         with contextlib.suppress(OSError):  # a cache that can only be read is good enough here
-            if variant is not old:
-                manifest.variants[position] = variant
+            if result is not old:
+                manifest.results[position] = result
                 manifest.write(path)
-            os.utime(result, ns=(time.time_ns(), os.stat(result).st_mtime_ns))
-        return Found(result, variant)
+            os.utime(file, ns=(time.time_ns(), os.stat(file).st_mtime_ns))
+        return CachedFile(file, result)
     return None
 
 
-def _is_whole(folder: str, path: str, variant: Variant, library: bool) -> bool:
+def _is_whole(folder: str, path: str, result: BuildResult, library: bool) -> bool:
     entry = os.path.dirname(path)
     trust.check_folders(folder, (os.path.dirname(entry), entry))
     if library:
         return verified.verify(
-            path, variant.size, variant.sha256, lambda seen: trust.check_file(folder, path, seen)
+            path, result.size, result.sha256, lambda seen: trust.check_file(folder, path, seen)
         )
     try:
         seen = os.lstat(path)
     except OSError:
         return False
     trust.check_file(folder, path, seen)
-    return (seen.st_size, seen.st_mtime_ns) == (variant.size, variant.modified)
+    return (seen.st_size, seen.st_mtime_ns) == (result.size, result.modified)

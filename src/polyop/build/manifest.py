@@ -16,7 +16,7 @@ _KEPT = 8
 """Results kept for a request: an edit that is undone finds its library again."""
 
 
-class Variant(NamedTuple):
+class BuildResult(NamedTuple):
     """One result: ``file`` in the entry ``key``.
 
     It is valid while every input has the same content and no path in ``absent`` exists. ``modified`` is in
@@ -32,7 +32,7 @@ class Variant(NamedTuple):
     inputs: tuple[Input, ...]
     absent: tuple[str, ...]
 
-    def current(self) -> Variant | None:
+    def current(self) -> BuildResult | None:
         """Return this result, with newer times where files were only touched; None when it is out of date."""
         if any(map(os.path.lexists, self.absent)):
             return None
@@ -47,11 +47,11 @@ class Variant(NamedTuple):
         return self._replace(inputs=tuple(found))
 
 
-def _variant(row: Any) -> Variant:
+def _build_result(row: Any) -> BuildResult:
     def rows(name: str) -> list[Any]:
         return records.rows(records.field(row, name))
 
-    return Variant(
+    return BuildResult(
         records.hexadecimal(records.field(row, "key"), KEY_DIGITS),
         records.base_name(records.field(row, "file")),
         records.whole(records.field(row, "size")),
@@ -79,11 +79,11 @@ def _input(row: list[Any]) -> Input:
 class Manifest:
     """The results for one request, newest first, and the names of its sources."""
 
-    __slots__ = ("sources", "variants")
+    __slots__ = ("results", "sources")
 
-    def __init__(self, sources: list[str] | None = None, variants: list[Variant] | None = None) -> None:
+    def __init__(self, sources: list[str] | None = None, results: list[BuildResult] | None = None) -> None:
         self.sources = sources or []
-        self.variants = variants or []
+        self.results = results or []
 
     @classmethod
     def read(cls, path: str, folder: str | None = None) -> Manifest:
@@ -96,13 +96,13 @@ class Manifest:
             check_file(folder, path, seen)
         if records.field(data, "format") != FORMAT:
             return cls()
-        variants = [_variant(row) for row in records.rows(records.field(data, "variants"))]
-        return cls([records.text(name) for name in records.rows(records.field(data, "sources"))], variants)
+        results = [_build_result(row) for row in records.rows(records.field(data, "variants"))]
+        return cls([records.text(name) for name in records.rows(records.field(data, "sources"))], results)
 
-    def add(self, variant: Variant) -> list[Variant]:
+    def add(self, result: BuildResult) -> list[BuildResult]:
         """Put a result first; return those that fall out."""
-        kept = [variant, *(old for old in self.variants if old.key != variant.key)]
-        self.variants = kept[:_KEPT]
+        kept = [result, *(old for old in self.results if old.key != result.key)]
+        self.results = kept[:_KEPT]
         return kept[_KEPT:]
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -110,6 +110,6 @@ class Manifest:
         data = {
             "format": FORMAT,
             "sources": self.sources,
-            "variants": [v._asdict() for v in self.variants],  # its inputs become lists of their fields
+            "variants": [result._asdict() for result in self.results],  # the name in files of format 1
         }
         atomic.write_text(path, json.dumps(data, separators=(",", ":")))

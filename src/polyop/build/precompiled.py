@@ -77,7 +77,7 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         if not plain.exists():  # what gcc falls back to when it cannot use the other file
             atomic.write_text(plain, text)
     use = ("-include", str(plain)) if suffix == "gch" else ("-include-pch", str(made))
-    return Precompiled(use, tuple(item.path for item in found.variant.inputs))
+    return Precompiled(use, tuple(item.path for item in found.result.inputs))
 
 
 def _fits(unit: Unit) -> bool:
