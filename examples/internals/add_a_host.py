@@ -1,6 +1,6 @@
-"""A host: a framework whose tensors operators take. Here the "framework" is Python's module ``array``."""
+"""Add a host: operators take the arrays of Python's module ``array``."""
 
-# ruff: noqa: F821, SLF001 - the words of loop kernels; the tables that a row of polyop's own fills
+# ruff: noqa: ARG002, F821 - arguments of the protocol; the words of loop kernels
 
 import array
 
@@ -20,6 +20,12 @@ class ArrayHost:
 
     name = "array"
 
+    def start(self):
+        pass  # this framework needs no notice of operators
+
+    def state(self, bound):
+        return "present, through NumPy"
+
     def owns(self, value):
         return isinstance(value, array.array)
 
@@ -36,8 +42,8 @@ class ArrayHost:
         outputs, pull = numpy.vjp(bound, map_tensors(bound.operator, arguments, view))
 
         def pullback(grads):
-            found = pull(tuple(None if g is None else np.asarray(g) for g in grads))
-            return tuple(None if g is None else back(g) for g in found)
+            results = pull(tuple(None if g is None else np.asarray(g) for g in grads))
+            return tuple(None if g is None else back(g) for g in results)
 
         return tuple(map(back, outputs)), pullback
 
@@ -56,9 +62,7 @@ HOST = ArrayHost()
 # [/host]
 
 # [row]
-# What a row of FRAMEWORKS does for a file of polyop/hosts:
-host._ROOTS["array"] = "array"  # the classes of this module are tensors of the host
-host._loaded["array"] = HOST
+host.register("array", lambda: HOST)
 # [/row]
 
 # [call]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..core import late
 from ..core.errors import ArgumentTypeError, HostError
@@ -86,17 +86,32 @@ class GraphHost(Host, Protocol):
         """Return the method that is read in place of a call of the operator."""
 
 
-FRAMEWORKS = ("numpy", "torch", "jax", "mindspore")
-"""The frameworks; the file of each in this folder has its name."""
+class _Row(NamedTuple):
+    """Where the host of a framework comes from."""
 
-_ROOTS = {name: name for name in FRAMEWORKS} | {"jaxlib": "jax"}  # where a tensor's class is defined
+    find: Callable[[], Host | None]
+    packages: tuple[str, ...]
 
+
+_rows: dict[str, _Row] = {}  # by framework, in the order of registration
 _loaded: dict[str, Host] = {}
+
+
+def register(framework: str, find: Callable[[], Host | None], packages: tuple[str, ...] = ()) -> None:
+    """Let operators take the tensors of a framework; a framework that is known already is replaced.
+
+    ``framework`` is the name of the module that programs import. ``find`` returns its host. It is
+    called once that module is imported, and again only after it has returned None. ``packages`` are
+    the further top-level packages that classes of its tensors are defined in.
+    """
+    _rows[framework] = _Row(find, packages)
+    _loaded.pop(framework, None)
+    _frameworks.cache_clear()
 
 
 def hosts() -> Iterator[Host]:
     """Yield the hosts whose framework is imported."""
-    for framework in FRAMEWORKS:
+    for framework in tuple(_rows):
         host = load(framework)
         if host is not None:
             yield host
@@ -110,7 +125,7 @@ def load(framework: str) -> Host | None:
             return None
         if module.__name__ != framework:
             return None  # polyop.mindspore under the name of the framework that it stands in for
-        host = getattr(late.load("host", framework), "HOST", None)
+        host = _rows[framework].find()
         if host is None:
             return None  # another thread, or a caller of this one, is about to import it
         _loaded[framework] = host
@@ -159,8 +174,19 @@ def host_of(value: Any) -> Host | None:
 @functools.lru_cache(maxsize=256)
 def _frameworks(kind: type) -> tuple[str, ...]:
     """Return the frameworks that a class and its bases are of."""
-    roots = (_ROOTS.get(base.__module__.split(".", 1)[0]) for base in kind.__mro__)
-    return tuple(dict.fromkeys(name for name in roots if name is not None))
+    packages = dict.fromkeys(base.__module__.split(".", 1)[0] for base in kind.__mro__)
+    names = (name for package in packages for name, row in _rows.items() if package in (name, *row.packages))
+    return tuple(dict.fromkeys(names))
+
+
+def _built_in(framework: str) -> Host | None:
+    """Return the host of a file of polyop; None while that file is being imported."""
+    host: Host | None = getattr(late.load("host", framework), "HOST", None)
+    return host
+
+
+for _framework, _packages in (("numpy", ()), ("torch", ()), ("jax", ("jaxlib",)), ("mindspore", ())):
+    register(_framework, functools.partial(_built_in, _framework), _packages)
 
 
 def array_namespace(*tensors: Any) -> Any:
@@ -200,7 +226,7 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
         for name, value in tensors_of(operator, argument, arguments[position]):
             host = host_of(value)
             if host is None:
-                rule = f"must be a tensor of {' or '.join(FRAMEWORKS)}"
+                rule = f"must be a tensor of {' or '.join(_rows)}"
                 seen = f"{type(value).__module__}.{type(value).__qualname__}"
                 raise ArgumentTypeError(
                     f"{operator.name}: argument {name}", rule, seen, where=operator.origin
