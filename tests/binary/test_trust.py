@@ -20,7 +20,7 @@ from polyop import _core
 from polyop.binary import hashes, trust
 from polyop.binary.open import open_library
 from polyop.build import build
-from polyop.build.sources import keep
+from polyop.build.sources import store_code
 from polyop.core.errors import CacheError, LibraryError, PolyopError
 
 ROOT = os.geteuid() == 0
@@ -378,13 +378,13 @@ def test_errors_of_the_loader_name_the_path(cache, tmp_path):
 
 
 def test_inline_code_that_another_may_write_is_written_again(cache):
-    path = pathlib.Path(keep("int x;\n", "c"))
+    path = pathlib.Path(store_code("int x;\n", "c"))
     path.chmod(0o666)
-    assert keep("int x;\n", "c") == str(path)
+    assert store_code("int x;\n", "c") == str(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     path.parent.chmod(0o777)
     with pytest.raises(CacheError, match="can be written by others"):
-        keep("int x;\n", "c")
+        store_code("int x;\n", "c")
 
 
 def test_owners_without_a_number_are_known_by_the_map_of_users(monkeypatch):

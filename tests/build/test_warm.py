@@ -197,18 +197,18 @@ def test_facts_are_kept_until_a_file_changes(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
     file, find = tmp_path / "file", Asked()
     old(file, 100)
-    assert [facts.of_files("one", [str(file)], find) for _ in range(3)] == ["answer 1"] * 3
-    assert facts.of_files("two", [str(file)], find) == "answer 2"
-    assert facts.of_files("one", [str(file)], find) == "answer 1"
+    assert [facts.cached("one", [str(file)], find) for _ in range(3)] == ["answer 1"] * 3
+    assert facts.cached("two", [str(file)], find) == "answer 2"
+    assert facts.cached("one", [str(file)], find) == "answer 1"
     old(file, 50)
-    assert [facts.of_files("one", [str(file)], find) for _ in range(2)] == ["answer 3"] * 2
+    assert [facts.cached("one", [str(file)], find) for _ in range(2)] == ["answer 3"] * 2
 
 
 def test_facts_of_files_that_may_still_change_are_not_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
     file, find = tmp_path / "file", Asked()
     file.write_text("text")
-    assert facts.of_files("one", [str(file)], find) == "answer 1"
+    assert facts.cached("one", [str(file)], find) == "answer 1"
     assert not (tmp_path / "cache" / facts.FILE).exists()
 
 
@@ -219,4 +219,4 @@ def test_damaged_facts_are_asked_again(monkeypatch, tmp_path, text):
     old(file, 100)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / facts.FILE).write_text(text)
-    assert [facts.of_files("one", [str(file)], find) for _ in range(2)] == ["answer 1"] * 2
+    assert [facts.cached("one", [str(file)], find) for _ in range(2)] == ["answer 1"] * 2

@@ -47,7 +47,7 @@ def verify(
     return whole
 
 
-def record(path: str, sha256: str) -> None:
+def remember_library(path: str, sha256: str) -> None:
     """Remember the content of a library that was built just now."""
     with _lock:
         _digests[os.path.realpath(path)] = sha256
@@ -58,7 +58,7 @@ def is_ours(path: str) -> bool:
     return path in _digests or path in _texts
 
 
-def write_down(path: str) -> None:
+def remember_source(path: str) -> None:
     """Remember a source that polyop itself wrote: code that was given as text, or generated."""
     if path not in _written:
         _written.add(path)

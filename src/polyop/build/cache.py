@@ -5,11 +5,11 @@
 ``work/<id>-*/``        a build in progress; becomes an entry by renaming
 ``code/<digest>/``      code that was given as text
 ``locks/<id>``          locked by the process that builds; the system frees it when that is killed
-``in-use``              one lock for each entry, shared by those that use it: see ``using``
+``in-use``              one lock for each entry, shared by those that use it: see ``entry_locks``
 ``repairs.log``         damage that was found and made good
 
 Folders are the user's alone; what another user owns or may write is refused (``trust``). What is beyond
-the bound, and used least recently, goes after a build (``bound``).
+the bound, and used least recently, goes after a build (``eviction``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from ..binary import trust, verified
 from ..binary.hashes import digest, text_digest
 from ..core.errors import BuildError, CacheError
-from . import bound, using
+from . import entry_locks, eviction
 from .depfile import would_shadow
 from .inputs import Input
 from .lookup import CachedFile, identity_of, look_up, manifest_path
@@ -41,7 +41,7 @@ _FLUSHED = 8 << 20
 """Bytes: a larger file is slow to make again, and is on disk before its record is."""
 
 
-class Made(NamedTuple):
+class BuildOutput(NamedTuple):
     """What a build gives: the file, the files it has read, and the folders searched for headers."""
 
     file: Path
@@ -59,7 +59,7 @@ class Cache:
         self,
         request: Any,
         sources: Sequence[str],
-        make: Callable[[Path], Made],
+        make: Callable[[Path], BuildOutput],
         *,
         watch: Sequence[str] = (),
         library: bool = True,
@@ -75,7 +75,7 @@ class Cache:
         found = look_up(str(self.folder), identity, library=library)
         if found is not None:
             return found
-        bound.bound()  # an error in it is said before the work, not after it
+        eviction.cache_limits()  # an error in it is said before the work, not after it
         from filelock import FileLock
 
         with self._writable():
@@ -91,7 +91,7 @@ class Cache:
         finally:
             lock.release()
         with contextlib.suppress(OSError):  # of two that make room at once, one comes too late
-            bound.keep_within(self.folder, made.result.size)
+            eviction.evict(self.folder, made.result.size)
         return made
 
     @contextlib.contextmanager
@@ -114,7 +114,7 @@ class Cache:
         self,
         identity: str,
         sources: Sequence[str],
-        make: Callable[[Path], Made],
+        make: Callable[[Path], BuildOutput],
         watch: Sequence[str],
         *,
         library: bool,
@@ -140,7 +140,7 @@ class Cache:
                 if still:
                     found = self._publish(identity, sources, made, tuple(inputs))
                     if library:
-                        verified.record(found.path, found.result.sha256)
+                        verified.remember_library(found.path, found.result.sha256)
                     return found
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -149,7 +149,7 @@ class Cache:
         )
 
     def _publish(
-        self, identity: str, sources: Sequence[str], made: Made, inputs: tuple[Input, ...]
+        self, identity: str, sources: Sequence[str], made: BuildOutput, inputs: tuple[Input, ...]
     ) -> CachedFile:
         contents = [(item.path, item.sha256) for item in inputs]
         key = text_digest(json.dumps([identity, contents]))[:KEY_DIGITS]
@@ -164,7 +164,7 @@ class Cache:
         entry = self.folder / "entries" / key
         record = manifest_path(str(self.folder), identity)
         with self._writable():
-            using.hold(str(self.folder), key)
+            entry_locks.hold(str(self.folder), key)
             trust.make_private(str(entry))
             trust.check_folders(str(self.folder), (str(entry.parent), str(entry)))
             made.file.replace(entry / name)
@@ -176,7 +176,7 @@ class Cache:
             old = manifest.add(result)
             manifest.write(record)
             for dropped in old:  # one that is in use is swept when it is not
-                with using.alone(str(self.folder), dropped.key) as free:
+                with entry_locks.exclusive(str(self.folder), dropped.key) as free:
                     if free:
                         shutil.rmtree(self.folder / "entries" / dropped.key, ignore_errors=True)
         return CachedFile(str(entry / name), result)

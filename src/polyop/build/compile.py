@@ -76,7 +76,7 @@ def built(
     sources = gather(paths, code, language, options.include_paths)
     name = (name or sources[0].name).partition(".")[0]
     plan = make_plan(sources, options, name)
-    found = lookup.ready(plan.request)
+    found = lookup.cached_path(plan.request)
     if found is not None:
         return found
     from .make import make

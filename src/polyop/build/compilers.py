@@ -143,7 +143,7 @@ def _identify(path: str, arguments: tuple[str, ...]) -> Compiler:
 def _version(command: tuple[str, ...], program: str, stamp: tuple[int, int], lasting: bool) -> str:
     """Return what ``--version`` prints; kept on disk for a program whose file tells when it changes."""
     del stamp  # of the program: within a process, too, a new one is asked anew
-    return facts.of_files(repr(command), [program], lambda: _ask(command)) if lasting else _ask(command)
+    return facts.cached(repr(command), [program], lambda: _ask(command)) if lasting else _ask(command)
 
 
 def _ask(command: tuple[str, ...]) -> str:

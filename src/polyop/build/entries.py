@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..binary import trust
 from ..core.errors import CacheError
-from . import facts, using
+from . import entry_locks, facts
 from .manifest import Manifest
 from .paths import cache_dir
 
@@ -56,7 +56,7 @@ def entries(folder: Path | None = None) -> list[Entry]:
             with contextlib.suppress(OSError):
                 seen = path.stat()
                 used = max(result.created, seen.st_atime)
-                busy = using.in_use(str(folder), result.key)
+                busy = entry_locks.in_use(str(folder), result.key)
                 sources = tuple(manifest.sources)
                 found.append(Entry(result.key, sources, path, seen.st_size, result.created, used, busy))
     return sorted(found, key=lambda entry: -entry.used)
@@ -110,7 +110,7 @@ def _remove_of(folder: Path, path: Path, doomed: Collection[str]) -> int:
     for result in list(manifest.results):
         if result.key not in doomed:
             continue
-        with using.alone(str(folder), result.key) as free:
+        with entry_locks.exclusive(str(folder), result.key) as free:
             if not free:
                 continue
             manifest.results.remove(result)  # first: an entry without a record is swept some day
@@ -137,7 +137,11 @@ def remove_leftovers(folder: Path, before: float | None) -> None:
 
 def _remove_unused(folder: Path, path: Path) -> None:
     ours = not set(path.name) - set("0123456789abcdef")
-    with using.alone(str(folder), path.name) if ours else contextlib.nullcontext(enter_result=True) as free:
+    with (
+        entry_locks.exclusive(str(folder), path.name)
+        if ours
+        else contextlib.nullcontext(enter_result=True) as free
+    ):
         if free:
             shutil.rmtree(path, ignore_errors=True)
 

@@ -17,7 +17,7 @@ from .paths import cache_folder
 FILE = "facts.json"
 
 
-def of_files(name: str, files: Sequence[str], find: Callable[[], str]) -> str:
+def cached(name: str, files: Sequence[str], find: Callable[[], str]) -> str:
     """Return what ``find`` says about files: asked again when one has another size or time.
 
     The answer is kept under ``name``. Raises ``OSError`` for a file that is not there.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..binary import trust, verified
 from ..binary.hashes import text_digest
-from . import using
+from . import entry_locks
 from .headers import check_headers
 from .manifest import BuildResult, Manifest
 from .paths import cache_folder
@@ -40,7 +40,7 @@ def manifest_path(folder: str, identity: str) -> str:
     return f"{folder}/requests/{identity}.json"
 
 
-def ready(request: Any) -> str | None:
+def cached_path(request: Any) -> str | None:
     """Return the path of the result for a request when the user's cache has a whole and current one."""
     found = look_up(cache_folder(), identity_of(request))
     return None if found is None else found.path
@@ -71,7 +71,7 @@ def look_up(
             continue
         check_headers(item.path for item in result.inputs)
         file = f"{folder}/entries/{result.key}/{result.file}"
-        using.hold(folder, result.key)
+        entry_locks.hold(folder, result.key)
         if not _is_whole(folder, real + file[len(folder) :], result, library):
             log(f"entry {result.key}: {result.file} is missing or damaged")
             return None

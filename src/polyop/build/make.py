@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import BuildError
-from .cache import Cache, Made
+from .cache import BuildOutput, Cache
 from .depfile import parse_depfile
 from .headers import check_headers
 from .options import BuildOptions
@@ -31,7 +31,7 @@ _ASCEND_HEADER = (
 )
 
 
-class Refused(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
+class CompileFailed(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
     """A source that does not compile, with what the compiler said."""
 
     def __init__(self, unit: Unit, finished: Finished) -> None:
@@ -47,10 +47,10 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
     """
     cache = Cache()
 
-    def made(work: Path) -> Made:
+    def made(work: Path) -> BuildOutput:
         try:
             return make_library(plan, work, name, cache)
-        except Refused as refused:
+        except CompileFailed as refused:
             rule = "cannot be compiled"
             missing = re.search(_ASCEND_HEADER, refused.finished.output)
             if missing:
@@ -62,7 +62,7 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
                     if plan.tier != EVERYTHING:
                         everything = make_plan(sources, options, name, EVERYTHING)
                         return make_library(everything, work, name, cache)
-                except Refused as again:
+                except CompileFailed as again:
                     refused = again
             raise failed(refused.unit.source.path, rule, refused.finished) from None
 
@@ -70,10 +70,10 @@ def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str
     return cache.get(plan.request, paths, made, watch=paths).path
 
 
-def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
+def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> BuildOutput:
     """Compile every source, as many at once as there are processors, and link.
 
-    Raises ``Refused`` for a source that does not compile, ``BuildError`` for a link that fails.
+    Raises ``CompileFailed`` for a source that does not compile, ``BuildError`` for a link that fails.
     """
     # one after another: sources that share a header wait for it, and its compile needs much memory
     ready: list[Precompiled | None] = [None] * len(plan.units)
@@ -89,7 +89,7 @@ def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> Made:
         done = run(plan.link_command(objects, library))
     if done.code:
         raise failed(names, "cannot be linked", done)
-    return Made(library, inputs, [folder for unit in plan.units for folder in unit.search])
+    return BuildOutput(library, inputs, [folder for unit in plan.units for folder in unit.search])
 
 
 def _compile_all(
@@ -109,7 +109,7 @@ def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
     depfile = target.with_suffix(".d")
     done = run(unit.command(target, depfile, header.flags if header else ()))
     if done.code:
-        raise Refused(unit, done)
+        raise CompileFailed(unit, done)
     if not (target.exists() and depfile.exists()):
         rule = "must be a compiler: it ended without an error, and without an object file"
         raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")

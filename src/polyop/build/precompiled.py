@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.errors import BuildError
 from . import atomic
-from .cache import Cache, Made
+from .cache import BuildOutput, Cache
 from .depfile import parse_depfile
 from .libtorch import TENSORS, LibTorch
 from .plan import Unit
@@ -46,7 +46,7 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
     text = f"#include <{_HEADER}>\n"
     subject = f"<{_HEADER}> of PyTorch {torch.version}"
 
-    def make(work: Path) -> Made:
+    def make(work: Path) -> BuildOutput:
         source = work / "torch.h"
         source.write_text(text, encoding="utf-8")
         output, depfile = work / f"torch.h.{suffix}", work / "torch.d"
@@ -56,7 +56,7 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         if done.code:
             raise failed(subject, "cannot be precompiled", done)
         read = parse_depfile(os.fsdecode(depfile.read_bytes()))
-        return Made(output, [path for path in read if path != str(source)])
+        return BuildOutput(output, [path for path in read if path != str(source)])
 
     request = [
         "precompiled",

@@ -11,7 +11,7 @@ from ..binary import trust, verified
 from ..binary.allowed import check_allowed
 from ..binary.hashes import text_digest
 from ..core.errors import ArgumentValueError, BuildError, CacheError
-from . import atomic, using
+from . import atomic, entry_locks
 from .paths import absolute, cache_folder
 
 LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cu": "cuda"}
@@ -56,13 +56,13 @@ def gather(
     for path in files:
         check_allowed(path, "source")
     if code is not None:
-        files.append(keep(code, language))
+        files.append(store_code(code, language))
     if not files:
         raise ArgumentValueError("build", "needs a source file, or code")
     return [_read(path, include) for path in files]
 
 
-def keep(code: str, language: str) -> str:
+def store_code(code: str, language: str) -> str:
     """Return the file of the cache that holds this text. Raises ``CacheError``."""
     if language not in _SUFFIX:
         known = ", ".join(map(repr, _SUFFIX))
@@ -73,7 +73,7 @@ def keep(code: str, language: str) -> str:
     trust.check_cache(folder)
     try:
         trust.make_private(folder)
-        using.hold(folder, key)
+        entry_locks.hold(folder, key)
         trust.make_private(parent)
         trust.check_folders(folder, (os.path.dirname(parent), parent))
         if not _holds(path, code):
@@ -85,7 +85,7 @@ def keep(code: str, language: str) -> str:
             problem.strerror or problem,
             hint="set POLYOP_CACHE_DIR to another folder",
         ) from None
-    verified.write_down(path)
+    verified.remember_source(path)
     return path
 
 

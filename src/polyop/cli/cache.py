@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..build.bound import VARIABLE, bound
 from ..build.entries import Entry, clear, entries
+from ..build.eviction import VARIABLE, cache_limits
 from ..build.paths import cache_dir
 
 _DAY = 86400.0
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list() -> None:
-    found, limit = entries(), bound()
+    found, limit = entries(), cache_limits()
     for entry in found:
         print(_line(entry))
     total = _size(sum(entry.size for entry in found))

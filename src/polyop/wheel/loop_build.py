@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ..build import build, compilers
-from ..build.sources import keep
+from ..build.sources import store_code
 from ..core.abi import ABI_VERSION
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
@@ -101,7 +101,7 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
         warnings.warn(FallbackWarning(scheduled.fallback), stacklevel=2)
     digest = shipped.digest(kernel, precise=precise)
     library = folder / f"{kernel.name}-{digest[:12]}.so"
-    files = [keep(text, "c") for text in sources(placed, options)]
+    files = [store_code(text, "c") for text in sources(placed, options)]
     flags = flags_of(compilers.find("c").family, options)
     build(files, flags=flags, link_flags=["-Wl,-s"], torch=False, output=library)
     return {

@@ -31,7 +31,7 @@ def write(folder: Path, module: str, operators: Sequence[OperatorDef]) -> list[P
         path = folder / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             atomic.write_text(path, text)
-    verified.write_down(str(folder / CC))
+    verified.remember_source(str(folder / CC))
     return [folder / name for name in texts]
 
 

@@ -50,7 +50,7 @@ def compiled(kernel: Kernel, options: Options) -> str:
         "flags": flags_of(compiler.family, options),
         "architectures": architectures,
     }
-    found = lookup.ready(request)
+    found = lookup.cached_path(request)
     if found is not None:
         return found
     from .make import make
@@ -111,4 +111,4 @@ def passes() -> str:
     here = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - pathlib is slow to import
     found = (f"{folder}/{name}" for folder, _, names in os.walk(here) for name in names)
     files = sorted(path for path in found if path.endswith(".py"))
-    return facts.of_files("loop passes", files, lambda: hashes.digest_of(files))
+    return facts.cached("loop passes", files, lambda: hashes.digest_of(files))

@@ -16,7 +16,7 @@ from ..targets.cuda import CUDA
 from .options import exported, flags_of, language_of
 
 if TYPE_CHECKING:
-    from ...build.cache import Made
+    from ...build.cache import BuildOutput
     from ..ir.grammar import Kernel
     from .options import Options
 
@@ -74,22 +74,22 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     """Return the library of a kernel, made for ``request``. Raises ``BuildError``."""
     from ...build import compilers
     from ...build.cache import Cache
-    from ...build.make import Refused, make_library
+    from ...build.make import CompileFailed, make_library
     from ...build.options import BuildOptions
     from ...build.plan import make_plan
     from ...build.run import failed
-    from ...build.sources import gather, keep
+    from ...build.sources import gather, store_code
 
     language = language_of(options)
     flags = flags_of(compilers.find(language).family, options)
     cache = Cache()
 
-    def made(work: Path) -> Made:
-        files = [keep(text, language) for text in sources(kernel, options, divided=True)]
+    def made(work: Path) -> BuildOutput:
+        files = [store_code(text, language) for text in sources(kernel, options, divided=True)]
         plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
         try:
             library = make_library(plan, work, kernel.name, cache)
-        except Refused as refused:
+        except CompileFailed as refused:
             raise failed(
                 kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", refused.finished
             ) from None

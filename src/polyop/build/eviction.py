@@ -15,18 +15,18 @@ VARIABLE = "POLYOP_CACHE_SIZE"
 _DAY = 86400.0
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TEXT = r"(\d{1,15}(?:\.\d{0,9})?)\s*([kmgt]?)(?:i?b)?\s*(?:,\s*(\d{1,6})\s*d(?:ays?)?)?"
-_known: dict[Path, float] = {}
+_sizes: dict[Path, float] = {}
 """Bytes that each cache holds, as far as this process knows; counted anew when that is beyond the bound."""
 
 
-class Bound(NamedTuple):
+class CacheLimits(NamedTuple):
     """Bytes that entries may take together, and seconds that one is kept unused; None for no bound."""
 
     size: float | None = 5.0 * (1 << 30)
     age: float | None = 90 * _DAY
 
 
-def bound() -> Bound:
+def cache_limits() -> CacheLimits:
     """Return what POLYOP_CACHE_SIZE says, 5 GiB and 90 days where it says nothing.
 
     ``"2GiB"`` is another size (KiB, MiB and TiB are units too, a plain number is bytes), ``"2GiB,30d"``
@@ -35,33 +35,33 @@ def bound() -> Bound:
 
     >>> from unittest import mock
     >>> with mock.patch.dict(os.environ, POLYOP_CACHE_SIZE="1.5GiB,30d"):
-    ...     bound()
-    Bound(size=1610612736.0, age=2592000.0)
+    ...     cache_limits()
+    CacheLimits(size=1610612736.0, age=2592000.0)
     """
     written = os.environ.get(VARIABLE, "").strip()
     if not written:
-        return Bound()
+        return CacheLimits()
     if written.lower() == "none":
-        return Bound(None, None)
+        return CacheLimits(None, None)
     parts = re.fullmatch(_TEXT, written, re.IGNORECASE)
     if parts is None:
         hint = 'as in "2GiB", "500 MiB,30d", "0" (what is in use alone), "none" (no bound)'
         raise CacheError(VARIABLE, "must be a size, and may have days after it", repr(written), hint=hint)
     size = float(parts[1]) * _UNITS[parts[2].lower()]
-    return Bound(size, int(parts[3]) * _DAY if parts[3] else Bound().age)
+    return CacheLimits(size, int(parts[3]) * _DAY if parts[3] else CacheLimits().age)
 
 
-def keep_within(folder: Path, added: float) -> None:
+def evict(folder: Path, added: float) -> None:
     """Remove what is beyond the bound, the least recently used first; called when ``added`` bytes came.
 
     What a process uses stays, whatever its size.
     """
-    limit = bound()
+    limit = cache_limits()
     if limit == (None, None):
         return
-    known = _known.get(folder)
+    known = _sizes.get(folder)
     if known is not None and (limit.size is None or known + added <= limit.size):
-        _known[folder] = known + added  # nothing grew too large; ages were looked at when it was counted
+        _sizes[folder] = known + added  # nothing grew too large; ages were looked at when it was counted
         return
     every = entries.entries(folder)
     total = float(sum(entry.size for entry in every))
@@ -77,4 +77,4 @@ def keep_within(folder: Path, added: float) -> None:
     if doomed:
         entries.remove(folder, doomed)
     entries.remove_leftovers(folder, oldest)
-    _known[folder] = total
+    _sizes[folder] = total

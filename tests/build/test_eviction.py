@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from polyop.build import bound, build, using
+from polyop.build import build, entry_locks, eviction
 from polyop.build.entries import clear, entries
 from polyop.core.errors import CacheError
 
@@ -75,7 +75,7 @@ WRITTEN = {
 def test_what_a_bound_may_say(monkeypatch, text):
     monkeypatch.setenv("POLYOP_CACHE_SIZE", text)
     size, days = WRITTEN[text]
-    assert bound.bound() == (size, days and days * DAY)
+    assert eviction.cache_limits() == (size, days and days * DAY)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_what_a_process_uses_stays(cache, tmp_path, remove):
     assert shrink() in (None, (0, 1))
     assert path.exists()
     holder.communicate(timeout=60)
-    wait_for(lambda: not using.in_use(str(cache), path.parent.name))
+    wait_for(lambda: not entry_locks.in_use(str(cache), path.parent.name))
     (tmp_path / "other.c").unlink(missing_ok=True)
     if remove == "clear":
         assert shrink() == (1, 0)
@@ -152,9 +152,9 @@ def test_a_lock_goes_with_a_process_that_is_killed_and_is_kept_by_its_child(cach
     path, child = pathlib.Path(holder.stdout.readline().strip()), int(holder.stdout.readline())
     holder.kill()
     holder.wait()
-    assert using.in_use(str(cache), path.parent.name)
+    assert entry_locks.in_use(str(cache), path.parent.name)
     os.kill(child, 9)
-    wait_for(lambda: not using.in_use(str(cache), path.parent.name))
+    wait_for(lambda: not entry_locks.in_use(str(cache), path.parent.name))
     holder.stdout.close()
 
 

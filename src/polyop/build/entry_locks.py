@@ -53,7 +53,7 @@ def in_use(folder: str, key: str) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: str, key: str) -> Iterator[bool]:
+def exclusive(folder: str, key: str) -> Iterator[bool]:
     """Keep others from using an entry during the block; False where one uses it already."""
     file = _open(folder)
     free = file >= 0
