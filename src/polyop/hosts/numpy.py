@@ -1,4 +1,4 @@
-"""NumPy arrays."""
+"""The NumPy host: operators on arrays, through the native call or a Python kernel."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class NumpyHost:
         return isinstance(value, (np.ndarray, np.generic))
 
     def start(self) -> None:
-        """Do nothing: operators are asked for when a program calls them."""
+        """Do nothing: NumPy keeps no table of operators, so there is nothing to register."""
 
     def state(self, bound: Any) -> str:
-        """Say that it is there."""
+        """Return that NumPy is present: all calls are made in the same way."""
         del bound
         return "present"
 
     def spec(self, tensor: Any) -> Spec:
-        """Return shape and dtype; raises ``ArgumentTypeError`` for masked arrays and dtypes no tensor has."""
+        """Return shape and dtype; raises ``ArgumentTypeError`` for masked arrays and unknown dtypes."""
         if isinstance(tensor, np.ma.MaskedArray):
             raise ArgumentTypeError("array", "must have no mask, which a kernel cannot see", "a masked array")
         return Spec(tuple(tensor.shape), dtype(tensor.dtype))
@@ -53,25 +53,25 @@ class NumpyHost:
         if operator.target not in (None, "cpu"):
             rule = f"is bound to {operator.target}, where NumPy arrays are on the CPU"
             raise HostError(operator.name, rule, where=operator.origin)
-        copies: list[tuple[Any, Any]] = []
+        copies: list[tuple[Any, Any]] = []  # (argument that is not dense, its dense copy)
 
-        specs(self, operator, arguments)  # refuses what has no spec, in words
+        specs(self, operator, arguments)  # raises for a value without a spec
 
         def dense(name: str, value: Any, argument: Argument) -> Any:
-            made = np.asarray(value, dtype=dtype(value.dtype).numpy, order="C")
+            array = np.asarray(value, dtype=dtype(value.dtype).numpy, order="C")
             if argument.type.writes:
                 _check_writeable(operator, name, value)
-                if made is not value:
+                if array is not value:
                     check_overlap(operator, name, value.shape, value.strides, value.itemsize)
-                    copies.append((value, made))
-            return made
+                    copies.append((value, array))
+            return array
 
         arrays = map_tensors(operator, arguments, dense)
         fresh = bound.launch(*arrays) if bound.native else NotImplemented
         if fresh is NotImplemented:
             fresh = self._run_python(bound, arrays)
-        for original, made in copies:
-            original[...] = made
+        for original, dense_copy in copies:
+            original[...] = dense_copy
         outputs = tuple(fresh) if isinstance(fresh, (tuple, list)) else () if fresh is None else (fresh,)
         return with_aliases(operator, arguments, outputs)
 
@@ -82,8 +82,7 @@ class NumpyHost:
             return kernel.function(*arrays)
         if not isinstance(kernel, PythonKernel):
             raise ArgumentTypeError(bound.name, f"{kernel} cannot take these arguments")
-        fixed = bound.operator.attributes
-        return tuple(kernel.call(bound.schema, arrays, prepared.outputs, fixed))
+        return tuple(kernel.call(bound.schema, arrays, prepared.outputs, bound.operator.attributes))
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
@@ -95,36 +94,36 @@ class NumpyHost:
         outputs = self.call(bound, arguments)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            found = apply_rule(operator, arguments, outputs, grads)
-            for argument, value, grad in zip(operator.schema.arguments, arguments, found, strict=True):
+            input_grads = apply_rule(operator, arguments, outputs, grads)
+            for argument, value, grad in zip(operator.schema.arguments, arguments, input_grads, strict=True):
                 _check_gradients(operator, argument, value, grad)
-            return found
+            return input_grads
 
         return outputs, pullback
 
     def _recorded(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        """Do the same for a C++ module: its Forward is recorded, its Backward run."""
+        """Return what ``vjp`` does for a C++ module, by recording its Forward and running its Backward."""
         from ..rules.module.recorded import failed
 
         operator: Operator = bound.operator
         ctx = types.SimpleNamespace()
-        result = bound.record(ctx, *map_tensors(operator, arguments, _behaved))
+        result = bound.record(ctx, *map_tensors(operator, arguments, _in_native_byte_order))
         if result is NotImplemented:
             rule = "its gradient cannot be recorded for these arrays"
             raise ArgumentTypeError(operator.name, rule, where=operator.origin)
         outputs = result if isinstance(result, tuple) else () if result is None else (result,)
-        # the caller may write its arrays before pulling, and NumPy would not notice
+        # copies, because the caller may change its arrays before it calls pullback
         saved = tuple(np.array(array) for array in ctx.to_save)
 
         def pullback(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-            given = tuple(None if grad is None else np.asarray(grad) for grad in grads)
+            output_grads = tuple(None if grad is None else np.asarray(grad) for grad in grads)
             try:
-                found = iter(_core.backward(ctx.tape, saved, given))
+                input_grads = iter(_core.backward(ctx.tape, saved, output_grads))
             except RuntimeError as problem:
                 raise failed(operator.name, problem, operator.origin) from None
-            made = map_tensors(operator, arguments, lambda name, value, argument: next(found))
-            rows = zip(operator.schema.arguments, made, strict=True)
-            return tuple(value if argument.type.is_tensor else None for argument, value in rows)
+            by_argument = map_tensors(operator, arguments, lambda name, value, argument: next(input_grads))
+            rows = zip(operator.schema.arguments, by_argument, strict=True)
+            return tuple(grad if argument.type.is_tensor else None for argument, grad in rows)
 
         return outputs, pullback
 
@@ -144,7 +143,7 @@ class NumpyHost:
         return array_api_compat.numpy
 
 
-def _behaved(name: str, value: Any, argument: Argument) -> Any:
+def _in_native_byte_order(name: str, value: Any, argument: Argument) -> Any:
     del name, argument
     return np.asarray(value, dtype=dtype(value.dtype).numpy)
 
@@ -157,9 +156,6 @@ def _check_writeable(operator: Operator, name: str, value: Any) -> None:
         raise ArgumentValueError(subject, "is written in place", "a read-only array", hint="pass a copy")
 
 
-HOST = NumpyHost()
-
-
 def _check_gradients(operator: Operator, argument: Argument, value: Any, grad: Any) -> None:
     if grad is None or value is None or not argument.type.is_tensor:
         return
@@ -169,6 +165,9 @@ def _check_gradients(operator: Operator, argument: Argument, value: Any, grad: A
     if not isinstance(grad, (list, tuple)) or len(grad) != len(value):
         rule = f"must be a list of {len(value)} gradients, one per item"
         raise GradientError(f"{operator.name}: gradient of {argument.name}", rule, type(grad).__name__)
-    for number, (item, one) in enumerate(zip(value, grad, strict=True)):
-        if one is not None:
-            check_gradient(operator, f"{argument.name}[{number}]", one, item.shape)
+    for number, (item, item_grad) in enumerate(zip(value, grad, strict=True)):
+        if item_grad is not None:
+            check_gradient(operator, f"{argument.name}[{number}]", item_grad, item.shape)
+
+
+HOST = NumpyHost()

@@ -120,7 +120,7 @@ def test_an_operator_goes_with_the_programs_that_call_it(sources, kind):
 
     function = f"{sources / 'kernels.c'}:square" if kind == "aot" else lambda x: x * x
     compiled, gone = make()
-    _sites._kept.clear()
+    _sites._values.clear()
     jax.clear_caches()
     gc.collect()
     np.testing.assert_array_equal(compiled(x), 4 * np.ones(3))

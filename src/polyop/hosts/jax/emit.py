@@ -1,4 +1,10 @@
-"""An operator in an XLA program: one custom call, whose attribute says which operator it is."""
+"""An operator in an XLA program: one custom call.
+
+    custom_call("polyop_call", x, y)  call = <the operator's name, digest and attributes, as a text>
+
+The native handler finds the operator by that text when the program runs. A jaxlib that does not
+accept the handler gets a callback into Python instead.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +26,11 @@ from .site import Site
 
 TARGET = "polyop_call"
 
-_VERSIONS = ("0.3", "0.2", "0.1")  # of XLA's interface: what the handler uses of it is the same in all
+_VERSIONS = ("0.3", "0.2", "0.1")  # of XLA's FFI; the part that the handler uses is the same in all of them
 
 
 class Alive:
-    """Keeps an operator as long as a compiled program; a program that is pickled has only its name."""
+    """Keeps an operator alive as long as a compiled program; a pickled program refers to it by name."""
 
     def __init__(self, bound: Any = None) -> None:
         self.bound = bound
@@ -34,9 +40,9 @@ class Alive:
 
 
 def keep_alive(context: Any, site: Site) -> None:
-    """Keep the operator with the program that is being made, which finds it by its name.
+    """Keep the operator alive as long as the program that is being compiled.
 
-    A program that is exported has nothing but the name.
+    The program finds the operator by its name. An exported program has only the name.
     """
     module = context.module_context
     if not module.lowering_parameters.for_export:
@@ -44,7 +50,7 @@ def keep_alive(context: Any, site: Site) -> None:
 
 
 def emit(site: Site, *flat: Any) -> tuple[Any, ...]:
-    """Return the outputs of the call in the program that is being made, or at once."""
+    """Return the outputs of the call: tracers while a program is traced, else arrays."""
     operator = site.operator
     outputs = tensors.structs(operator, site.outputs(flat))
     aliases = site.aliases(flat)
@@ -55,32 +61,33 @@ def emit(site: Site, *flat: Any) -> tuple[Any, ...]:
 
 
 def _kind(outputs: list[Any]) -> dict[str, Any]:
-    # without outputs nobody reads it, and it must not be left out; such a call is no primitive of ours
+    # A call without outputs is not traced as operator_p, so JAX sees this custom call itself. XLA would
+    # remove one without side effects as dead code, and vmap needs to be told how to batch it.
     return {} if outputs else {"has_side_effect": True, "vmap_method": "sequential"}
 
 
 @functools.cache
 def refusal() -> str:
-    """Register the handler with XLA; return why XLA does not take it, or an empty text."""
-    jax.devices()  # before there is a backend the answer would come later, as an error of the backend
-    given = os.environ.get("POLYOP_XLA_FFI_VERSION", "")
-    words = ""
-    for version in [given] if given else _VERSIONS:
+    """Register the handler with XLA; return why XLA refuses it, or an empty text."""
+    jax.devices()  # without a backend, a refusal would come later, as an error of the backend
+    forced = os.environ.get("POLYOP_XLA_FFI_VERSION", "")
+    reason = ""
+    for version in [forced] if forced else _VERSIONS:
         major, _, minor = version.partition(".")
         _core.pretend_xla_version(int(major), int(minor or 0))
         try:
             for platform in ("cpu", "CUDA"):
                 jax.ffi.register_ffi_target(TARGET, _core.xla_handler(platform), platform=platform)
         except Exception as problem:  # noqa: BLE001 - jaxlib's own error type differs between versions
-            words = words or str(problem).strip().splitlines()[0]
+            reason = reason or str(problem).strip().splitlines()[0]
         else:
             return ""
-    return words
+    return reason
 
 
 @functools.cache
 def handler() -> bool:
-    """Whether calls go to the native handler; warns once where they do not."""
+    """Whether calls go to the native handler; warns once if they do not."""
     if refusal():
         text = f"polyop: this jaxlib does not take the native handler ({refusal()}); every call goes"
         warnings.warn(f"{text} through Python, several times slower", FallbackWarning, stacklevel=2)
@@ -88,11 +95,11 @@ def handler() -> bool:
 
 
 def export_checks() -> list[Any]:
-    """Return what ``jax.export.export(..., disabled_checks=)`` needs to take operators.
+    """Return the ``disabled_checks=`` with which ``jax.export.export`` accepts operators.
 
-    An exported program names its operators with a digest of their content: it runs where the same
-    definitions are imported. A process that only runs such a program calls this too, as it makes
-    operators known to XLA.
+    An exported program names each operator with a digest of its content, so it runs in any process
+    that has imported the same definitions. A process that only runs such a program must call this
+    function too, because it registers the handler with XLA.
     """
     handler()
     return [jax.export.DisabledSafetyCheck.custom_call(TARGET)]
@@ -101,13 +108,13 @@ def export_checks() -> list[Any]:
 def _callback(
     site: Site, outputs: list[Any], aliases: dict[int, int], flat: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    def run(context: Any, made: Any, *given: Any) -> None:
+    def run(context: Any, outputs: Any, *inputs: Any) -> None:
         del context
-        arrays = [np.asarray(buffer) for buffer in (*given, *jax.tree.leaves(made))]
+        arrays = [np.asarray(buffer) for buffer in (*inputs, *jax.tree.leaves(outputs))]
         for i, k in aliases.items():
-            if not np.shares_memory(arrays[i], arrays[len(given) + k]):
-                arrays[len(given) + k][...] = arrays[i]
-        foreign.run_arrays(site.text, arrays, len(given))
+            if not np.shares_memory(arrays[i], arrays[len(inputs) + k]):
+                arrays[len(inputs) + k][...] = arrays[i]
+        foreign.run_arrays(site.text, arrays, len(inputs))
 
     call = jax.experimental.buffer_callback.buffer_callback(
         run, outputs, input_output_aliases=aliases or None, **_kind(outputs)

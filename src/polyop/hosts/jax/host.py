@@ -1,4 +1,4 @@
-"""The JAX host: what the files beside it do, under the names that every host has."""
+"""The JAX host: the protocol ``Host``, implemented with the files beside this one."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class JaxHost:
     name = "jax"
 
     def start(self) -> None:
-        """Do nothing: operators are asked for when a program calls them."""
+        """Do nothing: JAX keeps no table of operators, so there is nothing to register."""
 
     def state(self, bound: Any) -> str:
-        """Return how calls are made, in words."""
+        """Return whether calls go to the native handler; if not, jaxlib's reason."""
         del bound
         reason = refusal()
         if not reason:
@@ -50,20 +50,20 @@ class JaxHost:
         return tensors.spec(tensor)
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the operator at once, or put it into the program that is being traced.
+        """Run the operator, or put it into the program that is being traced.
 
-        The outputs are the schema's; arguments that it writes come as new arrays, those that it
-        does not return after the others.
+        Returns the schema's outputs. JAX's arrays cannot be written, so each argument that the
+        schema writes is returned as a new array; one that the schema does not return comes last.
         """
         site = self._site(bound, arguments)
-        return site.returned(call(site, site.flatten(arguments)))
+        return site.pack_outputs(call(site, site.flatten(arguments)))
 
     def _site(self, bound: Any, arguments: tuple[Any, ...]) -> Site:
         if jax.__version_info__ < OLDEST:
             raise HostError("JAX", f"must be {'.'.join(map(str, OLDEST))} or later", jax.__version__)
         if bound.operator.target is not None:
             _check_device(bound.operator, arguments)
-        if bound.is_module:  # which arguments a C++ function writes is learned from the specs
+        if bound.is_module:  # the specs tell which arguments its C++ function writes
             bound.settle(specs(self, bound.operator, arguments))
         return site_of(bound, arguments)
 
@@ -75,25 +75,25 @@ class JaxHost:
         flat = site.flatten(arguments)
         smooth = [i for i, value in enumerate(flat) if tensors.is_smooth(value)]
 
-        def run(*moving: Any) -> tuple[Any, ...]:
-            every = list(flat)
-            for i, value in zip(smooth, moving, strict=True):
-                every[i] = value
-            return call(site, every)
+        def run(*differentiated: Any) -> tuple[Any, ...]:
+            inputs = list(flat)
+            for i, value in zip(smooth, differentiated, strict=True):
+                inputs[i] = value
+            return call(site, inputs)
 
         outputs, pull = jax.vjp(run, *(flat[i] for i in smooth))
 
         def pullback(grads: Sequence[Any]) -> tuple[Any, ...]:
-            given = [
+            cotangents = [
                 _cotangent(bound.operator, i, grad, output)
                 for i, (grad, output) in enumerate(zip(tensors.conjugated(grads), outputs, strict=True))
             ]
-            found: list[Any] = [None] * len(flat)
-            for i, grad in zip(smooth, tensors.conjugated(pull(tuple(given))), strict=True):
-                found[i] = grad
-            return site.places(found)
+            input_grads: list[Any] = [None] * len(flat)
+            for i, grad in zip(smooth, tensors.conjugated(pull(tuple(cotangents))), strict=True):
+                input_grads[i] = grad
+            return site.by_argument(input_grads)
 
-        return site.returned(outputs), pullback
+        return site.pack_outputs(outputs), pullback
 
     def zeros(self, wanted: Spec, like: Any) -> Any:
         """Return an array of zeros."""
@@ -101,7 +101,7 @@ class JaxHost:
         return jnp.zeros(wanted.shape, wanted.dtype.numpy)
 
     def copy(self, tensor: Any) -> Any:
-        """Return the array itself, which nobody can change."""
+        """Return the array itself: JAX's arrays cannot be changed."""
         return tensor
 
     def namespace(self) -> Any:
@@ -128,6 +128,7 @@ def _check_device(operator: Operator, arguments: tuple[Any, ...]) -> None:
 
 
 def _cotangent(operator: Operator, number: int, grad: Any, output: Any) -> Any:
+    """Return the output gradient that ``jax.vjp`` expects for an output; zeros for None."""
     if not tensors.is_smooth(output):
         return np.zeros(output.shape, jax.dtypes.float0)
     if grad is not None and jnp.shape(grad) != output.shape:
@@ -139,5 +140,6 @@ def _cotangent(operator: Operator, number: int, grad: Any, output: Any) -> Any:
 
 HOST = JaxHost()
 
-# What is on its way runs before polyop's core is closed, which foreign has arranged for: last in, first out.
+# Programs that still run must end before polyop's core is closed. call.foreign has registered the
+# closing already, and atexit calls the last function that was registered first.
 atexit.register(jax.effects_barrier)

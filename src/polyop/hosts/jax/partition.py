@@ -1,7 +1,7 @@
-"""Operators on sharded arrays: one call per shard where that is right, else an error.
+"""Operators on sharded arrays: one call per shard if the operator is elementwise, else an error.
 
-XLA's partitioner asks here how a call is split. It would gather the operands of a plain custom
-call on every device, without a word.
+XLA's partitioner asks here how a call is split. For a plain custom call it would silently gather
+all operands on every device.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ Shapes = Sequence[tuple[int, ...]]
 
 
 def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the outputs of a call in terms of XLA's operations, for any number of devices."""
+    """Return the outputs of a call, lowered to custom calls, for any number of devices."""
     if jax.device_count() == 1:
         return emit(site, *flat)
-    split = is_elementwise(site, flat)
+    elementwise = is_elementwise(site, flat)
 
-    def partition(mesh: Any, given: Any, made: Any) -> Any:
-        if split and isinstance(made[0].sharding, NamedSharding):
-            shardings = [NamedSharding(mesh, spec) for spec in specs_like(made[0], (*given, *made))]
-        elif split and all(x.shape == made[0].shape for x in given):  # of a mesh that is partly manual
-            shardings = [made[0].sharding] * (len(given) + len(made))
+    def partition(mesh: Any, operands: Any, results: Any) -> Any:
+        first = results[0]
+        if elementwise and isinstance(first.sharding, NamedSharding):
+            shardings = [NamedSharding(mesh, spec) for spec in specs_like(first, (*operands, *results))]
+        elif elementwise and all(x.shape == first.shape for x in operands):  # the mesh is partly manual
+            shardings = [first.sharding] * (len(operands) + len(results))
         else:
-            for value in given:
+            for value in operands:
                 if not value.sharding.is_fully_replicated:
-                    raise refused(site.operator, value.sharding)
-            shardings = [value.sharding for value in (*given, *made)]
-        count = len(given)
+                    raise sharding_error(site.operator, value.sharding)
+            shardings = [value.sharding for value in (*operands, *results)]
+        count = len(operands)
         return (
             mesh,
             lambda *shards: emit(site.base, *shards),
@@ -47,8 +48,10 @@ def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
             tuple(shardings[:count]),
         )
 
-    wrapped = custom_partitioning(lambda *given: emit(site, *given))
-    rule = sharding_rule([x.shape for x in flat], [x.shape for x in site.outputs(flat)]) if split else None
+    wrapped = custom_partitioning(lambda *operands: emit(site, *operands))
+    rule = None
+    if elementwise:
+        rule = sharding_rule([x.shape for x in flat], [x.shape for x in site.outputs(flat)])
     wrapped.def_partition(
         partition,
         infer_sharding_from_operands=None if jax.config.jax_use_shardy_partitioner else _as_operands,
@@ -60,7 +63,7 @@ def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
 def need_one_device(context: Any, site: Site) -> None:
     """Raise ``HostError`` in a program that XLA splits over devices.
 
-    A call without outputs is never asked how it is split.
+    The partitioner never asks how a call without outputs is split.
     """
     axes = context.module_context.axis_context
     devices = getattr(axes, "num_devices", None) or 1
@@ -71,49 +74,50 @@ def need_one_device(context: Any, site: Site) -> None:
         raise HostError(site.operator.name, rule, where=site.operator.origin, hint=hint)
 
 
-def _as_operands(mesh: Any, given: Any, made: Any) -> tuple[Any, ...]:
-    """Return how the outputs are split where the partitioner before Shardy asks."""
-    full = [x.sharding for x in given if x.shape == made[0].shape]
-    return (full[0] if full else NamedSharding(mesh, PartitionSpec()),) * len(made)
+def _as_operands(mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
+    """Return the shardings of the results, for GSPMD (JAX's partitioner before Shardy)."""
+    full = [x.sharding for x in operands if x.shape == results[0].shape]
+    return (full[0] if full else NamedSharding(mesh, PartitionSpec()),) * len(results)
 
 
 def needs_devices(*primitives: Any) -> None:
-    """Tell JAX that programs with these primitives are made for known devices, as partitioned ones are."""
+    """Tell JAX that lowering these primitives needs the devices, as custom partitioning does."""
     from jax._src import dispatch
 
     dispatch.prim_requires_devices_during_lowering.update(primitives)
 
 
 def result_axes(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return along which axes of an explicit mesh the dimensions of the outputs are split.
+    """Return the mesh axes along which each dimension of the outputs is split, on an explicit mesh.
 
-    Raises ``HostError`` for an operator that needs all of an operand that is split.
+    An empty tuple means that no operand is split. Raises ``HostError`` if one is, and the operator
+    needs the whole of it.
     """
     if not any(map(is_split, flat)):
         return ()
     if is_elementwise(site, flat):
         return explicit_axes(site.operator, flat, site.outputs(flat)[0].shape)
-    raise refused(site.operator, next(filter(is_split, flat)).sharding)
+    raise sharding_error(site.operator, next(filter(is_split, flat)).sharding)
 
 
 def is_elementwise(site: Site, flat: Sequence[Any]) -> bool:
-    """Whether a call can be made on any part of its operands alone."""
+    """Whether an element of the outputs depends on the same element of the operands only."""
     if site.operator.batch != "elementwise":
         return False
     shapes = [tuple(x.shape) for x in flat]
     try:
         whole = np.broadcast_shapes(*shapes)
-    except (TypeError, ValueError):  # sizes that are symbols, or do not fit
+    except (TypeError, ValueError):  # symbolic sizes, or shapes that do not broadcast
         return False
-    return all(tuple(made.shape) == whole for made in site.outputs(flat))
+    return all(tuple(output.shape) == whole for output in site.outputs(flat))
 
 
-def refused(operator: Operator, sharding: Any) -> HostError:
-    """Return the error for a sharded operand of an operator that needs all of it."""
+def sharding_error(operator: Operator, sharding: Any) -> HostError:
+    """Return the error for a sharded operand of an operator that needs the whole of it."""
     hint = (
         "call it inside jax.shard_map, which runs it once per shard, or give it the whole array "
         '(jax.device_put, jax.lax.with_sharding_constraint); batch="elementwise" declares that an element '
-        "of the outputs depends on the same element of the inputs alone"
+        "of the outputs depends on the same element of the inputs only"
     )
     rule = "an operand is sharded, and nothing says how the operator is split"
     seen = getattr(sharding, "spec", sharding)
@@ -121,18 +125,18 @@ def refused(operator: Operator, sharding: Any) -> HostError:
 
 
 def specs_like(first: Any, values: Sequence[Any]) -> list[PartitionSpec]:
-    """Return how each value is split so that it fits the first output, dimensions aligned at the end."""
+    """Return how each value is split to match the first output, with dimensions aligned at the end."""
     spec = (*first.sharding.spec, *(None,) * (len(first.shape) - len(first.sharding.spec)))
-    made = []
+    specs = []
     for value in values:
         skip = len(first.shape) - len(value.shape)
         rows = zip(value.shape, first.shape[skip:], spec[skip:], strict=True)
-        made.append(PartitionSpec(*(axes if size == full else None for size, full, axes in rows)))
-    return made
+        specs.append(PartitionSpec(*(axes if size == full else None for size, full, axes in rows)))
+    return specs
 
 
 def sharding_rule(inputs: Shapes, outputs: Shapes) -> str:
-    """Return Shardy's rule of an elementwise call: a name per dimension, another where one is broadcast.
+    """Return Shardy's rule of an elementwise call: a factor per dimension, another if it is broadcast.
 
     >>> sharding_rule([(2, 3), (3,), (2, 1)], [(2, 3)])
     'd0 d1, d1, d0 b0 -> d0 d1'

@@ -1,4 +1,4 @@
-"""An operator as a JAX primitive, and its tangent as another: all of JAX's transforms follow.
+"""An operator as a JAX primitive, and its tangent as another; JAX's transforms follow from the two.
 
 ``operator_p`` is the call. Its derivative at given inputs is ``tangent_p``, which is linear in
 the tangents: evaluated it is forward mode, transposed it is the gradient rule. So one operator
@@ -18,9 +18,9 @@ from jax.interpreters import ad, batching, mlir
 
 from . import debug, rules, tensors
 from .emit import emit, keep_alive
-from .kept import Kept, keep
+from .linearization import Linearization, linearize
+from .lru_cache import LruCache
 from .partition import lower, need_one_device, needs_devices, result_axes
-from .recent import Recent
 from .site import Site
 from .types import result_type, unified, zeros
 
@@ -29,48 +29,48 @@ operator_p.multiple_results = True
 tangent_p = Primitive("polyop_tangent")
 tangent_p.multiple_results = True
 
-whole_p = Primitive("polyop_whole")  # the operands of a call without outputs, on one device
+whole_p = Primitive("polyop_whole")  # identity; checks that a call without outputs runs on one device
 whole_p.multiple_results = True
 
-_programs: Recent[Any] = Recent()
+_programs: LruCache[Any] = LruCache()
 
 
 def call(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the outputs of a call on flat arrays or tracers, with all of JAX's transforms."""
-    site = site.settled(flat)
+    """Return the outputs of a call on flat arrays or tracers; all of JAX's transforms apply."""
+    site = site.with_fixed_outputs(flat)
     if not any(map(tensors.is_traced, flat)):
         return tuple(_run(*flat, site=site))
     flat = unified(flat)
-    if not site.outputs(flat):  # a primitive without outputs would be left out of the program
+    if not site.outputs(flat):  # JAX would remove a primitive without outputs as dead code
         stopped = [jax.lax.stop_gradient(x) for x in flat]
         return emit(site, *whole_p.bind(*stopped, site=site))
     return tuple(operator_p.bind(*flat, site=site))
 
 
 def _run(*flat: Any, site: Site) -> Any:
-    """Run at once: a program of one call, kept for the next."""
-    found = _programs.get(site)
-    if found is None:
-        found = _programs.put(site, jax.jit(lambda *given: call(site, given)))
+    """Run a call as a compiled program of its own, which the next call uses again."""
+    program = _programs.get(site)
+    if program is None:
+        program = _programs.put(site, jax.jit(lambda *inputs: call(site, inputs)))
     config = jax.config
     if config.jax_disable_jit or config.jax_debug_nans or config.jax_debug_infs:
-        return debug.run(site, found, flat)
-    return found(*flat)
+        return debug.run(site, program, flat)
+    return program(*flat)
 
 
 def _types(*flat: Any, site: Site) -> list[Any]:
-    made = tensors.structs(site.operator, site.outputs(flat))
+    outputs = tensors.structs(site.operator, site.outputs(flat))
     site.check(flat)
     axes = result_axes(site, flat)
-    return [result_type(flat[0], one.shape, one.dtype, axes) for one in made]
+    return [result_type(flat[0], output.shape, output.dtype, axes) for output in outputs]
 
 
-_inside = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
+_lower_call = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)
 
 
 def _lower(context: Any, *flat: Any, site: Site) -> Any:
     keep_alive(context, site)
-    return _inside(context, *flat, site=site)
+    return _lower_call(context, *flat, site=site)
 
 
 operator_p.def_impl(_run)
@@ -92,48 +92,54 @@ batching.primitive_batchers[whole_p] = lambda flat, dims, site: (list(flat), lis
 
 def _batch(flat: Sequence[Any], dims: Sequence[Any], *, site: Site) -> Any:
     size = next((x.shape[d] for x, d in zip(flat, dims, strict=True) if d is not None), 0)
-    outputs, where = rules.batched(call, site.base, size, flat, dims)
-    return list(outputs), list(where)
+    outputs, output_dims = rules.batched(call, site.base, size, flat, dims)
+    return list(outputs), list(output_dims)
 
 
 batching.primitive_batchers[operator_p] = _batch
 
 
-def _jvp(primals: Sequence[Any], given: Sequence[Any], *, site: Site) -> Any:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, site: Site) -> Any:
     count = len(site.outputs(primals))
-    saving = rules.differentiable(site, primals)
-    made = call(saving, primals)
-    moving = tuple(
+    saving = rules.saving_site(site, primals)
+    outputs = call(saving, primals)
+    active = tuple(
         i
-        for i, (x, t) in enumerate(zip(primals, given, strict=True))
+        for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
         if not isinstance(t, ad.Zero) and tensors.is_smooth(x)
     )
-    smooth = tuple(i for i in range(count) if tensors.is_smooth(made[i]))
-    pushed: list[Any] = [ad.Zero(jax.typeof(output).to_tangent_aval()) for output in made[:count]]
-    if moving and smooth:
-        kept, values = keep(saving, primals, made, count, moving)
-        found = tangent_p.bind(*unified([*values, *(given[i] for i in moving)]), kept=kept)
-        for i, tangent in zip(smooth, found, strict=True):
-            pushed[i] = tangent
-    return list(made[:count]), pushed
+    smooth = tuple(i for i in range(count) if tensors.is_smooth(outputs[i]))
+    output_tangents: list[Any] = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in outputs[:count]]
+    if active and smooth:
+        linearization, residuals = linearize(saving, primals, outputs, count, active)
+        operands = unified([*residuals, *(tangents[i] for i in active)])
+        smooth_tangents = tangent_p.bind(*operands, linearization=linearization)
+        for i, tangent in zip(smooth, smooth_tangents, strict=True):
+            output_tangents[i] = tangent
+    return list(outputs[:count]), output_tangents
 
 
 ad.primitive_jvps[operator_p] = _jvp
 
 
-def _push(*values: Any, kept: Kept) -> list[Any]:
-    """Return the tangents of the smooth outputs: forward mode."""
-    flat, made = kept.restored(values)
-    given: list[Any] = [None] * len(flat)
-    for i, tangent in zip(kept.moving, values[kept.size :], strict=True):
-        given[i] = tangent
-    found = rules.tangents(kept.site, flat, made, given)
-    return [zeros(kept.outputs[i].type) if found[i] is None else found[i] for i in kept.smooth]
+def _push(*values: Any, linearization: Linearization) -> list[Any]:
+    """Forward mode: return the tangents of the smooth outputs.
+
+    ``values`` are the residuals, then the tangents of the active inputs.
+    """
+    inputs, outputs = linearization.restore(values[: linearization.residual_count])
+    tangents: list[Any] = [None] * len(inputs)
+    for i, tangent in zip(linearization.active, values[linearization.residual_count :], strict=True):
+        tangents[i] = tangent
+    pushed = rules.tangents(linearization.site, inputs, outputs, tangents)
+    return [
+        zeros(linearization.outputs[i].type) if pushed[i] is None else pushed[i] for i in linearization.smooth
+    ]
 
 
-def _tangent_types(*values: Any, kept: Kept) -> list[Any]:
-    rows = [kept.outputs[i].type for i in kept.smooth]
-    return [result_type(values[0], row.shape, row.dtype, tuple(row.sharding.spec)) for row in rows]
+def _tangent_types(*values: Any, linearization: Linearization) -> list[Any]:
+    types = [linearization.outputs[i].type for i in linearization.smooth]
+    return [result_type(values[0], one.shape, one.dtype, tuple(one.sharding.spec)) for one in types]
 
 
 tangent_p.def_impl(_push)
@@ -141,38 +147,46 @@ tangent_p.def_abstract_eval(_tangent_types)
 mlir.register_lowering(tangent_p, mlir.lower_fun(_push, multiple_results=True))
 
 
-def _pull(grads: Sequence[Any], *values: Any, kept: Kept) -> list[Any]:
-    """Return the gradients of the tangents, by the gradient rule; nothing for what is kept."""
-    flat, made = kept.restored(values)
-    every = [zeros(output.type) for output in kept.outputs[: kept.count]]
-    for i, grad in zip(kept.smooth, grads, strict=True):
-        every[i] = ad.instantiate_zeros(grad)
-    found = rules.gradients(kept.site, flat, made, every, kept.moving)
+def _pull(grads: Sequence[Any], *values: Any, linearization: Linearization) -> list[Any]:
+    """Transpose: return the gradients of the active inputs, and None for each residual."""
+    residual_count = linearization.residual_count
+    # JAX passes placeholders of its own for the tangents; only the residuals have values
+    inputs, outputs = linearization.restore(values[:residual_count])
+    output_grads = [zeros(output.type) for output in linearization.outputs[: linearization.count]]
+    for i, grad in zip(linearization.smooth, grads, strict=True):
+        output_grads[i] = ad.instantiate_zeros(grad)
+    input_grads = rules.gradients(linearization.site, inputs, outputs, output_grads, linearization.active)
     pulled = [
-        ad.Zero(value.aval) if found[i] is None else found[i]
-        for i, value in zip(kept.moving, values[kept.size :], strict=True)
+        ad.Zero(tangent.aval) if input_grads[i] is None else input_grads[i]
+        for i, tangent in zip(linearization.active, values[residual_count:], strict=True)
     ]
-    return [*(None,) * kept.size, *pulled]
+    return [*(None,) * residual_count, *pulled]
 
 
 ad.primitive_transposes[tangent_p] = _pull
 
 
-def _second(values: Sequence[Any], given: Sequence[Any], *, kept: Kept) -> Any:
-    """Return the derivative of a tangent; it is linear in the tangents themselves."""
-    made = tangent_p.bind(*values, kept=kept)
-    if all(isinstance(t, ad.Zero) for t in given[: kept.size]):
-        moved = [ad.instantiate_zeros(t) for t in given[kept.size :]]
-        return made, tangent_p.bind(*unified([*values[: kept.size], *moved]), kept=kept)
-    full = tuple(ad.instantiate_zeros(t) for t in given)
-    return jax.jvp(lambda *all_values: _push(*all_values, kept=kept), tuple(values), full)
+def _tangent_jvp(values: Sequence[Any], tangents: Sequence[Any], *, linearization: Linearization) -> Any:
+    """Differentiate a tangent, for second derivatives."""
+    outputs = tangent_p.bind(*values, linearization=linearization)
+    residual_count = linearization.residual_count
+    if all(isinstance(t, ad.Zero) for t in tangents[:residual_count]):
+        # tangent_p is linear in the tangents, so it is its own derivative
+        inner = [ad.instantiate_zeros(t) for t in tangents[residual_count:]]
+        operands = unified([*values[:residual_count], *inner])
+        return outputs, tangent_p.bind(*operands, linearization=linearization)
+    every = tuple(ad.instantiate_zeros(t) for t in tangents)
+    return jax.jvp(lambda *inputs: _push(*inputs, linearization=linearization), tuple(values), every)
 
 
-ad.primitive_jvps[tangent_p] = _second
+ad.primitive_jvps[tangent_p] = _tangent_jvp
 
 
-def _batch_tangent(values: Sequence[Any], dims: Sequence[Any], *, kept: Kept) -> Any:
-    outputs = jax.vmap(lambda *given: _push(*given, kept=kept), in_axes=tuple(dims))(*values)
+def _batch_tangent(values: Sequence[Any], dims: Sequence[Any], *, linearization: Linearization) -> Any:
+    def push(*samples: Any) -> list[Any]:
+        return _push(*samples, linearization=linearization)
+
+    outputs = jax.vmap(push, in_axes=tuple(dims))(*values)
     return outputs, [0] * len(outputs)
 
 

@@ -1,4 +1,4 @@
-"""Gradients, tangents and batches of an operator on flat arrays, whatever carries them in JAX."""
+"""Gradients, tangents and batches of an operator on flat arrays, as JAX's transforms need them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,25 @@ from .types import zeros
 Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 
 
-def differentiable(site: Site, flat: Sequence[Any]) -> Site:
-    """Return the call of which a gradient is taken: a module's also gives what its Forward saves."""
+def saving_site(site: Site, flat: Sequence[Any]) -> Site:
+    """Return the call that also returns what the gradient reads; the call itself without such a one.
+
+    For a C++ module that is what its Forward saves.
+    """
     rule = site.operator.gradient
     if not isinstance(rule, Recorded):
-        arguments = site.arguments(flat)
+        arguments = site.unflatten(flat)
         saving = saving_of(site.operator, arguments)
         return site.base if saving is None else site_of(saving, arguments)
-    if rule.saving_part is None:  # none: it writes an argument
+    if rule.saving_part is None:  # it writes an argument, so it has none
         return site.base
-    arguments = site.arguments(flat)
-    every = [arguments[i] for i in site.operator.schema.tensor_positions]
-    opened = [x for value in every for x in (value if isinstance(value, (list, tuple)) else (value,))]
-    wanted = tuple(x is not None and tensors.is_smooth(x) for x in opened)
-    return site_of(rule.saving_part, (*arguments, wanted))
+    arguments = site.unflatten(flat)
+    tensor_arguments = [arguments[i] for i in site.operator.schema.tensor_positions]
+    each = [
+        x for value in tensor_arguments for x in (value if isinstance(value, (list, tuple)) else (value,))
+    ]
+    needs_gradient = tuple(x is not None and tensors.is_smooth(x) for x in each)
+    return site_of(rule.saving_part, (*arguments, needs_gradient))
 
 
 def gradients(
@@ -46,12 +51,13 @@ def gradients(
     flat: Sequence[Any],
     outputs: Sequence[Any],
     grads: Sequence[Any],
-    moving: Sequence[int] | None = None,
+    active: Sequence[int] | None = None,
 ) -> list[Any]:
     """Return one gradient or None per flat input, checked; raises ``GradientError``.
 
-    ``site`` is a :func:`differentiable` one and ``outputs`` all of its outputs; ``grads`` can be fewer.
-    ``moving`` are the inputs whose gradients are wanted, None for all.
+    ``site`` comes from :func:`saving_site` and ``outputs`` are all of its outputs. ``grads`` belong
+    to the first of them; the others have no gradient. ``active`` are the inputs whose gradients are
+    needed; None means all.
     """
     operator = site.operator
     if operator.schema.mutates:
@@ -59,33 +65,33 @@ def gradients(
         raise GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
     if operator.gradient is None:
         raise no_gradient(operator)
-    given = [*tensors.conjugated(_own(grads)), *(None,) * (len(outputs) - len(grads))]
-    names = site.places(range(len(flat)))
-    wanted = None if moving is None else [not isinstance(p, tuple) and p in moving for p in names]
-    with _numpy_refused(operator):
-        found = apply_rule(operator, site.arguments(flat), outputs, given, wanted)
-    made: list[Any] = [None] * len(flat)
-    for argument, place, grad in zip(operator.schema.arguments, names, found, strict=True):
-        if isinstance(place, tuple):
-            for number, one in zip(place, _listed(operator, argument.name, place, grad), strict=True):
-                if number is not None:
-                    made[number] = _gradient(operator, f"{argument.name}[{number}]", flat[number], one)
-        elif place is not None:
-            made[place] = _gradient(operator, argument.name, flat[place], grad)
-    return tensors.conjugated(made)
+    output_grads = [*tensors.conjugated(_as_jax(grads)), *(None,) * (len(outputs) - len(grads))]
+    indices = site.by_argument(range(len(flat)))
+    needed = None if active is None else [not isinstance(i, tuple) and i in active for i in indices]
+    with _explain_tracer_errors(operator):
+        by_argument = apply_rule(operator, site.unflatten(flat), outputs, output_grads, needed)
+    input_grads: list[Any] = [None] * len(flat)
+    for argument, index, grad in zip(operator.schema.arguments, indices, by_argument, strict=True):
+        if isinstance(index, tuple):
+            for i, item in zip(index, _listed(operator, argument.name, index, grad), strict=True):
+                if i is not None:
+                    input_grads[i] = _gradient(operator, f"{argument.name}[{i}]", flat[i], item)
+        elif index is not None:
+            input_grads[index] = _gradient(operator, argument.name, flat[index], grad)
+    return tensors.conjugated(input_grads)
 
 
-def _own(values: Sequence[Any]) -> list[Any]:
-    """Return arrays as JAX's: some of its constants are NumPy's, and rules are given one framework's."""
+def _as_jax(values: Sequence[Any]) -> list[Any]:
+    """Return the values as JAX's arrays: constants of a program may be NumPy's, which a rule must not see."""
     return [jnp.asarray(value) if isinstance(value, np.ndarray) else value for value in values]
 
 
-def _listed(operator: Operator, name: str, place: tuple[Any, ...], grads: Any) -> Sequence[Any]:
+def _listed(operator: Operator, name: str, items: tuple[Any, ...], grads: Any) -> Sequence[Any]:
     if grads is None:
-        return (None,) * len(place)
-    if not isinstance(grads, (list, tuple)) or len(grads) != len(place):
+        return (None,) * len(items)
+    if not isinstance(grads, (list, tuple)) or len(grads) != len(items):
         seen = f"{len(grads)}" if isinstance(grads, (list, tuple)) else type(grads).__name__
-        rule = f"must be a list of {len(place)} gradients, one per item"
+        rule = f"must be a list of {len(items)} gradients, one per item"
         raise GradientError(f"{operator.name}: gradient of {name}", rule, seen)
     return grads
 
@@ -94,15 +100,15 @@ def _gradient(operator: Operator, name: str, value: Any, grad: Any) -> Any:
     if grad is None or not tensors.is_smooth(value):
         return None
     check_gradient(operator, name, grad, value.shape)
-    made = jnp.asarray(grad)
-    if jnp.iscomplexobj(made) and not jnp.iscomplexobj(value):
-        made = jnp.real(made)
-    return made.astype(value.dtype)
+    array = jnp.asarray(grad)
+    if jnp.iscomplexobj(array) and not jnp.iscomplexobj(value):
+        array = jnp.real(array)
+    return array.astype(value.dtype)
 
 
 @contextlib.contextmanager
-def _numpy_refused(operator: Operator) -> Iterator[None]:
-    """Say in words what JAX means when NumPy's functions meet a tracer."""
+def _explain_tracer_errors(operator: Operator) -> Iterator[None]:
+    """Turn JAX's error for a rule that reads a tracer's values into a ``GradientError`` with a hint."""
     try:
         yield
     except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as problem:
@@ -115,64 +121,69 @@ def _numpy_refused(operator: Operator) -> Iterator[None]:
         raise GradientError(operator.name, rule, seen, where=where, hint=hint) from None
 
 
-def tangents(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """Return one tangent or None per output; ``given`` has None for an input that does not move.
+def tangents(
+    site: Site, flat: Sequence[Any], outputs: Sequence[Any], input_tangents: Sequence[Any]
+) -> list[Any]:
+    """Return one tangent or None per output. An input that is not active has None as its tangent.
 
-    From ``jvp=``, or by transposing the gradient rule. Raises ``GradientError``.
+    Runs ``jvp=`` if the operator has one, else transposes the gradient rule. Raises
+    ``GradientError``.
     """
     operator = site.operator
-    given = _own(given)
+    input_tangents = _as_jax(input_tangents)
     if operator.jvp is not None:
         packed = tuple(outputs) if operator.several else outputs[0]
-        with _numpy_refused(operator):
-            found = operator.jvp(*site.arguments(flat), packed, site.places(given))
-        return _tangents(operator, list(found) if operator.several else [found], outputs)
+        with _explain_tracer_errors(operator):
+            pushed = operator.jvp(*site.unflatten(flat), packed, site.by_argument(input_tangents))
+        return _checked_tangents(operator, list(pushed) if operator.several else [pushed], outputs)
     if operator.gradient is None or operator.schema.mutates:
         raise no_gradient(operator)
-    return _transposed(site, flat, outputs, given)
+    return _transposed(site, flat, outputs, input_tangents)
 
 
-def _tangents(operator: Operator, found: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-    """Return what ``jvp=`` gave, checked."""
+def _checked_tangents(operator: Operator, pushed: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    """Return the results of ``jvp=`` in the dtypes of the outputs; raises ``GradientError``."""
     where = of_function(operator.jvp)
-    if len(found) != len(outputs):
+    if len(pushed) != len(outputs):
         rule = f"jvp= must return {len(outputs)} tangents, one or None per output"
-        raise GradientError(operator.name, rule, f"{len(found)}", where=where)
-    made: list[Any] = []
-    for number, (tangent, output) in enumerate(zip(found, outputs, strict=True)):
+        raise GradientError(operator.name, rule, f"{len(pushed)}", where=where)
+    checked: list[Any] = []
+    for number, (tangent, output) in enumerate(zip(pushed, outputs, strict=True)):
         if tangent is not None and tuple(jnp.shape(tangent)) != tuple(output.shape):
             subject = f"{operator.name}: tangent of output {number}"
             rule = f"must have the output's shape {tuple(output.shape)}"
             raise GradientError(subject, rule, tuple(jnp.shape(tangent)), where=where)
-        made.append(None if tangent is None else jnp.asarray(tangent).astype(output.dtype))
-    return made
+        checked.append(None if tangent is None else jnp.asarray(tangent).astype(output.dtype))
+    return checked
 
 
-def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+def _transposed(
+    site: Site, flat: Sequence[Any], outputs: Sequence[Any], input_tangents: Sequence[Any]
+) -> list[Any]:
     # The rule is linear in the output gradient u. With g(u) = J^T u, the gradient of <g(u), t> with
     # respect to u is J t: forward mode from reverse mode, exactly.
-    kinds = [getattr(output, "type", None) or jax.typeof(output) for output in outputs]
+    types = [getattr(output, "type", None) or jax.typeof(output) for output in outputs]
     smooth = [i for i, output in enumerate(outputs) if tensors.is_smooth(output)]
-    moving: list[int] = []
-    own: list[GradientError] = []  # of the rule itself, where nothing is wrong with its derivative
+    active: list[int] = []
+    rule_errors: list[GradientError] = []  # raised by the rule itself, not by its derivative
 
     def pull(*grads: Any) -> tuple[Any, ...]:
-        every = [zeros(kind) for kind in kinds]
+        output_grads = [zeros(kind) for kind in types]
         for i, grad in zip(smooth, grads, strict=True):
-            every[i] = grad
+            output_grads[i] = grad
         try:
-            found = gradients(site, flat, outputs, every)
+            input_grads = gradients(site, flat, outputs, output_grads)
         except GradientError as problem:
-            own.append(problem)
+            rule_errors.append(problem)
             raise
-        moving[:] = [i for i, t in enumerate(given) if t is not None and found[i] is not None]
-        return tuple(found[i] for i in moving)
+        active[:] = [i for i, t in enumerate(input_tangents) if t is not None and input_grads[i] is not None]
+        return tuple(input_grads[i] for i in active)
 
     try:
-        _, push = jax.vjp(pull, *(zeros(kinds[i]) for i in smooth))
-        pushed = push(tuple(given[i] for i in moving))
+        _, push = jax.vjp(pull, *(zeros(types[i]) for i in smooth))
+        pushed = push(tuple(input_tangents[i] for i in active))
     except GradientError as problem:
-        if problem in own:
+        if problem in rule_errors:
             raise
         rule = "forward mode needs jvp=, as the gradient rule is not differentiable itself"
         where = site.operator.origin
@@ -182,24 +193,30 @@ def _transposed(site: Site, flat: Sequence[Any], outputs: Sequence[Any], given: 
 
 
 def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
-    """Return (outputs, their batch dimensions) of a batched call: by the batch rule, or sample by sample."""
+    """Return (outputs, their batch dimensions) of a call on batched arrays.
+
+    ``dims`` has the batch dimension of each input, or None. Without a batch rule the samples are
+    computed one by one, with a warning.
+    """
     rule = site.operator.batch
     if callable(rule):
-        found = rule(site.places(dims), site.arguments(_own(flat)))
-        return batching.answer(site.operator, found, len(_samples(site, flat, dims)), size)
+        answer = rule(site.by_argument(dims), site.unflatten(_as_jax(flat)))
+        return batching.answer(site.operator, answer, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":
-        samples = _samples(site, flat, dims)  # first: it says which shapes of a sample do not fit
-        moved = _batch_first(flat, dims, size)
-        made = batching.elementwise(site.operator, call(site, moved), samples, size, moved[0].ndim - 1)
-        return made, (0,) * len(made)
+        samples = _samples(site, flat, dims)  # before the call: its errors name the shapes of a sample
+        batch = _batch_first(flat, dims, size)
+        outputs = batching.elementwise(site.operator, call(site, batch), samples, size, batch[0].ndim - 1)
+        return outputs, (0,) * len(outputs)
     _warn_once(site.operator)
     first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]
 
-    def one(samples: Sequence[Any]) -> tuple[Any, ...]:
-        left = iter(samples)
-        return call(site, [x if d is None else next(left) for x, d in zip(first, dims, strict=True)])
+    def call_one(sample: Sequence[Any]) -> tuple[Any, ...]:
+        batched_inputs = iter(sample)
+        return call(
+            site, [x if d is None else next(batched_inputs) for x, d in zip(first, dims, strict=True)]
+        )
 
-    outputs = jax.lax.map(one, [x for x, d in zip(first, dims, strict=True) if d is not None])
+    outputs = jax.lax.map(call_one, [x for x, d in zip(first, dims, strict=True) if d is not None])
     return outputs, (0,) * len(outputs)
 
 
@@ -212,13 +229,13 @@ def _samples(site: Site, flat: Sequence[Any], dims: Sequence[Any]) -> Sequence[S
 
 
 def _batch_first(flat: Sequence[Any], dims: Sequence[Any], size: int) -> list[Any]:
-    """Return the arrays with the batch first, and as many dimensions each: samples broadcast as before."""
-    made = [
+    """Return the arrays with the batch dimension first and equal ranks, so that samples still broadcast."""
+    batch = [
         jnp.broadcast_to(x, (size, *x.shape)) if d is None else jnp.moveaxis(x, d, 0)
         for x, d in zip(flat, dims, strict=True)
     ]
-    rank = max(x.ndim for x in made)
-    return [x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) for x in made]
+    rank = max(x.ndim for x in batch)
+    return [x.reshape(size, *(1,) * (rank - x.ndim), *x.shape[1:]) for x in batch]
 
 
 _warned: set[str] = set()
@@ -230,6 +247,6 @@ def _warn_once(operator: Operator) -> None:
     _warned.add(operator.name)
     shown = operator.name.removesuffix("__saving").removesuffix("__backward")
     text = f"{shown}: vmap runs one call per sample"
-    if operator.schema.namespace != CUSTOM:  # Custom has no such parameter
+    if operator.schema.namespace != CUSTOM:  # Custom has no parameter batch=
         text += "; give batch= ('elementwise' or a rule) to do better"
     warnings.warn(text, FallbackWarning, stacklevel=2)

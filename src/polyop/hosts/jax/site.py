@@ -1,4 +1,8 @@
-"""One way of calling an operator: its attributes, and which tensors there are."""
+"""A call site: an operator, its attributes, and which of its optional tensors are present.
+
+JAX's primitives take flat arrays and one hashable parameter. The site is that parameter, and it
+translates between flat arrays and the arguments of the schema.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from ...call.operator import Operator
 from ...call.prepare import normalise
 from ...core.spec import Spec
 from . import tensors
-from .recent import Recent
+from .lru_cache import LruCache
 
-_sites: Recent[Site] = Recent()
+_sites: LruCache[Site] = LruCache()
 
 
 def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
@@ -25,28 +29,30 @@ def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
     Raises ``ArgumentTypeError`` for an attribute that has no text.
     """
     operator: Operator = bound.operator
-    # the text of the values tells 1 from 1.0 and True, and 0.0 from -0.0, as equality does not
+    # repr, because 1, 1.0 and True are equal, and so are 0.0 and -0.0
     key = (id(operator), repr(foreign.described(operator.schema, arguments)))
-    found = _sites.get(key)
-    if found is None:  # it keeps the operator alive, and so the key its own
-        found = _sites.put(key, Site(bound, arguments))
-    return found
+    site = _sites.get(key)
+    if site is None:  # a cached site keeps the operator alive, so that its id is not used again
+        site = _sites.put(key, Site(bound, arguments))
+    return site
 
 
 class Site:
-    """An operator with attributes, called on flat arrays.
+    """An operator with fixed attributes, called on flat arrays.
 
-    Inputs are the tensors that are present, in schema order, lists opened; outputs are the new
-    tensors, then the new values of the arguments that the schema writes. Two sites are equal
-    when they are of one operator and have equal texts.
+    The inputs are the tensors that are present, in schema order, with lists flattened. The outputs
+    are the new tensors, then the new values of the arguments that the schema writes. Two sites are
+    equal if they have the same operator and equal texts.
     """
 
     def __init__(self, bound: Any, arguments: Sequence[Any]) -> None:
-        """Take bound and normalised arguments; only their tensors' presence is kept."""
+        """Take bound and normalised arguments; of their tensors only the presence is kept."""
         self.bound = bound
         self.operator: Operator = bound.operator
         self.text = foreign.call_text(bound, arguments)
-        self._given = json.loads(self.text)[2]
+        self._described = json.loads(self.text)[
+            2
+        ]  # per argument: its value, or whether the tensor is present
         self.base = self
         self._key: tuple[Any, ...] = (id(self.operator), self.text)
         self._outputs: tuple[Spec, ...] | None = None
@@ -57,7 +63,7 @@ class Site:
         return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are calls of one operator with equal attributes."""
+        """Whether both call the same operator with equal attributes."""
         return isinstance(other, Site) and self._key == other._key
 
     def __repr__(self) -> str:
@@ -65,69 +71,71 @@ class Site:
         return self.operator.name
 
     def flatten(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the tensors among arguments."""
+        """Return the tensors that are present among the arguments, with lists flattened."""
         return tuple(foreign.flatten(self.operator.schema, arguments))
 
-    def arguments(self, flat: Sequence[Any]) -> tuple[Any, ...]:
-        """Return arguments in schema order with these in the places of the tensors."""
-        found = foreign.unflatten(self.operator.schema, self._given, flat)
-        return normalise(self.operator, found)
+    def unflatten(self, flat: Sequence[Any]) -> tuple[Any, ...]:
+        """Return all arguments in schema order, with these flat values as the tensors."""
+        return normalise(self.operator, foreign.unflatten(self.operator.schema, self._described, flat))
 
-    def places(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Return one value per argument, those of tensors (lists opened into tuples) from ``values``."""
-        found = foreign.unflatten(self.operator.schema, self._given, values)
-        rows = zip(self.operator.schema.arguments, found, strict=True)
+    def by_argument(self, flat: Sequence[Any]) -> tuple[Any, ...]:
+        """Return one value per argument: from the flat values for tensors, None for attributes.
+
+        A list of tensors gets a tuple of values.
+        """
+        values = foreign.unflatten(self.operator.schema, self._described, flat)
+        rows = zip(self.operator.schema.arguments, values, strict=True)
         return tuple(value if argument.type.is_tensor else None for argument, value in rows)
 
-    def settled(self, flat: Sequence[Any]) -> Site:
-        """Return the site for these inputs: with outputs, where asking again can give others.
+    def with_fixed_outputs(self, flat: Sequence[Any]) -> Site:
+        """Return the site for these inputs.
 
-        JAX takes what it was told of a call for granted, so that a site with other outputs must be
-        another one. ``base`` is the site for any inputs.
+        JAX caches what it learns of equal calls. So if the infer rule may answer differently the
+        next time, its answer becomes part of the site and of the key. ``base`` is the site without.
         """
         if self.operator.infer.repeatable:
             return self
-        made = copy.copy(self.base)
-        made._outputs = tuple(self.base.outputs(flat))  # noqa: SLF001
-        made._key = (*self.base._key, made._outputs)  # noqa: SLF001
-        return made
+        fixed = copy.copy(self.base)
+        fixed._outputs = tuple(self.base.outputs(flat))  # noqa: SLF001
+        fixed._key = (*self.base._key, fixed._outputs)  # noqa: SLF001
+        return fixed
 
     def outputs(self, flat: Sequence[Any]) -> Sequence[Spec]:
-        """Return the specs of all outputs; raises what the infer rule does."""
+        """Return the specs of all outputs; raises what the infer rule raises."""
         if self._outputs is not None:
             return self._outputs
-        arguments = specs(tensors, self.operator, self.arguments(flat))  # type: ignore[arg-type]
+        arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
         return (*self.operator.infer(arguments), *foreign.written(self.operator.schema, arguments))
 
     def check(self, flat: Sequence[Any]) -> None:
-        """Raise ``NoKernelError`` where no kernel takes arrays like these, wherever the program runs."""
-        arguments = specs(tensors, self.operator, self.arguments(flat))  # type: ignore[arg-type]
+        """Raise ``NoKernelError`` if no kernel accepts such arrays, on any device the program may run on."""
+        arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
         inputs = tuple(arguments[i] for i in self.operator.schema.tensor_positions)
         need_somewhere(self.operator, inputs, tuple(self.outputs(flat)))
 
     def aliases(self, flat: Sequence[Any]) -> dict[int, int]:
-        """Return which output takes the place of which input."""
-        written = foreign.written(self.operator.schema, self.places(range(len(flat))))
+        """Return which output reuses the memory of which input, as {input: output}."""
+        written = foreign.written(self.operator.schema, self.by_argument(range(len(flat))))
         first = len(self.outputs(flat)) - len(written)
         return {number: first + k for k, number in enumerate(written)}
 
-    def returned(self, outputs: Sequence[Any]) -> tuple[Any, ...]:
-        """Return flat outputs as a call gives them: by the schema, then what else was written.
+    def pack_outputs(self, outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return flat outputs as a call returns them: the schema's, then other arguments it wrote.
 
-        JAX's arrays never change, so that an argument written in place comes back as a new one.
+        JAX's arrays cannot be written, so an argument written in place is returned as a new array.
         """
         schema = self.operator.schema
         if self._plain or (schema.returns_list and not schema.returns[0].type.alias):
             return tuple(outputs)
         fresh = len(schema.fresh)
-        new, left = iter(outputs[:fresh]), iter(outputs[fresh:])
+        new, written = iter(outputs[:fresh]), iter(outputs[fresh:])
         by_argument = {
-            i: tuple(next(left) for _ in given) if isinstance(given, list) else next(left)
-            for i, (argument, given) in enumerate(zip(schema.arguments, self._given, strict=True))
-            if argument.type.writes and given
+            i: tuple(next(written) for _ in described) if isinstance(described, list) else next(written)
+            for i, (argument, described) in enumerate(zip(schema.arguments, self._described, strict=True))
+            if argument.type.writes and described
         }
-        made = [
+        returned = [
             by_argument.pop(schema.alias_of(i), None) if result.type.alias else next(new)
             for i, result in enumerate(schema.returns)
         ]
-        return (*made, *by_argument.values())
+        return (*returned, *by_argument.values())

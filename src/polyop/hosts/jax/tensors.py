@@ -17,9 +17,9 @@ _DEVICES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda"}
 
 
 def spec(array: Any) -> Spec:
-    """Return an array's spec; without a device of its own, that which programs run on by default.
+    """Return an array's spec. A tracer has no device, so its spec has JAX's default device.
 
-    Raises ``ArgumentTypeError`` for dtypes that kernels do not know, as random keys have.
+    Raises ``ArgumentTypeError`` for dtypes that kernels do not know, such as those of random keys.
     """
     concrete = isinstance(array, jax.Array) and not is_traced(array)
     platform = next(iter(array.devices())).platform if concrete else jax.default_backend()
@@ -27,7 +27,7 @@ def spec(array: Any) -> Spec:
 
 
 def is_traced(value: Any) -> bool:
-    """Whether a value stands for others, in a program that is being made."""
+    """Whether a value is a tracer, which stands for an array of a program that is being traced."""
     return isinstance(value, jax.core.Tracer)
 
 
@@ -37,23 +37,23 @@ def is_smooth(value: Any) -> bool:
 
 
 def structs(operator: Operator, specs: Sequence[Spec]) -> list[Any]:
-    """Return JAX's own form of output specs.
+    """Return output specs as ``jax.ShapeDtypeStruct``.
 
-    Raises ``ArgumentTypeError`` for 64 bits where JAX has them switched off: it would take half
-    of the memory that the kernel writes.
+    Raises ``ArgumentTypeError`` for 64-bit dtypes while JAX has them switched off: it would allocate
+    half of the memory that the kernel writes.
     """
-    for number, one in enumerate(specs):
-        if jax.dtypes.canonicalize_dtype(one.dtype.numpy) != one.dtype.numpy:
+    for number, spec in enumerate(specs):
+        if jax.dtypes.canonicalize_dtype(spec.dtype.numpy) != spec.dtype.numpy:
             subject = f"{operator.name}: output {number}"
-            rule = f"is {one.dtype}, and JAX has 64-bit types switched off"
+            rule = f"is {spec.dtype}, and JAX has 64-bit types switched off"
             hint = 'jax.config.update("jax_enable_x64", True), or give the operator a 32-bit output'
             raise ArgumentTypeError(subject, rule, where=operator.origin, hint=hint)
-    return [jax.ShapeDtypeStruct(one.shape, one.dtype.numpy) for one in specs]
+    return [jax.ShapeDtypeStruct(spec.shape, spec.dtype.numpy) for spec in specs]
 
 
 def conjugated(values: Sequence[Any]) -> list[Any]:
-    """Return the values with complex ones conjugated, None as it is.
+    """Return the values with complex ones conjugated; None stays None.
 
-    Rules give gradients as PyTorch has them; JAX's are their conjugates.
+    Gradient rules follow PyTorch's convention for complex values; JAX's gradients are the conjugates.
     """
     return [None if v is None else jnp.conj(v) if jnp.iscomplexobj(v) else v for v in values]

@@ -1,4 +1,4 @@
-"""What JAX knows of an array while it traces: how it is split, and over which axes of a mesh it varies."""
+"""Types of traced arrays (JAX's avals): their sharding, and the mesh axes over which they vary."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ...core.errors import HostError
 
 
 def result_type(operand: Any, shape: Sequence[Any], dtype: Any, axes: Sequence[Any] = ()) -> Any:
-    """Return the type of a result of this shape that varies over a mesh as an operand does.
+    """Return the type of a result of this shape that varies over the same mesh axes as an operand.
 
-    ``axes`` says along which axes of the mesh each dimension is split; none, where left out.
+    ``axes`` has the mesh axes along which each dimension is split; without it no dimension is.
     """
     mesh = operand.sharding.mesh
     spec = PartitionSpec(*(axes or (None,) * len(shape)))
@@ -25,15 +25,15 @@ def result_type(operand: Any, shape: Sequence[Any], dtype: Any, axes: Sequence[A
 
 
 def varying(value: Any) -> frozenset[Any]:
-    """Return the axes of a mesh over which a value varies, inside ``shard_map``."""
+    """Return the mesh axes over which a value varies; only inside ``shard_map`` there are any."""
     kind = jax.typeof(value)
-    found = getattr(kind, "manual_axis_type", None)  # JAX 0.10; ``vma`` before it
-    axes: frozenset[Any] = found.varying if found is not None else getattr(kind, "vma", frozenset())
+    manual = getattr(kind, "manual_axis_type", None)  # JAX 0.10; ``vma`` before it
+    axes: frozenset[Any] = manual.varying if manual is not None else getattr(kind, "vma", frozenset())
     return axes
 
 
 def unified(values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values, all varying over the same axes of a mesh."""
+    """Return the values, cast so that all vary over the union of their mesh axes."""
     each = [varying(value) for value in values]
     union = frozenset().union(*each)
     if all(one == union for one in each):
@@ -49,32 +49,32 @@ def _vary(value: Any, axes: tuple[Any, ...]) -> Any:
 
 
 def zeros(kind: Any) -> Any:
-    """Return zeros of a type, split and varying as it says."""
+    """Return zeros of a type, with its sharding and varying axes."""
     return ad.instantiate_zeros(ad.Zero(kind))
 
 
 def explicit_axes(operator: Operator, operands: Sequence[Any], shape: Sequence[Any]) -> tuple[Any, ...]:
-    """Return how an elementwise result of operands with explicit shardings is split.
+    """Return the mesh axes of each dimension of an elementwise result; the operands have explicit shardings.
 
-    Raises ``HostError`` where two operands are split differently.
+    Raises ``HostError`` if two operands are split differently.
     """
-    made: list[Any] = [None] * len(shape)
+    result: list[Any] = [None] * len(shape)
     for operand in operands:
         skip = len(shape) - len(operand.shape)
         for number, axes in enumerate(_axes(operand), skip):
             if axes is None:
                 continue
-            if made[number] not in (None, axes):
+            if result[number] not in (None, axes):
                 rule = f"two operands are split along different axes in dimension {number}"
-                seen = f"{made[number]} and {axes}"
+                seen = f"{result[number]} and {axes}"
                 hint = "bring them together with jax.reshard"
                 raise HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
-            made[number] = axes
-    return tuple(made)
+            result[number] = axes
+    return tuple(result)
 
 
 def is_split(operand: Any) -> bool:
-    """Whether a type says that its dimensions are split along axes of a mesh."""
+    """Whether any dimension of an operand is split along a mesh axis."""
     return any(axes is not None for axes in _axes(operand))
 
 
