@@ -91,7 +91,7 @@ def change(kernel, name):
 def described(program):
     """Return the loops of a program, and what the passes know beside them, a sentence each.
 
-    It reads sets of isl: it is called while their session lasts.
+    It reads sets of isl, which are gone from what ``schedule`` returns.
     """
     return (listing(program), *(list(rule(program)) for rule in (starting, assumed, checked, planned, noted)))
 

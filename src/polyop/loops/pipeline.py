@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .analysis.polyhedra import session
 from .ir.grammar import Kernel
 from .ir.verify import unowned
 from .passes.array_privatisation import array_privatisation
@@ -61,9 +60,8 @@ def schedule(
     Raises ``AssertionError`` where a pass broke the program. Private buffers are always verified, at the end;
     the grammar is verified after each pass where POLYOP_STRICT is 1.
     """
-    with session():
-        program = run_passes(Program(kernel), passes, watch)
-        _ = program.kinds  # the CUDA emitter asks for them, after the session
+    program = run_passes(Program(kernel), passes, watch)
+    _ = program.kinds  # the CUDA emitter reads them, when isl's values are gone
     if program.before_privatisation is not None:
         verify("the last pass", unowned(program.before_privatisation, program.kernel, program.owners))
     return program.without_isl()

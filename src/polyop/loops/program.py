@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .analysis.bounds import Bounds
 from .analysis.dependence import Conflict, Kind, classify, conflicts
 from .analysis.polyhedra import Model
+from .analysis.session import IslSession
 from .ir.grammar import Kernel
 from .ir.plan import Plan
 
@@ -43,6 +44,8 @@ class Program:
     """
 
     kernel: Kernel
+    session: IslSession = field(default_factory=IslSession)
+    """The isl context of this compilation: a program and those made from it belong to one thread."""
     owners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each private buffer the loops that own it, outermost first: each iteration has its own copy."""
     before_privatisation: Kernel | None = None
@@ -60,8 +63,8 @@ class Program:
 
     @functools.cached_property
     def model(self) -> Model:
-        """The kernel as isl sees it; it ends with the session."""
-        return Model(self.kernel, self.owners)
+        """The kernel as isl sees it."""
+        return Model(self.kernel, self.session, self.owners)
 
     @functools.cached_property
     def conflicts(self) -> list[Conflict]:
@@ -88,7 +91,9 @@ class Program:
         return made
 
     def without_isl(self) -> Program:
-        """Return this program without isl's values, which end with the session; the kinds of loops stay."""
-        made = replace(self, bounds=replace(self.bounds, sizes=[], bad={}), assumed=None)
-        made.__dict__["kinds"] = self.__dict__.get("kinds", {})
+        """Return this program without isl's values, whose memory is freed; the kinds of loops stay."""
+        bounds = replace(self.bounds, sizes=[], bad={})
+        made = replace(self, bounds=bounds, assumed=None, session=IslSession())
+        kinds = self.__dict__.get("kinds", {})
+        made.__dict__["kinds"] = {loop: replace(kind, because=None) for loop, kind in kinds.items()}
         return made

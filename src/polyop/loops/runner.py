@@ -44,8 +44,7 @@ def run_passes(
 ) -> AnyProgram:
     """Return the program after all passes of a table, except those that POLYOP_SKIP_PASSES leaves out.
 
-    Raises ``AssertionError`` where POLYOP_STRICT is 1 and a pass broke the grammar. The caller has opened the
-    session of isl.
+    Raises ``AssertionError`` where POLYOP_STRICT is 1 and a pass broke the grammar.
     """
     strict, skipped = debug.is_strict(), debug.skipped_passes()
     watchers = [watch] if watch is not None else []

@@ -14,6 +14,7 @@ from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
+from polyop.loops.analysis.session import IslSession
 from polyop.loops.derive import adjoint as derivation
 from polyop.loops.derive import checkpointing as segments
 from polyop.loops.derive.reverse import Reverse
@@ -167,7 +168,7 @@ def test_some_of_those_have_segments(programs, helpers):
     found = set()
     for row in programs.PROGRAMS:
         arrays = helpers.arrays(row, helpers.sizes(row))
-        made = Reverse(helpers.typed(row, arrays))
+        made = Reverse(helpers.typed(row, arrays), IslSession())
         made.in_segments()
         found |= {row.name} if made.segments.told else set()
     assert len(found) >= 2

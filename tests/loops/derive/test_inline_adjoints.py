@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.loops.analysis.polyhedra import session
+from polyop.loops.analysis.session import IslSession
 from polyop.loops.derive.inline_adjoints import passed_on
 from polyop.loops.derive.memory import in_memory
 from polyop.loops.frontend.parse import parse
@@ -240,11 +240,11 @@ KEPT = [
 
 def changed(function, dtype):
     typed = parse(function, [(dtype, 1), (dtype, 1)], {})
-    with warnings.catch_warnings(), session():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        before, _ = in_memory(typed)
+        before, _, session = in_memory(typed, IslSession())
         names = [n for n, b in before.buffers.items() if b.role in ("local", "output")]
-        after = passed_on(before, names)
+        after = passed_on(before, session, names)
     return before, after
 
 

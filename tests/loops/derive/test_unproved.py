@@ -13,18 +13,18 @@ from polyop.call.explain import explain
 from polyop.core.dtypes import dtype
 from polyop.core.errors import GradientError
 from polyop.core.spec import Spec
+from polyop.loops.analysis.session import IslSession
 from polyop.loops.derive import adjoint as derivation
 
 
 @pytest.fixture
 def unproved(monkeypatch):
     """Let isl give up at once where it knows indices."""
-    begun = derivation.session
 
     def session(operations, *, blind=False):
-        return begun(operations if blind else 100, blind=blind)
+        return IslSession(operations if blind else 100, blind=blind)
 
-    monkeypatch.setattr(derivation, "session", session)
+    monkeypatch.setattr(derivation, "IslSession", session)
 
 
 def test_all_that_has_a_derivative(smooth, helpers, unproved):

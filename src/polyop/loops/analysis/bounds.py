@@ -12,7 +12,8 @@ from typing import Any
 
 from ..ir.grammar import Expr, Kernel, Load, Store
 from . import affine
-from .polyhedra import Access, Leaf, Model, suppose
+from .polyhedra import Access, Leaf, Model
+from .session import IslSession
 
 SIMPLE = 4
 """Pieces of a set of sizes that may still be supposed: its complement has many times as many."""
@@ -170,12 +171,12 @@ def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str, str]]:
     return rows
 
 
-def demanded(kernel: Kernel) -> Bounds:
-    """Return what the author's text demands of the sizes; the session takes it for granted from here on."""
-    found = find_bounds(model := Model(kernel))
-    suppose(found.sizes)
+def demanded(kernel: Kernel, session: IslSession) -> tuple[Bounds, IslSession]:
+    """Return what the author's text demands of the sizes, and a session that assumes it."""
+    found = find_bounds(model := Model(kernel, session))
+    session = session.assuming(found.sizes)
     if found.sizes and found.dynamic:
-        found = find_bounds(model := Model(kernel), found)
+        found = find_bounds(model := Model(kernel, session), found)
     if not kernel.derived:
         negative_sizes(model, found)
-    return found
+    return found, session

@@ -14,6 +14,7 @@ from ..ir.grammar import Buffer, Kernel
 from . import affine
 from .dependence import Conflict, Paths, common, forward, paths
 from .polyhedra import Access, Leaf, Model
+from .session import IslSession
 
 Place = tuple[Leaf, Access]
 
@@ -134,9 +135,9 @@ class Coverage:
         return forward(self.model, conflict, self.where, backward=True)
 
 
-def starts(kernel: Kernel) -> Kernel:
+def starts(kernel: Kernel, session: IslSession) -> Kernel:
     """Return the kernel with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
-    coverage = Coverage(Model(kernel))
+    coverage = Coverage(Model(kernel, session))
     buffers = dict(kernel.buffers)
     for name, buffer in kernel.buffers.items():
         if buffer.role not in ("output", "local"):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,9 +25,8 @@ from ..ir.grammar import (
     walk,
 )
 from . import affine
+from .session import IslSession
 
-MAX_OPERATIONS = 4_000_000
-"""What isl may spend on one kernel: a few hundred milliseconds. Beyond, the original order is kept."""
 _WORD = re.compile(r"\w+")
 
 
@@ -85,47 +82,6 @@ class _Point:
     definite: bool = True
 
 
-@dataclass
-class Session:
-    """An isl context, which is for one thread, and the texts that it has read.
-
-    ``sizes`` are sets of sizes that calls are held to: what else there may be is an error before any loop.
-    ``blind``: no index is known, any element of a tensor may be any other. Little to prove, and to be proved.
-    """
-
-    context: Any
-    known: dict[Any, Any]
-    sizes: tuple[Any, ...] = ()
-    blind: bool = False
-
-
-_sessions: list[Session] = []
-_lock = threading.RLock()  # one isl context at a time: it is not thread-safe, and neither is its loading
-
-
-@contextlib.contextmanager
-def session(operations: int = MAX_OPERATIONS, *, blind: bool = False) -> Iterator[None]:
-    """Start anew: a context of its own, with its own quota, for all models of one kernel."""
-    with _lock:
-        _sessions[:] = [_begun(operations, blind=blind)]
-        yield
-
-
-def _begun(operations: int = MAX_OPERATIONS, *, blind: bool = False) -> Session:
-    import islpy
-
-    context = islpy.Context()
-    context.set_max_operations(operations)
-    return Session(context, {}, blind=blind)
-
-
-def suppose(sizes: Sequence[Any]) -> None:
-    """Let all further models of this kernel take these sets of sizes for granted."""
-    for session in _sessions:
-        session.sizes = tuple(sizes)
-        session.known.clear()
-
-
 class Model:
     """The leaves of a kernel in program order, and isl values made from them.
 
@@ -133,13 +89,13 @@ class Model:
     first) whose iterations have their own: their variables become further dimensions.
     """
 
-    def __init__(self, kernel: Kernel, owners: Mapping[str, tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self, kernel: Kernel, session: IslSession, owners: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
         import islpy
 
         self.isl = islpy
-        if not _sessions:
-            _sessions.append(_begun())
-        self.session = _sessions[0]
+        self.session = session
         self.kernel = kernel
         self.owners = {**scalar_owners(kernel), **(owners or {})}
         self.parameters = _parameters(kernel)
@@ -161,11 +117,11 @@ class Model:
         head = f"{_iteration(leaf.vars)} -> {self._element(access)}"
         somewhere = self._somewhere(access)
         key = (self._prefix, self._natural_sizes, head, somewhere, leaf.constraints, access.guards)
-        if key not in self.session.known:
+        if key not in self.session.cache:
             whole = self._read("Map", head, somewhere)
             inside = self._set(_iteration(leaf.vars), leaf.constraints, access.guards)
-            self.session.known[key] = whole.intersect_domain(inside)
-        return self.session.known[key]
+            self.session.cache[key] = whole.intersect_domain(inside)
+        return self.session.cache[key]
 
     def when(self, leaf: Leaf, access: Access, condition: str) -> Any | None:
         """Return for which sizes and attributes an access is ever made with the condition true, or None."""
@@ -177,7 +133,7 @@ class Model:
         return self._ever(leaf, leaf.ranges, (condition,))
 
     def _ever(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
-        known = self.session.known
+        known = self.session.cache
         at = (self._prefix, self._natural_sizes, leaf.vars, constraints, more)
         if at not in known:
             found = self._set(_iteration(leaf.vars), constraints, more)
@@ -201,7 +157,7 @@ class Model:
 
     def _supposed(self, found: Any, key: Any) -> Any:
         """Return the part of a set that sizes allow, as far as it does not fall to pieces."""
-        known = self.session.known
+        known = self.session.cache
         if key not in known:
             for sizes in self.session.sizes:
                 part = found.intersect_params(sizes).coalesce()
@@ -213,7 +169,7 @@ class Model:
         """Return what a text says. isl reads only the parameters it names: declaring them takes longest."""
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
         body = f"{body}0 = 0" if body == " : " else body
-        known = self.session.known
+        known = self.session.cache
         at = (kind, self._prefix, body)
         if at not in known:
             words = {*_WORD.findall(body)}
@@ -228,7 +184,7 @@ class Model:
     @property
     def _space(self) -> Any:
         """Return isl's space of all parameters."""
-        known = self.session.known
+        known = self.session.cache
         if self._prefix not in known:
             known[self._prefix] = self._isl("Set", f"{self._prefix} -> {{ : }}").get_space()
         return known[self._prefix]

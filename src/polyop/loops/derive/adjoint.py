@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...core.errors import FallbackWarning, GradientError
 from ..analysis.initialisation import starts
-from ..analysis.polyhedra import session
+from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
 from .dead_inputs import without_unread
 from .reverse import Reverse
@@ -23,7 +23,7 @@ UNPROVED = "its gradient tapes whatever may change: where values come from takes
 Made = TypeVar("Made")
 
 
-def proved(kernel: Kernel, make: Callable[[], Made]) -> tuple[Made, bool]:
+def proved(kernel: Kernel, make: Callable[[IslSession], Made]) -> tuple[Made, bool]:
     """Return what ``make`` derives, and whether with all proofs.
 
     Where isl gives up it is made again without knowing any index: each write of a tensor may then be of
@@ -31,11 +31,10 @@ def proved(kernel: Kernel, make: Callable[[], Made]) -> tuple[Made, bool]:
     """
     import islpy
 
-    with contextlib.suppress(islpy.Error), session(OPERATIONS):
-        return make(), True
+    with contextlib.suppress(islpy.Error):
+        return make(IslSession(OPERATIONS)), True
     try:
-        with session(OPERATIONS, blind=True):
-            return make(), False
+        return make(IslSession(OPERATIONS, blind=True)), False
     except islpy.Error as problem:
         rule = "its gradient cannot be derived: where its values come from takes too long to prove"
         hint = "give bprop= (or gradient=), or make two kernels of it"
@@ -73,18 +72,18 @@ def adjoint(
     segment of them at a time. Raises ``GradientError`` with the line for what has none.
     """
 
-    def derive() -> Adjoint:
-        found = Reverse(kernel, present, wanted)
+    def derive(session: IslSession) -> Adjoint:
+        found = Reverse(kernel, session, present, wanted)
         if segments:
             found.in_segments()
         made = found.run()
         copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}
-        made = tidy(made, [n for n in found.sums.values() if n in made.buffers], copies)
+        made = tidy(made, found.session, [n for n in found.sums.values() if n in made.buffers], copies)
         shapes = dict(found.kernel.buffers)
         known = {n: shapes[n].shape for n in kernel.outputs}
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
             known |= {found.given[n]: shapes[n].shape for n in found.outputs}
-        made = starts(without_unread(made, known, kept))
+        made = starts(without_unread(made, known, kept), found.session)
         tapes = {n: value for n, value in found.tapes().items() if n in made.buffers}
         return Adjoint(made, tuple(found.told()), tapes)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ..analysis.bounds import is_inside
 from ..analysis.cost import HEAVY
 from ..analysis.polyhedra import Access, Leaf
+from ..analysis.session import IslSession
 from ..ir.grammar import (
     INT,
     Assign,
@@ -51,9 +52,9 @@ class _Link(NamedTuple):
     value: Expr
 
 
-def passed_on(kernel: Kernel, names: Sequence[str]) -> Kernel:
+def passed_on(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel:
     """Return the kernel without the stores to ``names`` that one statement reads or updates, and no other."""
-    while (changed := _step(kernel, names)) is not None:
+    while (changed := _step(kernel, session, names)) is not None:
         kernel = changed
     nodes = list(statements(kernel.body))
     used = {s.buffer for s in nodes if isinstance(s, Store)}
@@ -62,11 +63,12 @@ def passed_on(kernel: Kernel, names: Sequence[str]) -> Kernel:
     return replace(kernel, buffers={n: b for n, b in kernel.buffers.items() if n not in gone})
 
 
-def _step(kernel: Kernel, names: Sequence[str]) -> Kernel | None:
+def _step(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel | None:
     little = [s for s in _little(kernel.body) if s.buffer in names]
     if not little:
         return None
-    order = Order(kernel, scopes_of(kernel, [n for n, b in kernel.buffers.items() if b.role == "local"]))
+    local = [n for n, b in kernel.buffers.items() if b.role == "local"]
+    order = Order(kernel, session, scopes_of(kernel, session, local))
     for leaf in order.model.leaves:
         link = _link(order, leaf) if any(leaf.node is s for s in little) else None
         if link is not None:

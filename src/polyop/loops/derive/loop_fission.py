@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..analysis import affine
 from ..analysis.dependence import Legality
 from ..analysis.polyhedra import Model
+from ..analysis.session import IslSession
 from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of
 from ..ir.grammar import INT, For, If, Kernel, Stmt, Store, Var, substitute, walk
 from .names import Names
@@ -16,9 +17,9 @@ MANY = 3
 """A nest of so many loops that adds up is a contraction: each of its targets wants a nest of its own."""
 
 
-def apart(kernel: Kernel, sums: frozenset[str]) -> Kernel:
+def apart(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Kernel:
     """Return the kernel with nests that add to several targets in parts, where the order allows it."""
-    model = Model(kernel)
+    model = Model(kernel, session)
     tree = grow(model)
     legality: Legality | None = None
     done: list[Loop] = []

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..analysis.bounds import demanded
 from ..analysis.initialisation import Coverage, starts
 from ..analysis.polyhedra import Model, scalar_owners
+from ..analysis.session import IslSession
 from ..ir.grammar import (
     INT,
     Assign,
@@ -39,19 +40,19 @@ Scopes = dict[str, tuple[str, ...]]
 """For each buffer the loops, outermost first, whose iterations have it for themselves."""
 
 
-def in_memory(kernel: Kernel) -> tuple[Kernel, Scopes]:
-    """Return the kernel without scalars, and the scopes of its temporaries."""
+def in_memory(kernel: Kernel, session: IslSession) -> tuple[Kernel, Scopes, IslSession]:
+    """Return the kernel without scalars, the scopes of its temporaries, a session that assumes its sizes."""
     kernel = unroll_short_loops(propagate(kernel))
-    demanded(kernel)
-    kernel, scopes = privatise(starts(kernel))
+    _, session = demanded(kernel, session)
+    kernel, scopes = privatise(starts(kernel, session), session)
     lives = scalar_owners(kernel)
     kernel = _stored(kernel)
-    return kernel, {**lives, **scopes}
+    return kernel, {**lives, **scopes}, session
 
 
-def scopes_of(kernel: Kernel, names: Iterable[str]) -> Scopes:
+def scopes_of(kernel: Kernel, session: IslSession, names: Iterable[str]) -> Scopes:
     """Return for each buffer the loops whose iterations read of it only what they wrote themselves."""
-    coverage = Coverage(Model(kernel))
+    coverage = Coverage(Model(kernel, session))
     found: Scopes = {}
     for name in names:
         if not coverage.writes(name):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..analysis.dependence import Conflict, Paths, classify, conflicts, forward, paths
 from ..analysis.polyhedra import Access, Leaf, Model
+from ..analysis.session import IslSession
 from ..analysis.tree import Branch, Loop, Node, Place, grow
 from ..ir.grammar import Expr, Kernel, Load, Store
 from .memory import Scopes
@@ -19,9 +20,9 @@ class Order:
     What belongs to the iterations of a loop (``scopes``) meets only within one of them.
     """
 
-    def __init__(self, kernel: Kernel, scopes: Scopes) -> None:
+    def __init__(self, kernel: Kernel, session: IslSession, scopes: Scopes) -> None:
         self.kernel, self.scopes = kernel, scopes
-        self.model = Model(kernel, dict(scopes))
+        self.model = Model(kernel, session, dict(scopes))
         self.tree = grow(self.model)
         self.where: Paths = paths(self.model)
         self.around: dict[str, tuple[Loop | Branch, ...]] = {}

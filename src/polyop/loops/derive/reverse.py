@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from ...core.errors import GradientError
 from ..analysis.cost import HEAVY
+from ..analysis.session import IslSession
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, Place
 from ..ir.grammar import (
@@ -66,24 +67,19 @@ class Reverse:
     """Derives the gradient of one kernel."""
 
     def __init__(
-        self, kernel: Kernel, present: Sequence[bool] | None = None, wanted: Sequence[bool] = ()
+        self, kernel: Kernel, session: IslSession, present: Sequence[bool] = (), wanted: Sequence[bool] = ()
     ) -> None:
-        """``present`` tells of which outputs there are gradients; the others' are zero.
-
-        ``wanted`` tells of which tensors a gradient is made.
-        """
+        """``present``: which outputs have gradients; ``wanted``: which tensors get one; all where empty."""
         for name in kernel.outputs:
-            if kernel.buffers[name].role == "inplace":
+            if (buffer := kernel.buffers[name]).role == "inplace":
                 rule = f"it writes its input {name} in place, and the gradient needs what was there before"
                 hint = "return a new tensor, made with output_tensor"
-                raise GradientError(
-                    kernel.name, rule, where=kernel.where(kernel.buffers[name].line), hint=hint
-                )
+                raise GradientError(kernel.name, rule, where=kernel.where(buffer.line), hint=hint)
         flags = present or (True,) * len(kernel.outputs)
         rows = zip(kernel.outputs, flags, strict=True)
         self.outputs = [n for n, there in rows if there and is_real(kernel, n)]
-        plain, scopes = in_memory(kernel)
-        plain, self.shifts = without_shifts(plain, scopes, self.outputs)
+        plain, scopes, self.session = in_memory(kernel, session)
+        plain, self.shifts = without_shifts(plain, self.session, scopes, self.outputs)
         self.kernel, scopes = compared_in_memory(plain, scopes)
         tensors = [n for n in self.kernel.parameters if n in self.kernel.buffers]
         left_out = {n for n, flag in zip(tensors, wanted, strict=False) if not flag}
@@ -100,8 +96,9 @@ class Reverse:
         self.kernel, self.segments = segments.kernel, segments
         buffers = self.kernel.buffers
         self.scopes: Scopes = {n: s for n, s in segments.scopes.items() if buffers[n].role == "local"}
-        self.order = Order(self.kernel, self.scopes)
-        again = Order(self.kernel, {**self.scopes, **scopes_of(self.kernel, self.kernel.outputs)})
+        self.order = Order(self.kernel, self.session, self.scopes)
+        outputs = scopes_of(self.kernel, self.session, self.kernel.outputs)
+        again = Order(self.kernel, self.session, {**self.scopes, **outputs})
         self.needs = Needs(self.order, again)
         self.names = Names(self.kernel)
         self.active = active(self.kernel, self.inputs, self.outputs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..analysis.initialisation import starts
+from ..analysis.session import IslSession
 from ..analysis.tree import Loop
 from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Var, rewrite
 from ..ir.operate import operate
@@ -25,8 +26,8 @@ def saving(kernel: Kernel, tape: str, left: frozenset[str] = frozenset()) -> Ker
     ``left`` are temporaries that are not handed over in any case.
     """
 
-    def derive() -> Kernel | None:
-        reverse = Reverse(kernel)
+    def derive(session: IslSession) -> Kernel | None:
+        reverse = Reverse(kernel, session)
         reverse.collect()
         most = max((len(reverse.kernel.buffers[n].shape) for n in reverse.inputs), default=0)
         made = reverse.kernel
@@ -42,7 +43,8 @@ def saving(kernel: Kernel, tape: str, left: frozenset[str] = frozenset()) -> Ker
         if not chosen:
             return None
         name = f"{kernel.name}__saving"
-        return starts(replace(made, name=name, outputs=(*made.outputs, *chosen), derived=True))
+        made = replace(made, name=name, outputs=(*made.outputs, *chosen), derived=True)
+        return starts(made, reverse.session)
 
     return proved(kernel, derive)[0]
 

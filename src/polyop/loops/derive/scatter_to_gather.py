@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis import affine
 from ..analysis.polyhedra import Model
+from ..analysis.session import IslSession
 from ..analysis.strides import depends
 from ..ir.grammar import (
     BOOL,
@@ -54,10 +55,10 @@ class Addition:
     guard: Expr | None
 
 
-def gather(kernel: Kernel, sums: Sequence[str]) -> Kernel:
+def gather(kernel: Kernel, session: IslSession, sums: Sequence[str]) -> Kernel:
     """Return the kernel with additions to ``sums`` made element by element, where that is the same."""
-    kernel = apart(kernel, frozenset(sums))
-    gatherer = _Gatherer(kernel, frozenset(sums))
+    kernel = apart(kernel, session, frozenset(sums))
+    gatherer = _Gatherer(kernel, session, frozenset(sums))
     body = gatherer.body(kernel.body)
     return replace(kernel, body=body, buffers={**kernel.buffers, **gatherer.buffers})
 
@@ -68,11 +69,11 @@ def gather(kernel: Kernel, sums: Sequence[str]) -> Kernel:
 class _Gatherer:
     """Goes through a kernel; ``buffers`` are those that it needs beside the kernel's own."""
 
-    def __init__(self, kernel: Kernel, sums: frozenset[str]) -> None:
+    def __init__(self, kernel: Kernel, session: IslSession, sums: frozenset[str]) -> None:
         self.kernel, self.sums = kernel, sums
         self.names = Names(kernel)
         self.buffers: dict[str, Buffer] = {}
-        leaves = Model(kernel).leaves
+        leaves = Model(kernel, session).leaves
         self.inside = {id(x.node) for x in leaves if all(None not in a.index for a in x.accesses if a.write)}
         """The stores that never count from the end of an axis."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ..analysis.session import IslSession
 from ..analysis.tree import Place
 from ..ir.grammar import (
     Const,
@@ -49,7 +50,9 @@ Found = Degree | None
 """None: nothing seen yet."""
 
 
-def without_shifts(kernel: Kernel, scopes: Scopes, outputs: Sequence[str]) -> tuple[Kernel, list[str]]:
+def without_shifts(
+    kernel: Kernel, session: IslSession, scopes: Scopes, outputs: Sequence[str]
+) -> tuple[Kernel, list[str]]:
     """Return a kernel without scalars, derivatives stopped at maxima that no output depends on, and these.
 
     ``scopes``: of its temporaries; ``outputs``: those with gradients.
@@ -60,7 +63,7 @@ def without_shifts(kernel: Kernel, scopes: Scopes, outputs: Sequence[str]) -> tu
     if not names or not any(isinstance(e, Op) and e.name == "exp" for s in nodes for e in walk(s)):
         return kernel, []
     found: list[str] = []
-    order = Order(kernel, {**scopes, **scopes_of(kernel, kernel.outputs)})
+    order = Order(kernel, session, {**scopes, **scopes_of(kernel, session, kernel.outputs)})
     for name in names:
         others = [o for o in outputs if o != name]
         single = _is_single(order, name) and _is_settled(order, name)

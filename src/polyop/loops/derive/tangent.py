@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ...core.errors import GradientError
 from ..analysis.initialisation import starts
-from ..analysis.polyhedra import session
+from ..analysis.session import IslSession
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -57,18 +57,17 @@ def tangent(kernel: Kernel, present: Sequence[bool]) -> Kernel:
             rule = f"it writes its input {name} in place, and the tangent needs what was there before"
             hint = "return a new tensor, made with output_tensor"
             raise GradientError(kernel.name, rule, where=kernel.where(kernel.buffers[name].line), hint=hint)
-    with session():
-        found = Tangent(kernel, present)
-        made = found.run()
-        known = {found.given[n]: found.kernel.buffers[n].shape for n in found.inputs}
-        return starts(without_unread(made, known))
+    found = Tangent(kernel, IslSession(), present)
+    made = found.run()
+    known = {found.given[n]: found.kernel.buffers[n].shape for n in found.inputs}
+    return starts(without_unread(made, known), found.session)
 
 
 class Tangent:
     """Derives forward mode of one kernel."""
 
-    def __init__(self, kernel: Kernel, present: Sequence[bool]) -> None:
-        self.kernel, _ = in_memory(kernel)
+    def __init__(self, kernel: Kernel, session: IslSession, present: Sequence[bool]) -> None:
+        self.kernel, _, self.session = in_memory(kernel, session)
         self.names = Names(self.kernel)
         self.tensors = [n for n in self.kernel.parameters if n in self.kernel.buffers]
         rows = zip(self.tensors, present, strict=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..analysis.polyhedra import Leaf
+from ..analysis.session import IslSession
 from ..ir.grammar import (
     INT,
     Buffer,
@@ -35,22 +36,22 @@ from .order import Order
 from .scatter_to_gather import gather
 
 
-def tidy(kernel: Kernel, sums: Sequence[str], copies: Mapping[str, str]) -> Kernel:
+def tidy(kernel: Kernel, session: IslSession, sums: Sequence[str], copies: Mapping[str, str]) -> Kernel:
     """Return the kernel without them.
 
     ``sums`` are the buffers that gradients are added up in, ``copies`` of them with what they start as.
     """
-    kernel = without_zeros(kernel, sums)
+    kernel = without_zeros(kernel, session, sums)
     kernel = _without_copies(kernel, copies)
     scalars = [n for n in sums if n in kernel.buffers and kernel.buffers[n].shape == (Const(1, INT),)]
-    kernel = forwarded(stored_first(kernel, scalars), scalars)
+    kernel = forwarded(stored_first(kernel, session, scalars), scalars)
     left = [n for n in sums if n in kernel.buffers]
-    return passed_on(stored_first(gather(kernel, left), left), left)
+    return passed_on(stored_first(gather(kernel, session, left), session, left), session, left)
 
 
-def without_zeros(kernel: Kernel, sums: Sequence[str]) -> Kernel:
+def without_zeros(kernel: Kernel, session: IslSession, sums: Sequence[str]) -> Kernel:
     """Return the kernel without zeros that are stored and not read."""
-    order = _order(kernel, sums)
+    order = _order(kernel, session, sums)
     local = {n for n in sums if kernel.buffers[n].role == "local"}
     dead = {
         leaf.id
@@ -63,16 +64,16 @@ def without_zeros(kernel: Kernel, sums: Sequence[str]) -> Kernel:
     return _kept(kernel, order, dead)
 
 
-def stored_first(kernel: Kernel, sums: Sequence[str]) -> Kernel:
+def stored_first(kernel: Kernel, session: IslSession, sums: Sequence[str]) -> Kernel:
     """Return the kernel with first additions as stores, and without the zeros that this makes needless."""
-    order = _order(kernel, sums)
+    order = _order(kernel, session, sums)
     first = {leaf.id for leaf in order.model.leaves if _is_first(order, leaf, sums)}
     if not first:
         return kernel
     numbers = {leaf.id: k for k, leaf in enumerate(order.model.leaves)}
     chosen = {numbers[name] for name in first}
     kernel = _changed(kernel, lambda k, s: replace(s, op="") if k in chosen else s)
-    return without_zeros(kernel, sums)  # stored before any addition
+    return without_zeros(kernel, session, sums)  # stored before any addition
 
 
 def is_zero(node: Stmt) -> bool:
@@ -80,8 +81,9 @@ def is_zero(node: Stmt) -> bool:
     return isinstance(node, Store) and not node.op and isinstance(node.value, Const) and node.value.value == 0
 
 
-def _order(kernel: Kernel, sums: Sequence[str]) -> Order:
-    return Order(kernel, scopes_of(kernel, [n for n in sums if kernel.buffers[n].role == "local"]))
+def _order(kernel: Kernel, session: IslSession, sums: Sequence[str]) -> Order:
+    local = [n for n in sums if kernel.buffers[n].role == "local"]
+    return Order(kernel, session, scopes_of(kernel, session, local))
 
 
 def _is_first(order: Order, leaf: Leaf, sums: Sequence[str]) -> bool:

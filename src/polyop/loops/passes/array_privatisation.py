@@ -18,6 +18,7 @@ from dataclasses import replace
 from ..analysis.bounds import settled
 from ..analysis.initialisation import Coverage
 from ..analysis.polyhedra import Model
+from ..analysis.session import IslSession
 from ..ir.grammar import (
     Assign,
     Const,
@@ -40,17 +41,17 @@ from .inline import rounded
 
 def array_privatisation(program: AnyProgram) -> AnyProgram:
     """Return the program with private temporaries: as scalars, or owned by loops."""
-    kernel, owners = privatise(program.kernel)
+    kernel, owners = privatise(program.kernel, program.session)
     before = program.before_privatisation or program.kernel
     return program.with_(kernel=kernel, owners=owners, before_privatisation=before)
 
 
-def privatise(kernel: Kernel) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
+def privatise(kernel: Kernel, session: IslSession) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
     """Return the kernel with one-element temporaries turned into scalars, and the owners of other buffers.
 
     Owners are the loops whose iterations each have their own.
     """
-    coverage = Coverage(Model(kernel))
+    coverage = Coverage(Model(kernel, session))
     owners: dict[str, tuple[str, ...]] = {}
     for name in [n for n, b in kernel.buffers.items() if b.role == "local"]:
         if not coverage.reads(name) or not coverage.writes(name):

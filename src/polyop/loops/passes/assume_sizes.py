@@ -12,5 +12,6 @@ from ..program import AnyProgram
 
 
 def assume_sizes(program: AnyProgram) -> AnyProgram:
-    """Return the program with what is demanded of the sizes; the isl session knows it from here on."""
-    return program.with_(assumed=demanded(program.kernel))
+    """Return the program with what is demanded of the sizes, and a session that assumes it."""
+    bounds, session = demanded(program.kernel, program.session)
+    return program.with_(assumed=bounds, session=session)

@@ -8,4 +8,4 @@ from ..program import AnyProgram
 
 def initialisation(program: AnyProgram) -> AnyProgram:
     """Return the program with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
-    return program.with_(kernel=starts(program.kernel))
+    return program.with_(kernel=starts(program.kernel, program.session))

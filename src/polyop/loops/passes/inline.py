@@ -54,7 +54,7 @@ def inline(program: Program) -> Program:
         recipe = _recipe(kernel, name)
         if recipe is None:
             continue
-        coverage = Coverage(Model(kernel))
+        coverage = Coverage(Model(kernel, program.session))
         if coverage.uncovered(name) is not None or not _all_inside(coverage.model, recipe.store):
             continue
         body = _Written(recipe, names_of(kernel)).body(_without(kernel.body, recipe.store, kernel))

@@ -51,7 +51,7 @@ def pack_transposed(program: Program) -> Program:
         found = dict.fromkeys(t for nest in _nests(node) for t in _turns(kernel, nest))
         changed = node
         for one in found:
-            if not _is_inside(kernel, one.buffer):
+            if not _is_inside(Model(kernel, program.session), one.buffer):
                 continue
             name, shape = unused(f"{one.buffer}_turned", taken), kernel.buffers[one.buffer].shape
             local = replace(kernel.buffers[one.buffer], name=name, shape=_last(shape, one.axis), role="local")
@@ -64,9 +64,8 @@ def pack_transposed(program: Program) -> Program:
     return program.with_(*notes, kernel=replace(kernel, body=tuple(body)))
 
 
-def _is_inside(kernel: Kernel, buffer: str) -> bool:
+def _is_inside(model: Model, buffer: str) -> bool:
     """Whether no access needs a check of its own: its error would name the copy, and another dimension."""
-    model = Model(kernel)
     return all(
         settled(model, leaf, access, axis)
         for leaf in model.leaves
