@@ -1,9 +1,9 @@
-"""One operator with sample arguments: what every check is given, and how a check speaks."""
+"""An operator with sample arguments (``Case``), a row of a table of checks (``Check``), and their errors."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -23,22 +23,25 @@ Array: TypeAlias = Any
 
 
 class BrokenRuleError(Exception):
-    """A check failed: the rule, and what was seen in place of what it asks for."""
+    """A check failed: the rule that the operator breaks, and what was seen."""
 
     def __init__(self, rule: str, seen: object = None) -> None:
-        """Join the two as the errors of polyop do."""
+        """Make the text as polyop's own errors do."""
         super().__init__(rule if seen is None else f"{rule}, but got {seen}")
 
 
 class NotRunError(Exception):
-    """A check does not apply, or cannot run here; the text is the reason."""
+    """A check does not apply, or cannot run on this machine; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A row of a table of checks. ``run`` returns a remark or None; it raises what is above.
+    """A row of a table of checks.
 
-    ``stops``: when it fails, the checks after it are not run, for that reason.
+    ``host`` is the framework that the check needs; "native" is NumPy with a native kernel. ``run`` returns
+    a remark or None. It raises ``BrokenRuleError`` where the operator is wrong and ``NotRunError``
+    where the check does not apply. With ``stops``, a failure ends the run: the checks after it are
+    reported as not run, with this text as the reason.
     """
 
     name: str
@@ -49,9 +52,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Case:
-    """An operator and arguments in schema order, each tensor a NumPy array.
+    """An operator and arguments in the order of its schema; each tensor is a NumPy array.
 
-    ``user_tolerance`` is (rtol, atol) where the caller gave them, else a pair of None.
+    ``user_tolerance`` is the caller's (rtol, atol); None stands for the default of the dtype.
+    ``torch_device`` is where PyTorch's tensors are put.
     """
 
     bound: Any
@@ -73,7 +77,7 @@ class Case:
         return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
 
     def tensors(self) -> Iterator[tuple[str, Array]]:
-        """Yield (name, array) of each tensor, lists opened, absent ones left out."""
+        """Yield (name, array) of each tensor; the items of a list count one by one, None is left out."""
         for position in self.operator.schema.tensor_positions:
             argument = self.operator.schema.arguments[position]
             yield from tensors_of(self.operator, argument, self.arguments[position])
@@ -87,53 +91,56 @@ class Case:
         return replace(self, arguments=self.map(function))
 
     def written(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Return the tensors among ``arguments`` that the schema writes in place, lists opened."""
-        found: list[Any] = []
+        """Return the tensors among ``arguments`` that the schema writes in place, those of lists too."""
+        tensors: list[Any] = []
         for argument, value in zip(self.operator.schema.arguments, arguments, strict=True):
             if argument.type.writes and value is not None:
-                found.extend(value if isinstance(value, (list, tuple)) else [value])
-        return found
+                tensors.extend(value if isinstance(value, (list, tuple)) else [value])
+        return tensors
 
     def writes(self, name: str) -> bool:
         """Whether the schema writes the tensor of this name in place."""
         written = {argument.name for argument in self.operator.schema.arguments if argument.type.writes}
         return name.split("[", maxsplit=1)[0] in written
 
-    def positional(self, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return positional arguments, and keyword-only ones by name."""
-        schema = self.operator.schema
-        count = sum(not argument.keyword_only for argument in schema.arguments)
-        names = (argument.name for argument in schema.arguments[count:])
-        return arguments[:count], dict(zip(names, arguments[count:], strict=True))
+    def with_tensors(self, tensors: Iterable[Any]) -> tuple[Any, ...]:
+        """Return the arguments with these in place of the tensors, in the order of :meth:`tensors`."""
+        remaining = iter(tensors)
+        return self.map(lambda *_: next(remaining))
 
-    def call(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """Call the operator on any host's tensors; return outputs, then what it wrote in place."""
-        args, keywords = self.positional(arguments)
-        result = self.bound(*args, **keywords)
-        outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
-        written = self.written(arguments)
-        return [x for x in outputs if not any(x is w for w in written)] + written
+    def call(self, arguments: tuple[Any, ...], function: Callable[..., Any] | None = None) -> list[Any]:
+        """Call the operator, or ``function`` in its place, on tensors of any framework.
+
+        Returns the new outputs, then the arguments that the schema writes in place.
+        """
+        args, keywords = self.operator.schema.split(arguments)
+        return self.results((function or self.bound)(*args, **keywords), arguments)
+
+    def results(self, returned: Any, arguments: tuple[Any, ...]) -> list[Any]:
+        """Return the new outputs of a call that returned this, then the arguments that it wrote."""
+        outputs, schema = as_list(returned), self.operator.schema
+        fresh = outputs if schema.returns_list else [outputs[i] for i in schema.fresh]
+        return [*fresh, *self.written(arguments)]
 
     def copy(self) -> tuple[Any, ...]:
         """Return the arguments with each array copied."""
         return self.map(lambda _, value: value.copy())
 
     def run(self) -> list[Array]:
-        """Call the operator on copies of the arrays; return all results as arrays."""
+        """Call the operator on copies of the arrays; return outputs and written arguments as arrays."""
         return [np.asarray(x) for x in self.call(self.copy())]
 
     def expected(self) -> list[Array] | None:
         """Return the reference's results on copies, or None without a reference.
 
-        A reference of an operator that writes in place may write its arrays, and returns the
-        operator's fresh outputs.
+        For an operator that writes in place, the reference may write its arrays; it returns the new
+        outputs only.
         """
         if self.reference is None:
             return None
         arguments = self.copy()
-        args, keywords = self.positional(arguments)
-        result = self.reference(*args, **keywords)
-        outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
+        args, keywords = self.operator.schema.split(arguments)
+        outputs = as_list(self.reference(*args, **keywords))
         written = self.written(arguments)
         schema = self.operator.schema
         fresh = len(outputs) if schema.returns_list else len(schema.fresh)
@@ -145,16 +152,16 @@ class Case:
 
     @property
     def has_gradient(self) -> bool:
-        """Whether the operator has a gradient rule; a C++ module's function, whether it calls ``Apply``."""
+        """Whether the operator has a gradient: a rule, or for a C++ module's function a call of ``Apply``."""
         rule: Any = self.operator.gradient
         if not (isinstance(rule, Rule) and rule.is_recorded):
             return rule is not None
         recorded: Any = rule
         try:
-            found = recorded.kernel.derive(self.prepare().inputs, self.attributes())
+            derived = recorded.kernel.derive(self.prepare().inputs, self.attributes())
         except PolyopError:
-            return True  # it depends on data: asking for the gradient says more
-        return bool(found.recorded)
+            return True  # the function reads data, so a dry run cannot tell; the gradient checks will
+        return bool(derived.recorded)
 
     def attributes(self) -> dict[str, Any]:
         """Return the schema's attributes by name."""
@@ -176,6 +183,13 @@ TOLERANCES = {  # the relative difference that another order of the same additio
     "complex128": 1e-8, "float8_e4m3fn": 0.2, "float8_e5m2": 0.4, "float8_e4m3fnuz": 0.2,
     "float8_e5m2fnuz": 0.4, "float8_e8m0fnu": 1.0,
 }  # fmt: skip
+
+
+def as_list(returned: Any) -> list[Any]:
+    """Return the outputs of a call as a list; a call of an operator without outputs returns None."""
+    if isinstance(returned, (tuple, list)):
+        return list(returned)
+    return [] if returned is None else [returned]
 
 
 def spec_of(array: Array) -> Spec:

@@ -144,7 +144,7 @@ def layouts_numpy(case: Case) -> None:
     cotangents = _cotangents(case, "layouts")
     dense = numpy_arrays.gradients(case, cotangents)
     laid_out = case.mapped(lambda _, value: transposed(value) if value.ndim else value)
-    args, keywords = case.positional(laid_out.arguments)
+    args, keywords = case.operator.schema.split(laid_out.arguments)
     _, pull = case.bound.vjp(*args, **keywords)
     single = len(cotangents) == 1 and not case.operator.returns_tuple
     strided = [transposed(v) if v.ndim else v for v in cotangents]

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.infer import LibraryHalf, ShapeAndDtype
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
-from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
+from .case import BrokenRuleError, Case, Check, NotRunError, as_list, first_line, spec_of
 from .crash import must_refuse_politely
 from .samples import resized
 
@@ -53,8 +53,7 @@ def _compare(case: Case, *, lenient: bool = False) -> str | None:
 
 def _result(kernel: PythonKernel, case: Case) -> list[Any]:
     views = case.map(lambda _, value: value.item() if kernel.scalars and value.ndim == 0 else value.copy())
-    result = kernel.function(*views, **case.operator.attributes)
-    return list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
+    return as_list(kernel.function(*views, **case.operator.attributes))
 
 
 def _same(what: str, outputs: list[Any], expected: tuple[Spec, ...], case: Case) -> None:

@@ -19,7 +19,7 @@ def run(case: Case) -> list[Array]:
 
 def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
     """Return the input gradients of ``op.vjp``."""
-    args, keywords = case.positional(case.copy())
+    args, keywords = case.operator.schema.split(case.copy())
     _, pull = case.bound.vjp(*args, **keywords)
     operator = case.operator
     listed = operator.schema.returns_list and not operator.unpacks

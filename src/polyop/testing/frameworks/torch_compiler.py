@@ -9,23 +9,27 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
 from ...core.spec import Spec
-from ..case import BrokenRuleError, Case
+from ..case import BrokenRuleError, Case, as_list
 from . import torch_tensors
 
 
 def opcheck(case: Case) -> None:
     """Run ``torch.library.opcheck`` on the registered operator."""
     gradients = case.has_gradient and not case.operator.schema.mutates
-    args, keywords = case.positional(torch_tensors.arguments(case, gradients=gradients))
-    found = torch.library.opcheck(case.bound.torch, args, keywords, raise_exception=False)
-    for name, outcome in found.items():
+    args, keywords = case.operator.schema.split(torch_tensors.arguments(case, gradients=gradients))
+    outcomes = torch.library.opcheck(case.bound.torch, args, keywords, raise_exception=False)
+    for name, outcome in outcomes.items():
         if outcome != "SUCCESS":
             text = str(outcome).strip().splitlines()[0] if str(outcome).strip() else repr(outcome)
             raise BrokenRuleError(f"torch.library.opcheck, {name}, must succeed", text)
 
 
 def check_symbolic(case: Case, expected: tuple[Spec, ...]) -> None:
-    """Compare the specs that are inferred for symbolic sizes with the expected ones."""
+    """Trace the operator with symbolic sizes.
+
+    Raises ``BrokenRuleError`` where the infer rule turns a size into a number, or where the output sizes
+    are not the expected ones.
+    """
     environment = ShapeEnv(duck_shape=True)
     mode = FakeTensorMode(shape_env=environment)
     names: dict[Any, str] = {}
@@ -33,17 +37,16 @@ def check_symbolic(case: Case, expected: tuple[Spec, ...]) -> None:
     def fake(name: str, value: Any) -> Any:
         real = torch_tensors.to_torch(value, "cpu")
         context = StatelessSymbolicContext([DimDynamic.DUCK] * real.ndim)
-        made = mode.from_tensor(real, symbolic_context=context)
-        for axis, size in enumerate(made.shape):
+        tensor = mode.from_tensor(real, symbolic_context=context)
+        for axis, size in enumerate(tensor.shape):
             if not isinstance(size, int):
                 names.setdefault(size.node.expr, f"dimension {axis} of {name}")
-        return made
+        return tensor
 
     arguments = case.map(fake)
-    args, keywords = case.positional(arguments)
+    args, keywords = case.operator.schema.split(arguments)
     with mode:
-        result = case.bound.torch(*args, **keywords)
-    outputs = list(result) if isinstance(result, (tuple, list)) else [] if result is None else [result]
+        outputs = as_list(case.bound.torch(*args, **keywords))
     for symbol, value in environment.replacements.items():
         if value.is_number and symbol in names:
             raise BrokenRuleError(

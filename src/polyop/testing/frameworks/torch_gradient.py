@@ -1,4 +1,4 @@
-"""PyTorch's autograd for the gradient checks. Import this file only where PyTorch is used."""
+"""Gradients by PyTorch's autograd, for the checks. Import this file only where PyTorch is used."""
 
 from __future__ import annotations
 
@@ -19,66 +19,68 @@ def _identity(tensor: Any) -> Any:
 
 def _tensors(case: Case, arguments: tuple[Any, ...]) -> dict[str, Any]:
     """Return the tensors that require gradients, by name."""
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for position in case.operator.schema.tensor_positions:
         argument = case.operator.schema.arguments[position]
-        found.update(tensors_of(case.operator, argument, arguments[position]))
-    return {name: value for name, value in found.items() if value.requires_grad}
+        tensors.update(tensors_of(case.operator, argument, arguments[position]))
+    return {name: tensor for name, tensor in tensors.items() if tensor.requires_grad}
 
 
-def _outputs(case: Case, arguments: tuple[Any, ...]) -> list[Any]:
-    return [x for x in case.call(arguments) if x.is_floating_point() or x.is_complex()]
+def _smooth(tensors: list[Any]) -> list[Any]:
+    """Return the tensors that can have gradients."""
+    return [tensor for tensor in tensors if tensor.is_floating_point() or tensor.is_complex()]
 
 
 def _grad(outputs: list[Any], leaves: list[Any], grads: list[Any], **options: Any) -> tuple[Any, ...]:
-    kept = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad]
-    if not kept or not leaves:
+    """Return the gradients of the leaves, None where there is none; outputs without a graph are left out."""
+    pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if o.requires_grad]
+    if not pairs or not leaves:
         return (None,) * len(leaves)
-    chosen, weights = zip(*kept, strict=True)
-    found: tuple[Any, ...] = torch.autograd.grad(chosen, leaves, weights, allow_unused=True, **options)
-    return found
+    roots, weights = zip(*pairs, strict=True)
+    leaf_grads: tuple[Any, ...] = torch.autograd.grad(roots, leaves, weights, allow_unused=True, **options)
+    return leaf_grads
 
 
 def _weights(case: Case, cotangents: list[Any]) -> list[Any]:
-    made = [torch_tensors.to_torch(v, case.torch_device) for v in cotangents]
-    return [v for v in made if v.is_floating_point() or v.is_complex()]
+    return _smooth([torch_tensors.to_torch(cotangent, case.torch_device) for cotangent in cotangents])
 
 
 def gradients(case: Case, cotangents: list[Any], layout: Callable[[Any], Any] = _identity) -> dict[str, Any]:
     """Return the input gradients by name; ``layout`` lays out inputs and output gradients."""
     leaves = _tensors(case, torch_tensors.arguments(case, gradients=True))
 
-    def laid(name: str, value: Any) -> Any:
+    def laid_out(name: str, value: Any) -> Any:
         tensor = leaves.get(name)
         if tensor is None:
             tensor = torch_tensors.to_torch(value, case.torch_device)
         return layout(tensor) if tensor.ndim else tensor
 
-    outputs = _outputs(case, case.map(laid))
+    outputs = _smooth(case.call(case.map(laid_out)))
     grads = [layout(v) if v.ndim else v for v in _weights(case, cotangents)]
     return _named(case, leaves, _grad(outputs, list(leaves.values()), grads))
 
 
-def of_outputs(case: Case, arguments: tuple[Any, ...], outputs: list[Any], cotangents: list[Any]) -> Any:
-    """Return the input gradients by name, of outputs that a call with these arguments gave."""
+def of_outputs(
+    case: Case, arguments: tuple[Any, ...], outputs: list[Any], cotangents: list[Any]
+) -> dict[str, Any]:
+    """Return the input gradients by name; ``outputs`` are the results of a call with these arguments."""
     leaves = _tensors(case, arguments)
-    smooth = [x for x in outputs if x.is_floating_point() or x.is_complex()]
-    return _named(case, leaves, _grad(smooth, list(leaves.values()), _weights(case, cotangents)))
+    return _named(case, leaves, _grad(_smooth(outputs), list(leaves.values()), _weights(case, cotangents)))
 
 
 def of_sum(case: Case) -> dict[str, Any]:
-    """Return the input gradients of the sum of all outputs: their gradients have stride 0."""
+    """Return the input gradients of the sum of all outputs; the output gradients then have stride 0."""
     arguments = torch_tensors.arguments(case, gradients=True)
     leaves = _tensors(case, arguments)
-    total = sum(x.sum() for x in _outputs(case, arguments))
+    total = sum(output.sum() for output in _smooth(case.call(arguments)))
     return _named(case, leaves, _grad([total], list(leaves.values()), [torch.ones_like(total)]))
 
 
 def _named(case: Case, leaves: dict[str, Any], grads: tuple[Any, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: None for name, _ in case.tensors()}
+    arrays: dict[str, Any] = {name: None for name, _ in case.tensors()}
     for name, grad in zip(leaves, grads, strict=True):
-        found[name] = None if grad is None else torch_tensors.to_arrays([grad])[0]
-    return found
+        arrays[name] = None if grad is None else torch_tensors.to_arrays([grad])[0]
+    return arrays
 
 
 def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> 
     """
     arguments = torch_tensors.arguments(case, gradients=True)
     leaves = _tensors(case, arguments)
-    outputs = _outputs(case, arguments)
+    outputs = _smooth(case.call(arguments))
     try:
         first = _grad(outputs, list(leaves.values()), _weights(case, cotangents), create_graph=True)
         pairs = [
@@ -96,13 +98,13 @@ def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> 
         ]
         if not pairs:
             return {}
-        sums = [g for g, _ in pairs]
+        grads = [g for g, _ in pairs]
         along = [torch_tensors.to_torch(w, case.torch_device).to(g.dtype) for g, w in pairs]
-        found = _grad(sums, list(leaves.values()), along)
+        second = _grad(grads, list(leaves.values()), along)
     except GradientError as problem:
         text = str(problem).splitlines()[0]
         raise NotRunError(f"the gradient rule is not differentiable: {text}") from None
-    return _named(case, leaves, found)
+    return _named(case, leaves, second)
 
 
 def forward(case: Case, name: str, along: Any) -> list[Any]:

@@ -16,16 +16,16 @@ def to_torch(array: Array, device: str) -> Any:
 
 
 def to_arrays(outputs: list[Any]) -> list[Array]:
-    """Return tensors as arrays of their own."""
+    """Return copies of tensors as arrays."""
     return [tensors.over(value).copy() for value in outputs]
 
 
 def arguments(case: Case, *, gradients: bool = False) -> tuple[Any, ...]:
-    """Return the arguments as tensors, those of floating dtype requiring gradients if asked."""
+    """Return the arguments as tensors; with ``gradients``, those of floating dtype require gradients."""
 
     def convert(_: str, value: Array) -> Any:
-        made = to_torch(value, case.torch_device)
-        differentiable = made.is_floating_point() or made.is_complex()
-        return made.requires_grad_() if gradients and differentiable else made
+        tensor = to_torch(value, case.torch_device)
+        differentiable = tensor.is_floating_point() or tensor.is_complex()
+        return tensor.requires_grad_() if gradients and differentiable else tensor
 
     return case.map(convert)
