@@ -220,7 +220,7 @@ def test_source_edited_while_it_is_compiled(cache, tmp_path, compiles):
 def test_source_that_never_keeps_still(cache, tmp_path):
     source = kernel(tmp_path / "k.c", 1)
     compiler(tmp_path, f'sleep 0.05; echo "/* $$ */" >> {source}')
-    with pytest.raises(BuildError, match=r"k\.c: must keep still while it is built; it changed 3 times"):
+    with pytest.raises(BuildError, match=r"k\.c: must not change while it is built; it changed 3 times"):
         build([source])
     assert entries() == []
 

@@ -1,1 +1,1 @@
-"""Shared libraries as files: whether they may be opened, what they hold, why one cannot be loaded."""
+"""Shared libraries as files: whether they may be opened, what they hold, and why one cannot be loaded."""

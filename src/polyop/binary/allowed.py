@@ -1,17 +1,17 @@
-"""The gate of the allow list: which files may become code of this process, by being opened or compiled.
+"""The allow list: which files may become code of this process, by being opened or compiled.
 
 polyop checks three kinds of file. Libraries and sources pass ``check_allowed``; headers that a compile has
 read pass :func:`polyop.build.headers.check_headers`. Without a list every file passes. With a list a file
 passes if it lies in a listed folder, or if it is one of these:
 
-* text that polyop itself writes as a file: inline code, loop kernels' C, generated bindings. Whoever
-  hands it over runs code in this process already;
-* what polyop has built from all this and verified (:mod:`polyop.binary.verified`);
+* a file that polyop itself wrote: inline code, the C of loop kernels, generated bindings. The author of such
+  code runs code in this process already;
+* a library that polyop has built from allowed files and verified (:mod:`polyop.binary.verified`);
 * headers under polyop's own include folder, ``/usr``, ``sys.prefix`` and ``sys.base_prefix``, the compilers'
   folders, and PyTorch's.
 
-The list is no sandbox. It checks the files that polyop opens or compiles. It does not check what their code
-does, nor what the loader and the linker load for it.
+The list is no sandbox. It covers the files that polyop opens or compiles. It does not cover what their code
+does, nor the files that the loader and the linker load for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import verified
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Each variable, and what separates its folders; MindSpore's names one folder.
+# Each variable, and the separator of its folders; MindSpore's variable names one folder.
 _VARIABLES: tuple[tuple[str, str | None], ...] = (
     ("POLYOP_LIBRARY_PATHS", os.pathsep),
     ("MS_CUSTOM_AOT_WHITE_LIST", None),
@@ -35,11 +35,11 @@ _VARIABLES: tuple[tuple[str, str | None], ...] = (
 
 
 def allowed_folders() -> tuple[Path, ...] | None:
-    """Return the resolved folders that libraries may lie in, or None when any may.
+    """Return the resolved folders that libraries may lie in, or None if there is no list.
 
-    The environment is read at each call: POLYOP_LIBRARY_PATHS (a list) and
-    MS_CUSTOM_AOT_WHITE_LIST (one folder) add up. Raises ``ArgumentValueError`` for a folder
-    that does not exist: a misspelt folder would silently allow nothing.
+    The list is read from the environment at each call: the folders of POLYOP_LIBRARY_PATHS and the one of
+    MS_CUSTOM_AOT_WHITE_LIST. Raises ``ArgumentValueError`` for a folder that does not exist, because a
+    misspelt folder would silently allow nothing.
     """
     folders: list[Path] = []
     listed = False
@@ -55,23 +55,23 @@ def allowed_folders() -> tuple[Path, ...] | None:
 def _folders(variable: str, texts: Sequence[str]) -> list[Path]:
     from pathlib import Path
 
-    kept = [text for text in texts if text.strip()]
-    missing = next((text for text in kept if not Path(text).is_dir()), None)
-    if missing is not None or not kept:
-        what = "is no folder" if missing and Path(missing).exists() else "does not exist"
-        seen = f"{missing!r}, which {what}" if missing else "no folder in it"
+    paths = [text for text in texts if text.strip()]
+    wrong = next((path for path in paths if not Path(path).is_dir()), None)
+    if wrong is not None or not paths:
+        reason = "is no folder" if wrong and Path(wrong).exists() else "does not exist"
+        seen = f"{wrong!r}, which {reason}" if wrong else "no folder in it"
         hint = "create the folder, or correct the variable"
         raise ArgumentValueError(variable, f"Illegal white list path set in {variable}", seen, hint=hint)
-    return [Path(os.path.realpath(text)) for text in kept]
+    return [Path(os.path.realpath(path)) for path in paths]
 
 
 def check_allowed(path: str | Path, kind: str = "library") -> str:
-    """Return the resolved path of a library, or of another ``kind`` of file, that may become code.
+    """Return the resolved path of a file that may become code; ``kind`` names it in errors.
 
-    Whole resolved paths are compared: a folder allows what lies in it, links followed, and
-    nothing else. What polyop wrote or built itself passes.
-    Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` for a list
-    that names a folder which does not exist.
+    Resolved paths are compared, so a link does not lead out of a listed folder. Files that polyop wrote or
+    built itself are allowed.
+    Raises ``ArgumentTypeError`` for a file outside the list, ``ArgumentValueError`` if the list names a
+    folder that does not exist.
     """
     resolved = os.path.realpath(as_path(path, kind))
     if verified.is_ours(resolved):
@@ -91,5 +91,5 @@ def refused(path: str | Path, resolved: str, kind: str, folders: Sequence[Path])
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether a resolved path is in a resolved folder, at any depth."""
+    """Whether a resolved path lies in a resolved folder, at any depth."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")

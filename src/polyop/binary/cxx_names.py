@@ -1,4 +1,4 @@
-"""C++ names as the compiler writes them into a library, and what they tell."""
+"""C++ names as compilers write them into a library: demangle them, find a function, tell the std::string."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from ..core.limits import is_text
 
-# The first pattern found in any name decides; one row per kind of std::string.
+# One row per kind of std::string: the pattern of its names, its description. The first row that matches any
+# name of a library decides.
 _STRINGS = (
     (re.compile(r"__cxx11|B5cxx11"), "libstdc++, new (_GLIBCXX_USE_CXX11_ABI=1)"),
     (re.compile(r"^_ZNSt3__1|NSt3__1"), "libc++"),
@@ -17,7 +18,7 @@ _STRINGS = (
 
 
 def is_mangled(name: str) -> bool:
-    """Return whether ``name`` was written by a C++ compiler without ``extern "C"``.
+    """Return whether ``name`` is mangled: a C++ compiler wrote it, for a function without ``extern "C"``.
 
     >>> is_mangled("_Z3addi"), is_mangled("add")
     (True, False)
@@ -25,14 +26,14 @@ def is_mangled(name: str) -> bool:
     return name.startswith("_Z")
 
 
-_LONGEST = 4 << 20
-"""Characters that a name may become: each reference in it to an earlier part can double it."""
+_MAX_DEMANGLED = 4 << 20
+"""Bound on the characters of a demangled name: each reference to an earlier part of it can double it."""
 _REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
 
 
 @functools.cache
 def demangle(name: str) -> str:
-    """Return a C++ name as its author wrote it; the same name when it cannot be told.
+    """Return a C++ name as its author wrote it; the name itself if it cannot be demangled.
 
     >>> demangle("add")
     'add'
@@ -40,7 +41,7 @@ def demangle(name: str) -> str:
     import ctypes
 
     references = min(len(_REFERENCE.findall(name)), 64)
-    if len(name) * 2**references > _LONGEST or not is_text(name):
+    if len(name) * 2**references > _MAX_DEMANGLED or not is_text(name):
         return name
     try:
         runtime = ctypes.CDLL("libstdc++.so.6")
@@ -52,15 +53,15 @@ def demangle(name: str) -> str:
     text = function(name.encode(), None, None, ctypes.byref(status))
     if not text:
         return name
-    found = ctypes.string_at(text).decode(errors="replace")
+    demangled = ctypes.string_at(text).decode(errors="replace")
     libc = ctypes.CDLL(None)
     libc.free.argtypes = [ctypes.c_void_p]
     libc.free(text)
-    return found
+    return demangled
 
 
 def with_name(mangled: Iterable[str], name: str) -> list[str]:
-    """Return the C++ names among ``mangled`` of a function called ``name``, in any namespace.
+    """Return those of the mangled names whose function is called ``name``, in any namespace.
 
     >>> with_name(["_Z3addi", "_ZN2my3addEv", "_Z4add2v"], "add")
     ['_Z3addi', '_ZN2my3addEv']
@@ -72,8 +73,8 @@ def _last_name(mangled: str) -> str | None:
     """Return the unqualified name of a plain or nested C++ function, or None."""
     rest = re.sub(r"^_Z(NK?)?", "", mangled)
     last = None
-    while found := re.match(r"(\d+)", rest):
-        start, size = found.end(), int(found.group())
+    while match := re.match(r"(\d+)", rest):
+        start, size = match.end(), int(match.group())
         last, rest = rest[start : start + size], rest[start + size :]
         if not mangled.startswith("_ZN"):
             break
@@ -81,13 +82,13 @@ def _last_name(mangled: str) -> str | None:
 
 
 def string_abi(names: Iterable[str]) -> str | None:
-    """Return which std::string the C++ names speak of, or None when none does.
+    """Return which std::string the C++ names mention, or None if they mention none.
 
     >>> string_abi(["_ZNSsC1EPKcRKSaIcE"])
     'libstdc++, old (_GLIBCXX_USE_CXX11_ABI=0)'
     """
-    kept = list(names)
+    names = list(names)
     for pattern, text in _STRINGS:
-        if any(pattern.search(name) for name in kept):
+        if any(pattern.search(name) for name in names):
             return text
     return None

@@ -1,6 +1,6 @@
-"""What is wrong with a shared library, said before it is opened or when opening it failed.
+"""Say what is wrong with a shared library: before it is opened, or after opening it failed.
 
-The file's own tables are read; none of its code runs.
+Only the file's tables are read. None of its code runs.
 """
 
 from __future__ import annotations
@@ -20,35 +20,25 @@ __all__ = [
     "LibraryFile",
     "aot_functions",
     "check_companions",
-    "diagnose",
-    "missing_symbol",
-    "read",
-]
-
-__all__ = [
-    "AotFunction",
-    "LibraryFile",
-    "aot_functions",
-    "check_companions",
     "companion_problem",
     "diagnose",
     "missing_symbol",
     "read",
 ]
 
-_SHOWN = 12  # functions listed in an error
+_MAX_LISTED = 12  # functions in an error
 _REBUILD = f"rebuild it with polyop's {HEADER}: polyop build source.cc -o lib.so"
 
 
 def diagnose(path: str | Path, problem: str) -> LibraryError:
-    """Return the error for a library that the loader refused with the text ``problem``.
+    """Return the error for a library that the loader refused with the message ``problem``.
 
-    It names the file, what is wrong with it, and what to do; a text that is not understood is
-    shown as it is.
+    It names the file, what is wrong with it, and what to do. A message that is not understood is shown as it
+    is.
     """
-    found = file_problem(path)
-    if found is not None:
-        return found
+    wrong_kind = file_problem(path)
+    if wrong_kind is not None:
+        return wrong_kind
     try:
         file = read(path)
     except LibraryError as damaged:
@@ -63,10 +53,9 @@ def diagnose(path: str | Path, problem: str) -> LibraryError:
 
 
 def missing_symbol(file: LibraryFile, name: str) -> LibraryError:
-    """Return the error for a library without the function ``name``.
+    """Return the error for a library that does not export the function ``name``.
 
-    It lists what the library offers, and says so when the function is there under a C++ name
-    or is not exported.
+    It lists the exported functions, and says if the function exists under a C++ name or is hidden.
     """
     rule = f"does not offer the function {name!r}"
     offered = [function.name for function in aot_functions(file)]
@@ -86,13 +75,13 @@ def _where_it_is(file: LibraryFile, name: str, offered: list[str]) -> str:
     if not offered:
         only = ', only C++ ones: add extern "C" to its functions' if file.cxx_functions else ""
         return f"it offers no C functions{only}"
-    more = f" and {len(offered) - _SHOWN} more" if len(offered) > _SHOWN else ""
-    text = f"it offers {', '.join(offered[:_SHOWN])}{more}"
+    more = f" and {len(offered) - _MAX_LISTED} more" if len(offered) > _MAX_LISTED else ""
+    text = f"it offers {', '.join(offered[:_MAX_LISTED])}{more}"
     return f"did you mean {' or '.join(near)}? {text}" if near else text
 
 
 def check_companions(file: LibraryFile, name: str) -> None:
-    """Check that the companions of ``name`` speak polyop's contract.
+    """Check that the companions of ``name`` may be called.
 
     Raises the ``LibraryError`` of ``companion_problem``.
     """
@@ -102,11 +91,11 @@ def check_companions(file: LibraryFile, name: str) -> None:
 
 
 def companion_problem(file: LibraryFile, name: str) -> LibraryError | None:
-    """Return why the companions of ``name`` must not be called, or None.
+    """Return why the companions (Init, InferShape, InferType) of ``name`` must not be called, or None.
 
-    Either the library was built against a newer contract than this polyop knows, or they were
-    compiled against another ``custom_aot_extra.h``: MindSpore's passes the strings of its own
-    C++ library, and calling them would crash.
+    There are two reasons: the library was built against a newer ABI version than this polyop knows, or
+    against another ``custom_aot_extra.h``. MindSpore's header passes strings of another C++ ABI, so a call
+    would crash.
     """
     if file.marker is not None:
         if file.marker <= ABI_VERSION:
@@ -114,13 +103,13 @@ def companion_problem(file: LibraryFile, name: str) -> LibraryError | None:
         rule = f"was built against version {file.marker} of polyop's contract"
         hint = "update polyop, or rebuild the library with this one"
         return LibraryError(subject_of(file.path), f"{rule}, and this polyop knows {ABI_VERSION}", hint=hint)
-    found = companions(file, name)
-    in_c = found in ([], [f"{name}Init"]) and not _has_cxx(file)  # C cannot have included a C++ header
-    if in_c or not (found or _uses_extra(file)):
+    names = companions(file, name)
+    in_c = names in ([], [f"{name}Init"]) and not _has_cxx(file)  # C cannot have included a C++ header
+    if in_c or not (names or _uses_extra(file)):
         return None
-    what = f"has {' and '.join(found)}" if found else "has functions that use AotExtra"
+    functions = f"has {' and '.join(names)}" if names else "has functions that use AotExtra"
     rule = (
-        f"{what}, compiled against another {HEADER} than polyop's; "
+        f"{functions}, compiled against another {HEADER} than polyop's; "
         "MindSpore's passes the strings of another C++ ABI"
     )
     return LibraryError(subject_of(file.path), rule, hint=_REBUILD)
@@ -133,8 +122,8 @@ def _has_cxx(file: LibraryFile) -> bool:
 
 
 def _uses_extra(file: LibraryFile) -> bool:
-    """Return whether AotExtra is in a C++ name: a kernel reads attributes without any companion.
+    """Return whether a C++ name mentions AotExtra: a kernel can read attributes without any companion.
 
-    What the compiler put inline leaves no name, so False proves nothing.
+    Inlined functions leave no name, so False proves nothing.
     """
     return any("8AotExtra" in name for name in (*file.cxx_functions, *file.undefined))

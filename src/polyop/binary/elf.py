@@ -1,4 +1,7 @@
-"""What a shared library says of itself, read from the file without opening it as code."""
+"""Describe a shared library from its file: its functions, the libraries it needs, its ABI marker.
+
+None of its code runs. ``elf_tables`` reads the raw tables.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from .cxx_names import is_mangled
 from .elf_tables import DT_FLAGS_1, DT_NEEDED, DT_RPATH, DT_RUNPATH, SHT_SYMTAB, Damaged, Elf, Symbol
 from .file_kind import file_problem, subject_of
 
-# ELF's number of a machine, our word for it, its usual number of bits.
+# e_machine: (our name for the machine, its usual number of bits)
 _MACHINES = {
     62: ("x86-64", 64),
     183: ("aarch64", 64),
@@ -25,23 +28,24 @@ _MACHINES = {
     22: ("s390", 64),
     258: ("loongarch", 64),
 }
-_PIE = 0x08000000  # DF_1_PIE: a program, although of the type of a library
-_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
-_SHOWN = (0, 3)  # STV_DEFAULT, STV_PROTECTED
+_PIE = 0x08000000  # DF_1_PIE: a program, although its ELF type is that of a library
+_FUNCTION_TYPES = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_EXPORTED_VISIBILITIES = (0, 3)  # STV_DEFAULT, STV_PROTECTED
 _COMPANIONS = ("Init", "InferShape", "InferType")
 _RUNTIME = ("_init", "_fini", "_start", "main")
-_RUNTIME_PREFIXES = ("__", "polyop_", "PyInit_")  # the toolchain's, ours, Python's
+_RUNTIME_PREFIXES = ("__", "polyop_", "PyInit_")  # of the toolchain, of polyop, of Python modules
 
 
 @dataclass(frozen=True)
 class LibraryFile:
     """A shared library as a file.
 
-    ``functions`` are exported under C names, ``cxx_functions`` under C++ ones, ``undefined``
-    names come from elsewhere when it is opened. ``marker`` is the version of polyop's contract
-    it was built against, None when no header of polyop was included. ``versions`` are the
-    newest symbol versions it needs, such as ``GLIBC_2.34``. ``blocks`` are the POLYOP_LIBRARY blocks of its
-    sources: kind, namespace and key, such as ``("implementations", "myops", "CPU")``.
+    ``functions`` are the functions exported under C names, ``cxx_functions`` those under C++ names.
+    ``undefined`` are the symbols that other libraries must define. ``needed`` are the libraries it is linked
+    with. ``marker`` is the ABI version of polyop it was built against, None if no header of polyop was
+    included. ``versions`` are the newest symbol versions it needs, such as ``GLIBC_2.34``. ``blocks`` are the
+    POLYOP_LIBRARY blocks of its sources: kind, namespace and key, such as
+    ``("implementations", "myops", "CPU")``.
     """
 
     path: Path
@@ -58,7 +62,7 @@ class LibraryFile:
 
 @dataclass(frozen=True)
 class AotFunction:
-    """A function of a library that may be an operator, and which companions it has."""
+    """A function of a library that may be a kernel, and which companions it has."""
 
     name: str
     has_init: bool
@@ -89,9 +93,9 @@ def companions(file: LibraryFile, name: str) -> list[str]:
 
 
 def read(path: str | Path) -> LibraryFile:
-    """Return what the library at ``path`` says of itself; none of its code runs.
+    """Return the description of the library at ``path``, which may be of any machine.
 
-    Raises ``LibraryError`` for a file that is no shared library, of any machine.
+    Raises ``LibraryError`` for a file that is no shared library.
     """
     problem = file_problem(path)
     if problem is not None:
@@ -101,7 +105,7 @@ def read(path: str | Path) -> LibraryFile:
 
 
 def hidden_functions(path: str | Path) -> set[str]:
-    """Return the functions the library has and does not export (none when it is stripped)."""
+    """Return the functions that the library has and does not export; none if it is stripped."""
     with opened(path) as elf:
         tables = [section for section in elf.sections if section.kind == SHT_SYMTAB]
         symbols = [symbol for table in tables for symbol in elf.symbols(table)]
@@ -109,14 +113,14 @@ def hidden_functions(path: str | Path) -> set[str]:
 
 
 def own_machine() -> str:
-    """Return the machine of this process, in the words of ``LibraryFile.machine``."""
+    """Return the machine of this process, spelled as in ``LibraryFile.machine``."""
     with opened("/proc/self/exe") as elf:
         return _machine(elf)
 
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[Elf]:
-    """Yield the tables of a file; raises ``LibraryError`` where they are damaged or it cannot be read."""
+    """Yield the tables of a file. Raises ``LibraryError`` if they are damaged or the file cannot be read."""
     try:
         with Path(path).open("rb") as stream:
             yield Elf(stream)
@@ -141,7 +145,7 @@ def _describe(path: Path, elf: Elf) -> LibraryFile:
         machine=_machine(elf),
         functions=tuple(name for name in functions if not is_mangled(name)),
         needed=tuple(elf.string(value) for tag, value in elf.dynamic if tag == DT_NEEDED),
-        runpath=next((found for found in folders if found), None),
+        runpath=next((folder for folder in folders if folder), None),
         marker=next((_int_at(elf, s) for s in symbols if s.name == MARKER and _is_exported(s)), None),
         cxx_functions=tuple(name for name in functions if is_mangled(name)),
         undefined=tuple(sorted({s.name for s in symbols if not s.section and s.name})),
@@ -158,12 +162,12 @@ def _blocks(elf: Elf) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_function(symbol: Symbol) -> bool:
-    return bool(symbol.section) and symbol.info & 15 in _FUNCTIONS
+    return bool(symbol.section) and symbol.info & 15 in _FUNCTION_TYPES
 
 
 def _is_exported(symbol: Symbol) -> bool:
     is_local = symbol.info >> 4 == 0
-    return bool(symbol.section) and symbol.other & 3 in _SHOWN and not is_local
+    return bool(symbol.section) and symbol.other & 3 in _EXPORTED_VISIBILITIES and not is_local
 
 
 def _machine(elf: Elf) -> str:
@@ -178,7 +182,7 @@ def _int_at(elf: Elf, symbol: Symbol) -> int:
 
 
 _BY_FEATURE = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
-"""Versions that are named for a feature, and the release that brought it."""
+"""A symbol version that is named after a feature, and the release that introduced it."""
 _VERSION = re.compile(r"[^_]+_[0-9]{1,9}(\.[0-9]{1,9})*")
 
 

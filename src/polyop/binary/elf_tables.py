@@ -1,7 +1,7 @@
-"""The tables of an ELF file, read with limits.
+"""Read the tables of an ELF file, with limits.
 
-The file may be cut off, damaged or made to harm: nothing in it is followed before it is known to lie
-inside the file, no list goes on for ever, and no table is taken twice. :class:`Damaged` is the only error.
+The file may be cut off, damaged or malicious. So every offset is checked against the file's length, every
+list has a maximal length, and each table is read once. :class:`Damaged` is the only error.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import BinaryIO, NamedTuple
 
-_MOST_SYMBOLS = 4_000_000
-_MOST_VERSIONS = 65_536
-_LONGEST_NAME = 65_536
-_LONGEST_NAMES = 512 << 20
-"""Bytes of all names of a table together; names may share their ends, so they can be more than the table."""
+_MAX_SYMBOLS = 4_000_000
+_MAX_VERSIONS = 65_536
+_MAX_NAME = 65_536
+_MAX_NAME_BYTES = 512 << 20
+"""Bytes of all names of a symbol table together. Names may overlap, so this can exceed the string table."""
 
 PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH = 1, 4, 5, 6, 10, 15, 29
@@ -23,8 +23,8 @@ DT_GNU_HASH, DT_FLAGS_1, DT_VERNEED = 0x6FFFFEF5, 0x6FFFFFFB, 0x6FFFFFFE
 SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
 
 
-class Damaged(ValueError):  # noqa: N818 - it is a state of a file, and always made into a LibraryError
-    """Why the tables of a file cannot be read."""
+class Damaged(ValueError):  # noqa: N818 - callers turn it into a LibraryError
+    """The tables of a file cannot be read; the message says why."""
 
 
 class Segment(NamedTuple):
@@ -37,7 +37,7 @@ class Segment(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A section header; ``name`` is an offset in the table of section names."""
+    """A section header. ``name`` is an offset in the table of section names."""
 
     name: int
     kind: int
@@ -47,7 +47,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A symbol; ``info``, ``other`` and ``section`` are st_info, st_other and st_shndx."""
+    """A symbol. ``info``, ``other`` and ``section`` are st_info, st_other and st_shndx."""
 
     name: str
     info: int
@@ -57,7 +57,7 @@ class Symbol(NamedTuple):
 
 
 class Elf:
-    """An ELF file that is open; raises :class:`Damaged` for one that has no header."""
+    """An open ELF file. Raises :class:`Damaged` if it has no ELF header."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -74,9 +74,9 @@ class Elf:
         self._names_index = fields[12]
 
     def at(self, offset: int, size: int) -> bytes:
-        """Return bytes of the file; raises :class:`Damaged` for a place beyond its end."""
+        """Return bytes of the file. Raises :class:`Damaged` beyond its end."""
         if offset < 0 or size < 0 or offset + size > self.length:
-            raise Damaged(f"bytes {offset} to {offset + size} are wanted, and it has {self.length}")
+            raise Damaged(f"it refers to bytes {offset} to {offset + size}, and has {self.length}")
         self._stream.seek(offset)
         return self._stream.read(size)
 
@@ -103,7 +103,7 @@ class Elf:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The section headers; none of a file that has lost them."""
+        """The section headers; empty for a file from which they were stripped."""
         form = "IIQQQQIIQQ" if self._wide else "IIIIIIIIII"
         size = struct.calcsize(self._order + form)
         if not self._sections or not self._section_count or self._section_size != size:
@@ -112,13 +112,13 @@ class Elf:
         return tuple(Section(row[0], row[1], row[4], row[5], row[6]) for row in rows)
 
     def section(self, name: str) -> bytes:
-        """Return the content of the section with a name; empty where there is none."""
+        """Return the content of the section with a name; empty if there is none."""
         if self._names_index >= len(self.sections):
             return b""
         names = self.content(self.sections[self._names_index])
-        wanted = name.encode() + b"\0"
+        encoded = name.encode() + b"\0"
         for section in self.sections:
-            if section.kind != SHT_NOBITS and names[section.name :][: len(wanted)] == wanted:
+            if section.kind != SHT_NOBITS and names[section.name :][: len(encoded)] == encoded:
                 return self.content(section)
         return b""
 
@@ -128,19 +128,19 @@ class Elf:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the file holds all bytes that its program headers tell the loader to map."""
+        """Whether the file has all bytes that its program headers tell the loader to map."""
         return all(one.kind != PT_LOAD or one.offset + one.size <= self.length for one in self.segments)
 
     def offset_of(self, address: int) -> int:
-        """Return where in the file an address of the loaded library is."""
+        """Return the offset in the file of an address in the loaded library."""
         for one in self.segments:
             if one.kind == PT_LOAD and one.address <= address < one.address + one.size:
                 return one.offset + address - one.address
-        raise Damaged(f"the address {address:#x} is in no part that is loaded")
+        raise Damaged(f"the address {address:#x} is in no loaded segment")
 
     @cached_property
     def dynamic(self) -> tuple[tuple[int, int], ...] | None:
-        """The tags and values of the dynamic section, None where there is none."""
+        """The tags and values of the dynamic section, or None if there is none."""
         segment = next((one for one in self.segments if one.kind == PT_DYNAMIC), None)
         if segment is None:
             return None
@@ -151,22 +151,22 @@ class Elf:
             pairs.append((tag, value))
         return tuple(pairs)
 
-    def tag(self, wanted: int) -> int | None:
-        """Return the first value of a tag of the dynamic section."""
-        return next((value for tag, value in self.dynamic or () if tag == wanted), None)
+    def tag(self, number: int) -> int | None:
+        """Return the first value of a tag in the dynamic section, or None."""
+        return next((value for tag, value in self.dynamic or () if tag == number), None)
 
     @cached_property
     def strings(self) -> bytes:
-        """The names that the dynamic section speaks of."""
+        """The string table of the dynamic section."""
         address = self.tag(DT_STRTAB)
         return b"" if address is None else self.at(self.offset_of(address), self.tag(DT_STRSZ) or 0)
 
     def string(self, offset: int) -> str:
-        """Return one of these names."""
+        """Return the name at an offset of the string table."""
         return _name(self.strings, offset)
 
     def dynamic_symbols(self) -> Iterator[Symbol]:
-        """Yield the symbols that the loader sees."""
+        """Yield the dynamic symbols, also of a file without section headers."""
         section = next((one for one in self.sections if one.kind == SHT_DYNSYM), None)
         if section is not None:
             yield from self.symbols(section)
@@ -174,15 +174,15 @@ class Elf:
         address = self.tag(DT_SYMTAB)
         if address is not None:
             size = 24 if self._wide else 16
-            data = self.at(self.offset_of(address), size * _bounded(self._count(), _MOST_SYMBOLS, "symbols"))
+            data = self.at(self.offset_of(address), size * _bounded(self._count(), _MAX_SYMBOLS, "symbols"))
             yield from self._symbols(data, self.strings)
 
     def symbols(self, section: Section) -> Iterator[Symbol]:
         """Yield the symbols of a section."""
         if section.link >= len(self.sections):
-            raise Damaged("its table of symbols has no names")
+            raise Damaged("its symbol table has no string table")
         names = self.content(self.sections[section.link])
-        _bounded(section.size // (24 if self._wide else 16), _MOST_SYMBOLS, "symbols")
+        _bounded(section.size // (24 if self._wide else 16), _MAX_SYMBOLS, "symbols")
         yield from self._symbols(self.content(section), names)
 
     def _symbols(self, data: bytes, names: bytes) -> Iterator[Symbol]:
@@ -191,14 +191,14 @@ class Elf:
         for row in self._rows("IBBHQQ" if self._wide else "IIIBBH", data):
             first, info, other, section, value = (row[i] for i in pick)
             name = _name(names, first)
-            total = _bounded(total + len(name), _LONGEST_NAMES, "bytes of names")
+            total = _bounded(total + len(name), _MAX_NAME_BYTES, "bytes of names")
             yield Symbol(name, info, other, section, value)
 
     def _count(self) -> int:
-        """Return the number of symbols, which only the tables for finding them tell."""
-        plain, gnu = self.tag(DT_HASH), self.tag(DT_GNU_HASH)
-        if plain is not None:
-            return self._unpack("II", self.offset_of(plain))[1]
+        """Return the number of dynamic symbols, which only the hash tables say."""
+        sysv, gnu = self.tag(DT_HASH), self.tag(DT_GNU_HASH)
+        if sysv is not None:
+            return self._unpack("II", self.offset_of(sysv))[1]
         if gnu is None:
             return 0
         at = self.offset_of(gnu)
@@ -207,32 +207,32 @@ class Elf:
         last = max((row[0] for row in self._rows("I", self.at(at, 4 * buckets))), default=0)
         at += 4 * buckets
         while last >= first and not self._unpack("I", at + 4 * (last - first))[0] & 1:
-            last = _bounded(last + 1, _MOST_SYMBOLS, "symbols")
+            last = _bounded(last + 1, _MAX_SYMBOLS, "symbols")
         return max(last + 1, first)
 
     def needed_versions(self) -> Iterator[str]:
-        """Yield the versions of other libraries' symbols that the library needs."""
+        """Yield the symbol versions of other libraries that the library needs."""
         address, steps = self.tag(DT_VERNEED), 0
         while address is not None:
             _, count, _, aux, following = self._unpack("HHIII", self.offset_of(address))
             at = address + aux
             for _ in range(count):
-                steps = _bounded(steps + 1, _MOST_VERSIONS, "versions")
+                steps = _bounded(steps + 1, _MAX_VERSIONS, "versions")
                 _, _, _, name, next_one = self._unpack("IHHII", self.offset_of(at))
                 yield self.string(name)
                 at += next_one
-            steps = _bounded(steps + 1, _MOST_VERSIONS, "versions")
+            steps = _bounded(steps + 1, _MAX_VERSIONS, "versions")
             address = address + following if following else None
 
 
 def _name(names: bytes, offset: int) -> str:
-    end = names.find(b"\0", offset, offset + _LONGEST_NAME)
+    end = names.find(b"\0", offset, offset + _MAX_NAME)
     if end < 0:
         raise Damaged(f"the name at {offset} of {len(names)} bytes of names has no end")
     return names[offset:end].decode(errors="backslashreplace")
 
 
-def _bounded(number: int, most: int, what: str) -> int:
-    if number > most:
-        raise Damaged(f"it has more than {most} {what}")
+def _bounded(number: int, limit: int, unit: str) -> int:
+    if number > limit:
+        raise Damaged(f"it has more than {limit} {unit}")
     return number

@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes, when it should be a shared library and is not."""
+"""Say what a file is that should be a shared library and is not, from its first bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.errors import LibraryError
 _BUILD = "build one: polyop build source.cc -o lib.so"
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu")
 
-# First bytes, what such a file is, what to do.
+# The first bytes of a file, what such a file is, and what to do.
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (
         b"!<arch>\n",
@@ -30,7 +30,7 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"\x1f\x8b", "a gzip file", "unpack it, and name the library inside"),
 )
 
-# e_type of an ELF file that is no shared library, what it is, what to do.
+# The e_type of an ELF file that is no shared library, what such a file is, and what to do.
 _ELF_TYPES: dict[int, tuple[str, str]] = {
     1: ("an object file, not linked yet", "link it: c++ -shared file.o -o lib.so (compiled with -fPIC)"),
     2: ("a program", "link it with -shared to get a library"),
@@ -39,14 +39,14 @@ _ELF_TYPES: dict[int, tuple[str, str]] = {
 
 
 def subject_of(path: str | Path) -> str:
-    """Return how errors name the library at ``path``."""
+    """Return the subject of errors about the library at ``path``."""
     return f"library {path}"
 
 
 def file_problem(path: str | Path) -> LibraryError | None:
-    """Return why the file cannot be a shared library, or None when it may be one.
+    """Return why the file cannot be a shared library, or None if it may be one.
 
-    Only the file's entry and its first bytes are looked at.
+    Only the file's status and its first bytes are read.
 
     >>> print(file_problem(""))
     library '': the path is empty
@@ -58,12 +58,12 @@ def file_problem(path: str | Path) -> LibraryError | None:
     try:
         mode = Path(text).stat().st_mode
     except OSError as problem:
-        return _absent(text, problem)
+        return _missing_file(text, problem)
     except ValueError as problem:  # a null character
         return LibraryError(subject_of(repr(text)), f"is no path: {problem}")
     if not stat.S_ISREG(mode):
         seen = "a directory" if stat.S_ISDIR(mode) else "a device, pipe or socket"
-        hint = _offers(Path(text), "it", Path(text).name) if stat.S_ISDIR(mode) else None
+        hint = _suggestions(Path(text), "it", Path(text).name) if stat.S_ISDIR(mode) else None
         return LibraryError(subject_of(text), "must be a shared library", seen, hint=hint)
     try:
         with Path(text).open("rb") as stream:
@@ -73,10 +73,10 @@ def file_problem(path: str | Path) -> LibraryError | None:
     return _kind_problem(text, first)
 
 
-def _absent(text: str, problem: OSError) -> LibraryError:
+def _missing_file(text: str, problem: OSError) -> LibraryError:
     path = Path(text)
     rule = "couldn't find the AOT binary file"
-    if not isinstance(problem, FileNotFoundError):  # a name that is too long, a folder that may not be read
+    if not isinstance(problem, FileNotFoundError):  # such as a name that is too long, or a missing permission
         return LibraryError(subject_of(text), f"{rule}: {problem.strerror}")
     if path.is_symlink():
         seen = f"a link to {path.readlink()}, which does not exist"
@@ -84,20 +84,20 @@ def _absent(text: str, problem: OSError) -> LibraryError:
     folder = path.parent.resolve()
     if not folder.is_dir():
         return LibraryError(subject_of(text), rule, hint=f"there is no folder {folder}")
-    return LibraryError(subject_of(text), rule, hint=_offers(folder, str(folder), path.name))
+    return LibraryError(subject_of(text), rule, hint=_suggestions(folder, str(folder), path.name))
 
 
-def _offers(folder: Path, called: str, name: str) -> str:
-    """Return which files of the folder may have been meant."""
+def _suggestions(folder: Path, label: str, name: str) -> str:
+    """Return which files of the folder the author may have meant; ``label`` names the folder in the text."""
     try:
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     except OSError as problem:
-        return f"the folder {called} cannot be listed: {problem.strerror}"
+        return f"the folder {label} cannot be listed: {problem.strerror}"
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    shown = near or [other for other in names if ".so" in other][:5]
-    if not shown:
-        return f"{called} holds no library"
-    return f"{called} has {'the similar name' if near else 'the libraries'} {', '.join(shown)}"
+    listed = near or [other for other in names if ".so" in other][:5]
+    if not listed:
+        return f"{label} holds no library"
+    return f"{label} has {'the similar name' if near else 'the libraries'} {', '.join(listed)}"
 
 
 def _kind_problem(text: str, first: bytes) -> LibraryError | None:
@@ -113,8 +113,8 @@ def _kind_problem(text: str, first: bytes) -> LibraryError | None:
             return LibraryError(subject_of(text), rule, seen, hint=hint)
     if _is_text(first):
         line = first.decode(errors="replace").strip().split("\n")[0][:60]
-        made = Path(text).suffix in _SOURCES
-        hint = f"build it: polyop build {Path(text).name} -o lib.so" if made else _BUILD
+        is_source = Path(text).suffix in _SOURCES
+        hint = f"build it: polyop build {Path(text).name} -o lib.so" if is_source else _BUILD
         return LibraryError(subject_of(text), rule, f"a text file that begins with {line!r}", hint=hint)
     return LibraryError(subject_of(text), rule, f"a file that begins with {first[:8]!r}", hint=_BUILD)
 

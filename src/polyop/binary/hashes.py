@@ -1,4 +1,8 @@
-"""SHA-256 by Python's own code: hashlib first loads all of OpenSSL, longer than a small file takes."""
+"""SHA-256 of texts and files, quick to import.
+
+Python's own implementation is used, because hashlib loads all of OpenSSL, which takes longer than hashing a
+small file. Large files are hashed by OpenSSL, which is faster.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-_LARGE = 1 << 20
-"""Bytes from which OpenSSL's speed is worth loading it."""
+_CHUNK = 1 << 20
+"""Bytes read at a time. A file of this size or more is worth loading OpenSSL for."""
 
 
 def _openssl() -> Any:
@@ -20,35 +24,35 @@ def _openssl() -> Any:
 
 try:
     _sha256 = importlib.import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256
-except ImportError:  # a Python whose hashes are OpenSSL's alone
+except ImportError:  # a Python that was built without its own hashes
     _sha256 = _openssl()
 
 
 def text_digest(text: str | bytes) -> str:
-    """Return the SHA-256 of a text (its UTF-8) or of bytes, in hexadecimal.
+    """Return the SHA-256 of a string's UTF-8, or of bytes, in hexadecimal.
 
     >>> text_digest("")[:16]
     'e3b0c44298fc1c14'
     """
-    found: str = _sha256(text.encode() if isinstance(text, str) else text).hexdigest()
-    return found
+    hexadecimal: str = _sha256(text.encode() if isinstance(text, str) else text).hexdigest()
+    return hexadecimal
 
 
 def digest_of(paths: Iterable[str]) -> str:
-    """Return the SHA-256 of several files' digests, in their order. Raises ``OSError``."""
+    """Return one SHA-256 for several files in this order: that of their digests. Raises ``OSError``."""
     return text_digest(" ".join(map(digest, paths)))
 
 
 def digest(path: str | os.PathLike[str] | int) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal; of an open file, from where it stands.
+    """Return the SHA-256 of a file's bytes, in hexadecimal; of an open file, from its current offset.
 
     Raises ``OSError``.
     """
     with open(path, "rb", closefd=not isinstance(path, int)) as file:
-        data = file.read(_LARGE)
-        found = (_openssl() if len(data) == _LARGE or "hashlib" in sys.modules else _sha256)(data)
+        data = file.read(_CHUNK)
+        sha256 = (_openssl() if len(data) == _CHUNK or "hashlib" in sys.modules else _sha256)(data)
         while data:
-            data = file.read(_LARGE)
-            found.update(data)
-    text: str = found.hexdigest()
-    return text
+            data = file.read(_CHUNK)
+            sha256.update(data)
+    hexadecimal: str = sha256.hexdigest()
+    return hexadecimal

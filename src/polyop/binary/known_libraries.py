@@ -1,4 +1,4 @@
-"""Libraries that kernels are often linked with: how they are recognised, how to get them."""
+"""Libraries that kernels are often linked with: how to recognise them, and how to get them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Known(NamedTuple):
-    """One row: patterns of a framework's library names and symbols, and what to do about it."""
+    """A framework: patterns of its library names and of its symbols, and what to do if they are missing."""
 
     name: str
     library: str
@@ -51,7 +51,7 @@ KNOWN = (
 
 
 def hint_about(name: str) -> str | None:
-    """Return what to do about a library or symbol that is not found, None when not known.
+    """Return what to do about a missing library or symbol, or None if it is of no known framework.
 
     >>> hint_about("libcudart.so.12")
     "it is CUDA's: is CUDA installed here?"
@@ -60,7 +60,7 @@ def hint_about(name: str) -> str | None:
 
 
 def frameworks(needed: Sequence[str], undefined: Sequence[str]) -> Iterator[str]:
-    """Yield the frameworks behind the libraries and symbols that a library needs.
+    """Yield the frameworks to which the libraries and symbols that a library needs belong.
 
     >>> list(frameworks(["libc10.so", "libc.so.6"], ["PyList_New"]))
     ['PyTorch (libc10.so)', 'Python (its symbols, not linked)']

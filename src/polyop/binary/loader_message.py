@@ -1,4 +1,4 @@
-"""What the system's loader means by its message, and what to do about it."""
+"""Explain the messages of the dynamic loader: what they mean, and what to do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .file_kind import file_problem, subject_of
 from .known_libraries import hint_about
 
 
-def _dependency(file: LibraryFile, found: re.Match[str]) -> LibraryError:
-    missing = found["name"]
+def _dependency(file: LibraryFile, match: re.Match[str]) -> LibraryError:
+    missing = match["name"]
     if "/" in missing and (problem := file_problem(missing)) is not None:
         return LibraryError(subject_of(file.path), f"needs a library that is not usable: {problem}")
     direct = missing in file.needed
@@ -27,34 +27,34 @@ def _dependency(file: LibraryFile, found: re.Match[str]) -> LibraryError:
     return LibraryError(subject_of(file.path), rule, hint=f"{hint}\n  {known}" if known else hint)
 
 
-def _undefined_symbol(file: LibraryFile, found: re.Match[str]) -> LibraryError:
-    name = found["name"]
-    written = demangle(name)
-    shown = name if written == name else f"{written} ({name})"
-    general = "compile in the file that defines it, or link the library that does (-l...)"
-    if written == name:
-        general += '; if it is written in C++, declare it extern "C" on both sides'
-    rule = f"has an undefined symbol: {shown}"
-    return LibraryError(subject_of(file.path), rule, hint=hint_about(name) or general)
+def _undefined_symbol(file: LibraryFile, match: re.Match[str]) -> LibraryError:
+    name = match["name"]
+    demangled = demangle(name)
+    label = name if demangled == name else f"{demangled} ({name})"
+    hint = "compile in the file that defines it, or link the library that does (-l...)"
+    if demangled == name:
+        hint += '; if it is written in C++, declare it extern "C" on both sides'
+    rule = f"has an undefined symbol: {label}"
+    return LibraryError(subject_of(file.path), rule, hint=hint_about(name) or hint)
 
 
-def _version(file: LibraryFile, found: re.Match[str]) -> LibraryError:
+def _version(file: LibraryFile, match: re.Match[str]) -> LibraryError:
     hint = "it was built with a newer compiler or system than this one; rebuild it here"
     return LibraryError(
-        subject_of(file.path), f"needs {found['name']}, which {found['by']} does not have", hint=hint
+        subject_of(file.path), f"needs {match['name']}, which {match['by']} does not have", hint=hint
     )
 
 
-def _thread_storage(file: LibraryFile, found: re.Match[str]) -> LibraryError:
-    del found
+def _thread_storage(file: LibraryFile, match: re.Match[str]) -> LibraryError:
+    del match
     rule = "needs more thread-local storage than the loader has left"
     return LibraryError(
         subject_of(file.path), rule, hint="load it earlier, or start Python with LD_PRELOAD=<it>"
     )
 
 
-def _not_executable(file: LibraryFile, found: re.Match[str]) -> LibraryError:
-    del found
+def _not_executable(file: LibraryFile, match: re.Match[str]) -> LibraryError:
+    del match
     rule = "cannot be mapped as code"
     return LibraryError(
         subject_of(file.path), rule, hint="is its file system mounted noexec? copy it elsewhere"
@@ -63,7 +63,7 @@ def _not_executable(file: LibraryFile, found: re.Match[str]) -> LibraryError:
 
 _Explain = Callable[[LibraryFile, "re.Match[str]"], LibraryError]
 
-# What the loader writes (glibc, then musl where it differs), and who explains it.
+# The loader's messages (of glibc, and of musl if it differs), and the function that explains each.
 _MESSAGES: tuple[tuple[str, _Explain], ...] = (
     (r"(?<![^\s:])(?P<name>[^\s:]+): cannot open shared object file", _dependency),
     (r"Error loading shared library (?P<name>[^\s:]+):", _dependency),
@@ -75,14 +75,14 @@ _MESSAGES: tuple[tuple[str, _Explain], ...] = (
 )
 
 
-_LONGEST = 4096
-"""Characters of a message that are looked at; the names in it come from the file."""
+_MAX_MESSAGE = 4096
+"""Characters of a message that are searched. Names in it come from the file, so they may be long."""
 
 
 def explain(file: LibraryFile, message: str) -> LibraryError | None:
-    """Return what the loader's ``message`` about ``file`` means, or None when it is not known."""
-    for pattern, make in _MESSAGES:
-        found = re.search(pattern, message[:_LONGEST])
-        if found:
-            return make(file, found)
+    """Return the error that the loader's ``message`` about ``file`` stands for, or None if it is unknown."""
+    for pattern, explain_match in _MESSAGES:
+        match = re.search(pattern, message[:_MAX_MESSAGE])
+        if match:
+            return explain_match(file, match)
     return None

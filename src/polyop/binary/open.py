@@ -1,4 +1,4 @@
-"""Opening a shared library as code of this process: once each, and only what may be opened."""
+"""Open shared libraries as code of this process: each once, and only if the allow list has it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _open: dict[tuple[str, tuple[int, ...]], int] = {}
+"""(Resolved path, stamp of the file) -> handle. A library that was built again has another stamp."""
 _lock = threading.Lock()
 
 
 def open_library(path: str | Path) -> int:
-    """Return the handle of the library at ``path``, opened once per process.
+    """Return the handle of the library at ``path``, which is opened once per process.
 
-    A library of the build cache, and one that a package shipped, is loaded through the file that was
-    verified. Raises ``LibraryError`` that says what is wrong with the file, or ``ArgumentTypeError``
-    when it lies outside the folders that POLYOP_LIBRARY_PATHS allows.
+    A library of the build cache or of a package's index is loaded through the very file that was verified.
+    Raises ``LibraryError`` that says what is wrong with the file, and ``ArgumentTypeError`` if it lies
+    outside the folders that POLYOP_LIBRARY_PATHS allows.
     """
     resolved = check_allowed(path)
     with _lock:
@@ -41,39 +42,39 @@ def open_library(path: str | Path) -> int:
             finally:
                 os.close(file)
             return _open[identity]
-        if not is_whole(resolved):  # the loader would map what is not there, and crash
+        if not is_whole(resolved):  # the loader would map pages beyond the end of the file, and crash
             raise _diagnosed(path, "the file is shorter than its own headers say")
-        again = any(opened == resolved for opened, _ in _open)
+        was_rebuilt = any(path == resolved for path, _ in _open)
         try:
-            _open[identity] = _open_copy(resolved) if again else _core.open_library(resolved)
+            _open[identity] = _open_copy(resolved) if was_rebuilt else _core.open_library(resolved)
         except RuntimeError as problem:
             raise _diagnosed(path, str(problem)) from None
         return _open[identity]
 
 
 def opened(path: str | Path) -> int:
-    """Return the handle of a library that this process has open, as it was opened last; 0 for none."""
+    """Return the handle of a library that this process opened, the latest one, or 0 if it opened none."""
     resolved = os.path.realpath(path)
     with _lock:
         return next((handle for (name, _), handle in reversed(_open.items()) if name == resolved), 0)
 
 
 def _diagnosed(path: str | Path, problem: str) -> LibraryError:
-    from . import diagnose  # it reads ELF files: only when one cannot be opened
+    from . import diagnose  # imported only when a library cannot be opened: it reads ELF files
 
     return diagnose.diagnose(str(path), problem)
 
 
 def _stamp(path: str | int) -> tuple[int, ...]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _open_copy(path: str) -> int:
-    # the loader knows libraries by their path: a file that was built again needs another one
+    # the loader returns the old library for a path that it knows, so a rebuilt file needs another path
     import shutil
     import tempfile
 
@@ -84,7 +85,10 @@ def _open_copy(path: str) -> int:
 
 
 def is_whole(path: str) -> bool:
-    """Whether an ELF file holds all bytes that its program headers tell the loader to map."""
+    """Whether a file has all bytes that its program headers tell the loader to map.
+
+    A file that is no ELF file, or that cannot be read, counts as whole: the loader reports it.
+    """
     from .elf_tables import Damaged, Elf
 
     try:
@@ -93,4 +97,4 @@ def is_whole(path: str) -> bool:
     except Damaged:
         return False
     except OSError:
-        return True  # whatever it is, the loader says so
+        return True

@@ -1,8 +1,8 @@
-"""Whose files may be run as code: the user's own and root's, where nobody else may write.
+"""Which files of the build cache may be run as code: the user's and root's that nobody else may write.
 
-A hash finds damage; it gives no trust, as whoever can swap a library can write its hash as well. Trust
-comes from ownership: of the file, of its folder, and of every folder above, since who may write in a
-folder may put another one in its place. A sticky folder such as ``/tmp`` protects what others own.
+A hash detects damage, but it gives no trust: whoever can replace a library can replace its hash too. Trust
+comes from ownership of the file, of its folder and of every folder above, because a user who may write in a
+folder can replace what is in it. In a sticky folder such as ``/tmp``, users can only replace their own files.
 """
 
 from __future__ import annotations
@@ -17,37 +17,40 @@ _ROOT = 0
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def problem_of(seen: os.stat_result) -> str:
-    """Return why a file or folder cannot be trusted, "" where it can.
+def problem_of(status: os.stat_result) -> str:
+    """Return why a file or folder cannot be trusted, or "" if it can.
 
     >>> problem_of(os.stat("/usr"))
     ''
     """
-    return _owner_problem(seen) or _mode_problem(seen)
+    return _owner_problem(status) or _mode_problem(status)
 
 
-def _owner_problem(seen: os.stat_result) -> str:
-    return "" if seen.st_uid in (_ROOT, os.geteuid()) else f"belongs to the user {seen.st_uid}"
+def _owner_problem(status: os.stat_result) -> str:
+    return "" if status.st_uid in (_ROOT, os.geteuid()) else f"belongs to the user {status.st_uid}"
 
 
-def _mode_problem(seen: os.stat_result, writable: int = _WRITABLE) -> str:
-    mode = stat.S_IMODE(seen.st_mode)
+def _mode_problem(status: os.stat_result, writable: int = _WRITABLE) -> str:
+    mode = stat.S_IMODE(status.st_mode)
     return f"can be written by others (mode {mode:o})" if mode & writable else ""
 
 
-def _problem_above(seen: os.stat_result) -> str:
-    """Return why what lies in a folder could be swapped, "" where it could not."""
-    owner = _owner_problem(seen)
-    if owner and not _is_unmapped(seen.st_uid):
+def _problem_above(status: os.stat_result) -> str:
+    """Return why another user could replace what is in a folder, or "" if no other user can."""
+    owner = _owner_problem(status)
+    if owner and not _is_unmapped(status.st_uid):
         return owner
-    if seen.st_mode & stat.S_ISVTX:
+    if status.st_mode & stat.S_ISVTX:
         return ""
-    alone = seen.st_gid in (_ROOT, seen.st_uid)  # the group has no other members, as systems number users
-    return _mode_problem(seen, stat.S_IWOTH if alone else _WRITABLE)
+    own_group = status.st_gid in (_ROOT, status.st_uid)  # a user's private group has the user's number
+    return _mode_problem(status, stat.S_IWOTH if own_group else _WRITABLE)
 
 
 def _is_unmapped(user: int) -> bool:
-    """Whether an owner has no number here, as the system's own folders in a container without root."""
+    """Whether a file's owner has no number in this user namespace.
+
+    The system's folders in a container without root have such an owner.
+    """
     try:
         with open("/proc/self/uid_map", encoding="ascii") as file:
             ranges = [tuple(map(int, line.split())) for line in file]
@@ -59,10 +62,10 @@ def _is_unmapped(user: int) -> bool:
 
 
 def check_cache(folder: str) -> str:
-    """Return the resolved folder of the build cache.
+    """Check the folder of the build cache, and return it resolved.
 
-    Raises ``CacheError`` where others may change what it holds. What does not exist yet is no
-    problem: it is made for this user alone.
+    Raises ``CacheError`` if other users may change what is in it. A folder that does not exist yet is fine:
+    it will be created for this user alone.
     """
     if not _check_above(folder):
         return folder
@@ -78,46 +81,49 @@ def check_cache(folder: str) -> str:
 
 
 def _check_above(folder: str) -> bool:
-    """Check the folders above a folder, from the root down; return whether it, or one of them, is a link.
+    """Check the folders above a folder, from the root down. Return whether any, or the folder, is a link.
 
-    The folder itself is checked where none is.
+    The folder itself is checked too, unless there was a link.
     """
     parts, path, linked = folder.split("/")[1:], "", False
     for number in range(len(parts) + 1):
         path = "/".join(["", *parts[:number]]) or "/"
         last = number == len(parts)
         try:
-            seen = os.lstat(path)
-            if stat.S_ISLNK(seen.st_mode):
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
                 linked = True
                 if last:
                     break
-                seen = os.stat(path)
+                status = os.stat(path)
         except OSError:
-            break  # whoever wants to use it is told so
+            break  # it does not exist yet, or using it will fail with a better error
         if last and not linked:
-            if problem := problem_of(seen):
+            if problem := problem_of(status):
                 raise _refused(folder, path, problem)
-        elif not last and (problem := _problem_above(seen)):
+        elif not last and (problem := _problem_above(status)):
             raise _refused(folder, path, problem, inside=False)
     return linked
 
 
 def check_folders(folder: str, inside: Sequence[str]) -> None:
-    """Raise ``CacheError`` where a folder of the build cache is not one, or others may write in it."""
+    """Raise ``CacheError`` if one of these is no folder, or if other users may write in it.
+
+    ``folder`` is the build cache, ``inside`` are folders in it. Folders that do not exist are skipped.
+    """
     for path in inside:
         try:
-            seen = os.lstat(path)
+            status = os.lstat(path)
         except OSError:
             continue
-        problem = problem_of(seen) if stat.S_ISDIR(seen.st_mode) else "is no folder, or a link to one"
+        problem = problem_of(status) if stat.S_ISDIR(status.st_mode) else "is no folder, or a link to one"
         if problem:
             raise _refused(folder, path, problem)
 
 
-def check_file(folder: str, path: str, seen: os.stat_result) -> None:
-    """Raise ``CacheError`` where others may change an open file of the build cache."""
-    problem = problem_of(seen)
+def check_file(folder: str, path: str, status: os.stat_result) -> None:
+    """Raise ``CacheError`` if other users may change a file of the build cache, from its status."""
+    problem = problem_of(status)
     if problem:
         raise _refused(folder, path, problem)
 
@@ -139,9 +145,9 @@ def _refused(folder: str, path: str, problem: str, *, inside: bool = True) -> Ca
 
 
 def make_private(folder: str) -> None:
-    """Make a folder that only this user may enter, and those above it where they are missing.
+    """Create a folder that only this user may enter, and missing folders above it.
 
-    Raises ``OSError``; one that exists keeps its rights.
+    An existing folder keeps its permissions. Raises ``OSError``.
     """
     try:
         os.mkdir(folder, 0o700)

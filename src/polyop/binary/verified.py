@@ -1,7 +1,7 @@
-"""Libraries that polyop knows by their content, and the open files that were compared with it.
+"""Libraries whose content polyop has verified by a digest, and their open files.
 
-The loader is given the very file that was hashed, not its path: what lies there could have been
-replaced in between. A look-up in the build cache leaves its open file here for the call that loads it.
+The loader gets the very file that was hashed, not its path, because the file at the path could be replaced
+between the two. A look-up in the build cache leaves the open file here, for the call that loads it.
 """
 
 from __future__ import annotations
@@ -13,62 +13,66 @@ from collections.abc import Callable
 
 from ..core.errors import LibraryError
 
-_KEPT = 4
-"""Open files that wait to be loaded; a library whose file was closed meanwhile is hashed again."""
+_MAX_OPEN_FILES = 4
+"""Open files that wait to be loaded. The oldest is closed first; its library is then hashed again."""
 _digests: dict[str, str] = {}
+"""Resolved path of a verified library -> its SHA-256."""
 _files: dict[str, int] = {}
-_texts: set[str] = set()
-_written: set[str] = set()
+"""Resolved path of a verified library -> its open file."""
+_sources: set[str] = set()
+"""Resolved paths of the sources that polyop wrote."""
+_source_paths: set[str] = set()
+"""The same paths before they were resolved, so that each is resolved once."""
 _lock = threading.Lock()
 
 
 def verify(
-    path: str, size: int | None, sha256: str, check: Callable[[os.stat_result], None] = lambda seen: None
+    path: str, size: int | None, sha256: str, check: Callable[[os.stat_result], None] = lambda status: None
 ) -> bool:
-    """Whether the file at a resolved ``path`` has this content; it stays open until it is loaded.
+    """Whether the file at a resolved ``path`` has this content. If so, it stays open until it is loaded.
 
-    ``size`` is the number of bytes, where it is known: another one needs no hash.
-    ``check`` looks at the open file first, and may raise.
+    ``size`` is the number of bytes if it is known; a file of another size is not hashed. ``check`` is called
+    with the status of the open file first, and may raise.
     """
     file = open_plain(path)
     if file is None:
         return False
     try:
-        seen = os.fstat(file)
-        check(seen)
-        whole = size in (None, seen.st_size) and digest(file) == sha256
+        status = os.fstat(file)
+        check(status)
+        matches = size in (None, status.st_size) and digest(file) == sha256
     except BaseException:
         os.close(file)
         raise
-    if whole:
-        _keep(path, sha256, file)
+    if matches:
+        _keep_open(path, sha256, file)
     else:
         os.close(file)
-    return whole
+    return matches
 
 
 def remember_library(path: str, sha256: str) -> None:
-    """Remember the content of a library that was built just now."""
+    """Remember the content of a library that was just built."""
     with _lock:
         _digests[os.path.realpath(path)] = sha256
 
 
 def is_ours(path: str) -> bool:
-    """Whether the resolved path is that of a verified library, or of a text that polyop wrote."""
-    return path in _digests or path in _texts
+    """Whether the resolved path is that of a verified library, or of a source that polyop wrote."""
+    return path in _digests or path in _sources
 
 
 def remember_source(path: str) -> None:
-    """Remember a source that polyop itself wrote: code that was given as text, or generated."""
-    if path not in _written:
-        _written.add(path)
-        _texts.add(os.path.realpath(path))
+    """Remember a source that polyop itself wrote: code that was passed as text, or generated code."""
+    if path not in _source_paths:
+        _source_paths.add(path)
+        _sources.add(os.path.realpath(path))
 
 
 def take(path: str) -> int | None:
-    """Return the open file of a verified library, for the caller to close; None for all others.
+    """Return the open file of a verified library, or None for other libraries. The caller closes it.
 
-    Raises ``LibraryError`` where the file is no longer what was verified.
+    Raises ``LibraryError`` if the file is no longer the one that was verified.
     """
     with _lock:
         file, sha256 = _files.pop(path, None), _digests.get(path)
@@ -84,7 +88,7 @@ def take(path: str) -> int | None:
 
 
 def drop(path: str) -> None:
-    """Close the file of a library that is loaded already."""
+    """Close the open file of a library that is loaded already."""
     with _lock:
         file = _files.pop(path, None)
     if file is not None:
@@ -92,7 +96,7 @@ def drop(path: str) -> None:
 
 
 def open_plain(path: str) -> int | None:
-    """Open a plain file for reading, neither through a link nor a pipe; None where there is none."""
+    """Open a regular file for reading. Return None for a link, a pipe, and a file that cannot be opened."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
@@ -110,12 +114,12 @@ def digest(file: int) -> str:
     return hashes.digest(file)
 
 
-def _keep(path: str, sha256: str, file: int) -> None:
+def _keep_open(path: str, sha256: str, file: int) -> None:
     with _lock:
         _digests[path] = sha256
-        closed = [_files.pop(path)] if path in _files else []
+        surplus = [_files.pop(path)] if path in _files else []
         _files[path] = file
-        while len(_files) > _KEPT:
-            closed.append(_files.pop(next(iter(_files))))
-    for old in closed:
+        while len(_files) > _MAX_OPEN_FILES:
+            surplus.append(_files.pop(next(iter(_files))))
+    for old in surplus:
         os.close(old)

@@ -1,4 +1,4 @@
-"""From C, C++ and CUDA sources to a shared library in a content-addressed cache."""
+"""Build C, C++ and CUDA sources into shared libraries in a content-addressed cache."""
 
 from .compile import build
 from .options import BuildOptions

@@ -1,4 +1,8 @@
-"""Files that are either whole or absent, whoever else writes them and whenever one is killed."""
+"""Write files atomically: a reader finds the old file, the new file or none, never half of one.
+
+The new content goes into a temporary file in the same folder, which is then renamed. That holds with several
+writers, and when a writer is killed.
+"""
 
 from __future__ import annotations
 
@@ -10,37 +14,37 @@ from ..binary.trust import make_private
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write ``text`` to ``path``: readers see the old file or the new one.
+    """Write ``text`` to ``path`` atomically.
 
-    Others may not write it, whatever the umask is; folders that are missing are the user's alone.
+    Only the user may write the file, whatever the umask is. Missing folders are created for the user alone.
     Raises ``OSError``.
     """
     make_private(os.path.dirname(path))
-    with _replacing(path) as fresh, open(fresh, "w", encoding="utf-8", opener=_unshared) as file:
+    with _temporary_name(path) as name, open(name, "w", encoding="utf-8", opener=_create_private) as file:
         file.write(text)
 
 
-def _unshared(path: str, flags: int) -> int:
+def _create_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_EXCL, 0o644)
 
 
 def copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Copy a file to ``target`` in one step; a process that has the old one open keeps it."""
+    """Copy a file to ``target`` atomically. A process that has the old file open keeps the old content."""
     import shutil
 
-    with _replacing(target) as fresh:
-        shutil.copy(source, fresh)
+    with _temporary_name(target) as name:
+        shutil.copy(source, name)
 
 
 @contextlib.contextmanager
-def _replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a name beside ``path`` that becomes ``path`` when the block has succeeded."""
+def _temporary_name(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the name of a file in the same folder; rename that file to ``path`` if the block succeeds."""
     folder, name = os.path.split(path)
-    fresh = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
-        yield fresh
-        os.replace(fresh, path)
+        yield temporary
+        os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
-            os.unlink(fresh)
+            os.unlink(temporary)
         raise

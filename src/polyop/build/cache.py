@@ -3,13 +3,13 @@
 ``requests/<id>.json``  a manifest: what was built for a request, from which inputs
 ``entries/<key>/``      one result; the key is a hash of the request and of every input's content
 ``work/<id>-*/``        a build in progress; becomes an entry by renaming
-``code/<digest>/``      code that was given as text
-``locks/<id>``          locked by the process that builds; the system frees it when that is killed
-``in-use``              one lock for each entry, shared by those that use it: see ``entry_locks``
-``repairs.log``         damage that was found and made good
+``code/<digest>/``      source code that was passed as text
+``locks/<id>``          locked by the process that builds; the kernel unlocks it if that process is killed
+``in-use``              one shared lock per entry, held by the processes that use it: see ``entry_locks``
+``repairs.log``         one line for each damaged file that was rebuilt
 
-Folders are the user's alone; what another user owns or may write is refused (``trust``). What is beyond
-the bound, and used least recently, goes after a build (``eviction``).
+The folders are private to the user. Files that another user owns or may write are refused (``trust``).
+After a build, entries beyond the size limit are evicted, least recently used first (``eviction``).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .manifest import KEY_DIGITS, BuildResult, Manifest
 from .paths import cache_dir
 from .run import progress
 
-_FORGOTTEN = 86400.0
-"""Seconds after which a working folder that nobody claims is swept."""
+_ABANDONED_AFTER = 86400.0
+"""Seconds after which a working folder counts as left by a killed build."""
 _ATTEMPTS = 3
-_FLUSHED = 8 << 20
-"""Bytes: a larger file is slow to make again, and is on disk before its record is."""
+_FSYNC_ABOVE = 8 << 20
+"""Bytes. A larger file is slow to rebuild, so it is flushed to disk before its record is written."""
 
 
 class BuildOutput(NamedTuple):
-    """What a build gives: the file, the files it has read, and the folders searched for headers."""
+    """The file that a build made, the files it read, and the folders it searched for headers."""
 
     file: Path
     inputs: Sequence[str]
@@ -50,7 +50,7 @@ class BuildOutput(NamedTuple):
 
 
 class Cache:
-    """The cache in one folder; any number of processes may use it at once."""
+    """The cache in one folder. Any number of processes may use it at the same time."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_dir()
@@ -64,18 +64,19 @@ class Cache:
         watch: Sequence[str] = (),
         library: bool = True,
     ) -> CachedFile:
-        """Return the result for ``request``, from the cache or by ``make(working_folder)``.
+        """Return the result for ``request``: from the cache, or built by ``make(working_folder)``.
 
-        ``request`` is anything JSON can hold; with the content of the inputs it decides.
-        ``watch`` are inputs known before the build; one that changes meanwhile starts it again.
-        ``library`` is False for what is not loaded: see :func:`look_up`.
-        Raises what ``make`` raises (nothing is remembered then), and ``CacheError``.
+        ``request`` is any JSON value. The request and the content of the inputs identify the result.
+        ``sources`` are names for listings and errors. ``watch`` are the inputs known before the build; if one
+        changes during the build, it is built again. ``library`` is False for a file that is not loaded, such
+        as a precompiled header: see :func:`look_up`.
+        Raises ``CacheError``, and what ``make`` raises; then nothing is stored.
         """
         identity = identity_of(request)
-        found = look_up(str(self.folder), identity, library=library)
-        if found is not None:
-            return found
-        eviction.cache_limits()  # an error in it is said before the work, not after it
+        cached = look_up(str(self.folder), identity, library=library)
+        if cached is not None:
+            return cached
+        eviction.cache_limits()  # a malformed variable must raise before the build, not after it
         from filelock import FileLock
 
         with self._writable():
@@ -84,15 +85,15 @@ class Cache:
             with progress("waiting for another process that builds the same"):
                 lock.acquire()
         try:
-            found = look_up(str(self.folder), identity, self._log, library=library)
-            if found is not None:
-                return found
-            made = self._make(identity, sources, make, watch, library=library)
+            cached = look_up(str(self.folder), identity, self._log, library=library)
+            if cached is not None:
+                return cached
+            built = self._build(identity, sources, make, watch, library=library)
         finally:
             lock.release()
-        with contextlib.suppress(OSError):  # of two that make room at once, one comes too late
-            eviction.evict(self.folder, made.result.size)
-        return made
+        with contextlib.suppress(OSError):  # another process may evict the same entry at the same time
+            eviction.evict(self.folder, built.result.size)
+        return built
 
     @contextlib.contextmanager
     def _writable(self) -> Iterator[None]:
@@ -110,7 +111,7 @@ class Cache:
         with contextlib.suppress(OSError), (self.folder / "repairs.log").open("a", encoding="utf-8") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}; it is built again\n")
 
-    def _make(
+    def _build(
         self,
         identity: str,
         sources: Sequence[str],
@@ -131,68 +132,71 @@ class Cache:
                 started = time.time_ns()
                 step = work / str(attempt)
                 step.mkdir(mode=0o700)
-                made = make(step)
+                output = make(step)
                 try:
-                    inputs = [Input.of(path) for path in dict.fromkeys([*watch, *made.inputs])]
-                    still = not _changed_since(before, inputs, started)
-                except FileNotFoundError:  # a header was removed while it was used
+                    inputs = [Input.of(path) for path in dict.fromkeys([*watch, *output.inputs])]
+                    changed = _changed_since(before, inputs, started)
+                except FileNotFoundError:  # a header was removed during the build
                     continue
-                if still:
-                    found = self._publish(identity, sources, made, tuple(inputs))
+                if not changed:
+                    published = self._publish(identity, sources, output, tuple(inputs))
                     if library:
-                        verified.remember_library(found.path, found.result.sha256)
-                    return found
+                        verified.remember_library(published.path, published.result.sha256)
+                    return published
         finally:
             shutil.rmtree(work, ignore_errors=True)
         raise BuildError(
-            ", ".join(sources), f"must keep still while it is built; it changed {_ATTEMPTS} times"
+            ", ".join(sources), f"must not change while it is built; it changed {_ATTEMPTS} times"
         )
 
     def _publish(
-        self, identity: str, sources: Sequence[str], made: BuildOutput, inputs: tuple[Input, ...]
+        self, identity: str, sources: Sequence[str], output: BuildOutput, inputs: tuple[Input, ...]
     ) -> CachedFile:
+        """Move the file of a build into its entry, and record it in the manifest of its request."""
         contents = [(item.path, item.sha256) for item in inputs]
         key = text_digest(json.dumps([identity, contents]))[:KEY_DIGITS]
-        made.file.chmod(0o755)  # whatever the umask is
-        seen = made.file.stat()
-        if seen.st_size > _FLUSHED:
-            with made.file.open("rb") as file:
+        output.file.chmod(0o755)  # whatever the umask is
+        status = output.file.stat()
+        if status.st_size > _FSYNC_ABOVE:
+            with output.file.open("rb") as file:
                 os.fsync(file.fileno())
-        absent = tuple(would_shadow((item.path for item in inputs), made.search))
-        size, modified, name = seen.st_size, seen.st_mtime_ns, made.file.name
-        result = BuildResult(key, name, size, modified, digest(made.file), time.time(), inputs, absent)
+        absent = tuple(would_shadow((item.path for item in inputs), output.search))
+        size, modified, name = status.st_size, status.st_mtime_ns, output.file.name
+        result = BuildResult(key, name, size, modified, digest(output.file), time.time(), inputs, absent)
         entry = self.folder / "entries" / key
         record = manifest_path(str(self.folder), identity)
         with self._writable():
             entry_locks.hold(str(self.folder), key)
             trust.make_private(str(entry))
             trust.check_folders(str(self.folder), (str(entry.parent), str(entry)))
-            made.file.replace(entry / name)
+            output.file.replace(entry / name)
             try:
                 manifest = Manifest.read(record)
             except (FileNotFoundError, ValueError):  # the first result, or a damaged record
                 manifest = Manifest()
             manifest.sources = list(sources)
-            old = manifest.add(result)
+            dropped_results = manifest.add(result)
             manifest.write(record)
-            for dropped in old:  # one that is in use is swept when it is not
-                with entry_locks.exclusive(str(self.folder), dropped.key) as free:
-                    if free:
+            for dropped in dropped_results:  # eviction removes an entry that is still in use later
+                with entry_locks.exclusive(str(self.folder), dropped.key) as locked:
+                    if locked:
                         shutil.rmtree(self.folder / "entries" / dropped.key, ignore_errors=True)
         return CachedFile(str(entry / name), result)
 
     def _sweep(self, identity: str) -> None:
-        """Remove what killed builds left: of this request, whose lock we hold, and all that is old."""
-        for left in (self.folder / "work").iterdir():
+        """Remove working folders of killed builds: all of this request (we hold its lock), and old ones."""
+        for folder in (self.folder / "work").iterdir():
             with contextlib.suppress(OSError):
-                if left.name.startswith(f"{identity}-") or time.time() - left.stat().st_mtime > _FORGOTTEN:
-                    shutil.rmtree(left, ignore_errors=True)
+                ours = folder.name.startswith(f"{identity}-")
+                if ours or time.time() - folder.stat().st_mtime > _ABANDONED_AFTER:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _changed_since(before: Sequence[Input], after: Sequence[Input], started: int) -> bool:
-    now = {item.path: item.sha256 for item in after}
-    if any(now[item.path] != item.sha256 for item in before):
+    """Whether an input changed during a build: a watched one by its content, a header by its time."""
+    digests = {item.path: item.sha256 for item in after}
+    if any(digests[item.path] != item.sha256 for item in before):
         return True
-    until = time.time_ns()
+    now = time.time_ns()
     headers = [item.path for item in after if item.path not in {old.path for old in before}]
-    return any(started < Path(path).stat().st_mtime_ns <= until for path in headers)
+    return any(started < Path(path).stat().st_mtime_ns <= now for path in headers)

@@ -1,4 +1,4 @@
-"""``build``: sources in, the path of a shared library out."""
+"""``build``: compile and link sources, and return the path of the shared library."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def build(
     torch: bool | None = None,
     output: str | Path | None = None,
 ) -> Path:
-    """Return the path of the library built from sources, in the cache or at ``output``.
+    """Return the path of the library built from sources: in the cache, or at ``output``.
 
-    ``code`` is one more source, given as text in ``language`` ("c", "c++" or "cuda"). Sources,
-    the headers they read, flags, compiler and polyop's ABI version decide: where none of them
-    has changed, nothing is compiled. ``torch``: see :class:`BuildOptions`.
+    ``code`` is one more source, passed as text in ``language`` ("c", "c++" or "cuda"). Nothing is compiled if
+    the cache has a library for the same sources, headers, flags, compiler and ABI version of polyop.
+    ``torch``: see :class:`BuildOptions`.
 
     >>> build(code="int seven(void) { return 7; }", language="c").suffix
     '.so'
 
-    Raises ``BuildError`` with the compiler's own message, and ``CacheError``.
+    Raises ``BuildError`` with the compiler's message, and ``CacheError``.
     """
     from pathlib import Path
 
@@ -52,21 +52,21 @@ def build(
         torch=torch,
     )
     if output is None:
-        return Path(built(sources, code, language, options))
+        return Path(build_in_cache(sources, code, language, options))
     target = Path(output)
-    return _deliver(built(sources, code, language, options, target.name), target)
+    return _copy(build_in_cache(sources, code, language, options, target.name), target)
 
 
-def built(
+def build_in_cache(
     paths: Sequence[str | os.PathLike[str]],
     code: str | None,
     language: str,
     options: BuildOptions,
     name: str = "",
 ) -> str:
-    """Return the path of the library in the cache as text; ``name`` is its file's, else the first source's.
+    """Return the path of the library in the cache. Its file is named ``name``, or after the first source.
 
-    Raises as :func:`build`.
+    Raises what :func:`build` raises.
     """
     if code is not None and not (isinstance(code, str) and is_text(code)):
         seen = f"{shown(code)} ({type(code).__name__})"
@@ -76,17 +76,17 @@ def built(
     sources = gather(paths, code, language, options.include_paths)
     name = (name or sources[0].name).partition(".")[0]
     plan = make_plan(sources, options, name)
-    found = lookup.cached_path(plan.request)
-    if found is not None:
-        return found
+    cached = lookup.cached_path(plan.request)
+    if cached is not None:
+        return cached
     from .make import make
 
     return make(plan, sources, options, name)
 
 
-def _deliver(made: str, target: Path) -> Path:
+def _copy(library: str, target: Path) -> Path:
     try:
-        atomic.copy(made, target)
+        atomic.copy(library, target)
     except OSError as problem:
         rule = "must be a path that can be written"
         raise BuildError(f"output {target}", rule, problem.strerror or problem) from None

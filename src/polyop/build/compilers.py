@@ -1,28 +1,29 @@
-"""The compilers of this machine: which one, and exactly which version of it."""
+"""Find the compilers of this machine, and identify their exact versions for the cache's key."""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..core.errors import BuildError
 from . import facts
 
-# language: (variables that name the compiler, programs tried, what to install)
+# language: (the variable that names the compiler, the programs tried otherwise, how to get one)
 _CANDIDATES = {
     "c":    ("CC",      ("cc", "gcc", "clang"),      "install gcc or clang, or name a C compiler in CC"),
     "c++":  ("CXX",     ("c++", "g++", "clang++"),   "install g++ or clang++, or name a C++ compiler in CXX"),
     "cuda": ("CUDACXX", ("nvcc",),                   "install the CUDA toolkit, or name nvcc in CUDACXX"),
 }  # fmt: skip
 _WRAPPERS = {"ccache", "sccache", "distcc", "icecc", "env"}
-_SMALL = 64 << 10
-"""Bytes: a program this small is a script or a launcher, and another program's version stands behind it."""
+_MAX_LAUNCHER_BYTES = 64 << 10
+"""A program this small is a script or a launcher: the program that it starts may change without it."""
 
 
 class Compiler(NamedTuple):
-    """A compiler: how to start it, its family (gcc, clang, nvcc) and the text of its version."""
+    """A compiler: its command, its family (gcc, clang, nvcc) and what it prints for ``--version``."""
 
     command: tuple[str, ...]
     family: str
@@ -30,34 +31,31 @@ class Compiler(NamedTuple):
 
     @property
     def identity(self) -> list[str]:
-        """What makes two compilers the same one, for the cache's key."""
+        """The part of the cache's key that identifies the compiler."""
         return [*self.command, self.version]
 
     @property
     def number(self) -> tuple[int, int]:
-        """Return (major, minor).
+        """The version as (major, minor); (0, 0) if the compiler's text has none.
 
         >>> Compiler(("nvcc",), "nvcc", "Cuda compilation tools, release 13.0, V13.0.88").number
         (13, 0)
         """
-        found = re.search(
-            r"release (\d+)\.(\d+)" if self.family == "nvcc" else r"(\d+)\.(\d+)\.\d", self.version
-        )
-        return (int(found[1]), int(found[2])) if found else (0, 0)
+        pattern = r"release (\d+)\.(\d+)" if self.family == "nvcc" else r"(\d+)\.(\d+)\.\d"
+        match = re.search(pattern, self.version)
+        return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def find(language: str) -> Compiler:
-    """Return the compiler for ``"c"``, ``"c++"`` or ``"cuda"``; CC, CXX and CUDACXX are honoured.
+    """Return the compiler for ``"c"``, ``"c++"`` or ``"cuda"``: that of CC, CXX or CUDACXX if it is set.
 
     Raises ``BuildError`` that says what to install.
     """
     variable, programs, remedy = _CANDIDATES[language]
-    named = os.environ.get(variable, "").strip()
-    if named:
-        return _named(variable, named, remedy)
-    folders = _toolkit_folders() if language == "cuda" else []
-    found = filter(None, (which(p, path=f) for f in [*folders, None] for p in programs))
-    path = next(found, None)
+    command = os.environ.get(variable, "").strip()
+    if command:
+        return _from_variable(variable, command, remedy)
+    path = _first_program(language, programs)
     if path is None and language == "cuda":
         path = which("nvcc", path="/usr/local/cuda/bin")
     if path is None:
@@ -68,52 +66,60 @@ def find(language: str) -> Compiler:
 
 
 def which(program: str, path: str | None = None) -> str | None:
-    """Return what ``shutil.which`` does, without importing that.
+    """Return what ``shutil.which`` returns; importing shutil takes too long for a process without builds.
 
     >>> which("/bin/sh"), which("no-such-program")
     ('/bin/sh', None)
     """
     if path is None:
         path = os.environ.get("PATH", os.defpath)
-    places = [""] if "/" in program else path.split(os.pathsep) if path else []
-    for place in places:
-        found = os.path.join(place, program)
-        if os.access(found, os.X_OK) and not os.path.isdir(found):
-            return found
+    folders = [""] if "/" in program else path.split(os.pathsep) if path else []
+    for folder in folders:
+        candidate = os.path.join(folder, program)
+        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):
+            return candidate
     return None
 
 
-def program(language: str) -> str | None:
-    """Return the path of the program that compiles a language, None where there is none."""
+def program_path(language: str) -> str | None:
+    """Return the path of the program that compiles a language, or None if there is none.
+
+    Unlike :func:`find` it does not run the program, and looks behind launchers such as ccache.
+    """
     import shlex
 
     variable, programs, _ = _CANDIDATES[language]
-    named = [
+    words = [
         word for word in shlex.split(os.environ.get(variable, "")) if "=" not in word and word[:1] != "-"
     ]
-    usable = [word for word in named if os.path.basename(word) not in _WRAPPERS]
+    compilers = [word for word in words if os.path.basename(word) not in _WRAPPERS]
+    return _first_program(language, compilers[:1] or programs)
+
+
+def _first_program(language: str, programs: Sequence[str]) -> str | None:
+    """Return the path of the first of some programs: for CUDA in the toolkit's folders, then in PATH."""
     folders = _toolkit_folders() if language == "cuda" else []
-    candidates = usable[:1] or programs
-    return next(filter(None, (which(p, path=f) for f in [*folders, None] for p in candidates)), None)
+    paths = (which(program, path=folder) for folder in [*folders, None] for program in programs)
+    return next(filter(None, paths), None)
 
 
-def _named(variable: str, named: str, remedy: str) -> Compiler:
-    """Return the compiler that a variable names: a program, with arguments or behind launchers."""
+def _from_variable(variable: str, text: str, remedy: str) -> Compiler:
+    """Return the compiler that a variable names: a program, perhaps with arguments or behind launchers."""
     import shlex
 
-    subject = f"{variable}={named}"
+    subject = f"{variable}={text}"
     try:
-        command = shlex.split(named)
+        command = shlex.split(text)
     except ValueError as problem:
         raise BuildError(subject, f"must be a command as a shell has it ({problem})", hint=remedy) from None
-    for place, word in enumerate(command):
-        if place and ("=" in word or word.startswith("-")):
-            continue  # for the launcher, as in env NAME=VALUE g++
-        launcher = os.path.basename(word) in _WRAPPERS
+    for position, word in enumerate(command):
+        if position and ("=" in word or word.startswith("-")):
+            continue  # an argument of the launcher, as in env NAME=VALUE g++
+        is_launcher = os.path.basename(word) in _WRAPPERS
         if which(word) is None:
-            seen = repr(word) if launcher or place else None
+            seen = repr(word) if is_launcher or position else None
             raise BuildError(subject, "must name a program that exists", seen, hint=remedy)
-        if not launcher:
+        if not is_launcher:
             break
     else:
         rule = f"must name a compiler behind {command[-1] if command else 'the quotes'}"
@@ -130,28 +136,34 @@ def _toolkit_folders() -> list[str]:
 
 def _identify(path: str, arguments: tuple[str, ...]) -> Compiler:
     program = os.path.realpath(path)
-    seen = os.stat(program)
+    status = os.stat(program)
     stem = os.path.splitext(os.path.basename(program))[0]
-    launcher = stem in _WRAPPERS or seen.st_size < _SMALL
-    version = _version((path, *arguments), program, (seen.st_size, seen.st_mtime_ns), not launcher)
+    is_launcher = stem in _WRAPPERS or status.st_size < _MAX_LAUNCHER_BYTES
+    stamp = (status.st_size, status.st_mtime_ns)
+    version = _version((path, *arguments), program, stamp, cacheable=not is_launcher)
     lower = version.lower()
     family = "nvcc" if "cuda compiler" in lower else "clang" if "clang" in lower else "gcc"
     return Compiler((path, *arguments), family, version)
 
 
 @functools.cache
-def _version(command: tuple[str, ...], program: str, stamp: tuple[int, int], lasting: bool) -> str:
-    """Return what ``--version`` prints; kept on disk for a program whose file tells when it changes."""
-    del stamp  # of the program: within a process, too, a new one is asked anew
-    return facts.cached(repr(command), [program], lambda: _ask(command)) if lasting else _ask(command)
+def _version(command: tuple[str, ...], program: str, stamp: tuple[int, int], *, cacheable: bool) -> str:
+    """Return what ``--version`` prints. It is stored on disk if a new version changes the program's file."""
+    del stamp  # in the key of functools.cache: a program that was replaced is asked again
+    return (
+        facts.cached(repr(command), [program], lambda: _run_version(command))
+        if cacheable
+        else _run_version(command)
+    )
 
 
-def _ask(command: tuple[str, ...]) -> str:
+def _run_version(command: tuple[str, ...]) -> str:
     import shlex
 
     from .run import run
 
-    done = run([*command, "--version"])
-    if done.code:
-        raise BuildError(shlex.join(command), "must answer --version", f"code {done.code}", hint=done.output)
-    return done.output
+    finished = run([*command, "--version"])
+    if finished.code:
+        seen = f"code {finished.code}"
+        raise BuildError(shlex.join(command), "must answer --version", seen, hint=finished.output)
+    return finished.output

@@ -1,7 +1,7 @@
-"""What a compile has read, from the rule that compilers write for make, and what would change that.
+"""Which files a compile has read, from the dependency file that compilers write for make.
 
-A path that would be found earlier by the compiler than a header it did read is recorded as
-absent: a new file there makes another build, too.
+``would_shadow`` adds the paths where a new file would be found before a header that was read. The cache
+records them as absent, so that a new file there leads to a new build too.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import re
 from collections.abc import Iterable, Sequence
 
 _PIECE = re.compile(r"\\+|[^\\ \t\n]+|[ \t\n]")
-"""A run of backslashes, other characters of a name, or one blank."""
+"""A run of backslashes, a run of other characters of a name, or one blank."""
 
 
 def parse_depfile(text: str) -> list[str]:
-    r"""Return the prerequisites of a make rule as compilers write it.
+    r"""Return the prerequisites of the make rule in a dependency file.
 
     >>> parse_depfile("t: /a\\ b/k.c \\\n /usr/include/x.h\n")
     ['/a b/k.c', '/usr/include/x.h']
     >>> parse_depfile("t: /a\\b.c /n\\#1.h /c\rd.h\n")
     ['/a\\b.c', '/n#1.h', '/c\rd.h']
 
-    A blank belongs to a name behind an odd number of backslashes; other backslashes stand for themselves.
+    A blank after an odd number of backslashes belongs to the name. Other backslashes are plain characters.
 
     >>> parse_depfile("t: /a\\\\ /b\\\\\\ c")
     ['/a\\\\', '/b\\ c']
@@ -37,36 +37,36 @@ def parse_depfile(text: str) -> list[str]:
         elif piece not in " \t\n":
             parts.append(piece)
         elif parts:
-            names.append(_plain("".join(parts)))
+            names.append(_unescape("".join(parts)))
             parts = []
-    return [*names, *([_plain("".join(parts))] if parts else [])]
+    return [*names, *([_unescape("".join(parts))] if parts else [])]
 
 
-def _plain(name: str) -> str:
+def _unescape(name: str) -> str:
     return name.replace("\\#", "#").replace("$$", "$")
 
 
 def would_shadow(inputs: Iterable[str], search: Sequence[str]) -> list[str]:
-    """Return the paths that do not exist and, if they did, would be found instead of an input.
+    """Return the paths that do not exist and that the compiler would read instead of an input if they did.
 
-    ``search`` holds the folders given with -I, in order. Where a whole folder is missing, the
-    folder stands for all that could be in it.
+    ``search`` are the folders passed with -I, in order. If a whole folder is missing, the folder itself is
+    returned for all files that could be in it.
     """
     roots = [root.rstrip("/") + "/" for root in dict.fromkeys(search)]
-    missing: dict[str, bool] = {}
+    is_missing: dict[str, bool] = {}
 
     def absent(path: str) -> bool:
-        if path not in missing:
-            missing[path] = not os.path.lexists(path)
-        return missing[path]
+        if path not in is_missing:
+            is_missing[path] = not os.path.lexists(path)
+        return is_missing[path]
 
     for path in inputs:
         position = next((i for i, root in enumerate(roots) if path.startswith(root)), len(roots))
         if position < len(roots):
             name = path[len(roots[position]) :]
-        else:  # a folder of the compiler's own: what stands below the last "include" was asked for
+        else:  # a folder of the compiler's own: the source named the part behind the last "include"
             name = path.rpartition("/include/")[2] if "/include/" in path else path.rpartition("/")[2]
         for root in roots[:position]:
             if not absent(root + name.partition("/")[0]):
                 absent(root + name)
-    return [path for path, is_missing in missing.items() if is_missing]
+    return [path for path, missing in is_missing.items() if missing]

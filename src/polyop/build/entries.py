@@ -1,4 +1,4 @@
-"""The cache's contents, listed and removed."""
+"""List and remove the entries of the build cache."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from .paths import cache_dir
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One built file: its key, what it was built from, bytes, when it was built and last used.
+    """One built file: its key, the names of its sources, its path, and its size in bytes.
 
-    ``in_use`` tells whether a process uses it now.
+    ``created`` and ``used`` are the times of its build and of its last use, in seconds since the epoch.
+    ``in_use`` says whether a process uses it now.
     """
 
     key: str
@@ -34,7 +35,7 @@ class Entry:
 
 
 class Cleared(NamedTuple):
-    """How many entries were removed, and how many stayed because a process uses or builds them."""
+    """How many entries were removed, and how many were kept because a process uses or builds them."""
 
     removed: int
     kept: int
@@ -47,34 +48,34 @@ def _manifests(folder: Path) -> Iterator[tuple[Path, Manifest]]:
 
 
 def entries(folder: Path | None = None) -> list[Entry]:
-    """Return what the cache holds, the most recently used first."""
+    """Return the entries of the cache, most recently used first."""
     folder = folder or cache_dir()
-    found = []
+    rows = []
     for _, manifest in _manifests(folder):
         for result in manifest.results:
             path = folder / "entries" / result.key / result.file
             with contextlib.suppress(OSError):
-                seen = path.stat()
-                used = max(result.created, seen.st_atime)
-                busy = entry_locks.in_use(str(folder), result.key)
+                status = path.stat()
+                used = max(result.created, status.st_atime)
+                in_use = entry_locks.in_use(str(folder), result.key)
                 sources = tuple(manifest.sources)
-                found.append(Entry(result.key, sources, path, seen.st_size, result.created, used, busy))
-    return sorted(found, key=lambda entry: -entry.used)
+                rows.append(Entry(result.key, sources, path, status.st_size, result.created, used, in_use))
+    return sorted(rows, key=lambda entry: -entry.used)
 
 
 def clear(older_than: float | None = None) -> Cleared:
-    """Remove entries, all or those not used for ``older_than`` seconds; say how many.
+    """Remove all entries, or those not used for ``older_than`` seconds; return how many.
 
-    What a process uses stays, and so does what one is building, with the code that it builds from.
-    Raises ``CacheError`` when the folder cannot be written, or others may write there.
+    An entry that a process uses or builds is kept, and so is the source code of a build in progress.
+    Raises ``CacheError`` if the folder cannot be written, or if other users may write there.
     """
     folder = cache_dir()
     trust.check_cache(str(folder))
-    limit = None if older_than is None else time.time() - older_than
-    doomed = {entry.key for entry in entries(folder) if limit is None or entry.used <= limit}
+    oldest_use = None if older_than is None else time.time() - older_than
+    keys = {entry.key for entry in entries(folder) if oldest_use is None or entry.used <= oldest_use}
     try:
-        removed = remove(folder, doomed)
-        if limit is None:
+        removed = remove(folder, keys)
+        if oldest_use is None:
             remove_leftovers(folder, time.time())
             _remove_damaged(folder)
     except OSError as problem:
@@ -84,11 +85,11 @@ def clear(older_than: float | None = None) -> Cleared:
             problem.strerror or problem,
             hint="set POLYOP_CACHE_DIR to another folder",
         ) from None
-    return Cleared(removed, len(doomed) - removed)
+    return Cleared(removed, len(keys) - removed)
 
 
-def remove(folder: Path, doomed: Collection[str]) -> int:
-    """Remove entries that nobody uses and whose request nobody builds; return how many.
+def remove(folder: Path, keys: Collection[str]) -> int:
+    """Remove the entries with these keys, except those that a process uses or builds; return how many.
 
     Raises ``OSError``.
     """
@@ -96,24 +97,25 @@ def remove(folder: Path, doomed: Collection[str]) -> int:
 
     count = 0
     for path, manifest in list(_manifests(folder)):
-        if not any(result.key in doomed for result in manifest.results):
+        if not any(result.key in keys for result in manifest.results):
             continue
         lock = FileLock(folder / "locks" / path.stem, timeout=0, mode=0o644)
         with contextlib.suppress(Timeout, FileNotFoundError), lock:
-            count += _remove_of(folder, path, doomed)
+            count += _remove_of_request(folder, path, keys)
     return count
 
 
-def _remove_of(folder: Path, path: Path, doomed: Collection[str]) -> int:
-    """Remove entries of one request, whose lock we hold."""
+def _remove_of_request(folder: Path, path: Path, keys: Collection[str]) -> int:
+    """Remove entries of the request with the manifest ``path``. The caller holds the request's lock."""
     manifest, count = Manifest.read(str(path)), 0
     for result in list(manifest.results):
-        if result.key not in doomed:
+        if result.key not in keys:
             continue
-        with entry_locks.exclusive(str(folder), result.key) as free:
-            if not free:
+        with entry_locks.exclusive(str(folder), result.key) as locked:
+            if not locked:
                 continue
-            manifest.results.remove(result)  # first: an entry without a record is swept some day
+            # the record goes first: if we are killed now, remove_leftovers finds an entry without a record
+            manifest.results.remove(result)
             if manifest.results:
                 manifest.write(path)
             else:
@@ -124,10 +126,10 @@ def _remove_of(folder: Path, path: Path, doomed: Collection[str]) -> int:
 
 
 def remove_leftovers(folder: Path, before: float | None) -> None:
-    """Remove entries that no manifest knows, and the code of builds before a time, unless in use."""
-    known = {result.key for _, manifest in _manifests(folder) for result in manifest.results}
+    """Remove entries without a record, and source code written before the time ``before``, unless in use."""
+    recorded = {result.key for _, manifest in _manifests(folder) for result in manifest.results}
     for entry in (folder / "entries").glob("*"):
-        if entry.name not in known:
+        if entry.name not in recorded:
             _remove_unused(folder, entry)
     for code in (folder / "code").glob("*"):
         with contextlib.suppress(OSError):
@@ -136,20 +138,17 @@ def remove_leftovers(folder: Path, before: float | None) -> None:
 
 
 def _remove_unused(folder: Path, path: Path) -> None:
-    ours = not set(path.name) - set("0123456789abcdef")
-    with (
-        entry_locks.exclusive(str(folder), path.name)
-        if ours
-        else contextlib.nullcontext(enter_result=True) as free
-    ):
-        if free:
+    is_key = not set(path.name) - set("0123456789abcdef")  # a folder with another name is never in use
+    lock = entry_locks.exclusive(str(folder), path.name) if is_key else contextlib.nullcontext(True)
+    with lock as locked:
+        if locked:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove_damaged(folder: Path) -> None:
-    whole = {path for path, _ in _manifests(folder)}
+    readable = {path for path, _ in _manifests(folder)}
     for path in (folder / "requests").glob("*"):
-        if path not in whole:
+        if path not in readable:
             path.unlink(missing_ok=True)
     for name in ("repairs.log", facts.FILE):
         (folder / name).unlink(missing_ok=True)

@@ -1,9 +1,11 @@
-"""Which processes use which entries of the cache, and taking one that nobody uses.
+"""Locks on the entries of the build cache, so that an entry in use is not removed.
 
-An entry is one byte of the file ``in-use``, chosen by its key: who uses the entry holds a shared lock on
-the byte until the process ends, who removes the entry holds it alone meanwhile. So a process needs one
-open file however many libraries it loads. The locks are Linux's "open file description" locks: children
-share them, the system frees them when a process is killed.
+Each entry is one byte of the file ``in-use``; its key gives the offset. A process that uses the entry holds a
+shared lock on the byte until it ends. A process that removes the entry holds an exclusive lock meanwhile.
+So a process needs one open file, however many libraries it loads.
+
+The locks are Linux's open file description locks: child processes inherit them, and the kernel releases them
+when a process is killed.
 """
 
 from __future__ import annotations
@@ -17,34 +19,35 @@ from collections.abc import Iterator
 
 FILE = "in-use"
 _LOCK = "hhqqi4x"
-"""``struct flock``: the kind of lock, where offsets count from, the first byte, how many, a process."""
+"""``struct flock``: l_type, l_whence, l_start, l_len, l_pid."""
 _DIGITS = 15
-"""Of a key, as the number of a byte: 60 bits are within the longest file."""
+"""Hexadecimal digits of a key that give its offset: 60 bits, which every file system allows as an offset."""
 _held: dict[str, tuple[int, set[str]]] = {}
+"""Folder of a cache -> its open lock file, and the keys of the entries that this process has locked."""
 _lock = threading.Lock()
 
 
 def hold(folder: str, key: str) -> None:
-    """Keep an entry of the cache in a folder as long as this process lives.
+    """Hold a shared lock on an entry until this process ends. Waits while another process removes the entry.
 
-    Waits while another removes it. A cache that this user can only read is used without.
+    Does nothing for a cache without a lock file, and on a file system without locks.
     """
     with _lock:
-        file, keys = _opened(folder)
+        file, keys = _lock_file(folder)
         if file < 0 or key in keys:
             return
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.fcntl(file, fcntl.F_OFD_SETLKW, _row(fcntl.F_RDLCK, key))
+            fcntl.fcntl(file, fcntl.F_OFD_SETLKW, _flock(fcntl.F_RDLCK, key))
             keys.add(key)
 
 
 def in_use(folder: str, key: str) -> bool:
-    """Whether any process, this one too, uses an entry."""
+    """Whether any process, including this one, uses an entry."""
     file = _open(folder)
     if file < 0:
         return False
     try:
-        answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _row(fcntl.F_WRLCK, key))
+        answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _flock(fcntl.F_WRLCK, key))
         return bool(struct.unpack(_LOCK, answer)[0] != fcntl.F_UNLCK)
     except OSError:
         return False
@@ -54,31 +57,31 @@ def in_use(folder: str, key: str) -> bool:
 
 @contextlib.contextmanager
 def exclusive(folder: str, key: str) -> Iterator[bool]:
-    """Keep others from using an entry during the block; False where one uses it already."""
+    """Hold an exclusive lock on an entry during the block. Yields False if a process uses the entry."""
     file = _open(folder)
-    free = file >= 0
+    locked = file >= 0
     try:
-        if free:
+        if locked:
             try:
-                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _row(fcntl.F_WRLCK, key))
+                fcntl.fcntl(file, fcntl.F_OFD_SETLK, _flock(fcntl.F_WRLCK, key))
             except OSError:
-                free = False
-        yield free
+                locked = False
+        yield locked
     finally:
         if file >= 0:
             os.close(file)
 
 
-def _row(kind: int, key: str) -> bytes:
+def _flock(kind: int, key: str) -> bytes:
     return struct.pack(_LOCK, kind, os.SEEK_SET, int(key[:_DIGITS], 16), 1, 0)
 
 
-def _opened(folder: str) -> tuple[int, set[str]]:
-    """Return the file that this process has its locks on; another one where the cache was made anew."""
+def _lock_file(folder: str) -> tuple[int, set[str]]:
+    """Return this process's open lock file and its locked keys. Opens the file again if it was replaced."""
     file, keys = _held.get(folder, (-1, set()))
     try:
-        here = os.stat(f"{folder}/{FILE}")
-        if file >= 0 and os.path.samestat(here, os.fstat(file)):
+        current = os.stat(f"{folder}/{FILE}")
+        if file >= 0 and os.path.samestat(current, os.fstat(file)):
             return file, keys
     except OSError:
         pass
@@ -87,7 +90,7 @@ def _opened(folder: str) -> tuple[int, set[str]]:
 
 
 def _open(folder: str) -> int:
-    """Return the open file, or -1 for a cache that is not there or cannot be locked."""
+    """Return the open lock file, or -1 if the cache does not exist or may not be opened."""
     path = f"{folder}/{FILE}"
     for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
         with contextlib.suppress(OSError):

@@ -1,4 +1,7 @@
-"""How large the build cache may become, and how old what nobody uses."""
+"""Keep the build cache within a size and an age: evict the least recently used entries.
+
+POLYOP_CACHE_SIZE sets the limits. A process checks them after each build that it makes.
+"""
 
 from __future__ import annotations
 
@@ -16,65 +19,65 @@ _DAY = 86400.0
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TEXT = r"(\d{1,15}(?:\.\d{0,9})?)\s*([kmgt]?)(?:i?b)?\s*(?:,\s*(\d{1,6})\s*d(?:ays?)?)?"
 _sizes: dict[Path, float] = {}
-"""Bytes that each cache holds, as far as this process knows; counted anew when that is beyond the bound."""
+"""Folder of a cache -> its size in bytes, as last measured plus what this process has built since."""
 
 
 class CacheLimits(NamedTuple):
-    """Bytes that entries may take together, and seconds that one is kept unused; None for no bound."""
+    """Total size of the entries in bytes, and seconds that an unused entry is kept. None means no limit."""
 
     size: float | None = 5.0 * (1 << 30)
     age: float | None = 90 * _DAY
 
 
 def cache_limits() -> CacheLimits:
-    """Return what POLYOP_CACHE_SIZE says, 5 GiB and 90 days where it says nothing.
+    """Return the limits that POLYOP_CACHE_SIZE sets; 5 GiB and 90 days by default.
 
-    ``"2GiB"`` is another size (KiB, MiB and TiB are units too, a plain number is bytes), ``"2GiB,30d"``
-    another age as well; ``"0"`` keeps what is in use alone, ``"none"`` has no bound. Raises
-    ``CacheError`` for anything else.
+    ``"2GiB"`` sets the size: the units are KiB, MiB, GiB and TiB, and a number without a unit is bytes.
+    ``"2GiB,30d"`` sets the age too. ``"0"`` keeps only entries in use. ``"none"`` removes both limits.
+    Raises ``CacheError`` for any other text.
 
     >>> from unittest import mock
     >>> with mock.patch.dict(os.environ, POLYOP_CACHE_SIZE="1.5GiB,30d"):
     ...     cache_limits()
     CacheLimits(size=1610612736.0, age=2592000.0)
     """
-    written = os.environ.get(VARIABLE, "").strip()
-    if not written:
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
         return CacheLimits()
-    if written.lower() == "none":
+    if text.lower() == "none":
         return CacheLimits(None, None)
-    parts = re.fullmatch(_TEXT, written, re.IGNORECASE)
+    parts = re.fullmatch(_TEXT, text, re.IGNORECASE)
     if parts is None:
         hint = 'as in "2GiB", "500 MiB,30d", "0" (what is in use alone), "none" (no bound)'
-        raise CacheError(VARIABLE, "must be a size, and may have days after it", repr(written), hint=hint)
+        raise CacheError(VARIABLE, "must be a size, and may have days after it", repr(text), hint=hint)
     size = float(parts[1]) * _UNITS[parts[2].lower()]
     return CacheLimits(size, int(parts[3]) * _DAY if parts[3] else CacheLimits().age)
 
 
 def evict(folder: Path, added: float) -> None:
-    """Remove what is beyond the bound, the least recently used first; called when ``added`` bytes came.
+    """Remove entries beyond the limits, least recently used first, after ``added`` bytes were added.
 
-    What a process uses stays, whatever its size.
+    An entry that a process uses is never removed.
     """
-    limit = cache_limits()
-    if limit == (None, None):
+    limits = cache_limits()
+    if limits == (None, None):
         return
-    known = _sizes.get(folder)
-    if known is not None and (limit.size is None or known + added <= limit.size):
-        _sizes[folder] = known + added  # nothing grew too large; ages were looked at when it was counted
+    size = _sizes.get(folder)
+    if size is not None and (limits.size is None or size + added <= limits.size):
+        _sizes[folder] = size + added  # still within the limit; ages are checked once per process
         return
-    every = entries.entries(folder)
-    total = float(sum(entry.size for entry in every))
-    oldest = None if limit.age is None else time.time() - limit.age
-    doomed = set()
-    for entry in reversed(every):
-        too_old = oldest is not None and entry.used < oldest
-        if not too_old and (limit.size is None or total <= limit.size):
+    all_entries = entries.entries(folder)
+    total = float(sum(entry.size for entry in all_entries))
+    oldest_use = None if limits.age is None else time.time() - limits.age
+    evicted = set()
+    for entry in reversed(all_entries):
+        too_old = oldest_use is not None and entry.used < oldest_use
+        if not too_old and (limits.size is None or total <= limits.size):
             break
         if not entry.in_use:
-            doomed.add(entry.key)
+            evicted.add(entry.key)
             total -= entry.size
-    if doomed:
-        entries.remove(folder, doomed)
-    entries.remove_leftovers(folder, oldest)
+    if evicted:
+        entries.remove(folder, evicted)
+    entries.remove_leftovers(folder, oldest_use)
     _sizes[folder] = total

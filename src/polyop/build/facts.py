@@ -1,4 +1,7 @@
-"""What takes long to find out about files, kept in the cache until one of them changes."""
+"""Remember on disk what is slow to find out about files, until one of the files changes.
+
+For example, the text that a compiler prints for ``--version``, for as long as its program stays the same.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +20,40 @@ from .paths import cache_folder
 FILE = "facts.json"
 
 
-def cached(name: str, files: Sequence[str], find: Callable[[], str]) -> str:
-    """Return what ``find`` says about files: asked again when one has another size or time.
+def cached(name: str, files: Sequence[str], compute: Callable[[], str]) -> str:
+    """Return ``compute()``, a fact about files: computed again when a file's size or time has changed.
 
-    The answer is kept under ``name``. Raises ``OSError`` for a file that is not there.
+    The fact is stored under ``name``. Raises ``OSError`` for a missing file.
     """
-    seen = [os.stat(path) for path in files]
-    stamp = [(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in zip(files, seen, strict=True)]
-    newest = max((max(modified, changed) for _, _, modified, changed in stamp), default=0)
-    if time.time_ns() - newest <= SETTLED:  # it could change again within the same time stamp
-        return find()
-    wanted = text_digest(repr(stamp))
+    statuses = [os.stat(path) for path in files]
+    stamps = [
+        (path, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in zip(files, statuses, strict=True)
+    ]
+    newest = max((max(modified, changed) for _, _, modified, changed in stamps), default=0)
+    if time.time_ns() - newest <= SETTLED:  # the file could change again without a new time stamp
+        return compute()
+    digest = text_digest(repr(stamps))
     path = f"{cache_folder()}/{FILE}"
-    known = _known(path)
-    when, what = known.get(name, ("", ""))
-    if when == wanted:
-        return what
-    what = find()
-    with contextlib.suppress(OSError):  # a cache that cannot be written is reported where it matters
-        atomic.write_text(path, json.dumps({**known, name: (wanted, what)}))
-    return what
+    facts = _read(path)
+    known_digest, fact = facts.get(name, ("", ""))
+    if known_digest == digest:
+        return fact
+    fact = compute()
+    with contextlib.suppress(OSError):  # a read-only cache is reported when something is built
+        atomic.write_text(path, json.dumps({**facts, name: (digest, fact)}))
+    return fact
 
 
-def _known(path: str) -> dict[str, tuple[str, str]]:
-    """Return what is kept; nothing of a file that is damaged, or that others may write."""
+def _read(path: str) -> dict[str, tuple[str, str]]:
+    """Return the stored facts: name -> (digest of the files' stamps, fact).
+
+    A file that is damaged, or that other users may write, counts as empty.
+    """
     try:
-        data, seen = records.read(path)
-        if problem_of(seen) or not isinstance(data, dict):
+        data, status = records.read(path)
+        if problem_of(status) or not isinstance(data, dict):
             return {}
-        rows = ((records.text(key), records.rows(row)) for key, row in data.items())
-        return {key: (records.text(when), records.text(what)) for key, (when, what) in rows}
+        rows = ((records.text(name), records.rows(row)) for name, row in data.items())
+        return {name: (records.text(digest), records.text(fact)) for name, (digest, fact) in rows}
     except (OSError, ValueError):
         return {}

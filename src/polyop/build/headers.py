@@ -1,4 +1,4 @@
-"""The gate of the allow list for what a compile has read: its sources and every header."""
+"""Check the files that a compile has read, sources and headers, against the allow list."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ from .paths import include_folder
 
 
 def check_headers(paths: Iterable[str]) -> None:
-    """Check what a compile has read: its sources and every header.
+    """Check that every file which a compile has read is allowed.
 
-    Headers of the system are those of polyop, Python, PyTorch, ``/usr`` and the compilers' own folders.
-    Raises as :func:`check_allowed`.
+    Besides the listed folders, headers may lie in those of polyop, Python, PyTorch and the compilers, and in
+    ``/usr``. Raises what :func:`polyop.binary.allowed.check_allowed` raises.
     """
     folders = allowed_folders()
     if folders is None:
         return
-    good = [*map(str, folders), *_installed()]
-    passed: set[str] = set()
+    allowed = [*map(str, folders), *_installed_folders()]
+    checked: set[str] = set()
     for path in paths:
         resolved = os.path.realpath(path)
-        place = os.path.dirname(resolved)
-        if place in passed or is_ours(resolved):
+        parent = os.path.dirname(resolved)
+        if parent in checked or is_ours(resolved):
             continue
-        if not any(lies_in(resolved, folder) for folder in good):
+        if not any(lies_in(resolved, folder) for folder in allowed):
             raise refused(path, resolved, "header", folders)
-        if any(lies_in(place, folder) for folder in good):
-            passed.add(place)
+        if any(lies_in(parent, folder) for folder in allowed):
+            checked.add(parent)
 
 
-def _installed() -> list[str]:
-    """Return the folders whose headers are as trusted as the compiler and this Python."""
-    found = ["/usr", sys.prefix, sys.base_prefix, include_folder()]
+def _installed_folders() -> list[str]:
+    """Return the folders whose headers are trusted as much as the compiler and this Python."""
+    folders = ["/usr", sys.prefix, sys.base_prefix, include_folder()]
     torch = sys.modules.get("torch")
     spec = getattr(torch, "__spec__", None) or _spec("torch")
     if spec is not None and spec.origin:
-        found.append(f"{os.path.dirname(spec.origin)}/include")
+        folders.append(f"{os.path.dirname(spec.origin)}/include")
     for language in ("c", "c++", "cuda"):
-        folder, name = os.path.split(os.path.dirname(os.path.realpath(compilers.program(language) or "/")))
-        found += [folder] if name == "bin" and folder != "/" else []
-    return [os.path.realpath(folder) for folder in found]
+        program = os.path.realpath(compilers.program_path(language) or "/")
+        folder, name = os.path.split(os.path.dirname(program))
+        folders += [folder] if name == "bin" and folder != "/" else []
+    return [os.path.realpath(folder) for folder in folders]
 
 
 def _spec(name: str) -> Any:
@@ -53,5 +54,5 @@ def _spec(name: str) -> Any:
 
     try:
         return importlib.util.find_spec(name)
-    except ValueError:
+    except ValueError:  # a module of this name that has no spec
         return None

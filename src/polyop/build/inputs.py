@@ -1,6 +1,6 @@
-"""The files a compile has read, known again by content.
+"""The files that a compile has read, and whether they have changed since.
 
-A file that has kept its size and both its times is taken as unchanged without reading it.
+A file counts as unchanged if its size and both its times are the same. Otherwise its content decides.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import NamedTuple
 from ..binary.hashes import digest
 
 SETTLED = 50_000_000
-"""Nanoseconds: a file changed more recently than this could change again at the same time stamp."""
+"""Nanoseconds. A file modified more recently than this could change again without a new time stamp."""
 
 
 class Input(NamedTuple):
-    """A file as it was when it was read. Times of 0 mean that only the content decides."""
+    """A file as it was when it was read. Times of 0 mean that only the content decides.
+
+    ``modified`` and ``changed`` are st_mtime_ns and st_ctime_ns.
+    """
 
     path: str
     size: int
@@ -28,21 +31,21 @@ class Input(NamedTuple):
     @classmethod
     def of(cls, path: str) -> Input:
         """Return the file as it is now. Raises ``OSError``."""
-        seen = os.stat(path)
+        status = os.stat(path)
         sha256 = digest(path)
-        settled = time.time_ns() - max(seen.st_mtime_ns, seen.st_ctime_ns) > SETTLED
-        times = (seen.st_mtime_ns, seen.st_ctime_ns) if settled else (0, 0)
-        return cls(path, seen.st_size, *times, sha256)
+        settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED
+        times = (status.st_mtime_ns, status.st_ctime_ns) if settled else (0, 0)
+        return cls(path, status.st_size, *times, sha256)
 
-    def now(self) -> Input | None:
-        """Return this, or the same content with its new times, or None when it has changed."""
+    def refreshed(self) -> Input | None:
+        """Return this input, with new times if the file was only touched; None if its content has changed."""
         try:
-            seen = os.stat(self.path)
-            if seen.st_size != self.size or not stat.S_ISREG(seen.st_mode):
+            status = os.stat(self.path)
+            if status.st_size != self.size or not stat.S_ISREG(status.st_mode):
                 return None
-            if (seen.st_mtime_ns, seen.st_ctime_ns) == (self.modified, self.changed):
+            if (status.st_mtime_ns, status.st_ctime_ns) == (self.modified, self.changed):
                 return self
-            fresh = Input.of(self.path)
+            current = Input.of(self.path)
         except OSError:
             return None
-        return fresh if fresh.sha256 == self.sha256 else None
+        return current if current.sha256 == self.sha256 else None

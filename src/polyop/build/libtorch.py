@@ -1,8 +1,7 @@
-"""The ATen toolkit: what it takes to compile and link against the installed PyTorch.
+"""Flags to compile and link against the installed PyTorch, which is found without importing it.
 
-PyTorch is found without importing it. Its heaviest headers are left out where the sources do
-not use them (:class:`Tier`), which makes a build several times faster; a build that fails for
-lack of a name is tried again with all of them.
+PyTorch's heaviest headers are left out if the sources do not use them (:class:`Tier`), which makes a build
+several times faster. ``make`` repeats a build that fails because of an unknown name with all headers.
 """
 
 from __future__ import annotations
@@ -30,9 +29,13 @@ _LIBRARY_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """How much of ``torch/extension.h`` sources need: folders that stand before it, and Python or not."""
+    """How much of ``torch/extension.h`` the sources need.
 
-    instead: tuple[str, ...]
+    ``overlays`` are folders of polyop's that hold lighter headers of the same names; they are searched first.
+    ``python`` says whether the sources use Python's API.
+    """
+
+    overlays: tuple[str, ...]
     python: bool
 
 
@@ -42,7 +45,7 @@ EVERYTHING = Tier((), python=True)
 
 @dataclass(frozen=True, slots=True)
 class LibTorch:
-    """An installed PyTorch: its folder, version, the git commit, and the CUDA it was built for or None."""
+    """An installed PyTorch: its folder, version and git commit, and the CUDA it was built for, if any."""
 
     root: Path
     version: str
@@ -51,7 +54,7 @@ class LibTorch:
 
     @property
     def standard(self) -> str:
-        """The C++ standard its headers demand.
+        """The C++ standard that its headers require.
 
         >>> LibTorch(Path(), "2.13.0+cpu", "", None).standard
         'c++20'
@@ -60,10 +63,10 @@ class LibTorch:
         return "c++20" if number >= (2, 12) else "c++17"
 
     def header_flags(self, tier: Tier) -> list[str]:
-        """Return the flags that make its headers found. Raises ``BuildError`` without Python's headers."""
-        light = include_dir() / "polyop" / "torch"
+        """Return the flags that name its header folders. Raises ``BuildError`` if Python's are missing."""
+        overlays = include_dir() / "polyop" / "torch"
         headers = self.root / "include"
-        flags = [f"-I{light / name}" for name in tier.instead]
+        flags = [f"-I{overlays / name}" for name in tier.overlays]
         flags += ["-isystem", str(headers), "-isystem", str(headers / "torch" / "csrc" / "api" / "include")]
         if tier.python:
             import sysconfig
@@ -78,15 +81,15 @@ class LibTorch:
         return flags
 
     def link_flags(self, tier: Tier, *, cuda: bool) -> list[str]:
-        """Return the flags that link its libraries and find them again when the result is opened."""
+        """Return the flags that link its libraries, with a run path so that the loader finds them."""
         folder = self.root / "lib"
         names = ["c10", "torch_cpu", "torch", *(["c10_cuda", "torch_cuda"] if cuda else [])]
         names += ["torch_python"] if tier.python else []
-        # kernels register themselves when their library is loaded: none may be left out as unused
+        # kernels register themselves when their library is loaded: the linker must not drop any as unused
         return [f"-L{folder}", "-Wl,--no-as-needed", *(f"-l{name}" for name in names), f"-Wl,-rpath,{folder}"]
 
     def check_cuda(self, subject: object, nvcc: Compiler) -> None:
-        """Raise ``BuildError`` unless nvcc and this PyTorch are of the same CUDA major version."""
+        """Raise ``BuildError`` unless nvcc and this PyTorch have the same CUDA major version."""
         toolkit = ".".join(map(str, nvcc.number))
         if self.cuda is None:
             rule = f"needs a PyTorch built for CUDA {nvcc.number[0]} (nvcc is {toolkit})"
@@ -101,18 +104,18 @@ class LibTorch:
 
 
 def tier_of(texts: Sequence[str]) -> Tier:
-    """Return the smallest tier that has the names used in these sources."""
+    """Return the smallest tier that has all names used in these sources."""
 
-    def used(words: str) -> bool:
+    def use(words: str) -> bool:
         return any(re.search(words, text) for text in texts)
 
-    python = used(_PYTHON_WORDS)
-    frontend = () if used(_NN_WORDS) else ("without_nn",) if used(_LIBRARY_WORDS) else ("tensors_only",)
+    python = use(_PYTHON_WORDS)
+    frontend = () if use(_NN_WORDS) else ("without_nn",) if use(_LIBRARY_WORDS) else ("tensors_only",)
     return Tier((*frontend, *(() if python else ("without_python",))), python)
 
 
 def find(subject: object) -> LibTorch:
-    """Return the installed PyTorch. Raises ``BuildError`` when there is none."""
+    """Return the installed PyTorch. Raises ``BuildError``, about ``subject``, if there is none."""
     loaded = sys.modules.get("torch")
     try:
         spec = loaded.__spec__ if loaded is not None else importlib.util.find_spec("torch")
@@ -134,5 +137,5 @@ def find(subject: object) -> LibTorch:
 
 
 def _value(text: str, name: str) -> str | None:
-    found = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE)
+    return match[1] if match else None

@@ -1,9 +1,9 @@
-"""What is in the cache already: all that a process needs which finds its kernels built.
+"""Look up results in the build cache. A process whose kernels are all built needs nothing else.
 
-This and all that ``compile`` imports before it asks here must stay quick to import, as every process
-pays for it: paths are text, since pathlib alone takes as long as the rest, records are named tuples
-and plain classes, since a dataclass compiles its methods when it is made, and hashing is
-``hashes``. Making what is missing is the work of ``make`` and ``cache``.
+This module, and all that ``compile`` imports before the look-up, must import quickly, because every
+process pays for it. So paths are strings (importing pathlib alone takes as long as the rest), records are
+named tuples and plain classes (a dataclass compiles its methods when it is defined), and hashing is
+``hashes``. ``make`` and ``cache`` build what is missing.
 """
 
 from __future__ import annotations
@@ -31,29 +31,30 @@ class CachedFile(NamedTuple):
 
 
 def identity_of(request: Any) -> str:
-    """Return the name of a request, anything JSON can hold, in the cache."""
+    """Return the name under which the cache stores a request, which is any JSON value."""
     return text_digest(json.dumps(request, sort_keys=True))[:40]
 
 
 def manifest_path(folder: str, identity: str) -> str:
-    """Return where the manifest of a request is kept."""
+    """Return the path of the manifest of a request."""
     return f"{folder}/requests/{identity}.json"
 
 
 def cached_path(request: Any) -> str | None:
-    """Return the path of the result for a request when the user's cache has a whole and current one."""
-    found = look_up(cache_folder(), identity_of(request))
-    return None if found is None else found.path
+    """Return the path of the result for a request, or None if the user's cache has no valid one."""
+    cached = look_up(cache_folder(), identity_of(request))
+    return None if cached is None else cached.path
 
 
 def look_up(
     folder: str, identity: str, log: Callable[[str], None] = lambda text: None, *, library: bool = True
 ) -> CachedFile | None:
-    """Return what the cache in a folder has for a request, if anything; tell ``log`` of damage.
+    """Return the valid result for a request in the cache, or None; report damage to ``log``.
 
-    A library is hashed and stays open for the call that loads it (:mod:`polyop.binary.verified`); what
-    compilers read again, ``library=False``, was hashed when it was made, and must keep its size and time.
-    Raises ``CacheError`` where others may change what is in the cache.
+    A library is hashed, and its file stays open for the call that loads it (:mod:`polyop.binary.verified`).
+    A file that compilers read (``library=False``) was hashed when it was built; here only its size and
+    modification time are compared.
+    Raises ``CacheError`` if other users may change files of the cache.
     """
     real = trust.check_cache(folder)
     path = manifest_path(folder, identity)
@@ -75,7 +76,7 @@ def look_up(
         if not _is_whole(folder, real + file[len(folder) :], result, library):
             log(f"entry {result.key}: {result.file} is missing or damaged")
             return None
-        with contextlib.suppress(OSError):  # a cache that can only be read is good enough here
+        with contextlib.suppress(OSError):  # the cache may be read-only
             if result is not old:
                 manifest.results[position] = result
                 manifest.write(path)
@@ -89,11 +90,11 @@ def _is_whole(folder: str, path: str, result: BuildResult, library: bool) -> boo
     trust.check_folders(folder, (os.path.dirname(entry), entry))
     if library:
         return verified.verify(
-            path, result.size, result.sha256, lambda seen: trust.check_file(folder, path, seen)
+            path, result.size, result.sha256, lambda status: trust.check_file(folder, path, status)
         )
     try:
-        seen = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    trust.check_file(folder, path, seen)
-    return (seen.st_size, seen.st_mtime_ns) == (result.size, result.modified)
+    trust.check_file(folder, path, status)
+    return (status.st_size, status.st_mtime_ns) == (result.size, result.modified)

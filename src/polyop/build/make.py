@@ -1,4 +1,4 @@
-"""Compiling and linking what the cache does not have."""
+"""Compile and link a library that the cache does not have."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _ASCEND_HEADER = (
 )
 
 
-class CompileFailed(Exception):  # noqa: N818 - not an error yet: it becomes one when nothing else helps
-    """A source that does not compile, with what the compiler said."""
+class CompileFailed(Exception):  # noqa: N818 - not an error yet: the build may succeed with other headers
+    """A source that did not compile, with the compiler's output."""
 
     def __init__(self, unit: Unit, finished: Finished) -> None:
         super().__init__(finished.output)
@@ -40,62 +40,63 @@ class CompileFailed(Exception):  # noqa: N818 - not an error yet: it becomes one
 
 
 def make(plan: Plan, sources: Sequence[Source], options: BuildOptions, name: str) -> str:
-    """Return the path of the library of a plan, made now unless another process has meanwhile.
+    """Build a plan, unless another process has built it meanwhile, and return the path of the library.
 
-    PyTorch's lightest headers are tried first, and all of them when a name is unknown. Raises
-    ``BuildError`` with the compiler's own message, and ``CacheError``.
+    PyTorch's lightest headers are tried first; if a name is unknown, all of them. Raises ``BuildError``
+    with the compiler's message, and ``CacheError``.
     """
     cache = Cache()
 
-    def made(work: Path) -> BuildOutput:
+    def build(work: Path) -> BuildOutput:
         try:
             return make_library(plan, work, name, cache)
-        except CompileFailed as refused:
+        except CompileFailed as problem:
+            failure = problem
             rule = "cannot be compiled"
-            missing = re.search(_ASCEND_HEADER, refused.finished.output)
+            missing = re.search(_ASCEND_HEADER, failure.finished.output)
             if missing:
                 rule += f": it includes {missing[1]} of torch_npu or CANN, and -I names no folder that has it"
-            elif plan.torch is not None and re.search(_UNKNOWN_NAME, refused.finished.output):
+            elif plan.torch is not None and re.search(_UNKNOWN_NAME, failure.finished.output):
                 from .libtorch import EVERYTHING
 
                 try:
                     if plan.tier != EVERYTHING:
                         everything = make_plan(sources, options, name, EVERYTHING)
                         return make_library(everything, work, name, cache)
-                except CompileFailed as again:
-                    refused = again
-            raise failed(refused.unit.source.path, rule, refused.finished) from None
+                except CompileFailed as second:
+                    failure = second
+            raise failed(failure.unit.source.path, rule, failure.finished) from None
 
     paths = [source.path for source in sources]
-    return cache.get(plan.request, paths, made, watch=paths).path
+    return cache.get(plan.request, paths, build, watch=paths).path
 
 
 def make_library(plan: Plan, work: Path, name: str, cache: Cache) -> BuildOutput:
-    """Compile every source, as many at once as there are processors, and link.
+    """Compile every source, as many at a time as there are processors, and link them.
 
-    Raises ``CompileFailed`` for a source that does not compile, ``BuildError`` for a link that fails.
+    Raises ``CompileFailed`` for a source that does not compile, ``BuildError`` if linking fails.
     """
-    # one after another: sources that share a header wait for it, and its compile needs much memory
-    ready: list[Precompiled | None] = [None] * len(plan.units)
+    headers: list[Precompiled | None] = [None] * len(plan.units)
     if plan.torch is not None:
         from .precompiled import precompiled
 
-        ready = [precompiled(unit, plan.torch, cache) for unit in plan.units]
+        # one after another: most sources share a header, and precompiling one needs much memory
+        headers = [precompiled(unit, plan.torch, cache) for unit in plan.units]
     names = ", ".join(unit.source.name for unit in plan.units)
     objects = [work / f"{number}.o" for number in range(len(plan.units))]
     library = work / f"{name}.so"
     with progress(f"compiling {names}"):
-        inputs = _compile_all(plan.units, ready, objects)
-        done = run(plan.link_command(objects, library))
-    if done.code:
-        raise failed(names, "cannot be linked", done)
+        inputs = _compile_all(plan.units, headers, objects)
+        finished = run(plan.link_command(objects, library))
+    if finished.code:
+        raise failed(names, "cannot be linked", finished)
     return BuildOutput(library, inputs, [folder for unit in plan.units for folder in unit.search])
 
 
 def _compile_all(
     units: Sequence[Unit], headers: Sequence[Precompiled | None], targets: Sequence[Path]
 ) -> list[str]:
-    """Compile the sources and return all files they have read."""
+    """Compile the sources, and return all files that the compilers have read."""
     if len(units) == 1:
         return _compile(units[0], headers[0], targets[0])
     from concurrent.futures import ThreadPoolExecutor
@@ -105,22 +106,22 @@ def _compile_all(
 
 
 def _compile(unit: Unit, header: Precompiled | None, target: Path) -> list[str]:
-    """Compile one source and return the files it has read."""
+    """Compile one source, and return the files that the compiler has read."""
     depfile = target.with_suffix(".d")
-    done = run(unit.command(target, depfile, header.flags if header else ()))
-    if done.code:
-        raise CompileFailed(unit, done)
+    finished = run(unit.command(target, depfile, header.flags if header else ()))
+    if finished.code:
+        raise CompileFailed(unit, finished)
     if not (target.exists() and depfile.exists()):
         rule = "must be a compiler: it ended without an error, and without an object file"
         raise BuildError(shlex.join(unit.compiler.command), rule, hint="look at CC, CXX and CUDACXX")
     read = [str(Path(path).absolute()) for path in parse_depfile(os.fsdecode(depfile.read_bytes()))]
-    check_headers(_own(read, header))
+    check_headers(_without_precompiled(read, header))
     if header is None:
         return read
-    return [*_own(read, header), *header.inputs]
+    return [*_without_precompiled(read, header), *header.inputs]
 
 
-def _own(read: Sequence[str], header: Precompiled | None) -> list[str]:
-    """Return what a source has read itself: a precompiled header stands for what it was made from."""
-    hidden = set(header.flags) if header else set()
-    return [path for path in read if path.removesuffix(".gch") not in hidden and path not in hidden]
+def _without_precompiled(read: Sequence[str], header: Precompiled | None) -> list[str]:
+    """Return the files without the precompiled header, whose ``inputs`` are the files it was made from."""
+    names = set(header.flags) if header else set()
+    return [path for path in read if path.removesuffix(".gch") not in names and path not in names]

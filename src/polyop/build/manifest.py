@@ -1,4 +1,7 @@
-"""What the cache remembers of one request: each result, and the inputs it was made from."""
+"""The record that the cache keeps for one request: its results, and the inputs of each.
+
+A request has several results when its sources or headers changed between builds.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,15 @@ from .inputs import Input
 
 FORMAT = 1
 KEY_DIGITS = 40
-_KEPT = 8
-"""Results kept for a request: an edit that is undone finds its library again."""
+_MAX_RESULTS = 8
+"""Results kept for a request, so that undoing an edit finds the earlier library."""
 
 
 class BuildResult(NamedTuple):
-    """One result: ``file`` in the entry ``key``.
+    """One result of a request: the file ``file`` in the entry ``key``.
 
-    It is valid while every input has the same content and no path in ``absent`` exists. ``modified`` is in
-    nanoseconds, ``created`` in seconds.
+    It is valid while every input has the same content and no path in ``absent`` exists. ``modified`` is the
+    file's modification time in nanoseconds, ``created`` the time of the build in seconds.
     """
 
     key: str
@@ -33,18 +36,18 @@ class BuildResult(NamedTuple):
     absent: tuple[str, ...]
 
     def current(self) -> BuildResult | None:
-        """Return this result, with newer times where files were only touched; None when it is out of date."""
+        """Return this result if it is valid, else None. Inputs that were only touched get their new times."""
         if any(map(os.path.lexists, self.absent)):
             return None
-        found = []
+        inputs = []
         for item in self.inputs:
-            updated = item.now()
+            updated = item.refreshed()
             if updated is None:
                 return None
-            found.append(updated)
-        if all(new is old for new, old in zip(found, self.inputs, strict=True)):
+            inputs.append(updated)
+        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
             return self
-        return self._replace(inputs=tuple(found))
+        return self._replace(inputs=tuple(inputs))
 
 
 def _build_result(row: Any) -> BuildResult:
@@ -54,10 +57,10 @@ def _build_result(row: Any) -> BuildResult:
     return BuildResult(
         records.hexadecimal(records.field(row, "key"), KEY_DIGITS),
         records.base_name(records.field(row, "file")),
-        records.whole(records.field(row, "size")),
-        records.whole(records.field(row, "modified")),
+        records.int64(records.field(row, "size")),
+        records.int64(records.field(row, "modified")),
         records.hexadecimal(records.field(row, "sha256"), 64),
-        records.moment(records.field(row, "created")),
+        records.timestamp(records.field(row, "created")),
         tuple(_input(records.rows(item)) for item in rows("inputs")),
         tuple(records.text(item) for item in rows("absent")),
     )
@@ -69,9 +72,9 @@ def _input(row: list[Any]) -> Input:
     path, size, modified, changed, sha256 = row
     return Input(
         records.text(path),
-        records.whole(size),
-        records.whole(modified),
-        records.whole(changed),
+        records.int64(size),
+        records.int64(modified),
+        records.int64(changed),
         records.hexadecimal(sha256, 64),
     )
 
@@ -87,26 +90,27 @@ class Manifest:
 
     @classmethod
     def read(cls, path: str, folder: str | None = None) -> Manifest:
-        """Return the manifest in a file; ``folder`` is the cache, others may not be able to write in.
+        """Return the manifest in a file. With the cache's ``folder``, check that only the user may write it.
 
-        Raises ``OSError``, ``ValueError`` when it is damaged, and ``CacheError``.
+        A manifest of another format reads as an empty one.
+        Raises ``OSError``, ``ValueError`` if the file is damaged, and ``CacheError`` if the check fails.
         """
-        data, seen = records.read(path)
+        data, status = records.read(path)
         if folder is not None:
-            check_file(folder, path, seen)
+            check_file(folder, path, status)
         if records.field(data, "format") != FORMAT:
             return cls()
         results = [_build_result(row) for row in records.rows(records.field(data, "variants"))]
         return cls([records.text(name) for name in records.rows(records.field(data, "sources"))], results)
 
     def add(self, result: BuildResult) -> list[BuildResult]:
-        """Put a result first; return those that fall out."""
-        kept = [result, *(old for old in self.results if old.key != result.key)]
-        self.results = kept[:_KEPT]
-        return kept[_KEPT:]
+        """Put a result first, and return the oldest results, which this drops."""
+        results = [result, *(old for old in self.results if old.key != result.key)]
+        self.results = results[:_MAX_RESULTS]
+        return results[_MAX_RESULTS:]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the manifest in one step. Raises ``OSError``."""
+        """Write the manifest atomically. Raises ``OSError``."""
         data = {
             "format": FORMAT,
             "sources": self.sources,

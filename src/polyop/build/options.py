@@ -1,4 +1,4 @@
-"""What a build is asked for besides its sources."""
+"""The options of a build."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .paths import absolute
 
 
 class BuildOptions(NamedTuple):
-    """The options of :func:`build`; every one is part of the cache's key.
+    """The options of :func:`build`. Each of them is part of the cache's key.
 
-    ``flags`` go to the compilers (and, for ``-fopenmp`` and its like, to the linker), after
-    polyop's own, so they win. ``torch``: True and False switch the PyTorch toolkit on and off;
-    None looks whether a source includes its headers.
+    ``flags`` are passed to the compilers and to the linker, which needs ``-fopenmp`` and the like. They come
+    after polyop's own flags, so they take precedence. ``torch`` says whether to compile and link against
+    PyTorch; None means: if a source includes its headers.
     """
 
     flags: tuple[str, ...] = ()
@@ -37,21 +37,21 @@ class BuildOptions(NamedTuple):
         cuda_architectures: Sequence[str] | None = None,
         torch: bool | None = None,
     ) -> BuildOptions:
-        """Return the options with every sequence a tuple and every path absolute.
+        """Return the options, with sequences as tuples and absolute paths.
 
         >>> BuildOptions.of(flags=["-O2"]).flags
         ('-O2',)
 
-        Raises ``ArgumentTypeError`` for one string where a list is meant and for items of another type,
-        ``ArgumentValueError`` for a text that no command line can hold.
+        Raises ``ArgumentTypeError`` for one string instead of a list, and for items of another type;
+        ``ArgumentValueError`` for a string that no command line can hold.
         """
-        given = {
+        lists = {
             "flags": flags,
             "link_flags": link_flags,
             "include_paths": include_paths,
             "cuda_architectures": cuda_architectures or (),
         }
-        for name, value in given.items():
+        for name, value in lists.items():
             _check(name, value, (str, os.PathLike) if name == "include_paths" else (str,))
         return cls(
             tuple(flags),
@@ -64,7 +64,7 @@ class BuildOptions(NamedTuple):
 
 
 def _check(name: str, value: Any, kinds: tuple[type, ...]) -> None:
-    """Raise ``ArgumentTypeError`` for no list of texts, ``ArgumentValueError`` for a text with a NUL."""
+    """Raise ``ArgumentTypeError`` for no list of strings, ``ArgumentValueError`` for a string with a NUL."""
     if isinstance(value, (str, os.PathLike)):
         rule = "must be a list of strings"
         raise ArgumentTypeError(name, rule, repr(value), hint=f"write [{str(value)!r}]")

@@ -1,4 +1,4 @@
-"""The folders a build uses: polyop's headers, and the cache."""
+"""The folders of polyop's headers and of the cache, and absolute paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def include_folder() -> str:
-    """Return :func:`include_dir` as text."""
+    """Return :func:`include_dir` as a string."""
     installed = f"{_PACKAGE}/include"
     if os.path.isfile(f"{installed}/polyop/abi.h"):
         return installed
@@ -24,7 +24,7 @@ def include_folder() -> str:
 
 
 def include_dir() -> Path:
-    """Return the folder that holds ``polyop/abi.h`` and the headers beside it.
+    """Return the folder of polyop's headers, which holds ``polyop/abi.h``.
 
     >>> (include_dir() / "polyop" / "abi.h").is_file()
     True
@@ -35,14 +35,14 @@ def include_dir() -> Path:
 
 
 def cache_folder() -> str:
-    """Return :func:`cache_dir` as text."""
-    given = os.environ.get("POLYOP_CACHE_DIR")
-    if given:
-        folder = absolute(given)
+    """Return :func:`cache_dir` as a string."""
+    variable = os.environ.get("POLYOP_CACHE_DIR")
+    if variable:
+        folder = absolute(variable)
         if os.path.exists(folder) and not os.path.isdir(folder):
             raise CacheError("POLYOP_CACHE_DIR", "must name a folder", folder)
         return folder
-    parent = _plain_parent() if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ else ""
+    parent = _xdg_cache_home() if sys.platform == "linux" and "ANDROID_ROOT" not in os.environ else ""
     if parent:
         return f"{parent.rstrip('/')}/polyop"
     import platformdirs
@@ -51,29 +51,32 @@ def cache_folder() -> str:
 
 
 def cache_dir() -> Path:
-    """Return the cache's folder: ``$POLYOP_CACHE_DIR``, else the user's own; it may not exist yet."""
+    """Return the folder of the build cache, which may not exist yet: ``$POLYOP_CACHE_DIR`` if it is set."""
     from pathlib import Path
 
     return Path(cache_folder())
 
 
-def _plain_parent() -> str:
-    """Return where platformdirs puts caches when nothing is odd about the environment, else ""."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
+def _xdg_cache_home() -> str:
+    """Return the parent folder of caches that platformdirs would return, without importing it.
+
+    An empty string means that platformdirs must decide, because a variable holds no absolute path.
+    """
+    variable = os.environ.get("XDG_CACHE_HOME", "")
     home = os.environ.get("HOME", "")
-    if named:
-        return named if named.startswith("/") else ""
+    if variable:
+        return variable if variable.startswith("/") else ""
     return f"{home.rstrip('/')}/.cache" if home.startswith("/") else ""
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
-    """Return a path from the root as ``Path.absolute`` does: without "." and "//", and ".." left in place.
+    """Return an absolute path as ``Path.absolute`` does: without "." and "//", but with "..".
 
     >>> absolute("/a/./b//../c/")
     '/a/b/../c'
 
-    Raises ``ArgumentTypeError`` for what is no path, and ``ArgumentValueError`` for a path that compilers
-    cannot name in what they write.
+    Raises ``ArgumentTypeError`` for a value that is no path, and ``ArgumentValueError`` for a path that
+    cannot be written in a compiler's dependency file.
     """
     text = as_path(path, "build")
     if "\n" in text or not is_text(text):

@@ -1,4 +1,4 @@
-"""What will be run to build a library: one compile command per source, and one link command."""
+"""Plan the commands that build a library: one compile command per source, and one link command."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from .libtorch import LibTorch, Tier
 
 RECIPE = 1
-"""Goes up when this package builds differently from the same inputs."""
+"""Part of the cache's key: raise it when the same inputs are built in another way."""
 _ENVIRONMENT = (
     "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX",
     "SOURCE_DATE_EPOCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
 )  # fmt: skip
-"""Variables that change what a compiler makes of the same command."""
+"""Environment variables that change the result of the same compile command."""
 _STANDARD = r"-std=(c\+\+|gnu\+\+)?"
-_NPU = (
+_ASCEND_SOURCE = (
     r'#[ \t]*include[ \t]*[<"](?:[^">\n]*/)?pytorch_npu_helper\.hpp'
     r"|\bTORCH_LIBRARY_IMPL\s*\(\s*\w+\s*,\s*(?:Autograd)?(?:PrivateUse1|XLA)\b"
 )
-"""In sources for Ascend, which read polyop's header first: it stands in for the project's own copy."""
+"""Found in sources for Ascend: polyop's pytorch_npu_helper.hpp is included first, not the project's copy."""
 
 
 class Unit(NamedTuple):
-    """One source with its compiler; ``flags`` say how to compile, ``headers`` where headers are.
+    """One source, its compiler and its flags; ``headers`` are the flags that say where headers are.
 
-    ``search`` are those of the folders that hold the author's and polyop's headers.
+    ``search`` are the folders with the author's and polyop's headers, in the order of the search.
     """
 
     source: Source
@@ -48,13 +48,13 @@ class Unit(NamedTuple):
     search: tuple[str, ...]
 
     def command(self, output: Path, depfile: Path, first: Sequence[str] = ()) -> list[str]:
-        """Return the command that compiles it; ``first`` stands before all other flags."""
+        """Return the compile command, with the flags ``first`` before all others."""
         names = ["-MD", "-MF", str(depfile), "-MT", "object", "-c", self.source.path, "-o", str(output)]
         return [*self.compiler.command, *first, *self.headers, *self.flags, *names]
 
 
 class Plan(NamedTuple):
-    """A whole build. ``torch`` and ``tier`` are None for one that does not use PyTorch."""
+    """The commands of a whole build. ``torch`` and ``tier`` are None for a build without PyTorch."""
 
     units: tuple[Unit, ...]
     linker: Compiler
@@ -62,11 +62,11 @@ class Plan(NamedTuple):
     torch: LibTorch | None
     tier: Tier | None
     folder: str
-    """The working directory where it matters (relative paths in flags, debug information), else ""."""
+    """The working directory if it matters (relative paths in flags, debug information), else ""."""
 
     @property
     def request(self) -> dict[str, Any]:
-        """What, with the content of the inputs, decides what comes out."""
+        """The part of the cache's key that is known before the build; the rest is the inputs' content."""
         return {
             "recipe": RECIPE,
             "abi": ABI_VERSION,
@@ -83,11 +83,10 @@ class Plan(NamedTuple):
 
 
 def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier: Tier | None = None) -> Plan:
-    """Return the plan; ``name`` is the result's, for MS_EXTENSION_NAME and TORCH_EXTENSION_NAME.
+    """Return the plan of a build. ``name`` is the library's, for MS_EXTENSION_NAME and TORCH_EXTENSION_NAME.
 
-    ``tier`` as given or as needed.
-
-    Raises ``BuildError`` when a compiler or PyTorch is missing or they do not fit.
+    Without a ``tier`` the smallest one that the sources need is used.
+    Raises ``BuildError`` if a compiler or PyTorch is missing, or if they do not fit together.
     """
     users = [s for s in sources if s.uses_pytorch] if options.torch is None else list(sources)
     torch = None
@@ -109,7 +108,7 @@ def make_plan(sources: Sequence[Source], options: BuildOptions, name: str, tier:
     if main == "cuda":
         from . import cuda
 
-        flags = [*cuda.host_compiler(), "-shared", *(new for old in flags for new in cuda.link_flag(old))]
+        flags = [*cuda.host_compiler(), "-shared", *(part for flag in flags for part in cuda.link_flag(flag))]
     else:
         flags = ["-shared", "-fPIC", *flags]
     folder = os.getcwd() if options.flags or options.link_flags or options.debug else ""
@@ -135,51 +134,51 @@ def _unit(
         "-fvisibility=default",
     ]
     if uses_torch and not options.debug:
-        # as PyTorch's own extensions: its headers assert in constant expressions
+        # PyTorch's own extensions are built so too: its headers assert in constant expressions
         flags.append("-DNDEBUG")
     flags += [flag for flag in options.flags if _fits(flag, source.language)]
-    found = [f"-I{folder}" for folder in search]
+    header_flags = [f"-I{folder}" for folder in search]
     if "MS_EXTENSION_NAME" in source.text and not any("MS_EXTENSION_NAME" in flag for flag in options.flags):
-        found.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
+        header_flags.append(f"-DMS_EXTENSION_NAME={_identifier(name)}")
     if torch is not None and tier is not None and uses_torch:
-        found += [*torch.header_flags(tier), *_extension_name(source, options, name)]
-        if re.search(_NPU, source.text):
-            found += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
+        header_flags += [*torch.header_flags(tier), *_extension_name(source, options, name)]
+        if re.search(_ASCEND_SOURCE, source.text):
+            header_flags += ["-include", f"{headers}/polyop/pytorch_npu_helper.hpp"]
     if source.language == "cuda":
         from . import cuda
 
-        flags = [new for old in flags for new in cuda.compile_flag(old)]
+        flags = [part for flag in flags for part in cuda.compile_flag(flag)]
         flags += [*cuda.architecture_flags(compiler, options.cuda_architectures), *cuda.host_compiler()]
         flags += [*(["-G"] if options.debug else []), *(["--expt-relaxed-constexpr"] if uses_torch else [])]
-    return Unit(source, compiler, tuple(flags), tuple(found), tuple(search))
+    return Unit(source, compiler, tuple(flags), tuple(header_flags), tuple(search))
 
 
 def _extension_name(source: Source, options: BuildOptions, name: str) -> list[str]:
-    """Return the flag that names a Python module. Raises ``BuildError`` for what import does not take."""
-    word = "TORCH_EXTENSION_NAME"
-    if word not in source.text or any(word in flag for flag in options.flags):
+    """Return the flag that names a Python module. Raises ``BuildError`` if Python cannot import that name."""
+    macro = "TORCH_EXTENSION_NAME"
+    if macro not in source.text or any(macro in flag for flag in options.flags):
         return []
     import keyword
 
     if not name.isidentifier() or keyword.iskeyword(name):
-        rule = f"is a Python module ({word}), and the library's name must be one that import takes"
+        rule = f"is a Python module ({macro}), and the library's name must be one that import takes"
         raise BuildError(source.path, rule, repr(name), hint=f"as in -o {_identifier(name)}.so")
-    return [f"-D{word}={name}"]
+    return [f"-D{macro}={name}"]
 
 
 def _identifier(name: str) -> str:
-    """Return the name of a library as a module can have it.
+    """Return the name of a library, changed into a valid name of a Python module.
 
     >>> _identifier("my-ops"), _identifier("2d"), _identifier("import")
     ('my_ops', '_2d', 'import_')
     """
     import keyword
 
-    plain = re.sub(r"\W|^(?=\d)", "_", name)
-    return f"{plain}_" if keyword.iskeyword(plain) else plain
+    identifier = re.sub(r"\W|^(?=\d)", "_", name)
+    return f"{identifier}_" if keyword.iskeyword(identifier) else identifier
 
 
 def _fits(flag: str, language: str) -> bool:
-    """Whether a flag is for this language: a -std= of C is not for C++, nor the other way round."""
-    found = re.match(_STANDARD, flag)
-    return found is None or (found[1] is None) == (language == "c")
+    """Whether a flag is for this language: a -std= flag of C is not for C++, and vice versa."""
+    match = re.match(_STANDARD, flag)
+    return match is None or (match[1] is None) == (language == "c")

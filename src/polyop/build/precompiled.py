@@ -1,4 +1,4 @@
-"""PyTorch's headers, parsed once per (PyTorch, compiler, flags) and kept in the cache."""
+"""Precompiled headers of PyTorch: parsed once per (PyTorch, compiler, flags), and stored in the cache."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .plan import Unit
 from .run import failed, progress, run
 
 _HEADER = "torch/types.h"
-"""Precompiled for all: tensors and their functions, which every heavier header begins with."""
-_HEAVY = (
+"""The header that is precompiled: tensors and their functions. Every heavier header includes it first."""
+_HEAVY_INCLUDE = (
     r"(?m)^[ \t]*#[ \t]*include[ \t]*"
     r'(?:<torch/(?!csrc/|headeronly/)|<ATen/|[<"](?:ms_ext\.h|pytorch_npu_helper\.hpp))'
 )
@@ -27,19 +27,19 @@ _FIRST_DEFINE = r"(?m)^[ \t]*#[ \t]*define\b"
 
 @dataclass(frozen=True, slots=True)
 class Precompiled:
-    """A precompiled header: the flags that use it, and the headers it stands for."""
+    """A precompiled header: the flags that use it, and the headers that it was made from."""
 
     flags: tuple[str, ...]
     inputs: tuple[str, ...]
 
 
 def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None:
-    """Return the precompiled header for a source, made when it is not in the cache.
+    """Return the precompiled header for a source, from the cache or made now; None if it cannot use one.
 
-    None when the source includes no heavy header, or defines a macro before it does (which
-    the header might look at), or the compiler is not gcc or clang.
+    That is so if the source includes no heavy header, if it defines a macro before the include (which the
+    header might test), and if the compiler is neither gcc nor clang.
     """
-    if not _fits(unit):
+    if not _can_use(unit):
         return None
     flags = [*torch.header_flags(TENSORS), *unit.flags]
     suffix = "gch" if unit.compiler.family == "gcc" else "pch"
@@ -52,9 +52,9 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         output, depfile = work / f"torch.h.{suffix}", work / "torch.d"
         names = ["-MD", "-MF", str(depfile), "-MT", "object", "-o", str(output), str(source)]
         with progress(f"precompiling the headers of PyTorch {torch.version}, once"):
-            done = run([*unit.compiler.command, *flags, "-x", "c++-header", *names])
-        if done.code:
-            raise failed(subject, "cannot be precompiled", done)
+            finished = run([*unit.compiler.command, *flags, "-x", "c++-header", *names])
+        if finished.code:
+            raise failed(subject, "cannot be precompiled", finished)
         read = parse_depfile(os.fsdecode(depfile.read_bytes()))
         return BuildOutput(output, [path for path in read if path != str(source)])
 
@@ -68,20 +68,20 @@ def precompiled(unit: Unit, torch: LibTorch, cache: Cache) -> Precompiled | None
         str(torch.root),
     ]
     try:
-        found = cache.get(request, [subject], make, library=False)
+        cached = cache.get(request, [subject], make, library=False)
     except BuildError:
-        return None  # the compile itself will say what is wrong with these headers
-    made = Path(found.path)
-    plain = made.with_suffix("")
+        return None  # the compile of the source itself will report what is wrong with these headers
+    header = Path(cached.path)
+    plain = header.with_suffix("")
     with contextlib.suppress(OSError):
-        if not plain.exists():  # what gcc falls back to when it cannot use the other file
+        if not plain.exists():  # gcc falls back to the plain header if it cannot use the precompiled one
             atomic.write_text(plain, text)
-    use = ("-include", str(plain)) if suffix == "gch" else ("-include-pch", str(made))
-    return Precompiled(use, tuple(item.path for item in found.result.inputs))
+    flags_to_use = ("-include", str(plain)) if suffix == "gch" else ("-include-pch", str(header))
+    return Precompiled(flags_to_use, tuple(item.path for item in cached.result.inputs))
 
 
-def _fits(unit: Unit) -> bool:
+def _can_use(unit: Unit) -> bool:
     if unit.source.language != "c++" or unit.compiler.family not in ("gcc", "clang"):
         return False
-    place = re.search(_HEAVY, unit.source.text)
-    return place is not None and re.search(_FIRST_DEFINE, unit.source.text[: place.start()]) is None
+    match = re.search(_HEAVY_INCLUDE, unit.source.text)
+    return match is not None and re.search(_FIRST_DEFINE, unit.source.text[: match.start()]) is None

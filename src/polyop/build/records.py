@@ -1,6 +1,6 @@
-"""Records on disk, read as what they may be: damaged, or written by nobody who means well.
+"""Read JSON records from disk. They may be damaged, or written to do harm.
 
-Whatever is wrong with a record is one kind of error, so that it counts as damaged and is made again.
+Whatever is wrong with a record raises ``ValueError``; callers then treat it as damaged and rebuild it.
 """
 
 from __future__ import annotations
@@ -11,47 +11,47 @@ from typing import Any
 
 from ..binary.verified import open_plain
 
-_LARGEST = 64 << 20
-"""Bytes: no record comes near this; PyTorch's headers take a hundredth."""
-_LAST = 2**63
+_MAX_BYTES = 64 << 20
+"""A record that lists all of PyTorch's headers has a hundredth of this size."""
+_INT64_LIMIT = 2**63
 
 
 def read(path: str) -> tuple[Any, os.stat_result]:
-    """Return the JSON in a file, and what the file is.
+    """Return the JSON value in a file, and the file's status.
 
-    Raises ``OSError`` where there is no plain file, ``ValueError`` for all that is wrong with its text.
+    Raises ``OSError`` if there is no such file, ``ValueError`` if it is no regular file or its text is wrong.
     """
     file = open_plain(path)
     if file is None:
         os.stat(path)
         raise ValueError("not a plain file")
     with open(file, "rb") as stream:
-        seen = os.fstat(file)
-        if seen.st_size > _LARGEST:
-            raise ValueError(f"{seen.st_size} bytes, which is too long for a record")
+        status = os.fstat(file)
+        if status.st_size > _MAX_BYTES:
+            raise ValueError(f"{status.st_size} bytes, which is too long for a record")
         try:
-            return json.loads(stream.read()), seen
+            return json.loads(stream.read()), status
         except RecursionError:
             raise ValueError("nested too deeply") from None
 
 
 def text(value: Any) -> str:
-    """Return a text that can be a path; raises ``ValueError`` for anything else."""
+    """Return a string that can be a path; raises ``ValueError`` for anything else."""
     if not isinstance(value, str) or "\0" in value:
         raise ValueError(f"{_shown(value)} is no text")
-    os.fsencode(value)  # what is no path is a ValueError here, and not where the path is used
+    os.fsencode(value)  # raises ValueError for a string that no path can have
     return value
 
 
 def hexadecimal(value: Any, digits: int) -> str:
-    """Return a digest of so many hexadecimal digits; raises ``ValueError`` for anything else."""
+    """Return a string of exactly ``digits`` hexadecimal digits; raises ``ValueError`` for anything else."""
     if not isinstance(value, str) or len(value) != digits or set(value) - set("0123456789abcdef"):
         raise ValueError(f"{_shown(value)} is no digest of {digits} digits")
     return value
 
 
 def base_name(value: Any) -> str:
-    """Return the name of a file in its own folder; raises ``ValueError`` for a path, and for anything else.
+    """Return a file name without a folder; raises ``ValueError`` for a path, and for anything else.
 
     >>> base_name("k.so")
     'k.so'
@@ -65,16 +65,16 @@ def base_name(value: Any) -> str:
     return name
 
 
-def whole(value: Any) -> int:
-    """Return a whole number as files have it; raises ``ValueError`` for anything else."""
-    if type(value) is not int or not -_LAST <= value < _LAST:
+def int64(value: Any) -> int:
+    """Return an integer of 64 bits; raises ``ValueError`` for anything else."""
+    if type(value) is not int or not -_INT64_LIMIT <= value < _INT64_LIMIT:
         raise ValueError(f"{_shown(value)} is no whole number of 64 bits")
     return value
 
 
-def moment(value: Any) -> float:
+def timestamp(value: Any) -> float:
     """Return a time in seconds; raises ``ValueError`` for anything else."""
-    if type(value) not in (int, float) or not abs(value) < _LAST:
+    if type(value) not in (int, float) or not abs(value) < _INT64_LIMIT:
         raise ValueError(f"{_shown(value)} is no time")
     return float(value)
 
@@ -87,7 +87,7 @@ def rows(value: Any) -> list[Any]:
 
 
 def field(value: Any, name: str) -> Any:
-    """Return what a table has under a name; raises ``ValueError`` where it is no table, or has nothing."""
+    """Return the value of a key; raises ``ValueError`` if ``value`` is no dictionary or lacks the key."""
     if not isinstance(value, dict) or name not in value:
         raise ValueError(f"there is no {name}")
     return value[name]

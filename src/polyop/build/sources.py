@@ -1,4 +1,4 @@
-"""The sources of a build: files that exist, in languages we know, and what they include."""
+"""Read the sources of a build, their languages, and the headers that they include with quotes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PYTORCH = r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/|ATen/|c10/|ms_ext\.h|p
 
 
 class Source(NamedTuple):
-    """A source file: its absolute path, its language, and its text with that of its own headers."""
+    """A source file: its absolute path, its language, and its text followed by that of its own headers."""
 
     path: str
     language: str
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
     @property
     def uses_pytorch(self) -> bool:
-        """Whether it includes PyTorch's headers, or one of polyop's that does.
+        """Whether it includes a header of PyTorch, or one of polyop's headers that does.
 
         >>> Source("/a.cc", "c++", "#include <torch/extension.h>").uses_pytorch
         True
@@ -45,10 +45,10 @@ class Source(NamedTuple):
 def gather(
     paths: Sequence[str | os.PathLike[str]], code: str | None, language: str, include: Sequence[str]
 ) -> list[Source]:
-    """Return the sources of a build, an inline one last; that is kept as a file of the cache.
+    """Return the sources of a build. ``code`` is stored as a file of the cache, and comes last.
 
-    Raises ``BuildError`` for a file that is missing or of no known language, ``ArgumentTypeError`` for
-    one outside the allow list, and ``ArgumentValueError`` when there is nothing to build.
+    Raises ``BuildError`` for a file that is missing or whose language is unknown, ``ArgumentTypeError`` for
+    a file outside the allow list, and ``ArgumentValueError`` if there is no source at all.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
@@ -63,7 +63,7 @@ def gather(
 
 
 def store_code(code: str, language: str) -> str:
-    """Return the file of the cache that holds this text. Raises ``CacheError``."""
+    """Store source code in the cache, and return the path of its file. Raises ``CacheError``."""
     if language not in _SUFFIX:
         known = ", ".join(map(repr, _SUFFIX))
         raise ArgumentValueError("build: language", f"must be one of {known}", repr(language))
@@ -90,7 +90,7 @@ def store_code(code: str, language: str) -> str:
 
 
 def _holds(path: str, code: str) -> bool:
-    """Whether a file that nobody else can write has this text."""
+    """Whether the file has this text, and no other user can write it."""
     file = verified.open_plain(path)
     if file is None:
         return False
@@ -117,18 +117,18 @@ def _text(path: str) -> str:
 
 
 def _with_own_headers(path: str, text: str, include: Sequence[str]) -> str:
-    """Return the text followed by that of the headers it includes with quotes, theirs too."""
-    texts, seen, left = [text], {path}, [(path, text)]
-    while left:
-        current, body = left.pop()
-        for name in re.findall(_QUOTED, body):
+    """Return the text followed by the text of all headers that it includes with quotes, recursively."""
+    texts, visited, stack = [text], {path}, [(path, text)]
+    while stack:
+        current, current_text = stack.pop()
+        for name in re.findall(_QUOTED, current_text):
             for folder in (os.path.dirname(current), *include):
                 header = os.path.join(folder, name)
-                if header in seen or not os.path.isfile(header):
+                if header in visited or not os.path.isfile(header):
                     continue
-                seen.add(header)
-                body_of = _text(header)
-                texts.append(body_of)
-                left.append((header, body_of))
+                visited.add(header)
+                header_text = _text(header)
+                texts.append(header_text)
+                stack.append((header, header_text))
                 break
     return "\n".join(texts)

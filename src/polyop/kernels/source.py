@@ -49,7 +49,7 @@ def source(
     >>> kernel.name
     'ok'
     """
-    from ..build.compile import built
+    from ..build.compile import build_in_cache
     from ..build.options import BuildOptions
 
     options = BuildOptions.of(
@@ -59,7 +59,7 @@ def source(
         debug=debug,
         cuda_architectures=cuda_architectures,
     )
-    library = built(paths, code, language, options)
+    library = build_in_cache(paths, code, language, options)
     cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
     kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
     label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"

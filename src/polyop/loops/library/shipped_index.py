@@ -15,7 +15,7 @@ def read(path: str) -> dict[str, Any]:
 
     index, _ = records.read(path)
     for name in ("format", "meaning", "abi"):
-        records.whole(records.field(index, name))
+        records.int64(records.field(index, name))
     for name in ("machine", "source"):
         records.text(records.field(index, name))
     for row in records.rows(records.field(index, "kernels")):
@@ -37,5 +37,5 @@ def _check_told(told: Any) -> None:
     for notes in told.values():
         for note in records.rows(notes):
             line, text = (*records.rows(note), None, None)[:2]
-            records.whole(line)
+            records.int64(line)
             records.text(text)
