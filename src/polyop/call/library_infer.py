@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.infer import LibraryHalf
+from ..core.infer import DefaultRule
 from ..core.schema import Schema
 from .operator import Kernel
 from .prepare import AttributeValues
@@ -13,7 +13,7 @@ from .prepare import AttributeValues
 
 def library_halves(
     schema: Schema, kernels: Sequence[Kernel], values: AttributeValues
-) -> tuple[LibraryHalf, LibraryHalf] | None:
+) -> tuple[DefaultRule, DefaultRule] | None:
     """Return shape and dtype halves that ask the first library kernel, or None without one.
 
     They are given the attributes that ``Init`` and the kernel are given: ``values`` has those of no call.
@@ -32,4 +32,4 @@ def library_halves(
     def types(arguments: Sequence[Any]) -> Any:
         return kernel.infer_types(*split(arguments), count)
 
-    return LibraryHalf(shapes, str(kernel)), LibraryHalf(types, str(kernel))
+    return DefaultRule(shapes, str(kernel)), DefaultRule(types, str(kernel))

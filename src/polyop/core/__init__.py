@@ -1,1 +1,1 @@
-"""Values: schemas, dtypes, specs, infer rules, operator information, errors."""
+"""Values that all of polyop shares: schemas, dtypes, specs, infer rules, operator information, errors."""

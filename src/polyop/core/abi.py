@@ -1,12 +1,12 @@
-"""The version of the contract between polyop and a kernel (include/polyop/abi.h)."""
+"""The version of the binary interface between polyop and a kernel (include/polyop/abi.h)."""
 
 from __future__ import annotations
 
 ABI_VERSION = 1
-"""The newest contract this polyop knows; equals POLYOP_ABI_VERSION of abi.h."""
+"""The newest version that this polyop knows. Equals POLYOP_ABI_VERSION of abi.h."""
 
 MARKER = "polyop_aot_abi_version"
-"""The exported int by which a library says which contract it was built against."""
+"""The exported int in which a library states the version that it was built against."""
 
 HEADER = "custom_aot_extra.h"
-"""The C++ header that exports the marker; MindSpore's header of that name does not."""
+"""The C++ header that exports the marker. MindSpore's header of the same name does not."""

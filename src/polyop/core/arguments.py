@@ -1,4 +1,4 @@
-"""From what a program passes to what the schema says."""
+"""Bind the arguments of a call to a schema, and convert attributes to the schema's types."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .schema import MISSING, Argument, Schema
 def bind(
     schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any], where: Any = None
 ) -> tuple[Any, ...]:
-    """Return one value per argument of the schema, defaults filled in.
+    """Return one value per argument of the schema, with defaults for the missing ones.
 
-    Raises ``ArgumentTypeError`` for too many, missing, unknown or repeated arguments.
+    Raises ``ArgumentTypeError`` for too many, missing, unknown or repeated arguments. ``where`` is the place
+    in the error at which the operator was defined.
     """
     arguments = schema.arguments
     subject = schema.qualified_name
@@ -50,7 +51,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def _no_tensor(value: Any) -> Any:
-    # a tensor as an attribute would lose its gradient, and its device would have to be asked
+    # a tensor as an attribute would lose its gradient, and reading it would wait for its device
     if hasattr(value, "shape") and not isinstance(value, np.generic):
         raise TypeError
     return value
@@ -64,7 +65,7 @@ def _int(value: Any) -> int:
 
 
 def _size(value: Any) -> Any:
-    # a size that PyTorch traces as a symbol stays one: as a number it would be fixed without a word
+    # PyTorch's symbolic sizes stay symbols: int() would silently specialise the traced program
     return value if hasattr(value, "node") and hasattr(value, "__index__") else _int(value)
 
 
@@ -83,8 +84,8 @@ def _bool(value: Any) -> bool:
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    text: str = str.__str__(value)  # a subclass, as enums are, as the text itself
-    text.encode()  # lone surrogates have no UTF-8, and raise ValueError
+    text: str = str.__str__(value)  # the plain text of a subclass, such as an enum
+    text.encode()  # raises ValueError for lone surrogates, which have no UTF-8
     return text
 
 
@@ -98,7 +99,7 @@ def _unknown(_: Any) -> Any:
     raise TypeError
 
 
-_CONVERT = {  # base type of an attribute to its one Python type; each raises TypeError
+_CONVERT = {  # base type of an attribute -> its conversion, which raises TypeError or ValueError
     "int": _int,
     "SymInt": _size,
     "float": _float,
@@ -117,13 +118,13 @@ _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.0, "str": ""}
 
 
 def check_kinds(schema: Schema, args: Sequence[str], kwargs: Mapping[str, str], where: Any) -> None:
-    """Check a call of which only the kinds of the values are known: as ``signature_of`` tells them.
+    """Check a call of which only the kinds of the values are known, as ``signature_of`` returns them.
 
-    Raises ``ArgumentTypeError`` for what ``bind`` refuses, and for an attribute of the wrong type.
+    Raises ``ArgumentTypeError`` as ``bind`` does, and for an attribute of the wrong type.
     """
     for argument, kind in zip(schema.arguments, bind(schema, args, kwargs, where), strict=True):
-        given = argument.name in kwargs or kind is not argument.default
-        if not given or kind not in _SAMPLES or argument.type.suffixes or argument.type.base not in _CHECKED:
+        passed = argument.name in kwargs or kind is not argument.default
+        if not passed or kind not in _SAMPLES or argument.type.suffixes or argument.type.base not in _CHECKED:
             continue
         try:
             _convert(_SAMPLES[kind], _CONVERT[argument.type.base], [], False)
@@ -133,14 +134,14 @@ def check_kinds(schema: Schema, args: Sequence[str], kwargs: Mapping[str, str], 
 
 
 _CHECKED = ("int", "SymInt", "float", "bool", "str", "Scalar")
-_CONSTANT = (
+_TENSOR_HINT = (
     "an attribute is a constant, no tensor: give a plain value, and where a program is traced mark it "
     "static (static_argnames of jax.jit, functools.partial)"
 )
 
 
 def attribute(argument: Argument, value: Any, subject: str) -> Any:
-    """Return an attribute's value as its schema type: plain Python values, lists as tuples.
+    """Return an attribute's value converted to its schema type: plain Python values, lists as tuples.
 
     Raises ``ArgumentTypeError`` that names the argument.
     """
@@ -150,10 +151,10 @@ def attribute(argument: Argument, value: Any, subject: str) -> Any:
     lists = [suffix for suffix in argument.type.suffixes if suffix != "?"]
     try:
         return _convert(value, convert, lists, argument.type.suffixes[:1] == ("?",))
-    except (TypeError, ValueError, OverflowError):  # an int beyond float64 overflows
+    except (TypeError, ValueError, OverflowError):  # OverflowError: an int beyond float64
         rule = f"must be {argument.type}"
         seen = f"{shown(value)} ({type(value).__name__})"
-        hint = _CONSTANT if hasattr(value, "shape") and hasattr(value, "dtype") else None
+        hint = _TENSOR_HINT if hasattr(value, "shape") and hasattr(value, "dtype") else None
         raise ArgumentTypeError(f"{subject}: argument {argument.name}", rule, seen, hint=hint) from None
 
 
@@ -172,6 +173,6 @@ def _convert(value: Any, convert: Any, lists: list[str], optional_items: bool) -
 
 
 def attributes(schema: Schema, values: Sequence[Any]) -> dict[str, Any]:
-    """Return the attributes among bound values, by name, as their schema types."""
+    """Return the attributes among bound values by name, converted to their schema types."""
     subject = schema.qualified_name
     return {a.name: attribute(a, values[i], subject) for i, a in schema.attributes()}

@@ -1,8 +1,8 @@
 """The dtypes of tensors, one row each.
 
-``DTYPES`` is in a fixed order: the native core identifies a dtype by its position, so new
-rows go at the end. ``type_id`` is the number MindSpore's ``TypeId`` gives it (0: none),
-which C++ ``InferType`` functions receive and return.
+The order of ``DTYPES`` is fixed: the native core identifies a dtype by its position, so new rows go at the
+end. ``type_id`` is the dtype's number in MindSpore's ``TypeId`` (0: it has none), which C++ ``InferType``
+functions receive and return.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ DTypeLike: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class DType:
-    """An element type: ``str()`` is its name, ``.numpy`` the NumPy dtype.
+    """An element type. ``str()`` is its name, ``.numpy`` the NumPy dtype.
 
-    ``dlpack`` is DLPack's (type code, bits). Two dtypes are equal when their names are.
+    ``dlpack`` is DLPack's (type code, bits). Two dtypes are equal if their names are.
     """
 
     name: str
@@ -34,7 +34,7 @@ class DType:
     kind: str = field(compare=False)
 
     def __str__(self) -> str:
-        """Return the name, as the kernel contract's ``dtypes`` strings spell it."""
+        """Return the name, as kernels get it in their ``dtypes`` argument."""
         return self.name
 
     @property
@@ -44,7 +44,7 @@ class DType:
 
     @property
     def is_floating(self) -> bool:
-        """Whether gradients can have this dtype: floating or complex."""
+        """Whether tensors of this dtype can have a gradient: floating or complex."""
         return self.kind in ("float", "complex")
 
 
@@ -74,7 +74,7 @@ DTYPES: tuple[DType, ...] = (
     DType("float8_e8m0fnu",  np.dtype(ml_dtypes.float8_e8m0fnu), (14, 8),         0, "float"),
 )  # fmt: skip
 
-ALIASES = {  # other spellings, lower case, to the name of a row
+ALIASES = {  # another spelling, in lower case -> the name of a row
     "half": "float16", "float": "float32", "single": "float32", "double": "float64",
     "bfloat": "bfloat16", "int": "int32", "uint": "uint32", "long": "int64", "short": "int16",
     "byte": "uint8", "char": "int8", "bool_": "bool", "cfloat": "complex64", "cdouble": "complex128",
@@ -100,19 +100,19 @@ def dtype(value: DTypeLike) -> DType:
         return _BY_NAME[_PYTHON[value]]
     if isinstance(value, (np.dtype, type)):
         try:
-            found = _BY_NUMPY.get(np.dtype(value).newbyteorder("="))
+            row = _BY_NUMPY.get(np.dtype(value).newbyteorder("="))
         except TypeError:
-            found = None
-        if found is not None:
-            return found
-    # torch.float32, mindspore's Float32 and jax.numpy.float32 all end in the plain name
-    plain = isinstance(value, (list, tuple, dict, set, int, float))  # no dtype, and perhaps without end
-    name = "" if plain else str(getattr(value, "__name__", None) or value)
+            row = None
+        if row is not None:
+            return row
+    # torch.float32, mindspore's Float32 and jax.numpy.float32 all end in the name
+    no_dtype = isinstance(value, (list, tuple, dict, set, int, float))  # their str() may be very long
+    name = "" if no_dtype else str(getattr(value, "__name__", None) or value)
     name = name.rsplit(".", 1)[-1].lower()
-    found = _BY_NAME.get(ALIASES.get(name, name))
-    if found is None:
+    row = _BY_NAME.get(ALIASES.get(name, name))
+    if row is None:
         raise ArgumentTypeError("dtype", f"must be one of {', '.join(_BY_NAME)}", shown(value))
-    return found
+    return row
 
 
 def dtype_of_type_id(number: int) -> DType | None:

@@ -1,9 +1,9 @@
-"""The rule that all tensors of an elementwise operator have one shape.
+"""Check that all tensors of an elementwise operator have the same shape.
 
-A C kernel of two inputs counts the elements of one and reads as many of the other. So
-``batch="elementwise"`` says more than how ``vmap`` is done: unless a function tells which shapes
-fit, no others are passed on. The check is part of the infer rule, which every host asks before it
-prepares a call, and which tracers ask with symbolic sizes.
+An elementwise C kernel of two inputs counts the elements of one input, and reads as many of the other.
+Tensors of different shapes would make it read out of bounds. So ``batch="elementwise"`` adds this check to
+the infer rule, unless the author's ``infer=`` function decides which shapes fit. Every host evaluates the
+infer rule before it prepares a call, and tracers evaluate it with symbolic sizes.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ _HINT = (
 
 
 def elementwise_rule(rule: InferRule, schema: Schema, batch: object) -> InferRule:
-    """Return ``rule``, or one that also refuses tensors of different shapes.
+    """Return ``rule``, with the check added if ``batch`` is ``"elementwise"`` and no function infers shapes.
 
-    That is where ``batch`` is ``"elementwise"`` and no function tells which shapes fit: ``infer=`` is
-    the name of an argument, or absent as the operator has no new outputs.
+    That is, ``infer=`` is the name of an argument, or absent because the operator has no new outputs.
     """
-    given = rule.rule if isinstance(rule, FromSpecs) else None
-    if batch != "elementwise" or callable(given) or (given is None and schema.fresh):
+    author_rule = rule.rule if isinstance(rule, FromSpecs) else None
+    if batch != "elementwise" or callable(author_rule) or (author_rule is None and schema.fresh):
         return rule
     return EqualShapes(rule, schema)
 
 
 class EqualShapes:
-    """An infer rule that takes tensors of one shape alone; an absent tensor has none."""
+    """An infer rule that requires one shape of all tensors that are passed."""
 
     def __init__(self, rule: InferRule, schema: Schema) -> None:
-        """Take the rule that is asked for the outputs of shapes that fit."""
+        """Wrap ``rule``, which infers the outputs once the shapes are checked."""
         self.rule, self.schema, self.repeatable = rule, schema, rule.repeatable
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError`` that names each tensor and its shape."""
-        named = list(self._named(arguments))
-        if not all(_same_shape(named[0][1].shape, spec.shape) for _, spec in named[1:]):
+        tensors = list(self._tensors(arguments))
+        if not all(_same_shape(tensors[0][1].shape, spec.shape) for _, spec in tensors[1:]):
             rule = 'batch="elementwise": all tensors must have one shape'
-            seen = ", ".join(f"{name} {_shown(spec.shape)}" for name, spec in named)
+            seen = ", ".join(f"{name} {_shape_text(spec.shape)}" for name, spec in tensors)
             raise InferError(self.schema.qualified_name, rule, seen, hint=_HINT)
         return self.rule(arguments)
 
-    def _named(self, arguments: Sequence[Any]) -> Iterator[tuple[str, Spec]]:
+    def _tensors(self, arguments: Sequence[Any]) -> Iterator[tuple[str, Spec]]:
+        """Yield the name and spec of each tensor, also of those in lists."""
         for position in self.schema.tensor_positions:
             name, value = self.schema.arguments[position].name, arguments[position]
             if isinstance(value, Spec):
@@ -60,12 +60,12 @@ class EqualShapes:
                 yield from ((label, item) for label, item in rows if isinstance(item, Spec))
 
 
-def _shown(shape: Sequence[Any]) -> str:
-    return f"({', '.join(map(_size, shape))}{',' if len(shape) == 1 else ''})"
+def _shape_text(shape: Sequence[Any]) -> str:
+    return f"({', '.join(map(_size_text, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def _size(size: Any) -> str:
-    hint = getattr(getattr(size, "node", None), "hint", None)  # of PyTorch's symbol: what the tracer saw
+def _size_text(size: Any) -> str:
+    hint = getattr(getattr(size, "node", None), "hint", None)  # the size that PyTorch's tracer saw
     return str(size if hint is None else hint)
 
 
@@ -78,5 +78,5 @@ def _same_size(left: Any, right: Any) -> bool:
     node = getattr(equal, "node", None)
     if node is None:
         return bool(equal)
-    # PyTorch's symbols: a size that depends on data is compared when the program runs
+    # PyTorch's symbols: a size that depends on data can be compared only when the program runs
     return bool(node.expect_true(__file__, 0))

@@ -1,7 +1,7 @@
-"""Every error polyop raises, in one shape: subject, rule, what was seen, where the other half is.
+"""All errors of polyop. Each has a subject, a rule, what was seen, the place of a definition, and a hint.
 
-The classes also derive from the built-in exception that MindSpore and NumPy programs
-expect in the same place, so ``except TypeError`` keeps working.
+The classes also derive from the built-in exception that MindSpore and NumPy programs expect in the same
+place, so ``except TypeError`` keeps working.
 
 >>> from polyop.core.errors import ArgumentTypeError
 >>> print(ArgumentTypeError("demo::f: argument x", "must be a tensor", "int", where="ops.py:3"))
@@ -17,12 +17,12 @@ _adapters: list[Callable[[PolyopError], None]] = []
 
 
 def adapt_with(adapt: Callable[[PolyopError], None]) -> None:
-    """Let a framework change errors as they are made: its compiler hides exceptions of other classes."""
+    """Call ``adapt`` with each new error. PyTorch's host needs it: its compiler hides unknown exceptions."""
     _adapters.append(adapt)
 
 
 class PolyopError(Exception):
-    """The base of all errors raised by polyop."""
+    """The base class of all errors that polyop raises."""
 
     def __init__(
         self,
@@ -33,7 +33,10 @@ class PolyopError(Exception):
         where: object = None,
         hint: str | None = None,
     ) -> None:
-        """Join the four parts into a message; ``hint`` says what to do instead."""
+        """Join the parts into a message. ``seen`` is the wrong value, ``where`` the place of a definition.
+
+        ``hint`` says what to do.
+        """
         text = f"{subject}: {rule}"
         if seen is not None:
             text += f", but got {_short(str(seen))}"
@@ -47,7 +50,7 @@ class PolyopError(Exception):
 
 
 def printable(text: str) -> str:
-    """Return a text that UTF-8 can hold: what is no character, as in odd file names, becomes an escape."""
+    """Return the text with everything that UTF-8 cannot hold escaped, such as bytes in odd file names."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -60,56 +63,56 @@ class ArgumentTypeError(PolyopError, TypeError):
 
 
 class ArgumentValueError(PolyopError, ValueError):
-    """An argument of the right type with a value that is not allowed."""
+    """An argument of the right type whose value is not allowed."""
 
 
 class SchemaError(PolyopError, ValueError):
-    """A schema that cannot be parsed or breaks a rule of the grammar."""
+    """A schema that cannot be parsed, or that breaks a rule."""
 
 
 class InformationError(PolyopError, ValueError):
-    """Operator information that contradicts itself, the function or an earlier registration."""
+    """Operator information that contradicts itself, the function, or an earlier registration."""
 
 
 class InferError(PolyopError, ValueError):
-    """An infer rule that raised, or returned something that is no shape or dtype."""
+    """An infer rule that raised, or that returned something other than shapes or dtypes."""
 
 
 class LibraryError(PolyopError, RuntimeError):
-    """A shared library that cannot be opened or does not offer what is asked of it."""
+    """A shared library that cannot be opened, or that lacks a function."""
 
 
 class BuildError(PolyopError, RuntimeError):
-    """A compiler that is missing, or failed; its own message is part of the text."""
+    """A compiler that is missing, or that failed; the text includes its message."""
 
 
 class CacheError(PolyopError, RuntimeError):
-    """A build cache that cannot be read or written."""
+    """A build cache that cannot be read or written, or that other users may change."""
 
 
 class KernelError(PolyopError, RuntimeError):
-    """A kernel that returned a non-zero code, threw, or gave a result other than declared."""
+    """A kernel that returned a non-zero code, threw, or whose result is not the declared one."""
 
 
 class NoKernelError(PolyopError, TypeError):
-    """No kernel of the operator takes these inputs; the text lists each refusal."""
+    """No kernel of the operator takes these inputs; the text has the reason of each kernel."""
 
 
 class GradientError(PolyopError, RuntimeError):
-    """A gradient that was asked for and does not exist, or a rule that broke its contract."""
+    """A gradient that does not exist, or a gradient rule that broke its contract."""
 
 
 class HostError(PolyopError, RuntimeError):
-    """A framework that is missing, too old, or mixed with another in one call."""
+    """A framework that is missing or too old, or two frameworks in one call."""
 
 
 class UnsupportedError(PolyopError, NotImplementedError):
-    """Something that polyop recognises and does not do; the text says what to use instead."""
+    """A feature that polyop recognises but does not support; the text says what to use instead."""
 
 
 class UninitialisedWarning(UserWarning):
-    """A loop kernel reads an element of an output that it has not written: it starts as zeros."""
+    """A loop kernel reads an element of an output before writing it; the output starts as zeros."""
 
 
 class FallbackWarning(UserWarning):
-    """A slower way was taken than the one asked for; said once, and kept for ``explain``."""
+    """polyop falls back to slower code. Each reason is warned about once, and shown by ``explain``."""

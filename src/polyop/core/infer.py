@@ -1,9 +1,9 @@
-"""Infer rules: from input specs to output specs.
+"""Infer rules: from the specs of the inputs to the specs of the outputs.
 
-A rule is called with the operator's arguments in schema order, each tensor replaced by its
-:class:`Spec` (a list of tensors by a tuple of them, an absent one by None), and returns a
-tuple of specs. ``repeatable`` says that equal arguments always give an equal answer, so that
-it may be remembered; a Python function that reads variables from outside is not.
+A rule is called with the operator's arguments in schema order. Each tensor is replaced by its :class:`Spec`,
+a list of tensors by a tuple of specs, an absent tensor by None. The rule returns a tuple of specs.
+``repeatable`` says that equal arguments always give an equal result, so that the result may be cached. A
+Python function that reads variables from outside is not repeatable.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SYMBOLIC = ("SymInt", "_DimExpr")  # PyTorch's and JAX's
 
 
 def dimension(value: Any, subject: str, where: Any) -> Any:
-    """Return a dimension as an int (symbolic integers pass); raises ``InferError``."""
+    """Return a size as an int, or a symbolic integer as it is; raises ``InferError``."""
     if type(value).__name__ in _SYMBOLIC:
         return value
     try:
@@ -63,31 +63,31 @@ def as_shape(value: Any, subject: str, where: Any) -> tuple[Any, ...]:
     return tuple(dimension(size, subject, where) for size in value)
 
 
-MOST_DIMENSIONS, MOST_BYTES = 64, 2**62
-"""What every host can express: NumPy has no more dimensions, and no address is beyond these bytes."""
+MAX_DIMENSIONS, MAX_BYTES = 64, 2**62
+"""Limits of an output, within which every host can represent it. NumPy has no more dimensions."""
 
 
-def bounded(spec: Spec, subject: str, where: Any) -> Spec:
-    """Return the spec of an output; raises ``InferError`` for one that no memory can hold."""
+def check_size(spec: Spec, subject: str, where: Any) -> Spec:
+    """Return the spec of an output if it is within the limits; raises ``InferError``."""
     hint = "is a size computed from another one that was negative or wrapped?"
-    if len(spec.shape) > MOST_DIMENSIONS:
-        rule = f"an output has at most {MOST_DIMENSIONS} dimensions"
+    if len(spec.shape) > MAX_DIMENSIONS:
+        rule = f"an output has at most {MAX_DIMENSIONS} dimensions"
         raise InferError(subject, rule, len(spec.shape), where=where)
     if all(type(size) is int for size in spec.shape):
         size = spec.dtype.itemsize * math.prod(size or 1 for size in spec.shape)
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             rule = "an output has at most 2**62 bytes, sizes of 0 left out"
             raise InferError(subject, rule, shown(spec.shape), where=where, hint=hint)
     return spec
 
 
 def is_shape(value: Any) -> bool:
-    """Whether ``value`` is a flat list of sizes, not a list of shapes."""
+    """Whether ``value`` is one shape, not a list of shapes."""
     return isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value)
 
 
 def first_device(arguments: Sequence[Any]) -> str:
-    """Return the device of the first tensor among the arguments."""
+    """Return the device of the first tensor among the arguments, ``"cpu"`` without tensors."""
     for argument in arguments:
         if isinstance(argument, Spec):
             return argument.device
@@ -96,7 +96,7 @@ def first_device(arguments: Sequence[Any]) -> str:
     return "cpu"
 
 
-# dtypes that a scalar argument has where a function asks for one
+# the dtype of a scalar argument, for an out_dtype function
 _SCALARS = ((bool, "bool"), (int, "int64"), (float, "float32"), (complex, "complex64"))
 
 
@@ -117,7 +117,7 @@ def _dtype_of(argument: Any) -> Any:
 
 
 def arity(function: Callable[..., Any]) -> int | None:
-    """Return how many positional arguments a function takes, or None when it is open."""
+    """Return how many positional arguments a function requires, or None if it takes any number."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -130,22 +130,23 @@ def arity(function: Callable[..., Any]) -> int | None:
 
 
 def _apply(
-    function: Callable[..., Any], arguments: Sequence[Any], view: Callable[[Any], Any], what: str
+    function: Callable[..., Any], arguments: Sequence[Any], view: Callable[[Any], Any], subject: str
 ) -> Any:
-    given = list(arguments)
-    tensors = [a for a in given if isinstance(a, (Spec, tuple)) or a is None]
-    if arity(function) == len(tensors) != len(given):  # a function of the tensors alone
-        given = tensors
+    """Call an author's function with the view (shape or dtype) of all arguments, or of the tensors only."""
+    arguments = list(arguments)
+    tensors = [a for a in arguments if isinstance(a, (Spec, tuple)) or a is None]
+    if arity(function) == len(tensors) != len(arguments):  # a function of the tensors only
+        arguments = tensors
     try:
-        return function(*map(view, given))
+        return function(*map(view, arguments))
     except Exception as problem:
         if type(problem).__module__.split(".")[0] == "torch":
-            raise  # a guard on a symbolic size: the tracer is waiting for it
+            raise  # a guard on a symbolic size, which PyTorch's tracer catches
         raise InferError(
-            what,
+            subject,
             f"the function raised {type(problem).__name__}: {problem}",
             where=of_function(function),
-            hint=f"it was called with {', '.join(str(view(a)) for a in given)}",
+            hint=f"it was called with {', '.join(str(view(a)) for a in arguments)}",
         ) from problem
 
 
@@ -154,9 +155,9 @@ _IMPURE = {"open", "input", "globals", "eval", "exec", "vars", "__import__", "ra
 
 
 def is_repeatable(function: Callable[..., Any]) -> bool:
-    """Whether a function can read nothing that changes between two calls.
+    """Whether a function reads nothing that can change between two calls.
 
-    Functions without a closure, whose global names are builtins or pure modules.
+    That is so for a function without closure and defaults, whose global names are builtins or pure modules.
 
     >>> is_repeatable(lambda x: x), is_repeatable(lambda x: [is_repeatable])
     (True, False)
@@ -178,7 +179,7 @@ def is_repeatable(function: Callable[..., Any]) -> bool:
 
 def _is_constant(name: str, names: dict[str, Any]) -> bool:
     if name not in names:
-        return hasattr(builtins, name)  # neither is one that is still to be defined
+        return hasattr(builtins, name)  # a global that is not defined yet is no constant
     value = names[name]
     return isinstance(value, types.ModuleType) and value.__name__.split(".")[0] in _PURE_MODULES
 
@@ -188,22 +189,22 @@ def _frozen(value: Any) -> Any:
 
 
 class ShapeAndDtype:
-    """The rule of ``out_shape`` and ``out_dtype`` in all their forms.
+    """The infer rule of ``out_shape`` and ``out_dtype``.
 
-    Each is a function (of one shape or dtype per argument; or per tensor), a constant, or
-    another rule's half (``LibraryHalf``) where the author gave None.
+    Each is a constant, a function (of one shape or dtype per argument, or per tensor), or a
+    :class:`DefaultRule` if the author passed None.
     """
 
     def __init__(self, out_shape: Any, out_dtype: Any, outputs: int, subject: str) -> None:
         self.out_shape, self.out_dtype = _frozen(out_shape), _frozen(out_dtype)
         self.outputs, self.subject = outputs, subject
-        self.repeatable = all(self._repeats(half) for half in (out_shape, out_dtype))
+        self.repeatable = all(map(self._is_repeatable, (out_shape, out_dtype)))
 
     @staticmethod
-    def _repeats(half: Any) -> bool:
-        if isinstance(half, LibraryHalf):
+    def _is_repeatable(rule: Any) -> bool:
+        if isinstance(rule, DefaultRule):
             return True
-        return not callable(half) or isinstance(half, type) or is_repeatable(half)
+        return not callable(rule) or isinstance(rule, type) or is_repeatable(rule)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per output; raises ``InferError``."""
@@ -212,7 +213,7 @@ class ShapeAndDtype:
         shapes, dtypes = self.shapes(arguments), self.dtypes(arguments)
         device = first_device(arguments)
         return tuple(
-            bounded(Spec(s, d, device), f"{self.subject}: out_shape", None)
+            check_size(Spec(s, d, device), f"{self.subject}: out_shape", None)
             for s, d in zip(shapes, dtypes, strict=True)
         )
 
@@ -221,8 +222,8 @@ class ShapeAndDtype:
         rule = self.out_shape
         where: Any = None
         subject = f"{self.subject}: out_shape"
-        if isinstance(rule, LibraryHalf):
-            value, where = rule.find(arguments), rule.where
+        if isinstance(rule, DefaultRule):
+            value, where = rule.infer(arguments), rule.where
         elif callable(rule):
             value, where = _apply(rule, arguments, _shape_of, subject), of_function(rule)
         else:
@@ -230,7 +231,7 @@ class ShapeAndDtype:
         if self.outputs == 1 and is_shape(value):
             value = [value]
         if not isinstance(value, (list, tuple)) or (value and not isinstance(value[0], (list, tuple))):
-            as_shape(value, self.subject, where)  # says what is wrong with one shape
+            as_shape(value, self.subject, where)  # raises the error about one shape
         if len(value) != self.outputs:
             raise InferError(subject, f"must give {self.outputs} shapes, one per output", value, where=where)
         return [as_shape(shape, subject, where) for shape in value]
@@ -240,8 +241,8 @@ class ShapeAndDtype:
         rule = self.out_dtype
         where: Any = None
         subject = f"{self.subject}: out_dtype"
-        if isinstance(rule, LibraryHalf):
-            value, where = rule.find(arguments), rule.where
+        if isinstance(rule, DefaultRule):
+            value, where = rule.infer(arguments), rule.where
         elif callable(rule) and not isinstance(rule, type):
             value, where = _apply(rule, arguments, _dtype_of, subject), of_function(rule)
         else:
@@ -262,18 +263,21 @@ class ShapeAndDtype:
 
 
 @dataclass(frozen=True)
-class LibraryHalf:
-    """Where the shape or the dtype comes from when the author gave None."""
+class DefaultRule:
+    """The shapes or the dtypes of the outputs if the author passed None, from a library or from information.
 
-    find: Callable[[Sequence[Any]], Any]
+    ``where`` names the source in errors.
+    """
+
+    infer: Callable[[Sequence[Any]], Any]
     where: str
 
 
 class FromSpecs:
-    """The rule of ``infer=``: a function of specs and attribute values, or the name of an argument.
+    """The infer rule of ``infer=``: a function of specs and attribute values, or the name of an argument.
 
-    The function returns a :class:`Spec`, or a tuple of them. A name stands for "like that
-    argument", for every output.
+    The function returns a :class:`Spec` or a tuple of them. With a name, every output has the spec of that
+    argument.
     """
 
     def __init__(self, rule: Callable[..., Any] | str, schema: Schema) -> None:
@@ -310,6 +314,8 @@ class FromSpecs:
             raise InferError(self.subject, rule, shown(value), where=where)
         device = first_device(arguments)
         return tuple(
-            bounded(Spec(as_shape(s.shape, self.subject, where), dtype(s.dtype), device), self.subject, where)
+            check_size(
+                Spec(as_shape(s.shape, self.subject, where), dtype(s.dtype), device), self.subject, where
+            )
             for s in items
         )

@@ -1,7 +1,8 @@
-"""Modules of polyop that are found by name, when they are needed: one table.
+"""The table of polyop's modules that are imported by name, when they are needed.
 
-A layer imports only what is below it. What is reached from below, or is one of several alike, is a row
-here; nothing else in polyop imports polyop's own modules by name, beside the lazy names of a package.
+A room imports only from the rooms before it. A module that an earlier room needs, or one of several
+alternatives such as the hosts, is a row here. Apart from the lazy names of packages, nothing else in polyop
+imports polyop's own modules by name.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import importlib
 from types import ModuleType
 
 LATE = {
-    "host": "polyop.hosts.{}",  # call/host.py: once a framework is imported, its host
-    "provider": "polyop.providers.{}",  # kernels, rules: somebody else's operator by its name
-    "framework": "polyop.testing.frameworks.{}",  # testing: each framework that a check runs in
-    "verb": "polyop.cli.{}",  # cli/main.py: the file of a verb
+    "host": "polyop.hosts.{}",  # for call/host.py: the host of a framework, once that is imported
+    "provider": "polyop.providers.{}",  # for kernels and rules: somebody else's operators by name
+    "framework": "polyop.testing.frameworks.{}",  # for testing: each framework in which a check runs
+    "verb": "polyop.cli.{}",  # for cli/main.py: the module of a verb
 }
-"""Kind -> module, with the place of its name."""
+"""Kind -> module; {} stands for the name."""
 
 
 def load(kind: str, name: str) -> ModuleType:
-    """Return the module of a row of the table.
+    """Import and return the module ``name`` of a kind.
 
     >>> load("provider", "aclnn").__name__
     'polyop.providers.aclnn'

@@ -1,4 +1,4 @@
-"""Bounds on values that come from files and texts, and the short text of a value for an error."""
+"""Limits on values that come from files and texts, and the short text of a value for an error."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 from .errors import ArgumentTypeError, ArgumentValueError
 
-DEEPEST = 64
-"""How many lists and mappings may stand inside each other."""
-MOST_ITEMS = 1_000_000
+MAX_DEPTH = 64
+"""How deeply lists and mappings may be nested."""
+MAX_ITEMS = 1_000_000
 """How many items the lists and mappings of one value may have together."""
 _SHOWN = 200
+"""Characters of a value in an error."""
 
 
 def shown(value: object) -> str:
-    """Return ``repr(value)``, shortened where it is long or deep; it never raises.
+    """Return ``repr(value)``, shortened if it is long or deeply nested.
 
     >>> shown([1, "a"]), len(shown("x" * 1000))
     ("[1, 'a']", 200)
@@ -27,16 +28,15 @@ def shown(value: object) -> str:
     short.maxstring = _SHOWN
     try:
         text = short.repr(value)
-    except ValueError:  # an integer with more digits than Python writes
+    except ValueError:  # an integer with more digits than Python converts to text
         text = f"a value of type {type(value).__name__} with too many digits"
     return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}..."
 
 
 def oversize(value: object) -> str | None:
-    """Return why a value of lists, tuples and mappings is beyond the bounds, or None.
+    """Return why a value of lists, tuples and mappings is beyond the limits, or None.
 
-    A list that holds itself has no end, so it is too deep. A value that stands in several places
-    counts once for each of them.
+    A list that contains itself is too deep. A value that occurs several times is counted each time.
 
     >>> oversize([1, [2]])
     >>> loop = []
@@ -45,18 +45,18 @@ def oversize(value: object) -> str | None:
     'it is nested more than 64 levels deep'
     """
     level, count = [value], 0
-    for _ in range(DEEPEST + 1):
-        inside: list[object] = []
-        for each in level:
-            for item in _items(each):
-                inside.append(item)
+    for _ in range(MAX_DEPTH + 1):
+        next_level: list[object] = []
+        for container in level:
+            for item in _items(container):
+                next_level.append(item)
                 count += 1
-                if count > MOST_ITEMS:
-                    return f"it has more than {MOST_ITEMS} items"
-        if not inside:
+                if count > MAX_ITEMS:
+                    return f"it has more than {MAX_ITEMS} items"
+        if not next_level:
             return None
-        level = inside
-    return f"it is nested more than {DEEPEST} levels deep"
+        level = next_level
+    return f"it is nested more than {MAX_DEPTH} levels deep"
 
 
 def _items(value: object) -> Iterator[object]:
@@ -69,7 +69,7 @@ def _items(value: object) -> Iterator[object]:
 
 
 def is_text(value: str) -> bool:
-    r"""Return whether UTF-8 and C can hold a text: it has no half of a surrogate pair, and no NUL.
+    r"""Return whether UTF-8 and C can represent a string: it has no lone surrogate, and no NUL.
 
     >>> is_text("a"), is_text("a\0"), is_text("\ud800")
     (True, False, False)
@@ -84,9 +84,10 @@ def is_text(value: str) -> bool:
 
 
 def as_path(path: Any, subject: str) -> str:
-    """Return a path as text, when a file can have it: the system's names end at a NUL.
+    """Return a path as a string.
 
-    Raises ``ArgumentTypeError`` for what is no path, ``ArgumentValueError`` for one that no file can have.
+    Raises ``ArgumentTypeError`` for a value that is no path, ``ArgumentValueError`` for a path that no file
+    can have, such as one with a NUL.
     """
     import os
 
@@ -108,10 +109,10 @@ def as_path(path: Any, subject: str) -> str:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text that comes from elsewhere, such as a file.
+    """Return the value of a JSON text that may be wrong or malicious.
 
-    Raises ``ValueError`` with the reason for what is no JSON, for a value beyond the bounds of
-    :func:`oversize`, and for a number that is not finite.
+    Raises ``ValueError`` with the reason if it is no JSON, if the value is beyond the limits of
+    :func:`oversize`, and if a number is not finite.
 
     >>> read_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
@@ -119,10 +120,10 @@ def read_json(text: str | bytes) -> Any:
     import json
 
     def finite(number: str) -> float:
-        found = float(number)
-        if found - found != 0:
+        converted = float(number)
+        if converted - converted != 0:  # infinity and NaN
             raise ValueError(f"the number {shown(number)} is not finite")
-        return found
+        return converted
 
     def whole(digits: str) -> int:
         if len(digits) > _SHOWN:
@@ -132,25 +133,25 @@ def read_json(text: str | bytes) -> Any:
     try:
         value = json.loads(text, parse_float=finite, parse_int=whole, parse_constant=finite)
     except RecursionError:
-        raise ValueError(f"it is nested more than {DEEPEST} levels deep") from None
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
     problem = oversize(value)
     if problem is not None:
         raise ValueError(problem)
     return value
 
 
-def read_text(path: Any, most: int) -> str:
-    """Return the text of a file, which must be UTF-8 of at most ``most`` bytes.
+def read_text(path: Any, max_bytes: int) -> str:
+    """Return the text of a file, which must be UTF-8 of at most ``max_bytes`` bytes.
 
-    Raises ``OSError`` for a file that cannot be read, and ``ValueError`` with the reason for a path
-    or a content that is not allowed.
+    Raises ``OSError`` if the file cannot be read, and ``ValueError`` with the reason for another content or
+    an invalid path.
     """
     from pathlib import Path
 
     with Path(path).open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ValueError(f"it has more than {most} bytes")
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise ValueError(f"it has more than {max_bytes} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError as problem:

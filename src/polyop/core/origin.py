@@ -39,6 +39,6 @@ def caller() -> Origin:
 
 
 def of_function(function: Any) -> Origin | None:
-    """Return where a Python function is written, or None when it has no source."""
+    """Return where a Python function is defined, or None for other callables."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else Origin(code.co_filename, code.co_firstlineno)

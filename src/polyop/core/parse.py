@@ -1,4 +1,7 @@
-"""From the text of a schema to a :class:`~polyop.core.schema.Schema`, with exact errors."""
+"""Parse the text of a schema. Errors show the text with a caret under the wrong place.
+
+A recursive-descent parser over a list of tokens; the grammar is in :mod:`polyop.core.schema`.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from .errors import ArgumentTypeError, SchemaError
 from .limits import is_text, shown
 from .schema import BASES, MISSING, Argument, Return, Schema, Type
 
-_LONGEST = 200_000
+_MAX_SCHEMA = 200_000
 """Characters of a schema: room for more arguments than any host takes."""
-_DEEPEST = 8
-"""Lists inside lists, in a type and in a default."""
-_DIGITS = 400
-"""Digits of a number: float64 has none with more before its point."""
-_WINDOW = 200
-"""Characters that an error shows before and behind the place."""
-_LARGEST_LIST = 4096
-"""The N of ``int[N]``: a single value as default stands for a list of N."""
+_MAX_DEPTH = 8
+"""Nested lists, in a type and in a default."""
+_MAX_DIGITS = 400
+"""Digits of a number; no float64 has more before its decimal point."""
+_CONTEXT = 200
+"""Characters that an error shows before and after the wrong place."""
+_MAX_LIST = 4096
+"""The N of ``int[N]``, because a single default value is expanded to a list of N."""
 _LEXEMES = r"""\s*(?:
       (?P<number>[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?[A-Za-z_0-9]*)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
@@ -47,8 +50,8 @@ def parse(text: str) -> Schema:
     >>> str(parse("demo::scale(Tensor x, *, float alpha=1.0) -> Tensor"))
     'demo::scale(Tensor x, *, float alpha=1.0) -> Tensor'
 
-    Raises ``SchemaError`` with a caret under the place that breaks the grammar, and for a text
-    that is too long or that UTF-8 cannot hold; ``ArgumentTypeError`` for what is no text.
+    Raises ``SchemaError`` for a text that breaks the grammar, is too long, or cannot be UTF-8;
+    ``ArgumentTypeError`` for a value that is no string.
     """
     if not isinstance(text, str):
         raise ArgumentTypeError("schema", "must be a text", f"{shown(text)} ({type(text).__name__})")
@@ -57,12 +60,12 @@ def parse(text: str) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Schema:
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_SCHEMA:
         hint = "pass a list of tensors (Tensor[]) instead of one argument for each"
-        rule = f"has at most {_LONGEST} characters"
+        rule = f"has at most {_MAX_SCHEMA} characters"
         raise SchemaError(f"schema {shown(text[:80])}", rule, len(text), hint=hint)
     if not is_text(text):
-        hint = "take out NUL characters and halves of surrogate pairs: no framework takes them"
+        hint = "remove NUL characters and lone surrogates: no framework takes them"
         raise SchemaError("schema", "must be a text that UTF-8 and C can hold", shown(text), hint=hint)
     return _Parser(text).schema()
 
@@ -76,7 +79,7 @@ class _Parser:
     def _tokenise(self) -> Iterator[_Token]:
         position = 0
         end = len(self.text.rstrip())
-        token = re.compile(_LEXEMES, re.VERBOSE | re.ASCII)  # kept by re; not compiled at import
+        token = re.compile(_LEXEMES, re.VERBOSE | re.ASCII)  # here, and not at import: re caches it
         while position < end:
             match = token.match(self.text, position)
             if match is None or match.lastgroup is None:
@@ -86,9 +89,10 @@ class _Parser:
         yield _Token("end", "", end)
 
     def fail(self, rule: str, position: int | None = None) -> NoReturn:
+        """Raise ``SchemaError`` about a position in the text, by default that of the current token."""
         start = self.tokens[self.at].start if position is None else position
-        first = max(start - _WINDOW, 0) if len(self.text) > 2 * _WINDOW else 0
-        last = max(first + 2 * _WINDOW, start)
+        first = max(start - _CONTEXT, 0) if len(self.text) > 2 * _CONTEXT else 0
+        last = max(first + 2 * _CONTEXT, start)
         line = ("..." if first else "") + self.text[first:last] + ("..." if last < len(self.text) else "")
         caret = " " * (start - first + (3 if first else 0))
         raise SchemaError("schema", f"{rule}\n  {line}\n  {caret}^")
@@ -99,6 +103,7 @@ class _Parser:
         return current
 
     def take(self, text: str) -> bool:
+        """Whether the current token is this one; if so, go on to the next."""
         if self.token.kind in ("mark", "name") and self.token.text == text:
             self.at += 1
             return True
@@ -108,12 +113,12 @@ class _Parser:
         if not self.take(text):
             self.fail(f"needs {text!r} here")
 
-    def name(self, what: str) -> str:
+    def name(self, role: str) -> str:
         token = self.token
         if token.kind != "name":
-            self.fail(f"needs {what} here")
+            self.fail(f"needs {role} here")
         if keyword.iskeyword(token.text):
-            self.fail(f"{what} must not be the Python keyword {token.text!r}")
+            self.fail(f"{role} must not be the Python keyword {token.text!r}")
         self.at += 1
         return token.text
 
@@ -134,29 +139,29 @@ class _Parser:
 
     def arguments(self) -> tuple[Argument, ...]:
         self.need("(")
-        found: dict[str, Argument] = {}
+        arguments: dict[str, Argument] = {}
         keyword_only = False
         while not self.take(")"):
-            if (found or keyword_only) and self.tokens[self.at - 1].text != ",":
+            if (arguments or keyword_only) and self.tokens[self.at - 1].text != ",":
                 self.fail("needs ',' or ')' here")
             if self.take("*"):
                 if keyword_only:
                     self.fail("has a second '*'", self.tokens[self.at - 1].start)
                 keyword_only = True
             else:
-                argument = self.argument(keyword_only, found)
-                found[argument.name] = argument
+                argument = self.argument(keyword_only, arguments)
+                arguments[argument.name] = argument
             if not self.take(",") and self.token.text != ")":
                 self.fail("needs ',' or ')' here")
         if self.tokens[self.at - 2].text == ",":
             self.fail("ends in ',' without an argument", self.tokens[self.at - 2].start)
-        return tuple(found.values())
+        return tuple(arguments.values())
 
-    def argument(self, keyword_only: bool, taken: Mapping[str, Argument]) -> Argument:
+    def argument(self, keyword_only: bool, others: Mapping[str, Argument]) -> Argument:
         kind = self.type()
         start = self.token.start
         name = self.name("the argument's name")
-        if name in taken:
+        if name in others:
             self.fail(f"names two arguments {name!r}", start)
         default: Any = MISSING
         if self.take("="):
@@ -168,13 +173,13 @@ class _Parser:
     def returns(self) -> tuple[Return, ...]:
         if not self.take("("):
             return (Return(self.type()),)
-        found: list[Return] = []
+        results: list[Return] = []
         while not self.take(")"):
-            if found:
+            if results:
                 self.need(",")
             kind = self.type()
-            found.append(Return(kind, self.name("the result's name") if self.token.kind == "name" else ""))
-        return tuple(found)
+            results.append(Return(kind, self.name("the result's name") if self.token.kind == "name" else ""))
+        return tuple(results)
 
     def type(self) -> Type:
         start = self.token.start
@@ -192,11 +197,11 @@ class _Parser:
             match = _LIST.match(self.text, self.token.start)
             if match is None:
                 self.fail("needs '[]' or '[N]' here")
-            if len(match[1]) > 9 or int(match[1] or 0) > _LARGEST_LIST:
-                self.fail(f"has a list of more than {_LARGEST_LIST} items; write '[]' for any number")
+            if len(match[1]) > 9 or int(match[1] or 0) > _MAX_LIST:
+                self.fail(f"has a list of more than {_MAX_LIST} items; write '[]' for any number")
             suffixes.append(match[0])
-            if len(suffixes) > 2 * _DEEPEST:
-                self.fail(f"has more than {_DEEPEST} lists inside each other")
+            if len(suffixes) > 2 * _MAX_DEPTH:
+                self.fail(f"has more than {_MAX_DEPTH} lists inside each other")
             while self.token.start < match.end() and self.token.kind != "end":
                 self.at += 1
         return Type(base, tuple(suffixes), alias)
@@ -215,9 +220,9 @@ class _Parser:
     def number(self, text: str) -> int | float:
         match = _NUMBER.fullmatch(text)
         if match is None:
-            self.fail("has a number in no form that the grammar knows (decimal only)")
-        if len(text) > _DIGITS:
-            self.fail(f"has a number of more than {_DIGITS} digits")
+            self.fail("has a number that is not decimal")
+        if len(text) > _MAX_DIGITS:
+            self.fail(f"has a number of more than {_MAX_DIGITS} digits")
         self.at += 1
         return int(text) if match["int"] else float(text)
 
@@ -232,8 +237,8 @@ class _Parser:
             if self.take(text):
                 return value
         if self.take("["):
-            if depth == _DEEPEST:
-                self.fail(f"has more than {_DEEPEST} lists inside each other")
+            if depth == _MAX_DEPTH:
+                self.fail(f"has more than {_MAX_DEPTH} lists inside each other")
             items: list[Any] = []
             while not self.take("]"):
                 if items:
@@ -243,6 +248,7 @@ class _Parser:
         return self.fail("needs a default value here")
 
     def fit(self, kind: Type, value: Any, start: int) -> Any:
+        """Return a default value as the type has it; ``start`` is its position, for errors."""
         if value is None:
             if not kind.is_optional:
                 self.fail(f"gives None to {kind}, which is not optional", start)
@@ -272,26 +278,27 @@ class _Parser:
         return (self.fit(item, value, start),) * int(size)  # int[2] k=3 means [3, 3]
 
     def check(self, schema: Schema) -> None:
-        needed = ""
+        """Check what the grammar does not express: the order of defaults, and the returns."""
+        with_default = ""  # the first positional argument that has one
         for argument in schema.arguments:
             if argument.keyword_only:
-                needed = ""
-            if argument.default is not MISSING and not needed:
-                needed = argument.name
-            elif argument.default is MISSING and needed and not argument.keyword_only:
-                self.fail(f"has {argument.name!r} without a default after {needed!r} with one", 0)
+                with_default = ""
+            if argument.default is not MISSING and not with_default:
+                with_default = argument.name
+            elif argument.default is MISSING and with_default and not argument.keyword_only:
+                self.fail(f"has {argument.name!r} without a default after {with_default!r} with one", 0)
         letters = {letter for a in schema.arguments for letter in re.findall("[a-z]", a.type.alias)}
         for result in schema.returns:
             if result.type.is_list and result.type.alias:
                 self.fail("returns a list that aliases an argument, which no host can express", 0)
             if not set(re.findall("[a-z]", result.type.alias)) <= letters:
                 self.fail(f"returns the alias ({result.type.alias}) of no argument", 0)
-            listed = len(schema.returns) == 1 and result.type.suffixes == ("[]",)
-            if not result.type.is_tensor or (result.type.suffixes and not listed):
+            one_list = len(schema.returns) == 1 and result.type.suffixes == ("[]",)
+            if not result.type.is_tensor or (result.type.suffixes and not one_list):
                 self.fail(f"returns {result.type}; an operator returns tensors, or one list of them", 0)
 
 
-_VALUES = {
+_VALUES = {  # base type -> Python types of its defaults
     "int": (int,), "SymInt": (int,), "float": (float, int), "bool": (bool,), "str": (str,),
     "ScalarType": (str, int), "Device": (str,), "Scalar": (int, float, bool),
     "complex": (complex, float, int),

@@ -12,9 +12,9 @@
              | "ScalarType" | "Device" | "Layout" | "MemoryFormat" | "Generator"
     default  = int | float | "True" | "False" | "None" | string | "[" [default {"," default}] "]"
 
-The text form round-trips: ``parse(str(schema)) == schema``. Stricter than PyTorch's own
-parser, which accepts a duplicate argument name, reads ``0x10`` as 0 and lets a Python
-keyword be a name. Source of the grammar: PyTorch, aten/src/ATen/native/README.md.
+The text round-trips: ``parse(str(schema)) == schema``. The parser is stricter than PyTorch's, which accepts a
+duplicate argument name, reads ``0x10`` as 0, and accepts Python keywords as names. Source of the grammar:
+PyTorch, aten/src/ATen/native/README.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Missing:
         return "MISSING"
 
     def __reduce__(self) -> str:
-        return "MISSING"  # copies and pickles are the one object again
+        return "MISSING"  # the name of the module's object: copies and pickles are the same object
 
 
 MISSING: Final = _Missing()
@@ -45,42 +45,41 @@ MISSING: Final = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A base type with its suffixes, each ``"?"``, ``"[]"`` or ``"[N]"``, outermost last."""
+    """A base type with its suffixes: each is ``"?"``, ``"[]"`` or ``"[N]"``, the outermost last."""
 
     base: str
     suffixes: tuple[str, ...] = ()
     alias: str = ""
 
     def __str__(self) -> str:
-        """Return the text of the type; PyTorch's place for the alias is after the base."""
+        """Return the text of the type; the alias comes after the base."""
         alias = f"({self.alias})" if self.alias else ""
         return self.base + alias + "".join(self.suffixes)
 
     @property
     def is_tensor(self) -> bool:
-        """A tensor, an optional tensor or a list of them."""
+        """Whether this is a tensor, an optional tensor or a list of tensors."""
         return self.base == "Tensor"
 
     @property
     def is_list(self) -> bool:
-        """The outermost type, leaving out a final ``?``, is a list."""
-        kept = [suffix for suffix in self.suffixes if suffix != "?"]
-        return bool(kept)
+        """Whether this is a list, perhaps an optional one or one of optional items."""
+        return any(suffix != "?" for suffix in self.suffixes)
 
     @property
     def is_optional(self) -> bool:
-        """None is a value of the type."""
+        """Whether None is a value of the type."""
         return bool(self.suffixes) and self.suffixes[-1] == "?"
 
     @property
     def writes(self) -> bool:
-        """The argument is written in place."""
+        """Whether an argument of this type is written in place."""
         return "!" in self.alias
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument; ``default`` is ``MISSING`` when it must be given."""
+    """One argument. ``default`` is ``MISSING`` for a required argument."""
 
     name: str
     type: Type
@@ -95,7 +94,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """One result, with its name where the schema gives one."""
+    """One result, with its name if the schema has one."""
 
     type: Type
     name: str = ""
@@ -107,7 +106,7 @@ class Return:
 
 @dataclass(frozen=True)
 class Schema:
-    """The signature: ``str()`` is its text, ``qualified_name`` is ``namespace::name``."""
+    """The signature of an operator. ``str()`` is its text, ``qualified_name`` is ``namespace::name``."""
 
     namespace: str
     name: str
@@ -116,12 +115,12 @@ class Schema:
     overload: str = ""
 
     def __str__(self) -> str:
-        """Return the text, which parses back to an equal schema."""
+        """Return the text, which parses to an equal schema."""
         return f"{self.qualified_name}{self.signature}"
 
     @property
     def qualified_name(self) -> str:
-        """``namespace::name[.overload]``; no namespace gives the bare name."""
+        """``namespace::name[.overload]``, or ``name[.overload]`` without a namespace."""
         name = f"{self.name}.{self.overload}" if self.overload else self.name
         return f"{self.namespace}::{name}" if self.namespace else name
 
@@ -144,16 +143,16 @@ class Schema:
 
     @cached_property
     def returns_list(self) -> bool:
-        """Whether the one return is a list of tensors, whose length is known only from the arguments."""
+        """Whether the only return is a list of tensors. Its length depends on the arguments."""
         return len(self.returns) == 1 and self.returns[0].type.is_list
 
     @cached_property
     def fresh(self) -> tuple[int, ...]:
-        """Positions of the returns that are new tensors, not an argument written in place."""
+        """Positions of the returns that are new tensors, not arguments written in place."""
         return tuple(i for i, result in enumerate(self.returns) if not result.type.alias)
 
     def alias_of(self, index: int) -> int:
-        """Return which argument the aliasing return number ``index`` is."""
+        """Return the position of the argument that return number ``index`` aliases."""
         letter = self.returns[index].type.alias.split("!")[0].split("|")[0].strip()
         for position, argument in enumerate(self.arguments):
             if letter in argument.type.alias.split("->")[0].replace("!", "").replace(" ", "").split("|"):
@@ -166,18 +165,18 @@ class Schema:
         return tuple(i for i, argument in enumerate(self.arguments) if argument.type.is_tensor)
 
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return bound values as positional ones, and keyword-only ones by name."""
+        """Return bound values as positional arguments and keyword-only arguments."""
         count = sum(not argument.keyword_only for argument in self.arguments)
         names = (argument.name for argument in self.arguments[count:])
         return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
 
     def attributes(self) -> Iterator[tuple[int, Argument]]:
-        """Yield (position, argument) of every argument that is no tensor."""
+        """Yield (position, argument) for every attribute: an argument that is no tensor."""
         return ((i, a) for i, a in enumerate(self.arguments) if not a.type.is_tensor)
 
 
 def format_default(value: Any) -> str:
-    """Return the text of a default; strings are quoted with the escapes that parse back."""
+    """Return the text of a default value, which parses to an equal value."""
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""What is known of a tensor without its data."""
+"""``Spec``: the shape, dtype and device of a tensor, without its data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .limits import shown
 class Spec:
     """Shape, dtype and device of a tensor.
 
-    ``shape`` holds ints, or a framework's symbolic integers while it traces. ``device`` is
-    the device's type alone (``"cpu"``, ``"cuda"``).
+    ``shape`` holds ints, or a framework's symbolic integers while it traces. ``device`` is the type of the
+    device without an index (``"cpu"``, ``"cuda"``).
 
     >>> from polyop.core.dtypes import dtype
     >>> str(Spec((2, 3), dtype("float32")))
@@ -28,12 +28,12 @@ class Spec:
     device: str = "cpu"
 
     def __str__(self) -> str:
-        """Return ``dtype[shape]``, with the device where it is not the CPU."""
+        """Return ``dtype[shape]``, followed by the device if it is not the CPU."""
         text = f"{self.dtype}[{', '.join(map(str, self.shape))}]"
         return text if self.device == "cpu" else f"{text} on {self.device}"
 
     def __post_init__(self) -> None:
-        """Take any spelling of a dtype, and a list as shape; raises ``ArgumentTypeError``."""
+        """Convert any spelling of a dtype, and a list as shape; raises ``ArgumentTypeError``."""
         if type(self.dtype) is not DType:
             object.__setattr__(self, "dtype", dtype(self.dtype))
         if type(self.shape) is not tuple:
@@ -53,5 +53,5 @@ class Spec:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dense data."""
+        """Size of the dense data in bytes."""
         return self.numel * self.dtype.itemsize

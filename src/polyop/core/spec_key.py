@@ -1,4 +1,7 @@
-"""The dtypes and numbers of dimensions of several tensors: a value, with its two text forms."""
+"""``SpecKey``: the dtypes and ranks of several tensors, as a value and as text.
+
+Derived kernels are compiled for dtypes and ranks, not for sizes, so this is what identifies one.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from dataclasses import dataclass
 from .dtypes import dtype
 from .spec import Spec
 
-ABSENT, UNWANTED = "-", "~"
+ABSENT, NO_GRADIENT = "-", "~"
 
 
 @dataclass(frozen=True)
 class SpecKey:
-    """What derived kernels are made for: (dtype, dimensions) of each tensor, None for an absent one.
+    """The key of a derived kernel: (dtype, rank) of each tensor, or None for an absent tensor.
 
-    ``wanted`` tells of which tensors a gradient is asked for. The text goes through frameworks as an
-    attribute of an operator; the word is a part of an operator's name.
+    ``needs_gradient`` says which tensors need a gradient. Frameworks pass the text as an attribute of an
+    operator. The word is the same text in characters that may be part of an operator's name.
 
     >>> key = SpecKey.of([Spec((2, 3), dtype("float32")), None], (False, True))
     >>> str(key), key.word
@@ -26,42 +29,43 @@ class SpecKey:
     """
 
     rows: tuple[tuple[str, int] | None, ...]
-    wanted: tuple[bool, ...]
+    needs_gradient: tuple[bool, ...]
 
     @classmethod
-    def of(cls, specs: Sequence[Spec | None], wanted: Sequence[bool] = ()) -> SpecKey:
-        """Return the key of tensors; all are wanted where nothing is said."""
+    def of(cls, specs: Sequence[Spec | None], needs_gradient: Sequence[bool] = ()) -> SpecKey:
+        """Return the key of tensors. By default all of them need a gradient."""
         rows = (None if spec is None else (spec.dtype.name, len(spec.shape)) for spec in specs)
-        return cls(tuple(rows), tuple(wanted) or (True,) * len(specs))
+        return cls(tuple(rows), tuple(needs_gradient) or (True,) * len(specs))
 
     @classmethod
     def parse(cls, text: str) -> SpecKey:
-        """Return the key of a text; raises ``ValueError`` for any other text."""
-        rows, wanted = [], []
+        """Return the key that ``str()`` turns into this text; raises ``ValueError`` if there is none."""
+        rows, needs_gradient = [], []
         for word in text.split():
-            name, _, rank = word.removesuffix(UNWANTED).partition(":")
+            name, _, rank = word.removesuffix(NO_GRADIENT).partition(":")
             rows.append(None if name == ABSENT else (name, int(rank)))
-            wanted.append(not word.endswith(UNWANTED))
-        return cls(tuple(rows), tuple(wanted))
+            needs_gradient.append(not word.endswith(NO_GRADIENT))
+        return cls(tuple(rows), tuple(needs_gradient))
 
     @classmethod
     def parse_word(cls, word: str) -> SpecKey:
-        """Return the key of a word; raises ``ValueError`` for any other one."""
+        """Return the key whose ``word`` this is; raises ``ValueError`` if there is none."""
         return cls.parse(word.replace("__", " ").replace("_", ":").replace("none", ABSENT))
 
     def __str__(self) -> str:
-        """Return the text: ``dtype:dimensions`` of each tensor."""
+        """Return the text: ``dtype:rank`` of each tensor, with ``~`` if it needs no gradient."""
         texts = (ABSENT if row is None else f"{row[0]}:{row[1]}" for row in self.rows)
         return " ".join(
-            text if flag else text + UNWANTED for text, flag in zip(texts, self.wanted, strict=True)
+            text if flag else text + NO_GRADIENT
+            for text, flag in zip(texts, self.needs_gradient, strict=True)
         )
 
     @property
     def word(self) -> str:
-        """The text as a part of a name."""
+        """The text, in characters that an operator's name may have."""
         return str(self).replace(ABSENT, "none").replace(":", "_").replace(" ", "__")
 
     @property
     def specs(self) -> list[Spec | None]:
-        """Specs of these dtypes and numbers of dimensions; their sizes mean nothing."""
+        """Specs of these dtypes and ranks. Their sizes are all 0, and have no meaning."""
         return [None if row is None else Spec((0,) * row[1], dtype(row[0])) for row in self.rows]

@@ -1,7 +1,7 @@
-"""Functions that a framework's tracer leaves alone, with all that they call.
+"""``untraced``: mark functions that no tracer may trace, nor what they call.
 
-``torch.compile`` traces the Python frames that run within a compiled call, also those that C++
-calls: a kernel over NumPy arrays would be traced as if its arrays were tensors.
+``torch.compile`` traces the Python frames that run within a compiled call, also those that C++ calls. Without
+the mark it would trace a kernel over NumPy arrays as if the arrays were tensors.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_codes: dict[int, CodeType] = {}  # by identity: equal codes are different objects to a tracer
+_codes: dict[int, CodeType] = {}  # by id(): a tracer tells equal code objects apart
 _exclude: list[Callable[[CodeType], None]] = []
 
 
 def untraced(function: Function) -> Function:
-    """Return the function itself, marked: C++ calls it, and no tracer follows.
+    """Mark a function that C++ calls, so that no tracer traces it; return the function itself.
 
     >>> @untraced
     ... def entry() -> int:
@@ -34,7 +34,7 @@ def untraced(function: Function) -> Function:
 
 
 def exclude_with(exclude: Callable[[CodeType], None]) -> None:
-    """Give a tracer's function that excludes a code object: it gets all marked ones, and later ones."""
+    """Call ``exclude``, a tracer's function, with the code of all marked functions, also of later ones."""
     _exclude.append(exclude)
     for code in list(_codes.values()):
         exclude(code)

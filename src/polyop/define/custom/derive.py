@@ -10,7 +10,7 @@ from ...call.operator import Operator
 from ...call.prepare import AttributeValues
 from ...core.dtypes import DType, dtype
 from ...core.errors import InferError
-from ...core.infer import LibraryHalf, ShapeAndDtype, arity, is_shape
+from ...core.infer import DefaultRule, ShapeAndDtype, arity, is_shape
 from ...core.information.information import Information
 from ...core.parse import parse
 from ...core.schema import MISSING, Schema, format_default
@@ -144,7 +144,7 @@ def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> S
     whole = ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
 
     def half(rule: Any, of: Any, said: str) -> Any:
-        if isinstance(rule, LibraryHalf) or not schema.returns:
+        if isinstance(rule, DefaultRule) or not schema.returns:
             return rule
 
         def find(arguments: Sequence[Any]) -> Any:
@@ -158,7 +158,7 @@ def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> S
                     raise InferError(subject, text, f"{values[output]} from out_{said}")
             return [values[i] for i in schema.fresh]
 
-        return LibraryHalf(find, subject)
+        return DefaultRule(find, subject)
 
     found = ShapeAndDtype(
         half(out_shape, whole.shapes, "shape"),
@@ -170,7 +170,7 @@ def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> S
     return found
 
 
-def _dtype_from_rows(operator: Operator, schema: Schema) -> LibraryHalf | None:
+def _dtype_from_rows(operator: Operator, schema: Schema) -> DefaultRule | None:
     if not any(information.rows for information in operator.information):
         return None
 
@@ -186,4 +186,4 @@ def _dtype_from_rows(operator: Operator, schema: Schema) -> LibraryHalf | None:
         rule = reason or "its rows do not settle the output dtype: give out_dtype"
         raise InferError(operator.name, f"the operator information: {rule}", seen, where=operator.origin)
 
-    return LibraryHalf(find, "the operator information")
+    return DefaultRule(find, "the operator information")

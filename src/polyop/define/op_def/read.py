@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ...core.errors import ArgumentValueError, PolyopError
-from ...core.limits import DEEPEST, oversize, read_text, shown
+from ...core.limits import MAX_DEPTH, oversize, read_text, shown
 from ...core.parse import parse
 from ...core.schema import MISSING
 from .op_def import DTYPES, HANDLERS, SEQUENCES, ArgumentDef, OperatorDef, ReturnDef
@@ -146,8 +146,8 @@ def _yaml(text: str, file: str) -> Any:
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST:
-                _refuse(file, event, f"is nested more than {DEEPEST} levels deep")
+            if depth > MAX_DEPTH:
+                _refuse(file, event, f"is nested more than {MAX_DEPTH} levels deep")
             if getattr(event, "tag", None):
                 _refuse(file, event, "has a tag (!name): write the plain value")
             if isinstance(event, yaml.ScalarEvent) and event.value == "<<":

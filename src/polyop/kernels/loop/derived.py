@@ -160,7 +160,7 @@ class BackwardKernel(DerivedKernel):
         given = list(flatten(tuple(inputs)))
         key = SpecKey.parse(attributes[self.told])
         present = tuple(spec is not None for spec in given[-self.base.results :])
-        return _Call(given, key.specs, present, key.wanted)
+        return _Call(given, key.specs, present, key.needs_gradient)
 
     def chosen(
         self,
