@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.grammar import Assign, Expr, For, If, Stmt, Store, Var, rewrite, substitute
-from .dependence import Path, Paths, Step
+from ..ir.grammar import INT, Assign, Expr, For, If, Stmt, Store, Var, rewrite, substitute
+from .dependence import Legality, Path, Paths, Step
 from .polyhedra import Leaf, Model
 
 
@@ -110,6 +112,66 @@ def paths_of(tree: Sequence[Node]) -> Paths:
 
     visit(tree, (), ())
     return found
+
+
+def replaced(tree: tuple[Node, ...], old: Node, new: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Return the tree with nodes in place of one; the same object if that is not in it."""
+    result: list[Node] = []
+    for node in tree:
+        result += new if node is old else (inside(node, lambda body: replaced(body, old, new)),)
+    return tuple(result) if any(a is not b for a, b in itertools.zip_longest(result, tree)) else tree
+
+
+def inside(node: Node, change: Callable[[tuple[Node, ...]], tuple[Node, ...]]) -> Node:
+    """Return the node with its bodies changed; the same object if no body changes."""
+    match node:
+        case Loop(head, body):
+            inner = change(body)
+            return node if inner is body else Loop(head, inner)
+        case Branch(condition, body, orelse):
+            inner, other = change(body), change(orelse)
+            return node if inner is body and other is orelse else Branch(condition, inner, other)
+    return node
+
+
+class Rearrangement:
+    """A kernel's loops while a pass rearranges them: only legal changes are made."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.tree = model, grow(model)
+
+    @functools.cached_property
+    def legality(self) -> Legality:
+        """The order of the kernel's conflicts, which costs isl some time."""
+        return Legality(self.model)
+
+    def replace(self, old: Node, new: tuple[Node, ...]) -> bool:
+        """Put nodes in place of one, if that keeps the order of all conflicts; return whether it was done."""
+        changed = replaced(self.tree, old, new)
+        if changed is self.tree or self.legality.broken(paths_of(changed)) is not None:
+            return False
+        self.tree = changed
+        return True
+
+
+def with_distinct_loops(body: Sequence[Stmt], fresh: Callable[[str], str]) -> tuple[Stmt, ...]:
+    """Return a body in which no two loops share a variable; ``fresh`` gives a name for a repeated one."""
+    seen: set[str] = set()
+
+    def visit(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                name = fresh(node.var) if node.var in seen else node.var
+                seen.add(name)
+                inner = node.body
+                if name != node.var:
+                    inner = tuple(substitute(s, {node.var: Var(name, INT)}) for s in inner)
+                return replace(node, var=name, body=tuple(map(visit, inner)))
+            case If():
+                return replace(node, body=tuple(map(visit, node.body)), orelse=tuple(map(visit, node.orelse)))
+        return node
+
+    return tuple(map(visit, body))
 
 
 def renamed(node: Node, old: str, new: Var) -> Node:

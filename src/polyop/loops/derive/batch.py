@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Size, Stmt, Store, Var, rewrite
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Size,
+    Stmt,
+    Store,
+    Var,
+    map_body,
+    rewrite,
+)
 from .names import Names
 
 
@@ -34,18 +49,11 @@ def batched(kernel: Kernel, dims: Sequence[int | None]) -> Kernel:
                 return replace(expr, axis=axis + (name in places and axis >= places[name]))
         return expr
 
-    def moved(node: Stmt) -> Stmt:
-        match node:
-            case For(body=body):
-                return replace(node, body=tuple(map(moved, body)))
-            case If(body=body, orelse=orelse):
-                return replace(node, body=tuple(map(moved, body)), orelse=tuple(map(moved, orelse)))
-            case Store(buffer=name, index=index):
-                return replace(node, index=indexed(name, index))
-        return node
+    def stored(node: Store | Assign) -> Sequence[Stmt]:
+        return (replace(node, index=indexed(node.buffer, node.index)) if isinstance(node, Store) else node,)
 
     size = Size(*counted)
-    body = tuple(moved(rewrite(node, change)) for node in kernel.body)
+    body = map_body([rewrite(node, change) for node in kernel.body], stored)
     line = body[0].line if body else 0
     shapes = {
         n: tuple(rewrite(e, change) for e in b.shape) if b.role != "input" else b.shape

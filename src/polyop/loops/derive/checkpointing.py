@@ -8,7 +8,7 @@ Griewank and Walther, Evaluating Derivatives (2008), chapter 12.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..analysis.strides import depends
@@ -16,6 +16,7 @@ from ..analysis.tree import Loop
 from ..ir.grammar import (
     BOOL,
     INT,
+    Assign,
     Const,
     Expr,
     For,
@@ -27,6 +28,7 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    map_body,
     names_of,
     rewrite,
     statements,
@@ -165,17 +167,7 @@ def _within(node: Stmt, now: dict[str, str]) -> Stmt:
     def change(expr: Expr) -> Expr:
         return replace(expr, buffer=now.get(expr.buffer, expr.buffer)) if isinstance(expr, Load) else expr
 
-    def stored(part: Stmt) -> Stmt:
-        match part:
-            case For():
-                return replace(part, body=tuple(map(stored, part.body)))
-            case If():
-                return replace(
-                    part, body=tuple(map(stored, part.body)), orelse=tuple(map(stored, part.orelse))
-                )
-            case Store():
-                return replace(part, buffer=now.get(part.buffer, part.buffer))
-        return part
+    def stored(part: Store | Assign) -> Sequence[Stmt]:
+        return (replace(part, buffer=now.get(part.buffer, part.buffer)) if isinstance(part, Store) else part,)
 
-    changed: Stmt = stored(rewrite(node, change))
-    return changed
+    return map_body([rewrite(node, change)], stored)[0]

@@ -1,73 +1,92 @@
-"""Temporaries that only pass a value on are read where the value is: what is left are longer nests."""
+"""Replace reads of a one-element temporary by the value it holds, and remove the temporary.
+
+    t[0] = 2.0 * g[0]
+    for i in range(n):                 ->    for i in range(n):
+        d_x[i] = t[0] * x[i]                     d_x[i] = (2.0 * g[0]) * x[i]
+
+Later steps then see longer perfect nests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..analysis.cost import HEAVY
-from ..ir.grammar import Expr, For, If, Kernel, Load, Op, Stmt, Store, Var, rewrite, statements, walk
+from ..ir.grammar import (
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    rewrite,
+    statements,
+    walk,
+)
 
-FEW = 4
-"""Operators that may be done again in each iteration of an inner loop."""
+MAX_OPERATORS = 4
+"""Operators that may be computed again in each iteration of an inner loop."""
 
 
-def forwarded(kernel: Kernel, names: Sequence[str]) -> Kernel:
-    """Return the kernel without one-element temporaries (of ``names``) that are stored once, from inputs."""
+def forward_substituted(kernel: Kernel, names: Sequence[str]) -> Kernel:
+    """Return the kernel without those temporaries of ``names`` that are stored once, from inputs alone."""
     for name in names:
         if name not in kernel.buffers or kernel.buffers[name].role != "local":
             continue
         stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.buffer == name]
         if len(stores) == 1 and len(kernel.buffers[name].shape) == 1 and _is_short(kernel, stores[0]):
-            body = _without(kernel.body, stores[0])
-            if body is not None and not any(_reads(s, name) for s in body):
+            body = substituted_after(kernel.body, stores[0], _to_value(stores[0]))
+            if not any(_reads(s, name) for s in body):
                 buffers = {n: b for n, b in kernel.buffers.items() if n != name}
                 kernel = replace(kernel, body=body, buffers=buffers)
     return kernel
 
 
+def substituted_after(
+    body: Sequence[Stmt], definition: Store | Assign, change: Callable[[Expr], Expr]
+) -> tuple[Stmt, ...]:
+    """Return a body without ``definition``; ``change`` rewrites what comes after it in the same loop."""
+    for position, node in enumerate(body):
+        if node is definition:
+            return (*body[:position], *(rewrite(s, change) for s in body[position + 1 :]))
+
+    def inside(node: Stmt) -> Stmt:
+        match node:
+            case For():
+                return replace(node, body=substituted_after(node.body, definition, change))
+            case If():
+                then, other = (substituted_after(b, definition, change) for b in (node.body, node.orelse))
+                return replace(node, body=then, orelse=other)
+        return node
+
+    return tuple(map(inside, body))
+
+
 def _is_short(kernel: Kernel, store: Store) -> bool:
     nodes = list(walk(store.value))
     operators = [e for e in nodes if isinstance(e, Op)]
-    inputs = all(kernel.buffers[e.buffer].role == "input" for e in nodes if isinstance(e, Load))
-    fixed = not any(isinstance(e, (Var, Load)) for i in store.index for e in walk(i))
+    from_inputs = all(kernel.buffers[e.buffer].role == "input" for e in nodes if isinstance(e, Load))
+    fixed_index = not any(isinstance(e, (Var, Load)) for i in store.index for e in walk(i))
     return (
         not store.op
-        and inputs
-        and fixed
-        and len(operators) <= FEW
+        and from_inputs
+        and fixed_index
+        and len(operators) <= MAX_OPERATORS
         and not any(o.name in HEAVY for o in operators)
     )
 
 
-def _without(body: tuple[Stmt, ...], store: Store) -> tuple[Stmt, ...] | None:
-    """Return a body without the store, what reads it afterwards in the same body changed; None without it."""
-    for number, node in enumerate(body):
-        if node is store:
-            return (*body[:number], *(_written(s, store) for s in body[number + 1 :]))
-        if isinstance(node, For):
-            inner = _without(node.body, store)
-            if inner is not None:
-                return (*body[:number], replace(node, body=inner), *body[number + 1 :])
-        if isinstance(node, If):
-            then, other = _without(node.body, store), _without(node.orelse, store)
-            if then is not None or other is not None:
-                changed = replace(
-                    node,
-                    body=node.body if then is None else then,
-                    orelse=node.orelse if other is None else other,
-                )
-                return (*body[:number], changed, *body[number + 1 :])
-    return None
-
-
-def _written(node: Stmt, store: Store) -> Stmt:
+def _to_value(store: Store) -> Callable[[Expr], Expr]:
     def change(expr: Expr) -> Expr:
         same = isinstance(expr, Load) and (expr.buffer, expr.index) == (store.buffer, store.index)
         return store.value if same else expr
 
-    changed: Stmt = rewrite(node, change)
-    return changed
+    return change
 
 
 def _reads(node: Stmt, name: str) -> bool:

@@ -23,11 +23,11 @@ from ..ir.grammar import (
     Kernel,
     Load,
     Op,
-    Size,
     Stmt,
     Store,
     Type,
     Var,
+    map_body,
     rewrite,
     statements,
     substitute,
@@ -35,7 +35,9 @@ from ..ir.grammar import (
 )
 from ..ir.operate import operate
 from ..ir.types import cast
+from ..passes.dead_statements import without_unused_buffers
 from ..passes.inline import rounded
+from .forward_substitution import substituted_after
 from .memory import scopes_of
 from .order import Order
 
@@ -56,11 +58,7 @@ def passed_on(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kern
     """Return the kernel without the stores to ``names`` that one statement reads or updates, and no other."""
     while (changed := _step(kernel, session, names)) is not None:
         kernel = changed
-    nodes = list(statements(kernel.body))
-    used = {s.buffer for s in nodes if isinstance(s, Store)}
-    used |= {e.buffer for s in nodes for e in walk(s) if isinstance(e, (Load, Size))}
-    gone = {n for n in names if n not in used and kernel.buffers[n].role == "local"}
-    return replace(kernel, buffers={n: b for n, b in kernel.buffers.items() if n not in gone})
+    return without_unused_buffers(kernel)
 
 
 def _step(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel | None:
@@ -155,22 +153,12 @@ def _stays(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr])
 
 
 def _linked(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
-    found: list[Stmt] = []
-    for node in body:
-        match node:
-            case For():
-                inner = _linked(node.body, link)
-                found += [replace(node, body=inner)] if inner else []
-            case If():
-                then, other = _linked(node.body, link), _linked(node.orelse, link)
-                found += [replace(node, body=then, orelse=other)] if then or other else []
-            case _ if node is link.writer.node:
-                pass
-            case _ if node is link.reader.node:
-                found.append(_read(node, link))
-            case _:
-                found.append(node)
-    return tuple(found)
+    def change(node: Store | Assign) -> Sequence[Stmt]:
+        if node is link.writer.node:
+            return ()
+        return (_read(node, link) if node is link.reader.node else node,)
+
+    return map_body(body, change, drop_empty=True)
 
 
 def _without_name(kernel: Kernel, node: Store | Assign) -> Kernel:
@@ -182,27 +170,13 @@ def _without_name(kernel: Kernel, node: Store | Assign) -> Kernel:
             inner = [e for i in index for e in walk(i)]
             if any(isinstance(e, Load) or (isinstance(e, Var) and e.name not in fixed) for e in inner):
                 return kernel
-            body = _renamed(kernel.body, same)
+            body = substituted_after(
+                kernel.body, same, lambda e: same.value if isinstance(e, Var) and e.name == same.name else e
+            )
             left = any(isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s))
             if kernel.buffers[buffer].role == "input" and not left:
                 return replace(kernel, body=body)
     return kernel
-
-
-def _renamed(body: Sequence[Stmt], same: Assign) -> tuple[Stmt, ...]:
-    """Return a body without a scalar, its value in what comes after it in the same loop."""
-    if same in body:
-        at = list(body).index(same)
-        rest = (substitute(node, {same.name: same.value}) for node in body[at + 1 :])
-        return (*body[:at], *rest)
-    return tuple(
-        replace(node, body=_renamed(node.body, same))
-        if isinstance(node, For)
-        else replace(node, body=_renamed(node.body, same), orelse=_renamed(node.orelse, same))
-        if isinstance(node, If)
-        else node
-        for node in body
-    )
 
 
 def _read(node: Store | Assign, link: _Link) -> Store | Assign:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..analysis import affine
-from ..analysis.dependence import Legality
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
-from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of
-from ..ir.grammar import INT, For, If, Kernel, Stmt, Store, Var, substitute, walk
+from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, fell, with_distinct_loops
+from ..ir.grammar import Kernel, Stmt, Store, Var, walk
 from .names import Names
 
 MANY = 3
@@ -19,20 +18,12 @@ MANY = 3
 
 def apart(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Kernel:
     """Return the kernel with nests that add to several targets in parts, where the order allows it."""
-    model = Model(kernel, session)
-    tree = grow(model)
-    legality: Legality | None = None
-    done: list[Loop] = []
-    for nest in list(_nests(tree)):
+    loops = Rearrangement(Model(kernel, session))
+    for nest in list(_nests(loops.tree)):
         groups = _groups(nest, sums)
-        if len(groups) < 2 or any(nest in _inside(other) for other in done):
-            continue
-        legality = legality or Legality(model)
-        changed = _replaced(tree, nest, tuple(_around(*group) for group in groups))
-        if legality.broken(paths_of(changed)) is None:
-            tree = changed
-            done.append(nest)
-    return _renamed(replace(kernel, body=fell(tree)))
+        if len(groups) > 1 and loops.replace(nest, tuple(_around(*group) for group in groups)):
+            break
+    return replace(kernel, body=with_distinct_loops(fell(loops.tree), Names(kernel).new))
 
 
 def _nests(tree: Sequence[Node]) -> Iterator[Loop]:
@@ -46,13 +37,6 @@ def _nests(tree: Sequence[Node]) -> Iterator[Loop]:
             case Branch():
                 yield from _nests(node.body)
                 yield from _nests(node.orelse)
-
-
-def _inside(loop: Loop) -> Iterator[Loop]:
-    for node in loop.body:
-        if isinstance(node, Loop):
-            yield node
-            yield from _inside(node)
 
 
 Chain = tuple[Loop, ...]
@@ -121,37 +105,3 @@ def _sums(store: Store, loops: Sequence[str]) -> bool:
 def _around(chain: Chain, group: Sequence[Node]) -> Loop:
     inner = tuple(group) if len(chain) == 1 else (_around(chain[1:], group),)
     return Loop(chain[0].node, inner)
-
-
-def _replaced(tree: tuple[Node, ...], old: Node, new: tuple[Node, ...]) -> tuple[Node, ...]:
-    found: list[Node] = []
-    for node in tree:
-        match node:
-            case _ if node is old:
-                found += new
-            case Loop(head, body):
-                found.append(Loop(head, _replaced(body, old, new)))
-            case Branch(head_if, body, orelse):
-                found.append(Branch(head_if, _replaced(body, old, new), _replaced(orelse, old, new)))
-            case _:
-                found.append(node)
-    return tuple(found)
-
-
-def _renamed(kernel: Kernel) -> Kernel:
-    """Return the kernel with every loop under a name of its own."""
-    names = Names(replace(kernel, body=()))
-
-    def visit(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                name = names.loop(node.var)
-                body = node.body
-                if name != node.var:
-                    body = tuple(substitute(s, {node.var: Var(name, INT)}) for s in body)
-                return replace(node, var=name, body=tuple(visit(s) for s in body))
-            case If(body=body, orelse=orelse):
-                return replace(node, body=tuple(map(visit, body)), orelse=tuple(map(visit, orelse)))
-        return node
-
-    return replace(kernel, body=tuple(map(visit, kernel.body)))

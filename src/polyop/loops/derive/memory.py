@@ -5,7 +5,7 @@ One notion of a value, an element of a buffer, is left; so one notion of where i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..analysis.bounds import demanded
@@ -18,14 +18,13 @@ from ..ir.grammar import (
     Buffer,
     Const,
     Expr,
-    For,
-    If,
     Kernel,
     Load,
     Stmt,
     Store,
     Type,
     Var,
+    map_body,
     rewrite,
     statements,
 )
@@ -77,15 +76,8 @@ def _stored(kernel: Kernel) -> Kernel:
         known = isinstance(expr, Var) and expr.name in scalars
         return Load(expr.name, ZERO, Type(expr.type.dtype)) if known and isinstance(expr, Var) else expr
 
-    def written(node: Stmt) -> Stmt:
-        match node:
-            case For(body=body):
-                return replace(node, body=tuple(map(written, body)))
-            case If(body=body, orelse=orelse):
-                return replace(node, body=tuple(map(written, body)), orelse=tuple(map(written, orelse)))
-            case Assign(name=name, value=value, op=op, line=line):
-                return Store(name, ZERO, value, op, line)
-        return node
+    def written(node: Store | Assign) -> Sequence[Stmt]:
+        return (Store(node.name, ZERO, node.value, node.op, node.line) if isinstance(node, Assign) else node,)
 
-    body = tuple(written(rewrite(node, read)) for node in kernel.body)
+    body = map_body([rewrite(node, read) for node in kernel.body], written)
     return replace(kernel, body=body, buffers={**kernel.buffers, **scalars})

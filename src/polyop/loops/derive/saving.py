@@ -5,12 +5,27 @@ A mean or a maximum of each row is little to keep, and a pass over memory to com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.initialisation import starts
 from ..analysis.session import IslSession
 from ..analysis.tree import Loop
-from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Var, rewrite
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    map_body,
+    rewrite,
+)
 from ..ir.operate import operate
 from ..ir.types import is_real
 from .adjoint import proved
@@ -78,17 +93,11 @@ def _handed_over(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) 
     def read(expr: Expr) -> Expr:
         return replace(expr, index=at(expr.index)) if isinstance(expr, Load) and expr.buffer == name else expr
 
-    def written(node: Stmt) -> Stmt:
-        match node:
-            case For(body=body):
-                return replace(node, body=tuple(map(written, body)))
-            case If(body=body, orelse=orelse):
-                return replace(node, body=tuple(map(written, body)), orelse=tuple(map(written, orelse)))
-            case Store(buffer=target, index=index) if target == name:
-                return replace(node, index=at(index))
-        return node
+    def written(node: Store | Assign) -> Sequence[Stmt]:
+        ours = isinstance(node, Store) and node.buffer == name
+        return (replace(node, index=at(node.index)) if ours and isinstance(node, Store) else node,)
 
     shape = (*lengths, *(() if alone and lengths else buffer.shape))
     made = Buffer(name, buffer.dtype, shape, "output", buffer.line)
-    body = tuple(written(rewrite(node, read)) for node in kernel.body)
+    body = map_body([rewrite(node, read) for node in kernel.body], written)
     return replace(kernel, body=body, buffers={**kernel.buffers, name: made})

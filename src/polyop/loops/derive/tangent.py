@@ -31,13 +31,12 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
-    statements,
     substitute,
     walk,
 )
 from ..ir.operate import operate
 from ..ir.types import cast, is_real
-from ..passes.dead_statements import without_unwanted
+from ..passes.dead_statements import without_dead_statements
 from .activity import active
 from .dead_inputs import without_unread
 from .memory import in_memory
@@ -83,18 +82,17 @@ class Tangent:
     def run(self) -> Kernel:
         """Return the kernel, with every tensor among its parameters."""
         outputs = tuple(self.made[n] for n in self.kernel.outputs)
-        body = without_unwanted(self._block(self.kernel.body), outputs)
-        buffers = self._buffers()
         parameters = (*self.tensors, *self.given.values(), *self.kernel.attributes)
-        return replace(
+        whole = replace(
             self.kernel,
             name=f"{self.kernel.name}__tangent",
             parameters=parameters,
-            buffers={n: b for n, b in buffers.items() if b.role != "local" or _used(body, n)},
+            buffers=self._buffers(),
             outputs=outputs,
-            body=body,
+            body=self._block(self.kernel.body),
             derived=True,
         )
+        return without_dead_statements(whole)
 
     def _block(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         return tuple(s for node in body for s in self._node(node))
@@ -191,9 +189,3 @@ def _is_exact(value: Expr) -> bool:
 
 def _names(index: tuple[Expr, ...], var: str) -> bool:
     return any(isinstance(e, Var) and e.name == var for i in index for e in walk(i))
-
-
-def _used(body: Sequence[Stmt], name: str) -> bool:
-    every = list(statements(tuple(body)))
-    stored = any(isinstance(s, Store) and s.buffer == name for s in every)
-    return stored or any(isinstance(e, Load) and e.buffer == name for s in every for e in walk(s))

@@ -8,6 +8,7 @@ stores      that one statement reads: it computes them itself
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,21 +16,21 @@ from ..analysis.polyhedra import Leaf
 from ..analysis.session import IslSession
 from ..ir.grammar import (
     INT,
+    Assign,
     Buffer,
     Const,
     Expr,
-    For,
-    If,
     Kernel,
     Load,
     Stmt,
     Store,
     Type,
+    map_body,
     rewrite,
     statements,
 )
 from ..ir.types import cast
-from .forward_substitution import forwarded
+from .forward_substitution import forward_substituted
 from .inline_adjoints import passed_on
 from .memory import scopes_of
 from .order import Order
@@ -44,7 +45,7 @@ def tidy(kernel: Kernel, session: IslSession, sums: Sequence[str], copies: Mappi
     kernel = without_zeros(kernel, session, sums)
     kernel = _without_copies(kernel, copies)
     scalars = [n for n in sums if n in kernel.buffers and kernel.buffers[n].shape == (Const(1, INT),)]
-    kernel = forwarded(stored_first(kernel, session, scalars), scalars)
+    kernel = forward_substituted(stored_first(kernel, session, scalars), scalars)
     left = [n for n in sums if n in kernel.buffers]
     return passed_on(stored_first(gather(kernel, session, left), session, left), session, left)
 
@@ -121,21 +122,11 @@ def _kept(kernel: Kernel, order: Order, dead: set[str]) -> Kernel:
 
 def _changed(kernel: Kernel, change: Callable[[int, Store], Stmt | None]) -> Kernel:
     """Return the kernel with its stores changed, by their number among leaves; None takes one out."""
-    count = iter(range(1 << 30))
+    count = itertools.count()
 
-    def visit(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
-        for node in body:
-            if isinstance(node, For):
-                inner = visit(node.body)
-                found += [replace(node, body=inner)] if inner else []
-            elif isinstance(node, If):
-                then, other = visit(node.body), visit(node.orelse)
-                found += [replace(node, body=then, orelse=other)] if then or other else []
-            else:
-                number = next(count)
-                made = change(number, node) if isinstance(node, Store) else node
-                found += [made] if made is not None else []
-        return tuple(found)
+    def changed(node: Store | Assign) -> Sequence[Stmt]:
+        number = next(count)
+        result = change(number, node) if isinstance(node, Store) else node
+        return () if result is None else (result,)
 
-    return replace(kernel, body=visit(kernel.body))
+    return replace(kernel, body=map_body(kernel.body, changed, drop_empty=True))

@@ -13,7 +13,7 @@ assigned. Operators are C-like in number, Python-like in meaning: the table is `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -374,20 +374,30 @@ def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
             return replace(expr, buffer=names[expr.buffer])
         return expr
 
-    def store(node: Store) -> Store:
-        return replace(node, buffer=names.get(node.buffer, node.buffer))
+    def store(node: Store | Assign) -> Sequence[Stmt]:
+        ours = isinstance(node, Store) and node.buffer in names
+        return (replace(node, buffer=names[node.buffer]) if ours and isinstance(node, Store) else node,)
 
-    return rewrite_stores(rewrite(node, access), store) if names else node
+    return map_body((rewrite(node, access),), store)[0] if names else node
 
 
-def rewrite_stores(node: Stmt, change: Callable[[Store], Stmt]) -> Stmt:
-    """Return a statement with ``change`` applied to each store at or below it."""
-    match node:
-        case For(body=body):
-            return replace(node, body=tuple(rewrite_stores(s, change) for s in body))
-        case If(body=body, orelse=orelse):
-            then, other = (tuple(rewrite_stores(s, change) for s in part) for part in (body, orelse))
-            return replace(node, body=then, orelse=other)
-        case Store():
-            return change(node)
-    return node
+def map_body(
+    body: Sequence[Stmt], change: Callable[[Store | Assign], Sequence[Stmt]], *, drop_empty: bool = False
+) -> tuple[Stmt, ...]:
+    """Return a body with what ``change`` returns in place of each Store and Assign, in their order.
+
+    ``drop_empty``: loops and conditions with nothing inside are left out.
+    """
+    result: list[Stmt] = []
+    for node in body:
+        match node:
+            case For():
+                inner = map_body(node.body, change, drop_empty=drop_empty)
+                result += [replace(node, body=inner)] if inner or not drop_empty else []
+            case If():
+                then, other = (map_body(b, change, drop_empty=drop_empty) for b in (node.body, node.orelse))
+                keep = then or other or not drop_empty
+                result += [replace(node, body=then, orelse=other)] if keep else []
+            case _:
+                result += change(node)
+    return tuple(result)

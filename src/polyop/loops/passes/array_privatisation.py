@@ -13,6 +13,7 @@ iteration are removed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.bounds import settled
@@ -31,8 +32,8 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    map_body,
     rewrite,
-    rewrite_stores,
     walk,
 )
 from ..program import AnyProgram
@@ -124,11 +125,12 @@ def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
         ours = isinstance(expr, Load) and expr.buffer == name
         return replace(expr, index=kept(expr.index)) if ours and isinstance(expr, Load) else expr
 
-    def store(node: Store) -> Store:
-        return replace(node, index=kept(node.index)) if node.buffer == name else node
+    def store(node: Store | Assign) -> Sequence[Stmt]:
+        ours = isinstance(node, Store) and node.buffer == name
+        return (replace(node, index=kept(node.index)) if ours and isinstance(node, Store) else node,)
 
     buffer = replace(kernel.buffers[name], shape=kept(kernel.buffers[name].shape))
-    body = tuple(rewrite_stores(rewrite(s, change), store) for s in kernel.body)
+    body = map_body([rewrite(s, change) for s in kernel.body], store)
     return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
 
 
@@ -138,20 +140,11 @@ def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
     def change(expr: Expr) -> Expr:
         return Var(name, kind) if isinstance(expr, Load) and expr.buffer == name else expr
 
-    def stores(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        return tuple(map(store, body))
+    def store(node: Store | Assign) -> Sequence[Stmt]:
+        ours = isinstance(node, Store) and node.buffer == name
+        return (Assign(name, rounded(node.value), node.op, node.line) if ours else node,)
 
-    def store(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                return replace(node, body=stores(node.body))
-            case If():
-                return replace(node, body=stores(node.body), orelse=stores(node.orelse))
-            case Store(buffer=buffer) if buffer == name:
-                return Assign(name, rounded(node.value), node.op, node.line)
-        return node
-
-    body = stores(tuple(rewrite(s, change) for s in kernel.body))
+    body = map_body([rewrite(s, change) for s in kernel.body], store)
     buffers = {key: b for key, b in kernel.buffers.items() if key != name}
     return replace(kernel, body=_declared(body, name, kind, loops), buffers=buffers)
 

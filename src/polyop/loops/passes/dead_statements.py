@@ -1,35 +1,45 @@
-"""Remove statements whose results nobody reads."""
+"""Remove statements that no output depends on.
+
+The rule looks at names alone: a statement is live if it writes an output, or a buffer or scalar that a live
+statement reads. Two other places remove code by other rules:
+
+derive/tidy.py    removes a store whose element is overwritten before it is read; isl proves that
+passes/inline.py  removes the one store it has inlined; the author's other statements stay, because an index
+                  out of range in them must still raise its error
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..ir.grammar import Assign, For, If, Load, Stmt, Store, Var, statements, walk
+from ..ir.grammar import Assign, Kernel, Load, Stmt, Store, Var, map_body, statements, walk
 
 
-def without_unwanted(body: Sequence[Stmt], outputs: Iterable[str]) -> tuple[Stmt, ...]:
-    """Return the statements that what ``outputs`` hold in the end depends on."""
-    wanted = frozenset(outputs)
+def without_dead_statements(kernel: Kernel) -> Kernel:
+    """Return the kernel without the statements and local buffers that no output depends on."""
+    return without_unused_buffers(replace(kernel, body=_live(kernel.body, kernel.outputs)))
+
+
+def without_unused_buffers(kernel: Kernel) -> Kernel:
+    """Return the kernel without the local buffers that no statement reads or writes."""
+    nodes = list(statements(kernel.body))
+    used = {s.buffer for s in nodes if isinstance(s, Store)}
+    used |= {e.buffer for s in nodes for e in walk(s) if isinstance(e, Load)}
+    buffers = {n: b for n, b in kernel.buffers.items() if b.role != "local" or n in used}
+    return replace(kernel, buffers=buffers)
+
+
+def _live(body: Sequence[Stmt], outputs: Iterable[str]) -> tuple[Stmt, ...]:
+    live = frozenset(outputs)
     while True:
-        kept = _kept(body, wanted)
+        kept = map_body(body, lambda s: (s,) if _target(s) in live else (), drop_empty=True)  # noqa: B023
         reads = (e for s in statements(kept) for e in walk(s))
-        more = {e.buffer if isinstance(e, Load) else e.name for e in reads if isinstance(e, (Load, Var))}
-        if more <= wanted:
+        names = {e.buffer if isinstance(e, Load) else e.name for e in reads if isinstance(e, (Load, Var))}
+        if names <= live:
             return kept
-        wanted |= more
+        live |= names
 
 
-def _kept(body: Sequence[Stmt], wanted: frozenset[str]) -> tuple[Stmt, ...]:
-    found: list[Stmt] = []
-    for node in body:
-        match node:
-            case For():
-                inner = _kept(node.body, wanted)
-                found += [replace(node, body=inner)] if inner else []
-            case If():
-                then, other = _kept(node.body, wanted), _kept(node.orelse, wanted)
-                found += [replace(node, body=then, orelse=other)] if then or other else []
-            case Store(buffer=name) | Assign(name=name) if name in wanted:
-                found.append(node)
-    return tuple(found)
+def _target(node: Store | Assign) -> str:
+    return node.buffer if isinstance(node, Store) else node.name

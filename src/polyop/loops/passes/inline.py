@@ -25,7 +25,6 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
-    If,
     Kernel,
     Load,
     Op,
@@ -33,6 +32,7 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    map_body,
     names_of,
     rewrite,
     statements,
@@ -57,7 +57,8 @@ def inline(program: Program) -> Program:
         coverage = Coverage(Model(kernel, program.session))
         if coverage.uncovered(name) is not None or not _all_inside(coverage.model, recipe.store):
             continue
-        body = _Written(recipe, names_of(kernel)).body(_without(kernel.body, recipe.store, kernel))
+        written = _Written(recipe, names_of(kernel))
+        body = map_body(_without(kernel.body, recipe.store, kernel), written.statement)
         buffers = {key: b for key, b in kernel.buffers.items() if key != name}
         kernel = replace(kernel, body=body, buffers=buffers)
         text = f"{name} is computed where it is read: it needs no memory"
@@ -161,18 +162,7 @@ class _Written:
     def __init__(self, recipe: Recipe, taken: set[str]) -> None:
         self.recipe, self.count, self.taken = recipe, 0, taken
 
-    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
-        for node in body:
-            if isinstance(node, For):
-                found.append(replace(node, body=self.body(node.body)))
-            elif isinstance(node, If):
-                found.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
-            else:
-                found += self._statement(node)
-        return tuple(found)
-
-    def _statement(self, node: Stmt) -> list[Stmt]:
+    def statement(self, node: Stmt) -> list[Stmt]:
         name, found = self.recipe.store.buffer, []
         for expr in dict.fromkeys(e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name):
             before, scalar = self._element(expr)

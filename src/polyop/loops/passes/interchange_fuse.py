@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis import affine
-from ..analysis.dependence import Conflict, Legality, Paths, carried, common
+from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.polyhedra import Model
 from ..analysis.strides import COSTS, depends, stride
-from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of, places, renamed
+from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, fell, inside, paths_of, places, renamed
 from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
 from ..program import Note, Program
 
@@ -23,29 +23,28 @@ from ..program import Note, Program
 def interchange_fuse(program: Program) -> Program:
     """Return the program with its loops rearranged."""
     rules = _Rules(program.model)
-    tree = rules.fuse(rules.interchange(grow(program.model)))
+    rules.interchange()
+    tree = rules.fuse()
     return program.with_(*rules.notes, kernel=replace(program.kernel, body=fell(tree)))
 
 
 class _Rules:
     def __init__(self, model: Model) -> None:
         self.model, self.notes = model, list[Note]()
-        self.legality = Legality(model)
+        self.loops = Rearrangement(model)
+        self.legality = self.loops.legality
         self.whole: tuple[Node, ...] = ()
 
     # interchange
 
-    def interchange(self, tree: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return the tree with the loops of single-reduction nests in a better order."""
-        for nest in list(_nests(tree)):
+    def interchange(self) -> None:
+        """Put the loops of single-reduction nests in a better order."""
+        for nest in _nests(self.loops.tree):
             for order in self._orders(nest):
-                changed = _replaced(tree, nest, (_rebuilt(nest, order),))
-                if self.legality.broken(paths_of(changed)) is None:
+                if self.loops.replace(nest, (_rebuilt(nest, order),)):
                     names = ", ".join(loop.var for loop in order)
                     self.notes.append(Note(nest.node.line, f"loops interchanged to ({names})", "interchange"))
-                    tree = changed
                     break
-        return tree
 
     def _orders(self, nest: Loop) -> list[list[Loop]]:
         """Return orders that are better than the present one, the best first."""
@@ -75,10 +74,10 @@ class _Rules:
 
     # fusion
 
-    def fuse(self, tree: tuple[Node, ...]) -> tuple[Node, ...]:
+    def fuse(self) -> tuple[Node, ...]:
         """Return the tree with neighbouring loops fused, outermost levels first."""
-        self.whole = tree
-        self._fuse_in(tree)
+        self.whole = self.loops.tree
+        self._fuse_in(self.whole)
         return self.whole
 
     def _fuse_in(self, body: tuple[Node, ...]) -> None:
@@ -197,31 +196,12 @@ def _misses(load: Load, loops: set[str]) -> bool:
     return bool(loops - used)
 
 
-def _replaced(tree: tuple[Node, ...], old: Node, new: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return the tree with one node replaced."""
-    found: list[Node] = []
-    for node in tree:
-        found += new if node is old else (_inside(node, lambda body: _replaced(body, old, new)),)
-    return tuple(found) if any(a is not b for a, b in itertools.zip_longest(found, tree)) else tree
-
-
 def _with_body(tree: tuple[Node, ...], old: tuple[Node, ...], new: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return the tree with one body replaced; what does not hold it stays the same object."""
     if tree is old:
         return new
-    found = tuple(_inside(node, lambda body: _with_body(body, old, new)) for node in tree)
+    found = tuple(inside(node, lambda body: _with_body(body, old, new)) for node in tree)
     return found if any(a is not b for a, b in zip(found, tree, strict=True)) else tree
-
-
-def _inside(node: Node, change: Callable[[tuple[Node, ...]], tuple[Node, ...]]) -> Node:
-    match node:
-        case Loop(head, body):
-            inner = change(body)
-            return node if inner is body else Loop(head, inner)
-        case Branch(condition, body, orelse):
-            inner, other = change(body), change(orelse)
-            return node if inner is body and other is orelse else Branch(condition, inner, other)
-    return node
 
 
 def _same_range(a: For, b: For) -> bool:

@@ -15,11 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.dependence import Legality
 from ..analysis.strides import depends
-from ..analysis.tree import Branch, Loop, Node, Place, fell, grow, paths_of, places, renamed
+from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, fell, places, with_distinct_loops
 from ..ir.grammar import (
-    INT,
     Assign,
     Expr,
     Load,
@@ -43,20 +41,16 @@ def loop_distribution(program: Program) -> Program:
     kernel = program.kernel
     if not any(isinstance(s, (Store, Assign)) and _is_product(s) for s in statements(kernel.body)):
         return program
-    model, notes = program.model, list[Note]()
-    tree, taken = grow(model), names_of(kernel)
-    legality: Legality | None = None
-    for node in tree:
+    loops, notes = Rearrangement(program.model), list[Note]()
+    for node in loops.tree:
         if not isinstance(node, Loop) or len(parts := _parts(node, ())) == 1:
             continue
-        legality = legality or Legality(model)
-        place = tree.index(node)
-        changed = (*tree[:place], *_named(parts, taken), *tree[place + 1 :])
-        if legality.broken(paths_of(changed)) is None:
+        if loops.replace(node, tuple(parts)):
             text = f"loop {node.var}: contractions have loops of their own"
             notes.append(Note(node.node.line, text, "loop_distribution"))
-            tree = changed
-    return program.with_(*notes, kernel=replace(kernel, body=fell(tree)))
+    used_names = names_of(kernel)
+    body = with_distinct_loops(fell(loops.tree), lambda name: unused(name, used_names))
+    return program.with_(*notes, kernel=replace(kernel, body=body))
 
 
 def _parts(loop: Loop, around: tuple[Loop, ...]) -> list[Loop]:
@@ -154,22 +148,3 @@ def _share_scalars(groups: Sequence[Sequence[Node]]) -> bool:
         for other in range(len(groups))
         if other != mine
     )
-
-
-def _named(loops: Sequence[Loop], taken: set[str]) -> list[Loop]:
-    """Return loops of which no two have one name."""
-    seen: set[str] = set()
-
-    def visit(node: Node) -> Node:
-        if not isinstance(node, Loop):
-            return node
-        if node.var in seen:
-            name = unused(node.var, taken)
-            changed = renamed(node, node.var, Var(name, INT))
-            assert isinstance(changed, Loop)
-            node = Loop(replace(changed.node, var=name), changed.body)
-        seen.add(node.var)
-        return Loop(node.node, tuple(map(visit, node.body)))
-
-    made = [visit(loop) for loop in loops]
-    return [loop for loop in made if isinstance(loop, Loop)]

@@ -1,11 +1,13 @@
-"""Write out the whole numbers that scalars hold (``p = t + q - pad``) where they are used.
+"""Write out the integers that scalars hold where the scalars are used.
 
-Then indices are affine, and every analysis knows more of them.
+    p = t + q - 1              y[t] += x[t + q - 1]
+    y[t] += x[p]        ->
+
+Then the indices are affine, and every analysis can reason about them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..analysis.affine import is_integer
@@ -14,17 +16,19 @@ from ..ir.grammar import (
     Const,
     Expr,
     For,
-    If,
     Kernel,
     Op,
     Size,
-    Stmt,
     Var,
+    map_body,
     statements,
     substitute,
     walk,
 )
 from ..program import AnyProgram
+
+MAX_NODES = 16
+"""A scalar whose value is larger than this stays: its copies would cost more than it does."""
 
 
 def propagate_indices(program: AnyProgram) -> AnyProgram:
@@ -34,37 +38,24 @@ def propagate_indices(program: AnyProgram) -> AnyProgram:
 
 def propagate(kernel: Kernel) -> Kernel:
     """Return the kernel without scalars that only name an index."""
-    body = tuple(statements(kernel.body))
-    assigned = [s.name for s in body if isinstance(s, Assign)]
-    loops = {s.var for s in body if isinstance(s, For)}
-    known: dict[str, Expr] = {}
-    for node in body:  # in order: a value may be made of scalars before it
+    nodes = tuple(statements(kernel.body))
+    assigned = [s.name for s in nodes if isinstance(s, Assign)]
+    loops = {s.var for s in nodes if isinstance(s, For)}
+    values: dict[str, Expr] = {}
+    for node in nodes:  # in order: a value may read scalars that were assigned before it
         if not isinstance(node, Assign) or node.op or assigned.count(node.name) != 1:
             continue
-        value: Expr = substitute(node.value, known)
+        value: Expr = substitute(node.value, values)
         names = {e.name for e in walk(value) if isinstance(e, Var)}
-        plain = all(isinstance(e, (Const, Op, Size, Var)) for e in walk(value))
-        whole = is_integer(value.type) and value.type.weak and _is_short(value)
-        if plain and whole and names <= loops | kernel.attributes.keys():
-            known[node.name] = value
-    return replace(kernel, body=_written(kernel.body, known)) if known else kernel
+        loads_nothing = all(isinstance(e, (Const, Op, Size, Var)) for e in walk(value))
+        is_index = is_integer(value.type) and value.type.weak and _is_short(value)
+        if loads_nothing and is_index and names <= loops | kernel.attributes.keys():
+            values[node.name] = value
+    if not values:
+        return kernel
+    body = map_body(kernel.body, lambda s: () if isinstance(s, Assign) and s.name in values else (s,))
+    return replace(kernel, body=tuple(substitute(s, values) for s in body))
 
 
 def _is_short(value: Expr) -> bool:
-    return sum(1 for _ in walk(value)) <= 16
-
-
-def _written(body: Sequence[Stmt], known: Mapping[str, Expr]) -> tuple[Stmt, ...]:
-    found: list[Stmt] = []
-    for node in body:
-        if isinstance(node, Assign) and node.name in known:
-            continue
-        changed: Stmt = substitute(node, known)
-        if isinstance(changed, For):
-            changed = replace(changed, body=_written(changed.body, known))
-        elif isinstance(changed, If):
-            changed = replace(
-                changed, body=_written(changed.body, known), orelse=_written(changed.orelse, known)
-            )
-        found.append(changed)
-    return tuple(found)
+    return sum(1 for _ in walk(value)) <= MAX_NODES

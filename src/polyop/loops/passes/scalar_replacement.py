@@ -11,6 +11,7 @@ The element is stored once, when its loop has ended.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.polyhedra import Access, Leaf, Model
@@ -28,6 +29,7 @@ from ..ir.grammar import (
     Store,
     Type,
     Var,
+    map_body,
     perfect,
     rewrite,
     statements,
@@ -168,15 +170,9 @@ def _kept(loop: For, buffer: str, index: Index, scalar: Var) -> For:
         same = isinstance(expr, Load) and expr.buffer == buffer and expr.index == index
         return scalar if same else expr
 
-    def write(node: Stmt) -> Stmt:
-        match node:
-            case For():
-                return replace(node, body=tuple(map(write, node.body)))
-            case If():
-                return replace(node, body=tuple(map(write, node.body)), orelse=tuple(map(write, node.orelse)))
-            case Store() if node.buffer == buffer and node.index == index:
-                return Assign(scalar.name, node.value, node.op, node.line)
-        return node
+    def write(node: Store | Assign) -> Sequence[Stmt]:
+        same = isinstance(node, Store) and node.buffer == buffer and node.index == index
+        return (Assign(scalar.name, node.value, node.op, node.line) if same else node,)
 
     changed: For = rewrite(loop, read)
-    return replace(changed, body=tuple(map(write, changed.body)))
+    return replace(changed, body=map_body(changed.body, write))
