@@ -112,7 +112,9 @@ def sizes(text):
 def starting(program):
     for buffer in program.kernel.buffers.values():
         if buffer.zeroed:
-            yield f"{buffer.name} starts as zeros" + f" where {sizes(buffer.lacking)}" * bool(buffer.lacking)
+            yield f"{buffer.name} starts as zeros" + (
+                f" where {expression(buffer.zeroed_if)}" if buffer.zeroed_if else ""
+            )
         if buffer.first_read:
             yield f"{buffer.name} is read before it is written in {line(program, buffer.first_read)}"
 
@@ -122,7 +124,7 @@ def assumed(program):
     if bounds is None:
         return
     for one in bounds.preconditions:
-        yield f"the call is an error where {sizes(one.condition)}, by {line(program, one.line)}"
+        yield f"the call is an error where {expression(one.condition)}, by {line(program, one.line)}"
     for one in bounds.sizes:
         condition = str(one).partition(":")[2].strip(" }")
         yield f"proofs may rely on {sizes(condition)}"
@@ -130,7 +132,7 @@ def assumed(program):
 
 def checked(program):
     for one in program.bounds.preconditions:
-        yield f"checked once per call: an error where {sizes(one.condition)}, by {line(program, one.line)}"
+        yield f"checked once per call: an error where {expression(one.condition)}, by {line(program, one.line)}"
     for (name, (index, number)), axes in program.bounds.dynamic.items():
         texts = [expression(index[axis]) for axis in sorted(axes)]
         yield f"checked at each access: index {', '.join(texts)} of {name} in {line(program, number)}"

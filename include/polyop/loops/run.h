@@ -162,8 +162,6 @@ POLYOP_RUN_FN int polyop_overlap(const void* a, int64_t a_bytes, const void* b, 
   return (const char*)a < (const char*)b + b_bytes && (const char*)b < (const char*)a + a_bytes;
 }
 
-/* What isl writes in conditions. */
-#define floord(n, d) (((n) < 0) ? -((-(n) + (d) - 1) / (d)) : (n) / (d))
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 

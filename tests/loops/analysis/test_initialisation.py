@@ -98,14 +98,14 @@ def test_what_is_written_everywhere_does_not_start_as_zeros(function):
 @pytest.mark.parametrize("function", ALWAYS)
 def test_what_is_never_written_whole_always_starts_as_zeros(function):
     y = schedule(typed(function)).kernel.buffers["y"]
-    assert (y.zeroed, y.lacking) == (True, "")
+    assert (y.zeroed, y.zeroed_if) == (True, None)
 
 
 @pytest.mark.parametrize("function", SOMETIMES)
 def test_the_sizes_tell(function):
     made = schedule(typed(function))
     name = SOMETIMES[function]
-    assert made.kernel.buffers[name].lacking
+    assert made.kernel.buffers[name].zeroed_if
     zero = f"polyop_zero(self.{name},"
     (line,) = [row for row in source_of(made, isa.available()[0], "f").splitlines() if zero in row]
     assert line.strip().startswith("if (")
@@ -192,4 +192,4 @@ def test_hundreds_of_pieces_are_not_joined():
     """Joined they cost more than isl may spend, and the kernel would stay in the author's order."""
     made = schedule(parse(scattered, [("float32", 3), ("float32", 3), ("float32", 1)], {}))
     y = made.kernel.buffers["y"]
-    assert (y.zeroed, y.lacking) == (True, "")
+    assert (y.zeroed, y.zeroed_if) == (True, None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..ir.grammar import Expr, Kernel, Load, Store
 from . import affine
+from .conditions import condition_of
 from .polyhedra import Access, Leaf, Model
 from .session import IslSession
 
@@ -23,10 +24,10 @@ SIMPLE = 4
 class Precondition:
     """What the sizes must fulfil: where ``condition`` holds, the line's access leaves its dimension.
 
-    It is C, with names as :func:`affine.word` gives them to isl. ``negative``: there the size is less than 0.
+    ``negative``: where it holds, the size of a temporary is negative.
     """
 
-    condition: str
+    condition: Expr
     line: int
     buffer: str
     axis: int
@@ -90,8 +91,7 @@ def negative_sizes(model: Model, found: Bounds) -> None:
             text = affine.text(size, model.known(())) if buffer.role == "local" else None
             bad = model.parameter_set([f"{text} < 0"]) if text is not None else None
             if bad is not None and not bad.is_empty():
-                condition = model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(bad)
-                row = (condition.to_C_str(), buffer.line, buffer.name, axis, size)
+                row = (condition_of(model, bad), buffer.line, buffer.name, axis, size)
                 rows.append(Precondition(*row, negative=True))
     found.preconditions[:0] = rows
 
@@ -151,10 +151,8 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     if any(bad.is_subset(known) for known in itertools.chain(reversed(mine), others)):
         return  # never seen: the error of those sizes comes first
     mine.append(bad)
-    build = model.isl.AstBuild.from_context(model.parameter_set([]))
-    condition = build.expr_from_set(bad).to_C_str()
     extent = model.kernel.buffers[node.buffer].shape[axis]
-    found.preconditions.append(Precondition(condition, node.line, node.buffer, axis, extent))
+    found.preconditions.append(Precondition(condition_of(model, bad), node.line, node.buffer, axis, extent))
 
 
 def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str, str]]:

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..ir.grammar import Buffer, Kernel
+from ..ir.grammar import BOOL, Buffer, Const, Expr, Kernel
 from . import affine
+from .conditions import condition_of
 from .dependence import Conflict, Paths, common, forward, paths
 from .polyhedra import Access, Leaf, Model
 from .session import IslSession
 
 Place = tuple[Leaf, Access]
+
+ALWAYS = Const(True, BOOL)
 
 PIECES = 4
 """Of a set of sizes for which a tensor starts as zeros: with more, it always does."""
@@ -71,31 +74,27 @@ class Coverage:
                 left = left.subtract(pairs.apply_range(self.model.map(writer, write)))
         return left
 
-    def lacking(self, buffer: Buffer, early: Sequence[Any]) -> str | None:
-        """Return when an element is read too early, or never written: None for not at all.
-
-        Nothing stands for always; else it is a condition on the sizes, in C with names as
-        :func:`affine.word` gives them to isl.
-        """
+    def needs_zeros(self, buffer: Buffer, early: Sequence[Any]) -> Expr | None:
+        """Return the condition on the sizes that an element is read too early or never written, if any."""
         left = [instances.domain().params() for instances in early]
         if buffer.role == "output":
             never = self._never(buffer)
             if never is None:
-                return ""
+                return ALWAYS
             left.append(never.params())
         whole = functools.reduce(lambda one, other: one.union(other), left) if left else None
         return None if whole is None or whole.is_empty() else self._condition(whole)
 
-    def _condition(self, sizes: Any) -> str:
-        """Return a set of sizes in C, or nothing where it has all sizes that are not 0, or many pieces."""
+    def _condition(self, sizes: Any) -> Expr:
+        """Return a set of sizes as a condition: always true for all sizes that are not 0, or many pieces."""
         model = self.model
         usual = model.parameter_set([f"{affine.word(p)} >= 1" for p in model.parameters])
         if sizes.n_basic_set() > PIECES_JOINED:
-            return ""
+            return ALWAYS
         sizes = sizes.coalesce()
         if sizes.n_basic_set() > PIECES or usual.is_subset(sizes):
-            return ""
-        return str(model.isl.AstBuild.from_context(model.parameter_set([])).expr_from_set(sizes).to_C_str())
+            return ALWAYS
+        return condition_of(model, sizes)
 
     def _never(self, buffer: Buffer) -> Any | None:
         """Return the elements of the buffer that are not written; None when they are not known."""
@@ -136,19 +135,19 @@ class Coverage:
 
 
 def starts(kernel: Kernel, session: IslSession) -> Kernel:
-    """Return the kernel with ``zeroed``, ``lacking`` and ``first_read`` of its buffers settled."""
+    """Return the kernel with ``zeroed``, ``zeroed_if`` and ``first_read`` of its buffers settled."""
     coverage = Coverage(Model(kernel, session))
     buffers = dict(kernel.buffers)
     for name, buffer in kernel.buffers.items():
         if buffer.role not in ("output", "local"):
             continue
         early = list(coverage.early(name))
-        lacking = coverage.lacking(buffer, [instances for _, instances in early])
+        condition = coverage.needs_zeros(buffer, [instances for _, instances in early])
         definite = bool(early) and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
         buffers[name] = replace(
             buffer,
-            zeroed=lacking is not None,
-            lacking=lacking or "",
+            zeroed=condition is not None,
+            zeroed_if=None if condition == ALWAYS else condition,
             first_read=early[0][0][0].line if definite else 0,
         )
     return replace(kernel, buffers=buffers)

@@ -98,7 +98,9 @@ class Model:
         self.session = session
         self.kernel = kernel
         self.owners = {**scalar_owners(kernel), **(owners or {})}
-        self.parameters = _parameters(kernel)
+        parameters = _parameters(kernel)
+        self.parameters = tuple(parameters)
+        self.parameter_of_word = {affine.word(name): node for name, node in parameters.items()}
         self.leaves: list[Leaf] = []
         self._natural = self._find_natural()
         self._maps: dict[tuple[str, int], Any] = {}
@@ -336,17 +338,17 @@ def _is_exact(loop: For, known: frozenset[str]) -> bool:
     return affine.is_exact(loop.lo, known) and affine.is_exact(loop.hi, known)
 
 
-def _parameters(kernel: Kernel) -> tuple[str, ...]:
-    """Return the names of the sizes and integer attributes that the kernel reads."""
-    found: dict[str, None] = {}
+def _parameters(kernel: Kernel) -> dict[str, Var | Size]:
+    """Return the sizes and integer attributes that the kernel reads, by their names in linear forms."""
+    found: dict[str, Var | Size] = {}
     nodes = [e for s in statements(kernel.body) for e in walk(s)]
     nodes += [e for b in kernel.buffers.values() for size in b.shape for e in walk(size)]
     for node in nodes:
         if isinstance(node, Size) or (
             isinstance(node, Var) and node.name in kernel.attributes and affine.is_integer(node.type)
         ):
-            found[affine.name_of(node)] = None
-    return tuple(found)
+            found.setdefault(affine.name_of(node), node)
+    return found
 
 
 def scalar_owners(kernel: Kernel) -> dict[str, tuple[str, ...]]:

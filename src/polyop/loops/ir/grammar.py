@@ -143,9 +143,9 @@ Stmt = For | If | Store | Assign
 class Buffer:
     """A tensor. ``shape`` is written in sizes of parameters and attributes, or numbers.
 
-    ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten:
-    it starts as zeros, as it does in Python, but for sizes that ``lacking`` rules out: a condition in C
-    with names as :func:`affine.word` gives them. ``first_read`` is the line of such a read, or 0.
+    ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten: it starts as
+    zeros, as in Python. ``zeroed_if`` is a condition on the sizes: only where it holds zeros are needed; None
+    means always. ``first_read`` is the line of a read before any write, or 0.
     ``exact``: its values are compared for equality, so they are never computed a second time.
     """
 
@@ -155,7 +155,7 @@ class Buffer:
     role: str = "input"
     line: int = 0
     zeroed: bool = False
-    lacking: str = ""
+    zeroed_if: Expr | None = None
     first_read: int = 0
     exact: bool = False
 

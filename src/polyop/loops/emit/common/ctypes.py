@@ -38,7 +38,7 @@ r auto break case char const continue default do double else enum extern float f
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while asm typeof linux unix begin end thread context kernel k nparam params ndims shapes
 dtypes stream extra t l on lo hi p e u used parts self text places none found index place size name
-line axis run fail failed failure bytes body cost trips chunk most allowed min max floord free
+line axis run fail failed failure bytes body cost trips chunk most allowed min max free
 memset memcpy strncat strlen posix_memalign snprintf NULL EOF stdin stdout stderr main
 alignas alignof and and_eq bitand bitor bool catch class compl concept const_cast constexpr decltype
 delete dim3 dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq

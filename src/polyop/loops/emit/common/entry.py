@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Set as AbstractSet
 
-from ...analysis import affine
 from ...analysis.bounds import Bounds
-from ...ir.grammar import Buffer, Kernel, Size
+from ...ir.grammar import Buffer, Kernel
 from .ctypes import computed, identifier, memory
 from .expressions import Expressions, Scope
 from .writer import Writer
@@ -87,17 +85,12 @@ class Entry:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.scalar(wrong.size, Scope())
             function = "polyop_negative" if wrong.negative else "polyop_misfit"
-            self.out.line(
-                f"if ({self.condition(wrong.condition)}) return {function}(extra, {place}, {size});"
-            )
+            condition = self.expressions.scalar(wrong.condition, Scope())
+            self.out.line(f"if ({condition}) return {function}(extra, {place}, {size});")
 
-    def condition(self, text: str) -> str:
-        """Return a condition on the sizes, in isl's names, with the names that they have here."""
-        names = {affine.word(n): identifier(n) for n in self.kernel.attributes}
-        for name, buffer in self.kernel.buffers.items():
-            for axis in range(len(buffer.shape)):
-                names[affine.word(affine.name_of(Size(name, axis)))] = self.expressions.size(name, axis)
-        return re.sub(r"\bv_\w*", lambda found: names[found[0]], text)
+    def needs_zeros(self, buffer: Buffer) -> str:
+        """Return the condition, in C, on which a tensor that may need zeros does; "" where it always does."""
+        return "" if buffer.zeroed_if is None else self.expressions.scalar(buffer.zeroed_if, Scope())
 
     def overlaps(self) -> None:
         """Print checks that a tensor which is written is not given a second time."""
@@ -128,8 +121,8 @@ class Entry:
             for buffer in buffers:
                 if buffer.zeroed and (buffer.role == "output" or buffer in local):
                     clear = f"polyop_zero(self.{identifier(buffer.name)}, {self.bytes(buffer)});"
-                    when = f"if ({self.condition(buffer.lacking)}) " if buffer.lacking else ""
-                    self.out.line(when + clear)
+                    needed = self.needs_zeros(buffer)
+                    self.out.line(f"if ({needed}) {clear}" if needed else clear)
             self.out.line("run(k);")
         for buffer in local:
             self.out.line(f"polyop_release(self.{identifier(buffer.name)});")

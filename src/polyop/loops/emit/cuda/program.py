@@ -99,8 +99,8 @@ class CudaEntry(Entry):
     ) -> None:
         super().__init__(kernel, bounds, expressions, function)
         self.parts = parts
-        self.memory: list[tuple[str, str, str, str]] = []
-        """Of what a call allocates: the field, its type, the bytes, whether it starts as zeros."""
+        self.memory: list[tuple[str, str, str, str | None]] = []
+        """What a call allocates: the field, its type, the bytes, on which condition it is cleared (None: never)."""
 
     def print(self) -> str:
         """Return the text."""
@@ -144,19 +144,19 @@ class CudaEntry(Entry):
         for name, buffer in self.kernel.buffers.items():
             c, size = identifier(name), self.bytes(buffer)
             if buffer.role == "local" and name not in self.parts.slotted:
-                when = self._lacking(buffer) if buffer.zeroed else ""
+                when = self._cleared(buffer) if buffer.zeroed else None
                 self.memory.append((c, memory(buffer.dtype), size, when))
             elif buffer.role == "output" and buffer.zeroed:
-                self._clear(c, self._lacking(buffer), size)
+                self._clear(c, self._cleared(buffer), size)
         if self.parts.outer:
-            self.memory.append(("state", "scalars", "(int64_t)sizeof(scalars)", "true"))
+            self.memory.append(("state", "scalars", "(int64_t)sizeof(scalars)", ""))
         if self.expressions.places:
-            self.memory.append(("failure", "polyop_failure", "(int64_t)sizeof(polyop_failure)", "true"))
+            self.memory.append(("failure", "polyop_failure", "(int64_t)sizeof(polyop_failure)", ""))
         for number, (field, elem, size, when) in enumerate(self.memory):
             self.out.line(f"const polyop_taken taken{number}_({size}, stream);")
             self.out.line(f"if (taken{number}_.wrong) return polyop_fail(extra, taken{number}_.wrong);")
             self.out.line(f"self.{field} = ({elem}*)taken{number}_.data;")
-            if when:
+            if when is not None:
                 self._clear(field, when, size)
         self.out.line("if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);")
         if not self.expressions.places:
@@ -170,13 +170,14 @@ class CudaEntry(Entry):
             self._try(call)
         self.out.line("return polyop_report(extra, &failure, places);")
 
-    def _lacking(self, buffer: Buffer) -> str:
-        """Return when a tensor starts as zeros."""
-        more = f" && ({self.condition(buffer.lacking)})" if buffer.lacking else ""
-        return f"{self.bytes(buffer)} > 0{more}"
+    def _cleared(self, buffer: Buffer) -> str:
+        """Return the condition, in C, on which a tensor is cleared: CUDA refuses to clear no bytes."""
+        needed = self.needs_zeros(buffer)
+        return f"{self.bytes(buffer)} > 0" + (f" && {needed}" if needed else "")
 
     def _clear(self, field: str, when: str, size: str) -> None:
-        with self.out.block(f"if ({when})"):
+        """Print what clears memory; an empty ``when`` means always."""
+        with self.out.block(f"if ({when})" if when else ""):
             self._try(f"cudaMemsetAsync(self.{field}, 0, {size}, stream)")
 
     def _try(self, call: str) -> None:

@@ -187,7 +187,7 @@ int matmul(int nparam, void** params, int* ndims, int64_t** shapes, const char**
   const int64_t b_n1 = self.b_n1 = shapes[1][1];
   const int64_t c_n0 = self.c_n0 = max_i64(0, a_n0);
   const int64_t c_n1 = self.c_n1 = max_i64(0, b_n1);
-  if (a_n0 >= 1 && b_n1 >= 1 && a_n1 >= b_n0 + 1) return polyop_misfit(extra, (struct polyop_place){36, 0, "b"}, b_n0);
+  if ((((a_n0 >= 1) && (b_n1 >= 1)) && (a_n1 >= (b_n0 + 1)))) return polyop_misfit(extra, (struct polyop_place){36, 0, "b"}, b_n0);
   if (!self.failure.place) {
     run(k);
   }

@@ -127,7 +127,7 @@ int softmax(int nparam, void** params, int* ndims, int64_t** shapes, const char*
   const int64_t x_n1 = self.x_n1 = shapes[0][1];
   const int64_t y_n0 = self.y_n0 = max_i64(0, x_n0);
   const int64_t y_n1 = self.y_n1 = max_i64(0, x_n1);
-  if (x_n0 >= 1 && x_n1 == 0) return polyop_misfit(extra, (struct polyop_place){18, 1, "x"}, x_n1);
+  if (((x_n0 >= 1) && (x_n1 == 0))) return polyop_misfit(extra, (struct polyop_place){18, 1, "x"}, x_n1);
   if (!self.failure.place) {
     run(k);
   }

@@ -56,7 +56,7 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   const int64_t x_n0 = self.x_n0 = shapes[0][0];
   const int64_t z_n0 = self.z_n0 = shapes[1][0];
   const int64_t y_n0 = self.y_n0 = max_i64(0, x_n0);
-  if (x_n0 >= z_n0 + 1) return polyop_misfit(extra, (struct polyop_place){11, 0, "z"}, z_n0);
+  if ((x_n0 >= (z_n0 + 1))) return polyop_misfit(extra, (struct polyop_place){11, 0, "z"}, z_n0);
   if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);
   return 0;
 }

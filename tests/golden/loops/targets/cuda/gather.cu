@@ -61,7 +61,7 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   const polyop_taken taken0_((int64_t)sizeof(polyop_failure), stream);
   if (taken0_.wrong) return polyop_fail(extra, taken0_.wrong);
   self.failure = (polyop_failure*)taken0_.data;
-  if (true) {
+  {
     if (const cudaError_t wrong = cudaMemsetAsync(self.failure, 0, (int64_t)sizeof(polyop_failure), stream))
       return polyop_fail(extra, cudaGetErrorString(wrong));
   }

@@ -51,7 +51,7 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   const polyop_taken taken0_((int64_t)sizeof(scalars), stream);
   if (taken0_.wrong) return polyop_fail(extra, taken0_.wrong);
   self.state = (scalars*)taken0_.data;
-  if (true) {
+  {
     if (const cudaError_t wrong = cudaMemsetAsync(self.state, 0, (int64_t)sizeof(scalars), stream))
       return polyop_fail(extra, cudaGetErrorString(wrong));
   }

@@ -82,7 +82,7 @@ int add(int nparam, void** params, int* ndims, int64_t** shapes, const char** dt
   const int64_t x_n0 = self.x_n0 = shapes[0][0];
   const int64_t z_n0 = self.z_n0 = shapes[1][0];
   const int64_t y_n0 = self.y_n0 = max_i64(0, x_n0);
-  if (x_n0 >= z_n0 + 1) return polyop_misfit(extra, (struct polyop_place){11, 0, "z"}, z_n0);
+  if ((x_n0 >= (z_n0 + 1))) return polyop_misfit(extra, (struct polyop_place){11, 0, "z"}, z_n0);
   if (!self.failure.place) {
     run(k);
   }
