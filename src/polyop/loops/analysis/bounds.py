@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,8 +156,13 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     found.preconditions.append(Precondition(condition_of(model, bad), node.line, node.buffer, axis, extent))
 
 
-def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str, str]]:
-    """Return (line, text, tensor) for what is not proved."""
+def describe(
+    bounds: Bounds, kernel: Kernel, once_per_row: AbstractSet[tuple[str, int]] = frozenset()
+) -> list[tuple[int, str, str]]:
+    """Return (line, text, tensor) for what is not proved.
+
+    ``once_per_row`` names the accesses, by tensor and line, that their loop checks once for each row.
+    """
     rows = [
         (p.line, f"{p.buffer}: dimension {p.axis} is checked against the sizes at each call", p.buffer)
         for p in bounds.preconditions
@@ -165,7 +171,8 @@ def describe(bounds: Bounds, kernel: Kernel) -> list[tuple[int, str, str]]:
     for (buffer, (_, line)), axes in bounds.dynamic.items():
         if buffer in names:
             shown = " and ".join(str(a) for a in sorted(axes))
-            rows.append((line, f"{buffer}: dimension {shown} is checked at each access", buffer))
+            when = "once for each row" if (buffer, line) in once_per_row else "at each access"
+            rows.append((line, f"{buffer}: dimension {shown} is checked {when}", buffer))
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..analysis.bounds import describe
 from ..ir.grammar import For, statements
 from ..program import Note, Program
 from ..targets.cuda import CUDA
@@ -57,9 +58,7 @@ def notes(program: Program, target: str) -> list[Note]:
         s for s in statements(program.kernel.body) if isinstance(s, For) and s.var in program.plan.vector
     ]
     once = rows_checked_once(loops, program.bounds)
-    return sorted(_once(note) if (note.subject, note.line) in once else note for note in program.notes)
-
-
-def _once(note: Note) -> Note:
-    text = note.text.replace("checked at each access", "checked once for each row")
-    return Note(note.line, text, note.kind, note.subject)
+    checks = [
+        Note(line, text, "check", name) for line, text, name in describe(program.bounds, program.kernel, once)
+    ]
+    return sorted([*(note for note in program.notes if note.kind != "check"), *checks])

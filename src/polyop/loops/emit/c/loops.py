@@ -166,7 +166,7 @@ class Loops:
 
     def _at_most(self, vector: _Vector) -> None:
         """Print one loop for whole vectors and for what is left."""
-        var, lanes = identifier(vector.node.var), f"POLYOP_LANES({vector.width})"
+        var, lanes = identifier(vector.node.var), self.expressions.lane_count(vector.width)
         with self.out.block(f"for (; {var} < {var}_end; {var} += {lanes})"):
             if self.stops.checks(vector.node, quick=True):
                 self.stops.check(vector.node.body, quick=True)
@@ -195,7 +195,7 @@ class Loops:
     def _whole(self, vector: _Vector) -> None:
         """Print the loop over whole vectors, and what it asks memory for."""
         node, var = vector.node, identifier(vector.node.var)
-        lanes = f"POLYOP_LANES({vector.width})"
+        lanes = self.expressions.lane_count(vector.width)
         found = slides(node, vector.width, self.expressions) if vector.units == 1 else []
         if found:
             sliding = Sliding(found, node, vector.width, self.expressions, vector.scope)
@@ -231,7 +231,7 @@ class Loops:
     def _turn(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
         """Print a loop of ``number`` whole vectors at a time."""
         node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
-        lanes = f"POLYOP_LANES({vector.width})"
+        lanes = self.expressions.lane_count(vector.width)
         around = self.around.loop if self.around else None
         most = number == vector.units
         known, heavy = self.owners.keys() | self.near, is_heavy(node)
@@ -296,7 +296,7 @@ class Loops:
     def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
         """Return the copy of a body for one vector."""
         node, var, width = vector.node, identifier(vector.node.var), vector.width
-        at = f"({var} + {unit} * POLYOP_LANES({width}))" if unit else var
+        at = f"({var} + {unit} * {self.expressions.lane_count(width)})" if unit else var
         reduced = {n: f"{identifier(n)}_v{unit}" for n in self.statements.reducing if n in vector.differs}
         lanes = lanes_for(node.var, width, count, vector.differs)
         scope = replace(vector.scope.with_names({node.var: at, **reduced}), lanes=lanes)
@@ -305,7 +305,7 @@ class Loops:
     def _start_sums(self, sums: Sequence[Assign], units: int, width: int) -> None:
         for node in sums:
             elem = computed(node.value.type)
-            kind = f"{elem if elem != 'bool' else f'i{width * 8}'}v{width}"
+            kind = self.expressions.vector_type(elem if elem != "bool" else f"i{width * 8}", width)
             start = identity(node.op, elem) if elem != "bool" else ("0" if node.op in ("+", "max") else "-1")
             for unit in range(units):
                 self.out.line(f"{kind} {identifier(node.name)}_v{unit} = bcast_{kind}({start});")
@@ -315,7 +315,7 @@ class Loops:
         for node in sums:
             elem = computed(node.value.type)
             truth = elem == "bool"
-            kind = f"{f'i{width * 8}' if truth else elem}v{width}"
+            kind = self.expressions.vector_type(f"i{width * 8}" if truth else elem, width)
             name = identifier(node.name)
             total = f"{name}_v0"
             for unit in range(1, units):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,13 +16,18 @@ from ..common.writer import Writer
 from .regions import PARAMETERS, Functions
 from .tile import Shape
 
+HEADERS = ("vector.h", "math.h", "strip.h", "past.h", "run.h", "bands.h")
+"""Of include/polyop/loops, in the order in which they are included."""
 LONG = 20_000
 """Characters that a compiler takes about half a second for."""
 
 
 @dataclass(frozen=True)
 class CFile:
-    """The C text of a kernel: what it includes, its struct, a function for each loop of threads, the rest."""
+    """The C text of a kernel: what it includes, its struct, a function for each loop of threads, the rest.
+
+    The functions are printed without ``static``: where the text becomes two files, they are global.
+    """
 
     function: str
     head: str
@@ -33,7 +37,7 @@ class CFile:
 
     def text(self) -> str:
         """Return it as one file."""
-        return "\n".join((self.head, self.struct, *self.parts, self.rest))
+        return "\n".join((self.head, self.struct, *(f"static {part}" for part in self.parts), self.rest))
 
     def files(self) -> list[str]:
         """Return it as one file, or as two that take about as long to compile, where that is long."""
@@ -50,10 +54,7 @@ class CFile:
         shown = [f"void part{n}({PARAMETERS});" for n in range(len(self.parts))]
         hidden = ["#pragma GCC visibility push(hidden)", *names, *shown, "#pragma GCC visibility pop\n"]
         above = "\n".join((self.head, self.struct, "\n".join(hidden)))
-        own = [
-            "\n".join(self.parts[n].replace(f"static void part{n}(", f"void part{n}(", 1) for n in sorted(g))
-            for g in groups
-        ]
+        own = ["\n".join(self.parts[n] for n in sorted(group)) for group in groups]
         return ["\n".join((above, own[0], self.rest)), "\n".join((above, own[1]))]
 
 
@@ -75,16 +76,15 @@ def print_program(
     entry = Entry(kernel, bounds, expressions, function, functions.owned)
     return CFile(
         function,
-        _head(kernel, plan, target, function, expressions, "\n".join((*functions.parts, run))),
+        _head(kernel, target, function, expressions),
         _struct(kernel, plan, functions, expressions),
         tuple(functions.parts),
         "\n".join((run, entry.print() + warnings_text(kernel, function))),
     )
 
 
-def _head(
-    kernel: Kernel, plan: Plan, target: Target, function: str, expressions: Expressions, body: str
-) -> str:
+def _head(kernel: Kernel, target: Target, function: str, expressions: Expressions) -> str:
+    """Print what the file includes, from what its text uses."""
     out = Writer()
     file = kernel.file.rsplit("/", 1)[-1]
     out.line(f"/* {function}: the loop kernel {kernel.name} of {file}, for {target.name} */")
@@ -93,20 +93,14 @@ def _head(
         for pragma in target.pragmas:
             out.line(f'#pragma GCC target("{pragma}")')
         out.line("#endif")
-    found = re.findall(r"[iuf]\d+v([1248])|POLYOP_LANES\(([1248])\)", body)
-    widths = {f"W{width}" for pair in found for width in pair if width}
-    for name in sorted({name.upper() for name in expressions.used} | (widths or {"W1"})):
+    used = expressions.used
+    widths = {f"W{width}" for width in used.widths or {1}}
+    for name in sorted({name.upper() for name in used.functions} | widths):
         out.line(f"#define POLYOP_WANT_{name}")
-    out.line('#include "polyop/loops/vector.h"')
-    if expressions.used:
-        out.line('#include "polyop/loops/math.h"')
-    if re.search(r"\bpolyop_(un)?strip_", body):
-        out.line('#include "polyop/loops/strip.h"')
-    if "polyop_passed(" in body:
-        out.line('#include "polyop/loops/past.h"')
-    out.line('#include "polyop/loops/run.h"')
-    if plan.bands:
-        out.line('#include "polyop/loops/bands.h"')
+    headers = {"vector.h", "run.h", *used.headers, *(["math.h"] if used.functions else [])}
+    for header in HEADERS:
+        if header in headers:
+            out.line(f'#include "polyop/loops/{header}"')
     return out.text()
 
 

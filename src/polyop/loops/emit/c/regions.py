@@ -51,7 +51,7 @@ class Functions:
         self.types = _scalar_types(kernel)
 
     def print(self) -> str:
-        """Return the C text of ``run``; ``parts`` are what it calls."""
+        """Return the C text of ``run``; ``parts`` are what it calls, without ``static``."""
         out = Writer()
         with out.block("static void run(struct kernel* k)"):
             self.unpack(out, ())
@@ -104,6 +104,7 @@ class Functions:
                 rows.append(f"{{{part}, {part}_lo, {part}_hi, {member.behind}, {member.inset}, {cost}}}")
             table = f"{{{', '.join(rows)}}}"
             out.line(f"struct polyop_bands polyop_all = {{k, {len(rows)}, {table}, 0, 0, 0, 0}};")
+            self.expressions.used.headers.add("bands.h")
             out.line("polyop_run_bands(&polyop_all);")
             out.line("polyop_fuel -= POLYOP_CALL;")
 
@@ -163,7 +164,7 @@ class Functions:
         few: bool | None,
     ) -> str:
         out = Writer()
-        with out.block(f"static void part{number}({PARAMETERS})"):
+        with out.block(f"void part{number}({PARAMETERS})"):
             out.line("struct kernel* const k = context;")
             buffers = [n for n in private if n in self.kernel.buffers]
             own = [n for n, loops in self.owners.items() if node.var in loops]
@@ -323,6 +324,7 @@ class _Body:
     def finish(self) -> None:
         """Print what comes after all loops: what they stored past the caches has to be there."""
         if self.loops.passes:
+            self.functions.expressions.used.headers.add("past.h")
             self.out.line("polyop_passed();")
 
     def enter(self, node: For, copies: Copies) -> bool:

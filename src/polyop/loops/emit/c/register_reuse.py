@@ -96,7 +96,7 @@ class Sliding:
     ) -> None:
         self.found, self.expressions, self.scope, self.width = found, expressions, scope, width
         self.var = node.var
-        self.lanes = f"POLYOP_LANES({width})"
+        self.lanes = expressions.lane_count(width)
 
     @property
     def guard(self) -> str:
@@ -138,7 +138,7 @@ class Sliding:
         return f"{identifier(self.var)}_row{number}"
 
     def _vector(self, slide: Slide) -> str:
-        return f"{memory(slide.first.type.dtype)}v{self.width}"
+        return self.expressions.vector_type(memory(slide.first.type.dtype), self.width)
 
     def _load(self, slide: Slide, at: str) -> str:
         scope = self.scope.with_names({self.var: at})

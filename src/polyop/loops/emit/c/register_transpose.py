@@ -186,6 +186,7 @@ def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str
     scope = replace(strip.scope, lanes=None)
     rows = (expressions.scalar(i, scope) for i in access.index[:-1])
     place = expressions.address(access.buffer, (*rows, f"strip{number}_lo"))
+    expressions.used.headers.add("strip.h")
     kind = expressions.vector(memory(expressions.kernel.buffers[access.buffer].dtype), strip.scope)
     at = f"&{identifier(access.buffer)}[{place}]"
     return kind, at, expressions.strides(access, lanes), lanes.count or lanes.number

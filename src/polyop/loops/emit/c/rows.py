@@ -114,7 +114,7 @@ def picked(expressions: Expressions, index: Expr) -> str:
     """Return what picks an iteration's row, in C, where ``q_2`` is a failure that is known already."""
     printer = Picked(expressions.kernel, expressions.bounds, precise=expressions.precise, checked=True)
     text = printer.scalar(index, Scope())
-    expressions.used |= printer.used
+    expressions.used.functions |= printer.used.functions
     return text
 
 

@@ -44,7 +44,7 @@ def declare(
         size = SIZES[memory(buffer.dtype)]
         place = expressions.address(store.buffer, tuple(expressions.scalar(i, at) for i in store.index))
         sizes = [expressions.size(store.buffer, axis) for axis in range(len(buffer.shape))]
-        of = f"{var}_end - {var}, {' * '.join((*sizes, str(size)))}, {size}, POLYOP_LANES({width})"
+        of = f"{var}_end - {var}, {' * '.join((*sizes, str(size)))}, {size}, {expressions.lane_count(width)}"
         before = f"polyop_past(&{identifier(store.buffer)}[{place}], {of})"
         also = ""
         if number == 0:

@@ -54,7 +54,7 @@ class TilePrinter:
         self.differs = differing(self.body, row.var, lane.var, given)
         self.width = loops.width(lane.body, lane.var, differing(lane.body, row.var, lane.var, {}))
         self.edges = depends(lane.lo, frozenset({row.var})) or depends(lane.hi, frozenset({row.var}))
-        self.lanes = f"POLYOP_LANES({self.width})"
+        self.lanes = self.expressions.lane_count(self.width)
 
     def _from_panels(self, node: Stmt) -> Stmt:
         """Return a statement that reads panels, each in the loop in whose order it was packed."""
@@ -184,7 +184,8 @@ class TilePrinter:
         """Pack loads whose lanes are rows that the loop walks along: some columns of them at once."""
         var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
         lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
-        kinds = [f"{memory(p.load.type.dtype)}v{self.width}" for p in panels]
+        self.expressions.used.headers.add("strip.h")
+        kinds = [self.expressions.vector_type(memory(p.load.type.dtype), self.width) for p in panels]
         for panel in panels:
             size = f"({COLUMNS} + {self.lanes}) * {self.lanes}"
             self.out.line(
@@ -260,7 +261,7 @@ class TilePrinter:
                     self.loops.statements.body(self.body[len(sums) :], copies)
                 with self.out.block("else"):
                     for copy, name, place in self._parked(copies, kinds, ""):
-                        vector = f"{kinds[name]}v{self.width}"
+                        vector = self.expressions.vector_type(kinds[name], self.width)
                         self.out.line(f"store_{vector}({place}, {copies.text(name, copy)});")
         with self.out.block(f"if (!{i}_r0)"):
             self._each_row(scope, rows, sums, kinds)
@@ -277,7 +278,7 @@ class TilePrinter:
                     self.loops.statements.declare(sums, copies)
                     with self.out.block(f"if ({i}_part)"):
                         for copy, name, place in self._parked(copies, kinds, f"(r - {i}) * {len(units)} + "):
-                            vector = f"{kinds[name]}v{self.width}"
+                            vector = self.expressions.vector_type(kinds[name], self.width)
                             self.out.line(f"{copies.text(name, copy)} = load_{vector}({place});")
                     with self.out.block("else"):
                         self.loops.statements.body(sums, copies)
@@ -366,7 +367,7 @@ class TilePrinter:
         for panel in self.panels:
             bare = replace(scope, lanes=None)
             found: Value = self.expressions.value(panel.load, bare)
-            kind = f"{found.elem}v{self.width}"
+            kind = self.expressions.vector_type(found.elem, self.width)
             names[panel.name] = f"load_{kind}({panel.name}{' + ' + plus if plus else ''})"
         return scope.with_names(names)
 

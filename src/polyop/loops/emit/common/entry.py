@@ -129,8 +129,11 @@ class Entry:
         self.out.line("return polyop_report(extra, &self.failure, places);")
 
 
-def warnings_text(kernel: Kernel, function: str) -> str:
-    """Return a text in the library: which reads the author has to be told of."""
+def warnings_text(kernel: Kernel, function: str, *, cpp: bool = False) -> str:
+    """Return the definition of a text that the library exports: reads of elements before any write.
+
+    It is empty where there are none. In C++ a constant is global only where it is also declared extern.
+    """
     rows = []
     for buffer in kernel.buffers.values():
         if buffer.first_read:
@@ -139,4 +142,6 @@ def warnings_text(kernel: Kernel, function: str) -> str:
             rows.append(f"{where}: {buffer.name} is read before it is written, so it starts as zeros: {text}")
     if not rows:
         return ""
-    return f"const char {function}_warnings[] = {json.dumps(chr(10).join(rows), ensure_ascii=True)};\n"
+    name = f"const char {function}_warnings[]"
+    definition = f"{name} = {json.dumps(chr(10).join(rows), ensure_ascii=True)};\n"
+    return f'extern "C" {{\nextern {name};\n{definition}}}\n' if cpp else definition

@@ -71,15 +71,27 @@ EXACT = frozenset(
 """Functions of math.h that are there without being asked for, and have no other version."""
 
 
+@dataclass
+class Used:
+    """What the printed text uses of the headers in include/polyop/loops."""
+
+    functions: set[str] = field(default_factory=set)
+    """Functions of math.h, by their names in the IR; "precise": in their precise versions."""
+    widths: set[int] = field(default_factory=set)
+    """Bytes per lane of the vectors."""
+    headers: set[str] = field(default_factory=set)
+    """Headers beside those that every file includes."""
+
+
 class Expressions:
-    """Prints expressions of one kernel; ``used`` collects the functions of math.h that they need."""
+    """Prints expressions of one kernel, and notes in ``used`` what their text needs."""
 
     def __init__(
         self, kernel: Kernel, bounds: Bounds, *, precise: bool = False, checked: bool = False
     ) -> None:
         self.kernel, self.bounds = kernel, bounds
         self.precise, self.checked = precise, checked
-        self.used: set[str] = set()
+        self.used = Used()
         self.found: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
         """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
         self.seldom: set[str] = set()
@@ -126,7 +138,17 @@ class Expressions:
     def vector(self, elem: str, scope: Scope) -> str:
         """Return the vector type of an element, in the loop's width."""
         assert scope.lanes is not None
-        return f"{elem}v{scope.lanes.width}"
+        return self.vector_type(elem, scope.lanes.width)
+
+    def vector_type(self, elem: str, width: int) -> str:
+        """Return the C type of a vector with ``width`` bytes per lane."""
+        self.used.widths.add(width)
+        return f"{elem}v{width}"
+
+    def lane_count(self, width: int) -> str:
+        """Return the number of lanes of ``width`` bytes, in C."""
+        self.used.widths.add(width)
+        return f"POLYOP_LANES({width})"
 
     def spread(self, value: Value, scope: Scope) -> Value:
         """Return the value as a vector."""
@@ -274,8 +296,9 @@ class Expressions:
         """Return what is computed in float32, rounded to the half type that it was cast to."""
         if dtype not in HALVES:
             return value
-        half, vector = HALVES[dtype], self.vector("f32", scope) if value.vec else "f32"
-        return replace(value, text=f"cvt_{half}_{vector}(cvt_f32_{half}{vector[3:]}({value.text}))")
+        half = HALVES[dtype]
+        single, rounded = (self.vector(e, scope) if value.vec else e for e in ("f32", half))
+        return replace(value, text=f"cvt_{half}_{single}(cvt_f32_{rounded}({value.text}))")
 
     def _loaded(self, text: str, dtype: str) -> Value:
         if dtype in HALVES:
@@ -405,7 +428,7 @@ class Expressions:
             return f"(-{texts[0]})" if vec or SIZES[elem] >= 4 else f"({elem})(-{texts[0]})"
         if name in ("//", "%"):
             if elem[0] == "f":
-                self.used.add({"//": "floordiv", "%": "mod"}[name])
+                self.used.functions.add({"//": "floordiv", "%": "mod"}[name])
             return f"{'floordiv' if name == '//' else 'mod'}_{kind}({', '.join(texts)})"
         if name in ("max", "min"):
             return f"{name}_{kind}({', '.join(texts)})"
@@ -413,10 +436,10 @@ class Expressions:
             return f"floordiv_{kind}({texts[0]} + {texts[1]} - 1, {texts[1]})"
         if elem[0] != "f":
             return self._whole(name, texts, elem, kind, vec)
-        self.used.add(name)
+        self.used.functions.add(name)
         precise = self.precise and name not in EXACT
         if precise:
-            self.used.add("precise")
+            self.used.functions.add("precise")
         return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
 
     def _whole(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
@@ -433,7 +456,7 @@ class Expressions:
                 return f"(({kind})({one}) - ({kind})(({x} < {zero}) & 1))"
             return f"({elem})(({x} > 0) - ({x} < 0))"
         if name == "pow":
-            self.used.add("ipow")
+            self.used.functions.add("ipow")
             return f"polyop_ipow_{kind}({', '.join(texts)})"
         raise NotImplementedError(f"{name} of {elem}")
 

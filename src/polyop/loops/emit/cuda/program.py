@@ -48,7 +48,7 @@ def print_cuda(
         body,
         CudaEntry(kernel, bounds, expressions, function, parts).print(),
     )
-    return "\n".join(texts) + _warnings(kernel, function)
+    return "\n".join(texts) + warnings_text(kernel, function, cpp=True)
 
 
 def mapped(
@@ -100,7 +100,7 @@ class CudaEntry(Entry):
         super().__init__(kernel, bounds, expressions, function)
         self.parts = parts
         self.memory: list[tuple[str, str, str, str | None]] = []
-        """What a call allocates: the field, its type, the bytes, on which condition it is cleared (None: never)."""
+        """What a call allocates: field, type, bytes, and the condition for zeros: "" always, None never."""
 
     def print(self) -> str:
         """Return the text."""
@@ -183,12 +183,3 @@ class CudaEntry(Entry):
     def _try(self, call: str) -> None:
         self.out.line(f"if (const cudaError_t wrong = {call})")
         self.out.line("  return polyop_fail(extra, cudaGetErrorString(wrong));")
-
-
-def _warnings(kernel: Kernel, function: str) -> str:
-    text = warnings_text(kernel, function)
-    head, _, value = text.partition(" = ")
-    return f'extern "C" {{\nextern {head};\n{text}}}\n' if value else ""
-
-
-__all__ = ["mapped", "print_cuda"]
