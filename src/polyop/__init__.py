@@ -55,7 +55,7 @@ __all__ = [
     "source",
 ]
 
-_LATER = {  # imported when they are asked for: MindSpore's front end, and what reads and builds libraries
+_LAZY = {  # public name -> module[:attribute], imported at first use so that ``import polyop`` stays quick
     "Custom": "define.custom.custom",
     "CustomOpBuilder": "define.module.builder",
     "CustomRegOp": "define.custom.reg_op",
@@ -81,10 +81,10 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         return _version()
-    if name not in _LATER:
+    if name not in _LAZY:
         raise AttributeError(f"module 'polyop' has no attribute {name!r}")
-    module, _, there = _LATER[name].partition(":")
-    value = getattr(importlib.import_module(f".{module}", __name__), there or name)
+    module, _, attribute = _LAZY[name].partition(":")
+    value = getattr(importlib.import_module(f".{module}", __name__), attribute or name)
     globals()[name] = value
     return value
 
@@ -95,7 +95,7 @@ def _version() -> str:
     try:
         return importlib.metadata.version("polyop")
     except importlib.metadata.PackageNotFoundError:
-        return "0+checkout"  # used where it stands, not installed
+        return "0+checkout"  # imported from a source checkout, not installed
 
 
 def __dir__() -> list[str]:

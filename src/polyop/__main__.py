@@ -1,4 +1,4 @@
-"""``python -m polyop``."""
+"""``python -m polyop``: run the command line."""
 
 import sys
 

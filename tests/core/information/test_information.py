@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polyop.core.dtypes import dtype
 from polyop.core.errors import ArgumentTypeError, InformationError
 from polyop.core.information.attribute_types import VALUE_TYPES, parse_default
-from polyop.core.information.information import Information, agree, need
+from polyop.core.information.information import Information, check_function, check_required
 from polyop.core.schema import MISSING
 from polyop.core.spec import Spec
 
@@ -277,9 +277,9 @@ def test_dense_formats(name):
 def test_other_formats_are_refused_by_name(name):
     found = information((("float32", name), F), (D, ("float64", name)))
     assert found.refuse([F32]).startswith(
-        f"input 0 'x0' is wanted in format {name}, and tensors here are dense"
+        f"input 0 'x0' must have the format {name}, and polyop's tensors are dense"
     )
-    assert found.refuse([F64]).startswith(f"output 0 is wanted in format {name}")
+    assert found.refuse([F64]).startswith(f"output 0 must have the format {name}")
     assert found.output_dtypes([F32]) is None
     assert information((("float32", name), F), (F, F)).refuse([F32]) is None
 
@@ -434,10 +434,10 @@ def test_agreement():
     found = information(
         inputs=("required", "optional"), attr=[attribute("alpha", type="float"), attribute("beta", value=1)]
     )
-    agree(found, 2, 1, ["beta", "alpha"], "demo")
-    agree(found, None, None, None, "demo")
-    agree(information(inputs=(), outputs=()), 2, 3, [], "demo")
-    agree(information(outputs=("dynamic",)), 1, 4, [], "demo")
+    check_function(found, 2, 1, ["beta", "alpha"], "demo")
+    check_function(found, None, None, None, "demo")
+    check_function(information(inputs=(), outputs=()), 2, 3, [], "demo")
+    check_function(information(outputs=("dynamic",)), 1, 4, [], "demo")
 
 
 @pytest.mark.parametrize(("n_inputs", "n_outputs", "names", "words"), [
@@ -449,7 +449,7 @@ def test_agreement():
 def test_disagreement_names_both_numbers_and_both_places(n_inputs, n_outputs, names, words):
     found = information(inputs=("required",) * 2, attr=[attribute(type="int")])
     with pytest.raises(InformationError, match=f"demo: the registration information {words}") as caught:
-        agree(found, n_inputs, n_outputs, names, "demo", "ops.py:3")
+        check_function(found, n_inputs, n_outputs, names, "demo", "ops.py:3")
     assert "ops.py:3 (the function), " in str(caught.value)
     assert f"{__file__}:{found.origin.line} (the information)" in str(caught.value)
 
@@ -461,14 +461,14 @@ def test_kinds_that_must_have_information(func_type, names):
     with pytest.raises(
         ValueError, match=f"the registration information must be set for {func_type} kernels"
     ) as caught:
-        need(func_type, (), names, "demo", "ops.py:3")
+        check_required(func_type, (), names, "demo", "ops.py:3")
     assert "ops.py:3" in str(caught.value)
     assert "reg_info" in str(caught.value)
-    need(func_type, [information()], names, "demo")
+    check_required(func_type, [information()], names, "demo")
 
 
 @pytest.mark.parametrize(
     ("func_type", "names"), [("aot", ["alpha"]), ("pyfunc", ["alpha"]), ("akg", []), ("hybrid", [])]
 )
 def test_kinds_that_need_none(func_type, names):
-    need(func_type, (), names, "demo")
+    check_required(func_type, (), names, "demo")

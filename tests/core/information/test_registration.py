@@ -44,7 +44,7 @@ def test_a_different_one_for_the_same_target_names_both_places():
     ) as caught:
         register(f, read(info(inputs=2)), subject="demo")
     text = str(caught.value)
-    assert "different are inputs" in text
+    assert "these parts differ: inputs" in text
     assert text.count(f"{__file__}:") == 2
 
 

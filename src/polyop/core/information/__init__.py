@@ -1,1 +1,1 @@
-"""Operator information, as MindSpore registers it."""
+"""Operator information as MindSpore registers it: dtypes, formats, attributes and target of an operator."""

@@ -1,4 +1,4 @@
-"""The value types of attributes in operator information, one row each, and their values."""
+"""The value types of attributes in operator information, one row each, and the conversion of values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def schema_type(value_type: str) -> Type:
 
 
 def typed(value_type: str, value: Any, subject: str) -> Any:
-    """Return ``value`` as plain Python of the value type; lists become tuples.
+    """Return ``value`` as plain Python of the value type, with lists as tuples.
 
     Raises ``InformationError`` for a value of another type.
     """
@@ -40,7 +40,7 @@ def typed(value_type: str, value: Any, subject: str) -> Any:
 
 
 def parse_default(value_type: str, default: Any, subject: str) -> Any:
-    """Return the typed value of a default, which is a text; lists are separated by commas.
+    """Return the value of a default, which is written as text; items of a list are separated by commas.
 
     >>> parse_default("listFloat", "1, 2.5", "demo")
     (1.0, 2.5)
@@ -64,10 +64,10 @@ def parse_default(value_type: str, default: Any, subject: str) -> Any:
 
 
 def value_type_of(value: Any) -> str | None:
-    """Return the value type that a Python value has, or None when no row is sure."""
+    """Return the value type of a Python value, or None if it is ambiguous, as for an empty list."""
     items = list(value) if isinstance(value, (list, tuple)) else [value]
-    kinds = {type(item) for item in items}
-    name = _OF_PYTHON.get(kinds.pop()) if len(kinds) == 1 else None
+    types = {type(item) for item in items}
+    name = _OF_PYTHON.get(types.pop()) if len(types) == 1 else None
     return f"list{name.capitalize()}" if name and isinstance(value, (list, tuple)) else name
 
 
@@ -92,7 +92,7 @@ def _plain(value: Any) -> bool:
 
 
 def _int(text: str) -> int:
-    if not re.fullmatch(r"\s*[-+]?[0-9]+\s*", text):  # int() takes 1_000 and other alphabets
+    if not re.fullmatch(r"\s*[-+]?[0-9]+\s*", text):  # int() accepts 1_000 and the digits of other scripts
         raise ValueError(text)
     number = int(text)
     if number not in _INT64:
@@ -127,7 +127,7 @@ def _none(text: str) -> Any:
 
 
 VALUE_TYPES: dict[str, tuple[str, int, Callable[[str], Any]]] = {
-    # value type   schema base, list depth, from the text of a default
+    # value type   schema base, depth of lists, conversion of a default's text
     "int":         ("int", 0, _int),
     "str":         ("str", 0, str),
     "bool":        ("bool", 0, _bool),

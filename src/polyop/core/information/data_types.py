@@ -1,4 +1,4 @@
-"""``DataType``: the pairs of dtype and format that rows of operator information are made of."""
+"""``DataType``: the pairs of dtype and format in the rows of operator information."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import difflib
 from typing import Any, Final, TypeAlias
 
 Member: TypeAlias = tuple[str, str] | tuple[str, str, str]
-"""dtype, format and, for a sequence of tensors, "tuple" or "list"."""
+"""A dtype, a format and, for several tensors, "tuple" or "list"."""
 
-SUFFIXES: Final[dict[str, tuple[str, ...]]] = {  # end of a member's name: format [, container]
+SUFFIXES: Final[dict[str, tuple[str, ...]]] = {  # end of a member's name -> format [, container]
     "None": ("",),
     "Default": ("DefaultFormat",),
     "5HD": ("NC1HWC0",),
@@ -39,7 +39,7 @@ _FLOAT: Final = (
 )  # fmt: skip
 _COMPLEX: Final = ("Default", "Default_Tuple")
 
-PREFIXES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {  # start of the name: dtype, its suffixes
+PREFIXES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {  # start of the name -> dtype, its suffixes
     "None": ("", ("None", "Default")),
     "BOOL": ("bool", _ALL),
     "I8":   ("int8", _BYTE),
@@ -67,7 +67,7 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class _Table(type):
-    """The members are attributes of the class, so ``dir`` and completion list them."""
+    """The type of ``DataType``: makes the members attributes of the class, so that completion lists them."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _Table:
         return super().__new__(cls, name, bases, {**namespace, **MEMBERS})
@@ -78,10 +78,10 @@ class _Table(type):
 
 
 class DataType(metaclass=_Table):
-    """Cells for ``CustomRegOp.dtype_format``: ``DataType.<dtype>_<format>``, 204 of them.
+    """Cells for ``CustomRegOp.dtype_format``: the 204 members ``DataType.<dtype>_<format>``.
 
-    ``None`` as a dtype or format stands for any. Tensors here are dense and row-major:
-    ``None``, ``Default``, ``NCHW`` and ``NCDHW`` take them.
+    ``None`` as a dtype or format means any. polyop's tensors are dense and row-major; the formats ``None``,
+    ``Default``, ``NCHW`` and ``NCDHW`` accept them.
 
     >>> DataType.F32_Default
     ('float32', 'DefaultFormat')

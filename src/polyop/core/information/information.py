@@ -1,4 +1,4 @@
-"""Operator information: the dtypes, formats, attributes and target that an operator is registered for."""
+"""``Information``: the dtypes, formats, attributes and target for which an operator is registered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from ..errors import InformationError
 from ..origin import Origin, caller
 from ..schema import MISSING
 from .attribute_types import freeze
-from .match import Given, Place, Row, dense, fitting, input_places, labels, output_places, refuse
+from .match import (
+    Place,
+    Row,
+    TensorArgument,
+    input_places,
+    is_dense,
+    labels,
+    output_places,
+    refuse,
+    rows_with_dtypes,
+)
 from .parts import (
     AttributeInfo,
     TensorInfo,
@@ -24,17 +34,17 @@ from .parts import (
     text_of,
 )
 
-__all__ = ["AttributeInfo", "Given", "Information", "TensorInfo", "agree", "need"]
+__all__ = ["AttributeInfo", "Information", "TensorArgument", "TensorInfo", "check_function", "check_required"]
 
 _KEYS = ("op_name", "inputs", "outputs", "attr", "dtype_format", "target", "fusion_type")
 
 
 @dataclass(frozen=True, slots=True)
 class Information:
-    """One registration: for one target, in immutable form.
+    """One registration, for one target. Immutable.
 
-    Two are equal when they say the same. Their ``op_name``, which registers nothing here,
-    and the place where they were given do not count.
+    ``rows`` are the combinations of dtypes and formats, with one cell per input and output. ``extra`` holds
+    the keys that polyop does not use. ``op_name`` and ``origin`` do not count for equality.
     """
 
     op_name: str = field(compare=False)
@@ -49,39 +59,39 @@ class Information:
 
     @classmethod
     def from_any(cls, reg_info: Any, *, subject: str, func_type: str) -> tuple[Information, ...]:
-        """Return one information per dictionary in ``reg_info``, which is left as it is.
+        """Return one information per dictionary in ``reg_info``, which is not changed.
 
-        ``reg_info`` is a dictionary, its JSON text, or lists or tuples of these.
+        ``reg_info`` is a dictionary, its JSON text, or a list or tuple of these.
 
         >>> info = {"op_name": "f", "inputs": [{"index": 0}], "target": "CPU"}
         >>> Information.from_any([info], subject="f", func_type="aot")[0].target
         'CPU'
 
-        Raises ``ArgumentTypeError`` for what is no dictionary, ``InformationError`` for one
-        that contradicts itself.
+        Raises ``ArgumentTypeError`` for another type, ``InformationError`` for a dictionary that is wrong or
+        contradicts itself.
         """
         return tuple(_read(info, func_type, subject) for info in dictionaries(reg_info, subject))
 
     @property
     def constants(self) -> tuple[AttributeInfo, ...]:
-        """The attributes whose value the information gives."""
+        """The attributes whose value is part of the information."""
         return tuple(a for a in self.attributes if a.value is not MISSING)
 
     @property
     def call_attributes(self) -> tuple[AttributeInfo, ...]:
-        """The attributes that a call passes after the tensors, in order."""
+        """The attributes that a call passes after the tensors, in this order."""
         return tuple(a for a in self.attributes if a.value is MISSING)
 
     @property
     def multi_output(self) -> bool:
-        """Whether a call returns a tuple: several outputs, or one that is a list of tensors."""
+        """Whether a call returns a tuple: there are several outputs, or one that is a list of tensors."""
         return len(self.outputs) > 1 or any(output.param_type == "dynamic" for output in self.outputs)
 
-    def refuse(self, inputs: Sequence[Given], outputs: Sequence[Given] = ()) -> str | None:
-        """Return why these tensors are outside the information, or None when they are not.
+    def refuse(self, inputs: Sequence[TensorArgument], outputs: Sequence[TensorArgument] = ()) -> str | None:
+        """Return why the operator is not registered for these tensors, or None if it is.
 
-        One row must have them all. Without ``outputs`` the inputs alone are looked at.
-        Information without rows, or without inputs, takes the dtypes that it is given.
+        One row must match all tensors. Without ``outputs`` only the inputs are compared. Information without
+        rows, or without inputs, accepts all dtypes.
         """
         places = self._places(inputs, outputs)
         if isinstance(places, str):
@@ -90,33 +100,36 @@ class Information:
             return None
         return refuse(self.rows, places, labels(self.inputs, self.outputs))
 
-    def output_dtypes(self, inputs: Sequence[Given]) -> tuple[DType, ...] | None:
-        """Return one dtype per output, from the rows that have these inputs.
+    def output_dtypes(self, inputs: Sequence[TensorArgument]) -> tuple[DType, ...] | None:
+        """Return one dtype per output, from the rows that match these inputs.
 
-        None when there is no such row, or they leave an output open, or disagree.
+        None if no row matches, if the rows disagree, and if a row leaves the dtype of an output open.
         """
         places = self._places(inputs, ())
         if isinstance(places, str) or (inputs and not self.inputs):
             return None
-        rows = [row for row in fitting(self.rows, places) if dense(row)]
-        found = {tuple(cell.dtype for cell in row[len(self.inputs) :]) for row in rows}
-        names = found.pop() if len(found) == 1 else ()
+        rows = [row for row in rows_with_dtypes(self.rows, places) if is_dense(row)]
+        outputs = {tuple(cell.dtype for cell in row[len(self.inputs) :]) for row in rows}
+        names = outputs.pop() if len(outputs) == 1 else ()
         return tuple(map(dtype, names)) if names and all(names) else None
 
-    def _places(self, inputs: Sequence[Given], outputs: Sequence[Given]) -> list[Place] | str:
-        found: list[Place] = []
+    def _places(
+        self, inputs: Sequence[TensorArgument], outputs: Sequence[TensorArgument]
+    ) -> list[Place] | str:
+        """Return each tensor with its column, or why the numbers of tensors are wrong."""
+        all_places: list[Place] = []
         if self.inputs:
             tensors = sum(a.value_type == "tensor" for a in self.call_attributes)
             places = input_places(self.inputs, inputs, tensors)
             if isinstance(places, str):
                 return places
-            found += places
+            all_places += places
         if self.outputs and outputs:
             places = output_places(self.outputs, outputs, len(self.inputs))
             if isinstance(places, str):
                 return places
-            found += places
-        return found
+            all_places += places
+        return all_places
 
 
 def _read(info: Mapping[str, Any], func_type: str, subject: str) -> Information:
@@ -137,7 +150,7 @@ def _read(info: Mapping[str, Any], func_type: str, subject: str) -> Information:
 
 
 def _with_container(column: int, tensor: TensorInfo, rows: Sequence[Row], subject: str) -> TensorInfo:
-    """Return the tensor as a list of tensors when the rows say tuple or list in its column."""
+    """Return the tensor, as a list of tensors if the rows have a tuple or a list in its column."""
     containers = {bool(row[column].container) for row in rows}
     if len(containers) > 1:
         rule = f"the rows disagree whether column {column} is one tensor or a list of them"
@@ -145,7 +158,7 @@ def _with_container(column: int, tensor: TensorInfo, rows: Sequence[Row], subjec
     return dataclasses.replace(tensor, param_type="dynamic") if True in containers else tensor
 
 
-def agree(
+def check_function(
     information: Information,
     n_inputs: int | None,
     n_outputs: int | None,
@@ -153,16 +166,16 @@ def agree(
     subject: str,
     where: Any = None,
 ) -> None:
-    """Check that the information is about the function; None stands for not known.
+    """Check that the information fits the function's inputs, outputs and attributes. None means unknown.
 
-    Information without inputs or without outputs says nothing of their number; an output
-    that is a list of tensors stands for any number.
+    Information without inputs or without outputs fits any number of them. An output that is a list of tensors
+    counts as any number of outputs.
 
     Raises ``InformationError`` with both numbers or names, and both places.
     """
     open_ended = any(output.param_type == "dynamic" for output in information.outputs)
-    known = ((where, "function"), (information.origin, "information"))
-    places = ", ".join(f"{place} (the {what})" for place, what in known if place is not None)
+    origins = ((where, "function"), (information.origin, "information"))
+    places = ", ".join(f"{place} (the {owner})" for place, owner in origins if place is not None)
     for kind, declared, count in (
         ("inputs", len(information.inputs), n_inputs),
         ("outputs", len(information.outputs), None if open_ended else n_outputs),
@@ -178,7 +191,7 @@ def agree(
         raise InformationError(subject, rule, list(attribute_names), where=places)
 
 
-_MUST_HAVE = {  # kind of kernel that cannot do without information: when, why
+_REQUIRED_FOR = {  # kind of kernel that needs information -> whether also without attributes, why
     "tbe": (True, "a tbe function is compiled for the dtypes and formats that it says"),
     "aicpu": (True, "it names the library that the kernel is in"),
     "akg": (False, "it says in which order the attributes of a loop kernel are passed"),
@@ -186,19 +199,19 @@ _MUST_HAVE = {  # kind of kernel that cannot do without information: when, why
 }
 
 
-def need(
+def check_required(
     func_type: str,
     information: Sequence[Information],
     attribute_names: Sequence[str],
     subject: str,
     where: Any = None,
 ) -> None:
-    """Check that there is information where the kind of kernel must have it.
+    """Check that there is information if the kind of kernel needs it.
 
-    Always for tbe and aicpu; for the loop kernels akg and hybrid when they have attributes.
+    Kernels for tbe and aicpu always need it; the loop kernels akg and hybrid need it if they have attributes.
     Raises ``InformationError``.
     """
-    always, why = _MUST_HAVE.get(func_type, (False, ""))
+    always, why = _REQUIRED_FOR.get(func_type, (False, ""))
     if information or not why or not (always or attribute_names):
         return
     seen = None if always else f"the attributes {list(attribute_names)}"

@@ -1,4 +1,7 @@
-"""Comparing tensors with the rows of operator information; every refusal has its reason."""
+"""Match the tensors of a call with the rows of operator information, and say why none matches.
+
+Each row has one column per input, then one per output. A column is about one tensor, or about a list of them.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,26 @@ from typing import NamedTuple, TypeAlias
 from ..spec import Spec
 from .parts import Cell, TensorInfo
 
-Given: TypeAlias = Spec | Sequence[Spec | None] | None
-"""What is in one place of a call: a tensor, a list of tensors, or nothing."""
+TensorArgument: TypeAlias = Spec | Sequence[Spec | None] | None
+"""An input or output of a call: a tensor, a list of tensors, or an absent tensor."""
 
 Row: TypeAlias = tuple[Cell, ...]
 
 DENSE = ("", "DefaultFormat", "ND", "NCHW", "NCDHW")
-"""The formats whose data lie row-major in the order of the shape, as all data here do."""
+"""The formats whose data are row-major in the order of the shape, as all of polyop's tensors are."""
 
 _ROWS_SHOWN = 8
 
 
 class Place(NamedTuple):
-    """A tensor of the call and the column of the rows that is about it."""
+    """A tensor of the call, and the column of the rows that is about it."""
 
     column: int
     spec: Spec
 
 
 def labels(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> list[str]:
-    """Return the name of each column for messages."""
+    """Return the name of each column, for messages."""
     return [
         f"{kind} {position}" + (f" {info.name!r}" if info.name else "")
         for kind, infos in (("input", inputs), ("output", outputs))
@@ -35,67 +38,71 @@ def labels(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> list[
     ]
 
 
-def input_places(infos: Sequence[TensorInfo], inputs: Sequence[Given], uncovered: int) -> list[Place] | str:
-    """Return the place of each input tensor, or why the inputs do not have the declared form.
+def input_places(
+    infos: Sequence[TensorInfo], inputs: Sequence[TensorArgument], uncovered: int
+) -> list[Place] | str:
+    """Return the place of each input tensor, or why the inputs are not as declared.
 
-    ``uncovered`` tensors after the inputs are attributes, which no column is about.
+    The last ``uncovered`` inputs are attributes of type tensor, which have no column.
     """
-    wanted = len(infos) + uncovered
-    if len(inputs) != wanted:
-        return f"the operator information has {wanted} inputs, and the call has {len(inputs)}"
-    for label, info, given in zip(labels(infos, ()), infos, inputs):  # noqa: B905 - attributes follow
-        if given is None and info.param_type != "optional":
+    count = len(infos) + uncovered
+    if len(inputs) != count:
+        return f"the operator information has {count} inputs, and the call has {len(inputs)}"
+    for label, info, value in zip(labels(infos, ()), infos, inputs):  # noqa: B905 - attributes follow
+        if value is None and info.param_type != "optional":
             return f"{label} is {info.param_type}, and the call has none"
-        if not isinstance(given, Spec) and given is not None and info.param_type != "dynamic":
-            return f"{label} is one tensor, and the call has a list of {len(given)}"
+        if not isinstance(value, Spec) and value is not None and info.param_type != "dynamic":
+            return f"{label} is one tensor, and the call has a list of {len(value)}"
     return _places(inputs[: len(infos)], 0)
 
 
-def output_places(infos: Sequence[TensorInfo], outputs: Sequence[Given], first: int) -> list[Place] | str:
-    """Return the place of each output tensor, from column ``first`` on, or why they are too many or few.
+def output_places(
+    infos: Sequence[TensorInfo], outputs: Sequence[TensorArgument], first: int
+) -> list[Place] | str:
+    """Return the place of each output tensor, from column ``first`` on, or why their number is wrong.
 
-    Outputs may come in a flat list: the ones that others leave over are those of a list.
+    An output that is a list may be passed as separate outputs: those that the others leave over.
     """
     lists = [i for i, info in enumerate(infos) if info.param_type == "dynamic"]
-    shared = list(outputs)
-    if len(shared) != len(infos):
-        over = len(shared) - len(infos) + 1
-        if len(lists) != 1 or over < 0:
-            return f"the operator information has {len(infos)} outputs, and the call has {len(shared)}"
+    grouped = list(outputs)
+    if len(grouped) != len(infos):
+        length = len(grouped) - len(infos) + 1
+        if len(lists) != 1 or length < 0:
+            return f"the operator information has {len(infos)} outputs, and the call has {len(grouped)}"
         start = lists[0]
-        group = [spec for spec in shared[start : start + over] if isinstance(spec, Spec)]
-        shared[start : start + over] = [group]
-    return _places(shared, first)
+        group = [spec for spec in grouped[start : start + length] if isinstance(spec, Spec)]
+        grouped[start : start + length] = [group]
+    return _places(grouped, first)
 
 
-def _places(given: Sequence[Given], first: int) -> list[Place]:
-    found = []
-    for column, value in enumerate(given, first):
+def _places(values: Sequence[TensorArgument], first: int) -> list[Place]:
+    places = []
+    for column, value in enumerate(values, first):
         specs = [value] if isinstance(value, Spec) else value or ()
-        found += [Place(column, spec) for spec in specs if spec is not None]
-    return found
+        places += [Place(column, spec) for spec in specs if spec is not None]
+    return places
 
 
-def fitting(rows: Sequence[Row], places: Sequence[Place]) -> list[Row]:
-    """Return the rows that have these dtypes."""
+def rows_with_dtypes(rows: Sequence[Row], places: Sequence[Place]) -> list[Row]:
+    """Return the rows that have the dtypes of these tensors."""
     return [row for row in rows if all(row[column].dtype in ("", spec.dtype.name) for column, spec in places)]
 
 
-def dense(row: Row) -> bool:
-    """Whether every cell has a format that tensors here are in."""
+def is_dense(row: Row) -> bool:
+    """Whether every cell has a format of dense, row-major tensors."""
     return all(cell.format in DENSE for cell in row)
 
 
 def refuse(rows: Sequence[Row], places: Sequence[Place], names: Sequence[str]) -> str | None:
-    """Return why no row takes the places, or None when one does; ``names`` are the columns'."""
-    found = fitting(rows, places)
-    if not found:
+    """Return why no row matches the tensors, or None if one does; ``names`` are the names of the columns."""
+    candidates = rows_with_dtypes(rows, places)
+    if not candidates:
         return _dtype_reason(rows, places, names)
-    if any(map(dense, found)):
+    if any(map(is_dense, candidates)):
         return None
-    column, cell = next((i, cell) for i, cell in enumerate(found[0]) if cell.format not in DENSE)
+    column, cell = next((i, cell) for i, cell in enumerate(candidates[0]) if cell.format not in DENSE)
     return (
-        f"{names[column]} is wanted in format {cell.format}, and tensors here are "
+        f"{names[column]} must have the format {cell.format}, and polyop's tensors are "
         f"dense and row-major ({', '.join(DENSE[1:])})"
     )
 

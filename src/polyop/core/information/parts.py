@@ -1,4 +1,4 @@
-"""The parts of operator information, read from dictionaries and checked; nothing given is changed."""
+"""Read the parts of operator information from dictionaries, and check them. The input is never changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ATTRIBUTE_PARAM_TYPES = ("required", "optional")
 
 TARGETS = ("Ascend", "GPU", "CPU")
 _UNSET = (None, "", "UnKnown")
-_TARGET_OF = (  # where a target can be read when none is set, the first that knows it
+_TARGET_OF = (  # keys that imply a target if none is set; the first one that does decides
     ("processor", {"AiCore": "Ascend", "CUDA": "GPU", "CPU": "CPU"}),
     ("imply_type", {"TBE": "Ascend", "AiCPU": "Ascend", "GPU": "GPU", "CPU": "CPU"}),
 )
@@ -30,7 +30,7 @@ _ATTRIBUTE_KEYS = (
 
 
 class Cell(NamedTuple):
-    """What one row takes in one place: ``""`` as dtype is any; ``container`` is "", "tuple" or "list"."""
+    """What one row accepts in one column. An empty dtype is any; ``container`` is "", "tuple" or "list"."""
 
     dtype: str
     format: str
@@ -39,7 +39,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """An input or output. ``param_type``: "required", "dynamic" (a list of tensors), "optional"."""
+    """An input or output. ``param_type`` is "required", "dynamic" (a list of tensors) or "optional"."""
 
     index: int | None
     name: str
@@ -49,7 +49,7 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class AttributeInfo:
-    """An attribute. With a ``value`` it is a constant, without it an argument of the call."""
+    """An attribute. With a ``value`` it is a constant, without one an argument of the call."""
 
     name: str
     param_type: str
@@ -67,8 +67,8 @@ class AttributeInfo:
 def dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
     """Yield the dictionaries in a dictionary, its JSON text, or lists of these at any depth.
 
-    Raises ``ArgumentTypeError`` for anything else, and ``InformationError`` for a broken text and
-    for a value that is too deep or too large (:func:`polyop.core.limits.oversize`).
+    Raises ``ArgumentTypeError`` for another type, and ``InformationError`` for a text that is no JSON and for
+    a value that is too deep or too large (:func:`polyop.core.limits.oversize`).
     """
     problem = oversize(reg_info)
     if problem is not None:
@@ -79,7 +79,7 @@ def dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
 
 def _dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
     if isinstance(reg_info, Mapping):
-        yield _named(reg_info, subject)
+        yield _checked(reg_info, subject)
         return
     if isinstance(reg_info, (list, tuple)):
         for item in reg_info:
@@ -87,65 +87,65 @@ def _dictionaries(reg_info: Any, subject: str) -> Iterator[Mapping[str, Any]]:
         return
     if isinstance(reg_info, str):
         try:
-            found = read_json(reg_info)
+            value = read_json(reg_info)
         except ValueError as problem:
             rule = f"the registration information must be JSON when it is a text ({problem})"
             raise InformationError(subject, rule, shown(reg_info[:80])) from None
-        if not isinstance(found, str):
-            yield from _dictionaries(found, subject)
+        if not isinstance(value, str):
+            yield from _dictionaries(value, subject)
             return
     hint = "pass what its get_op_info() returns" if hasattr(reg_info, "get_op_info") else None
     seen = f"{shown(reg_info)} ({type(reg_info).__name__})"
     raise ArgumentTypeError(subject, "the registration information must be of type dict", seen, hint=hint)
 
 
-def _named(info: Mapping[Any, Any], subject: str) -> Mapping[str, Any]:
-    """Return the information when its keys, and those of what it holds, are texts; all texts are checked."""
-    level: list[Any] = [info]
-    while level:
-        each = level.pop()
-        if isinstance(each, Mapping):
-            for key in each:
+def _checked(info: Mapping[Any, Any], subject: str) -> Mapping[str, Any]:
+    """Return the information if all keys in it are strings, and UTF-8 and C can represent all strings."""
+    stack: list[Any] = [info]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            for key in value:
                 if not isinstance(key, str):
                     rule = "every key of the registration information must be a text"
                     raise InformationError(subject, rule, f"{shown(key)} ({type(key).__name__})")
-            level += [*each, *each.values()]
-        elif isinstance(each, (list, tuple)):
-            level += each
-        elif isinstance(each, str) and not is_text(each):
+            stack += [*value, *value.values()]
+        elif isinstance(value, (list, tuple)):
+            stack += value
+        elif isinstance(value, str) and not is_text(value):
             rule = "a text in the registration information must be one that UTF-8 and C can hold"
-            raise InformationError(subject, rule, shown(each), hint="take out NULs and halves of surrogates")
+            raise InformationError(subject, rule, shown(value), hint="remove NULs and lone surrogates")
     return info
 
 
 def target_of(info: Mapping[str, Any], func_type: str, subject: str) -> str:
-    """Return the target: as set, else as processor, imply_type or func_type tell.
+    """Return the target: the one that is set, else the one that processor, imply_type or func_type imply.
 
-    Raises ``InformationError`` when nothing tells, or what is set is no target.
+    Raises ``InformationError`` if there is none, or if the value is no target.
     """
     target = info.get("target")
     if target in TARGETS:
         return str(target)
     if target in _UNSET:
-        told = [table.get(text_of(info, key, subject) or "") for key, table in _TARGET_OF]
-        for found in (*told, _TARGET_OF_FUNC_TYPE.get(func_type)):
-            if found is not None:
-                return found
+        implied = [table.get(text_of(info, key, subject) or "") for key, table in _TARGET_OF]
+        for candidate in (*implied, _TARGET_OF_FUNC_TYPE.get(func_type)):
+            if candidate is not None:
+                return candidate
     rule = f"target set in registration information must be one of {list(TARGETS)}"
-    raise InformationError(subject, rule, shown(target), hint='say it with CustomRegOp().target("CPU")')
+    raise InformationError(subject, rule, shown(target), hint='set it with CustomRegOp().target("CPU")')
 
 
 def text_of(info: Mapping[str, Any], key: str, subject: str) -> str | None:
-    """Return a text of the information, or None where it has none; raises ``InformationError``."""
+    """Return the text of a key, or None if the key is absent; raises ``InformationError`` for other types."""
     return _text(info, (key,), f"{subject}: registration information")
 
 
 def read_tensors(info: Mapping[str, Any], key: str, subject: str) -> tuple[TensorInfo, ...]:
-    """Return the inputs or outputs in the order in which they are listed.
+    """Return the inputs or outputs (``key``), in the order in which they are listed.
 
     Raises ``InformationError`` for a wrong type, and for indices in another order.
     """
-    found = []
+    tensors = []
     for position, item in enumerate(_items(info, key, subject)):
         where = f"{subject}: registration information, {key}[{position}]"
         index = item.get("index")
@@ -155,31 +155,31 @@ def read_tensors(info: Mapping[str, Any], key: str, subject: str) -> tuple[Tenso
             raise InformationError(where, "the index must be the number of an argument", shown(index))
         name = _text(item, ("name",), where) or ""
         param_type = _one_of(item, TENSOR_PARAM_TYPES, where)
-        found.append(TensorInfo(index, name, param_type, _rest(item, _TENSOR_KEYS)))
-    indices = [tensor.index for tensor in found if tensor.index is not None]
+        tensors.append(TensorInfo(index, name, param_type, _rest(item, _TENSOR_KEYS)))
+    indices = [tensor.index for tensor in tensors if tensor.index is not None]
     if len(set(indices)) == len(indices) and indices != sorted(indices):
         rule = f"the {key} must be listed in the order of their indices"
         raise InformationError(f"{subject}: registration information", rule, indices)
-    return tuple(found)
+    return tuple(tensors)
 
 
 def read_attributes(info: Mapping[str, Any], func_type: str, subject: str) -> tuple[AttributeInfo, ...]:
-    """Return the attributes with their values typed.
+    """Return the attributes, with their values converted to their value types.
 
-    Raises ``InformationError`` for a missing or repeated name, an unknown value type, or a
-    value or default of another type.
+    Raises ``InformationError`` for a missing or repeated name, an unknown value type, and a value or default
+    of another type.
     """
-    found: dict[str, AttributeInfo] = {}
+    attributes: dict[str, AttributeInfo] = {}
     for position, item in enumerate(_items(info, "attr", subject)):
         where = f"{subject}: registration information, attr[{position}]"
         name = _text(item, ("name",), where)
         if not name:
             raise InformationError(where, "an attribute must have a name")
         where += f" {name!r}"
-        if name in found:
+        if name in attributes:
             raise InformationError(where, "the name is that of another attribute")
-        found[name] = _attribute(name, item, func_type, where)
-    return tuple(found.values())
+        attributes[name] = _attribute(name, item, func_type, where)
+    return tuple(attributes.values())
 
 
 def _attribute(name: str, item: Mapping[str, Any], func_type: str, where: str) -> AttributeInfo:
@@ -188,7 +188,7 @@ def _attribute(name: str, item: Mapping[str, Any], func_type: str, where: str) -
     if value_type not in VALUE_TYPES:
         raise InformationError(where, f"the value type must be one of {', '.join(VALUE_TYPES)}", value_type)
     if isinstance(value, str) and value == "all" and (value_type != "str" or func_type == "tbe"):
-        value = MISSING  # the builders for TBE write "all" where any value may be passed
+        value = MISSING  # MindSpore's TBE builders write "all" for an attribute that the call passes
     default = item.get("defaultValue", item.get("default_value"))
     if value is not MISSING:
         if value_type == "tensor":
@@ -224,11 +224,11 @@ def _cell(cell: Any, where: str) -> Cell:
         raise InformationError(
             where, "a cell must be two or three texts: dtype, format, tuple or list", shown(cell)
         )
-    read = Cell(*cell)
-    if read.container not in ("", "tuple", "list"):
+    parsed = Cell(*cell)
+    if parsed.container not in ("", "tuple", "list"):
         raise InformationError(where, "the third text of a cell must be 'tuple' or 'list'", shown(cell))
     try:
-        return read._replace(dtype=dtype(read.dtype).name) if read.dtype else read
+        return parsed._replace(dtype=dtype(parsed.dtype).name) if parsed.dtype else parsed
     except ArgumentTypeError as problem:
         raise InformationError(where, str(problem)) from None
 
@@ -258,8 +258,8 @@ def _one_of(item: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> st
     return value
 
 
-def _rest(item: Mapping[str, Any], known: Sequence[str]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted((str(key), freeze(value)) for key, value in item.items() if key not in known))
+def _rest(item: Mapping[str, Any], used: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted((str(key), freeze(value)) for key, value in item.items() if key not in used))
 
 
 def _is_list(value: Any) -> bool:

@@ -1,7 +1,8 @@
-"""Which information is registered for which Python function: once per function and target.
+"""The registry of information for Python functions: one information per function and target.
 
-The constants of an information can differ: a kernel with other constants is another operator. For a
-text such as ``"lib.so:f"`` nothing is kept: each operator of it has the information of its own.
+A second registration must be equal, except for the values of constants: a kernel with other constants is
+another operator. For a text such as ``"lib.so:f"`` nothing is registered; each of its operators has its own
+information.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from .information import Information
 
 @dataclass(slots=True)
 class _Record:
-    """What is registered for one function; ``owner`` keeps what cannot be held weakly."""
+    """The information of one function, by target, with the place of its registration.
+
+    ``owner`` keeps the function alive if it cannot be referenced weakly, so that its id is not reused.
+    """
 
     by_target: dict[str, tuple[Information, Origin]] = field(default_factory=dict)
     owner: Any = None
@@ -37,52 +41,54 @@ def register(
     *,
     subject: str,
 ) -> tuple[Information, ...]:
-    """Register information for a function and return it, one per target; all of it or nothing.
+    """Register information for a function, all of it or none, and return it: one per target.
 
-    Registering what is registered already changes nothing. A function is forgotten when it
-    ceases to exist.
+    Registering equal information again changes nothing. When the function is collected, its information is
+    removed. The same line of a module or notebook cell may register other information when it runs again.
 
-    The same line of code may say something else when it runs again. Raises
-    ``InformationError`` for another information for the same target, with both
-    places, and for attribute names that differ between targets.
+    Raises ``InformationError``, with both places, for other information for the same target, and for
+    attribute names that differ between targets.
     """
     here = caller()
     if isinstance(function, str):
-        return tuple(_taken(information, {}, here, subject).values())
+        return tuple(_merge(information, {}, here, subject).values())
     with _lock:
         key, owner = _key(function)
         record = _records.get(key)
-        known = dict(record.by_target) if record is not None else {}
+        by_target = dict(record.by_target) if record is not None else {}
         if calling_frame().f_code.co_name.startswith("<"):
-            # the same line of a module or a cell again: what was corrected replaces what it said before
-            known = {t: (old, place) for t, (old, place) in known.items() if place != here}
-        taken = _taken(information, known, here, subject)
+            # the same line of a module or a cell runs again, perhaps corrected: replace its registrations
+            by_target = {t: (old, place) for t, (old, place) in by_target.items() if place != here}
+        registered = _merge(information, by_target, here, subject)
         if record is not None:
-            record.by_target = known
-        elif known:
-            _records[key] = _Record(known, _watch(owner, key))
-        return tuple(taken.values())
+            record.by_target = by_target
+        elif by_target:
+            _records[key] = _Record(by_target, _watch(owner, key))
+        return tuple(registered.values())
 
 
-def _taken(
+def _merge(
     information: Iterable[Information],
-    known: dict[str, tuple[Information, Origin]],
+    by_target: dict[str, tuple[Information, Origin]],
     here: Origin,
     subject: str,
 ) -> dict[str, Information]:
-    """Return the information by target, what is known already as it is, and add it to ``known``."""
-    taken: dict[str, Information] = {}
+    """Check new information against ``by_target`` and add it there; return the new information by target.
+
+    For information that is registered already, the registered object is returned.
+    """
+    registered: dict[str, Information] = {}
     for new in information:
-        _check(new, known, here, subject)
-        old, _ = known.setdefault(new.target, (new, here))
-        kept = taken.setdefault(new.target, old if old == new else new)
-        if kept != new:  # two constants in one registration
-            _check(new, {new.target: (kept, here)}, here, subject, constants=True)
-    return taken
+        _check(new, by_target, here, subject)
+        old, _ = by_target.setdefault(new.target, (new, here))
+        first = registered.setdefault(new.target, old if old == new else new)
+        if first != new:  # one registration with two values of a constant
+            _check(new, {new.target: (first, here)}, here, subject, constants=True)
+    return registered
 
 
 def forget(function: Callable[..., Any]) -> None:
-    """Forget what is registered for a function, so that a notebook's next cell can say otherwise.
+    """Remove the information of a function, so that other information can be registered, as in a notebook.
 
     Operators that were built keep their information.
     """
@@ -91,41 +97,42 @@ def forget(function: Callable[..., Any]) -> None:
 
 
 def of_decorated(function: Any) -> tuple[Any, ...] | None:
-    """Return what ``custom_info_register`` attached to a function, or None."""
-    found = getattr(function, "reg_info", None)
-    if found is None or isinstance(function, str):
+    """Return the information that ``custom_info_register`` attached to a function, or None."""
+    attached = getattr(function, "reg_info", None)
+    if attached is None or isinstance(function, str):
         return None
-    return found if isinstance(found, tuple) else (found,)
+    return attached if isinstance(attached, tuple) else (attached,)
 
 
 def _check(
     new: Information,
-    known: dict[str, tuple[Information, Origin]],
+    by_target: dict[str, tuple[Information, Origin]],
     here: Origin,
     subject: str,
     *,
     constants: bool = False,
 ) -> None:
-    for old, place in known.values():
-        names, saved = ([a.name for a in i.attributes] for i in (new, old))
-        if old.target != new.target and names != saved:
+    """Check new information against registered information; with ``constants`` the constants count too."""
+    for old, place in by_target.values():
+        names, old_names = ([a.name for a in i.attributes] for i in (new, old))
+        if old.target != new.target and names != old_names:
             rule = "attr names set in registration information must be the same as previous saved one"
             raise InformationError(
-                subject, rule, f"{names} vs {saved}", where=f"{here}, the saved one at {place}"
+                subject, rule, f"{names} vs {old_names}", where=f"{here}, the saved one at {place}"
             )
-    old, place = known.get(new.target, (new, here))
+    old, place = by_target.get(new.target, (new, here))
     if (old != new) if constants else (_without_constants(old) != _without_constants(new)):
         changed = [f for f in _COMPARED if getattr(old, f) != getattr(new, f)]
         rule = (
             f"the registration information for {new.target} must be the one registered already; "
-            f"different are {', '.join(changed)}"
+            f"these parts differ: {', '.join(changed)}"
         )
         hint = f"use the registered one, or another function, or {forget.__module__}.forget(function)"
         raise InformationError(subject, rule, where=f"{here}, the registered one at {place}", hint=hint)
 
 
 def _without_constants(information: Information) -> Information:
-    """Return the information with which attributes are constants, and not their values."""
+    """Return the information without the values of its constants, but still marked as constants."""
     attributes = tuple(
         a if a.value is MISSING else dataclasses.replace(a, value=None) for a in information.attributes
     )
@@ -136,10 +143,10 @@ _COMPARED = ("inputs", "outputs", "attributes", "rows", "fusion_type", "extra")
 
 
 def _key(function: Any) -> tuple[Hashable, Any]:
-    """Return what identifies a function, and the object whose life is that of the key.
+    """Return what identifies a function, and the object with whose lifetime the key is valid.
 
-    A decorated function is the function that was decorated. A bound method is a new object
-    at each access: it is its function and its self.
+    A decorated function counts as the function that was decorated. A bound method is a new object at each
+    access, so its function and its ``self`` identify it.
     """
     while getattr(function, "reg_info", None) is not None and hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -151,7 +158,7 @@ def _key(function: Any) -> tuple[Hashable, Any]:
 
 
 def _watch(owner: Any, key: Hashable) -> Any:
-    """Return None when the key goes with its owner, else the owner, to be kept."""
+    """Remove the record of a key when its owner is collected. Return the owner if that is not possible."""
     if owner is None:
         return None
     try:

@@ -16,7 +16,7 @@ from ...call.choose import TARGETS
 from ...call.operator import Kernel, Operator
 from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError, UnsupportedError
 from ...core.information import registration
-from ...core.information.information import Information, agree, need
+from ...core.information.information import Information, check_function, check_required
 from ...core.origin import caller, of_function
 from ...core.schema import Schema
 from ...core.signature import Signature, signature_of
@@ -214,7 +214,9 @@ class Custom(BoundOperator):
         schema, names = derive_schema(operator.schema.name, signature, outputs, information, inplace)
         where = of_function(self.func) if callable(self.func) else operator.origin
         for given in self._information:
-            agree(given, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where)
+            check_function(
+                given, self._function_inputs(operator.kernels[0]), outputs, None, self.subject, where
+            )
         check_rule("bprop", operator.gradient, schema, operator.origin)
         operator = dataclasses.replace(operator, attribute_names=names)
         infer = derive_infer(self.out_shape, self.out_dtype, schema, operator, self.subject)
@@ -329,7 +331,7 @@ def _check_kind(func: Any, func_type: str, information: tuple[Information, ...],
         return
     where = of_function(func) if callable(func) else None
     if not information:
-        need(func_type, (), (), subject, where)
+        check_required(func_type, (), (), subject, where)
     raise UnsupportedError(
         subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type]
     )
