@@ -1,4 +1,4 @@
-"""What polyop runs on its own operators, for yours."""
+"""``check``: run on any operator the checks that polyop's own operators have to pass."""
 
 from .check import check
 from .report import CheckError, Report, Result

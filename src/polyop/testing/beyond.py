@@ -1,7 +1,10 @@
-"""What a native kernel reads beyond the end of its tensors, above all where their sizes do not fit together.
+"""Find reads outside the tensors of a native kernel, above all when sizes do not fit together.
 
-Each tensor lies between pages that may not be read: an access one byte past its end, or before its
-start, ends the process. So the kernel runs in a forked child, which tells how far it has come.
+    | no access | ... tensor | no access |        at_end=True: finds an access past the end
+    | no access | tensor ... | no access |        at_end=False: finds an access before the start
+
+Each tensor lies between pages without access, so a wrong access ends the process with a signal. The
+kernel therefore runs in a forked child, and a counter in shared memory says which call ended it.
 """
 
 from __future__ import annotations
@@ -21,33 +24,34 @@ from .native import run_in_place
 
 PAGE = mmap.PAGESIZE
 Place = Callable[[str, tuple[int, ...], Any], Array]
+"""Allocates a tensor of zeros, by name, shape and dtype."""
 
 _WAY_OUT = (
     "the infer rule takes these sizes: it must raise for those that the kernel cannot run on (infer= a "
     "function, out_shape= a function, or <Func>InferShape), or the kernel must look at them and fail"
 )
-_kept: list[mmap.mmap] = []
-"""Memory of the forked child; it ends without cleaning up."""
+_mappings: list[mmap.mmap] = []
+"""Keeps the memory of arrays alive in the forked child, which ends without cleaning up."""
 
 
 def fenced(name: str, shape: tuple[int, ...], kind: Any, *, at_end: bool = True) -> Array:
-    """Return an array of zeros that ends where the memory does; ``at_end=False``: that starts there."""
+    """Return an array of zeros that ends at a page without access, or that starts at one."""
     del name
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
     room = -(-max(size, 1) // PAGE) * PAGE
     memory = mmap.mmap(-1, room + 2 * PAGE)
-    _kept.append(memory)
-    every = np.frombuffer(memory, np.uint8)
+    _mappings.append(memory)
+    pages = np.frombuffer(memory, np.uint8)
     protect = ctypes.CDLL(None, use_errno=True).mprotect
-    for fence in (every.ctypes.data, every.ctypes.data + PAGE + room):
+    for fence in (pages.ctypes.data, pages.ctypes.data + PAGE + room):
         if protect(ctypes.c_void_p(fence), ctypes.c_size_t(PAGE), 0):
             raise NotRunError("this system does not let memory be protected")
     start = PAGE + (room - size if at_end else 0)
-    return every[start : start + size].view(kind).reshape(shape)
+    return pages[start : start + size].view(kind).reshape(shape)
 
 
 def roomy(name: str, shape: tuple[int, ...], kind: Any) -> Array:
-    """Return an array of zeros with as much readable memory around it as any kernel of the case needs."""
+    """Return an array of zeros between two readable megabytes: a wrong access there does no harm."""
     del name
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
     return np.zeros(size + 2 * _ROOM, np.uint8)[_ROOM : _ROOM + size].view(kind).reshape(shape)
@@ -63,22 +67,22 @@ def reads_inside(case: Case) -> str | None:
         raise NotRunError(f"{kernel} is no function of a library for the CPU")
     names = [name for name, _ in case.tensors()]
     variants = [case, *_misfits(case)]
-    taken = [variant for variant in variants if _is_taken(variant)]
+    accepted = [variant for variant in variants if _is_accepted(variant)]
     progress = np.frombuffer(mmap.mmap(-1, PAGE), np.int64)  # shared with the child
 
     def attempt() -> None:
-        for number, variant in enumerate(taken):
+        for number, variant in enumerate(accepted):
             progress[0] = number
             for at_end in (True, False):
                 _run(variant, functools.partial(fenced, at_end=at_end))
 
     if signal_of(attempt):
-        _explain(case, taken[int(progress[0])], names)
-    refused = len(variants) - len(taken)
+        _explain(case, accepted[int(progress[0])], names)
+    refused = len(variants) - len(accepted)
     return f"{refused} of {len(variants) - 1} sizes that do not fit are refused" if refused else None
 
 
-def _is_taken(variant: Case) -> bool:
+def _is_accepted(variant: Case) -> bool:
     try:
         return isinstance(variant.prepare().kernel, LibraryKernel)
     except Exception:  # noqa: BLE001 - an infer rule may refuse sizes in any way
@@ -95,7 +99,7 @@ def _run(variant: Case, place: Place) -> None:
 
 
 def _misfits(case: Case) -> Iterator[Case]:
-    """Yield the case with one tensor's sizes changed; integers are 0, as they may be indices of another."""
+    """Yield the case with the sizes of one tensor changed; integers are 0, because they may be indices."""
     tensors = [(name, value.shape) for name, value in case.tensors()]
     if len(tensors) < 2:
         return
@@ -108,16 +112,19 @@ def _misfits(case: Case) -> Iterator[Case]:
 def _other_shapes(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     axes = [axis for axis, size in enumerate(shape) if size > 1]
     changed = [(*shape[:axis], size, *shape[axis + 1 :]) for axis in axes for size in (1, shape[axis] - 1)]
-    found = [*changed, shape[1:], ()] if shape else [(1,)]
-    return [other for other in dict.fromkeys(found) if other != shape]
+    shapes = [*changed, shape[1:], ()] if shape else [(1,)]
+    return [other for other in dict.fromkeys(shapes) if other != shape]
 
 
-def _resized(name: str, shape: tuple[int, ...], own: str, value: Array) -> Array:
-    return np.resize(value, shape).astype(value.dtype) if own == name else value
+def _resized(target: str, shape: tuple[int, ...], name: str, value: Array) -> Array:
+    return np.resize(value, shape).astype(value.dtype) if name == target else value
 
 
 def _explain(case: Case, variant: Case, names: Sequence[str]) -> None:
-    """Raise ``BrokenRuleError`` that names the tensor beyond whose end the kernel reads or writes."""
+    """Raise ``BrokenRuleError`` with the tensor that the kernel reads or writes outside of.
+
+    Tensors are fenced one by one: the one whose fence ends the child is it.
+    """
     if signal_of(lambda: _run(variant, roomy)) is None:
         outputs = [f"output {k}" for k in range(len(variant.prepare().outputs))]
         for name in (*names, *outputs):
@@ -126,15 +133,15 @@ def _explain(case: Case, variant: Case, names: Sequence[str]) -> None:
 
                 place = functools.partial(_fence_one, name, at_end)
                 if signal_of(functools.partial(_run, variant, place)):
-                    what = "written" if name in outputs or case.writes(name) else "read"
-                    rule = f"{name}: must not be {what} {side}"
+                    access = "written" if name in outputs or case.writes(name) else "read"
+                    rule = f"{name}: must not be {access} {side}"
                     hint = "" if variant is case else f"\n{_WAY_OUT}"
                     raise BrokenRuleError(rule, f"an access there, called with ({variant}){hint}")
     raise BrokenRuleError("the kernel must not crash", f"a signal when called with ({variant})")
 
 
-def _fence_one(name: str, at_end: bool, own: str, shape: tuple[int, ...], kind: Any) -> Array:
-    return fenced(own, shape, kind, at_end=at_end) if own == name else roomy(own, shape, kind)
+def _fence_one(target: str, at_end: bool, name: str, shape: tuple[int, ...], kind: Any) -> Array:
+    return fenced(name, shape, kind, at_end=at_end) if name == target else roomy(name, shape, kind)
 
 
 CHECKS = (Check("reads inside", "native", reads_inside),)

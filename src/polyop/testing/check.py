@@ -1,4 +1,4 @@
-"""``polyop.testing.check``: runs every check on an operator and reports."""
+"""``polyop.testing.check``: run every check on an operator, in order, and return the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
 HOSTS = tuple(frameworks.FRAMEWORKS)
 
-# memory early: a kernel that writes outside its outputs must not run in ordinary memory
+# memory and beyond come early: a kernel that writes outside its outputs must not run in ordinary memory
 CHECKS: tuple[Check, ...] = (
     *crash.CHECKS,
     *infer.CHECKS,
@@ -50,7 +50,7 @@ def check(
     raise_on_failure: bool = True,
     **attributes: Any,
 ) -> Report:
-    """Return what all checks find about an operator.
+    """Run all checks on an operator and return the report.
 
     ``args``       sample inputs, in schema order: arrays, framework tensors, or specs from
                    which values are drawn. Without any, float32 tensors of shape (3, 4).

@@ -1,4 +1,4 @@
-"""Two lists of arrays against each other; the first difference is said with its place."""
+"""Compare two lists of arrays; an error names the first element that differs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ import numpy as np
 from .case import BrokenRuleError, Case, spec_of
 
 
-def same_specs(what: str, found: list[Any], expected: list[Any], other: str) -> None:
-    """Raise ``BrokenRuleError`` unless both have the same count, shapes and dtypes."""
-    if len(found) != len(expected):
-        raise BrokenRuleError(f"{other} gives {len(expected)} outputs", f"{len(found)} from {what}")
-    for number, (left, right) in enumerate(zip(found, expected, strict=True)):
+def same_specs(what: str, results: list[Any], expected: list[Any], other: str) -> None:
+    """Raise ``BrokenRuleError`` unless both have the same count, shapes and dtypes.
+
+    In the message, ``what`` names the source of the results and ``other`` that of the expected ones.
+    """
+    if len(results) != len(expected):
+        raise BrokenRuleError(f"{other} gives {len(expected)} outputs", f"{len(results)} from {what}")
+    for number, (left, right) in enumerate(zip(results, expected, strict=True)):
         if spec_of(left) != spec_of(right):
             raise BrokenRuleError(
                 f"output {number}: {other} gives {spec_of(right)}", f"{spec_of(left)} from {what}"
             )
 
 
-def same_bits(what: str, found: list[Any], expected: list[Any], other: str) -> None:
-    """Raise ``BrokenRuleError`` unless both hold the same bytes, NaNs alike."""
-    same_specs(what, found, expected, other)
-    for number, (left, right) in enumerate(zip(found, expected, strict=True)):
+def same_bits(what: str, results: list[Any], expected: list[Any], other: str) -> None:
+    """Raise ``BrokenRuleError`` unless both hold the same bytes; all NaNs are equal."""
+    same_specs(what, results, expected, other)
+    for number, (left, right) in enumerate(zip(results, expected, strict=True)):
         if left.tobytes() != right.tobytes() and not _equal(left, right):
             raise BrokenRuleError(
                 _difference(what, number, left, right, apart=_wide(left) != _wide(right), other=other)
             )
 
 
-def close(case: Case, what: str, found: list[Any], expected: list[Any], other: str) -> None:
+def close(case: Case, what: str, results: list[Any], expected: list[Any], other: str) -> None:
     """Raise ``BrokenRuleError`` unless shapes and dtypes agree, and values within tolerance."""
-    same_specs(what, found, expected, other)
-    for number, (left, right) in enumerate(zip(found, expected, strict=True)):
+    same_specs(what, results, expected, other)
+    for number, (left, right) in enumerate(zip(results, expected, strict=True)):
         near(what, number, left, right, tolerance=case.tolerance(left.dtype), other=other)
 
 
@@ -63,7 +66,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _difference(what: str, number: int, left: Any, right: Any, *, apart: Any, other: str) -> str:
-    place = tuple(int(i) for i in np.argwhere(apart)[0])
-    subject = f"output {number}{list(place) if place else ''}"
+    index = tuple(int(i) for i in np.argwhere(apart)[0])
+    subject = f"output {number}{list(index) if index else ''}"
     count = f" ({int(np.sum(apart))} of {left.size} elements differ)"
-    return f"{subject}: {other} gives {right[place]}, but got {left[place]} from {what}{count}"
+    return f"{subject}: {other} gives {right[index]}, but got {left[index]} from {what}{count}"

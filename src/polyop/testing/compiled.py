@@ -1,4 +1,4 @@
-"""Compiled and batched programs against plain calls, and PyTorch's own operator checks."""
+"""Compare compiled and batched calls with plain ones, and run PyTorch's own operator checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def compiled(case: Case, host: str) -> None:
 
 
 def compiled_gradient(case: Case, host: str) -> None:
-    """Compare the gradients that a compiled program takes with eager ones."""
+    """Compare gradients from a compiled program with eager ones."""
     if not case.has_gradient or case.operator.schema.mutates:
         raise NotRunError("no gradient rule")
     framework = frameworks.load(host)

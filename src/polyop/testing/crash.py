@@ -1,4 +1,4 @@
-"""A kernel that crashes must not take the process of the check with it."""
+"""Run kernels in a forked child first, so that a crash is a result and not the end of the checks."""
 
 from __future__ import annotations
 
@@ -17,25 +17,22 @@ from .case import BrokenRuleError, Case, Check, NotRunError
 
 
 def survives(case: Case) -> str | None:
-    """Run the native kernel once in a forked child; a signal there is a failure here.
-
-    The child calls the kernel and nothing else, and ends without cleaning up.
-    """
+    """Run the native kernel once in a forked child; the check fails if a signal ends the child."""
     if not hasattr(os, "fork"):
         raise NotRunError("this platform has no fork()")
     if not case.bound.native:
         raise NotRunError("the kernel is a Python function")
     name = signal_of(lambda: HOST.call(case.bound, case.arguments))
     if name:
-        raise BrokenRuleError("the kernel must not crash", f"{name} when called with ({_given(case)})")
+        raise BrokenRuleError("the kernel must not crash", f"{name} when called with ({_described(case)})")
     return None
 
 
 def must_refuse_politely(variant: Case) -> None:
-    """Derive and call a C++ module's function for other inputs in a forked child first.
+    """Call a C++ module's function with these inputs in a forked child.
 
-    It may refuse them with an error. Raises ``BrokenRuleError`` that names the inputs where it ends
-    the process; operators of other kinds are not tried.
+    It may refuse them with an error. Raises ``BrokenRuleError`` with the inputs if it ends the process
+    instead. Operators of other kinds are not called.
     """
     if not variant.bound.is_module or not hasattr(os, "fork"):
         return
@@ -47,11 +44,11 @@ def must_refuse_politely(variant: Case) -> None:
     name = signal_of(attempt)
     if name:
         rule = "the C++ function must refuse inputs with an error, and not crash"
-        raise BrokenRuleError(rule, f"{name} when called with ({_given(variant)})")
+        raise BrokenRuleError(rule, f"{name} when called with ({_described(variant)})")
 
 
 def settle(case: Case) -> None:
-    """Let a C++ module's function learn what it writes, as its first call does, unless that crashes."""
+    """Find out which arguments a C++ module's function writes, as its first call does, unless it crashes."""
     if not case.bound.is_module:
         return
 
@@ -62,13 +59,16 @@ def settle(case: Case) -> None:
         if not hasattr(os, "fork") or not signal_of(learn):
             learn()
     except (PolyopError, NotRunError):
-        return  # the checks meet it again, and say it
+        return  # the checks run into the same error and report it
 
 
 def signal_of(attempt: Callable[[], object]) -> str | None:
-    """Return the name of the signal that ends a forked child which runs ``attempt``, or None."""
+    """Run ``attempt`` in a forked child; return the name of the signal that ended it, or None.
+
+    The child does nothing else and ends without cleaning up. Raises ``NotRunError`` after two minutes.
+    """
     with warnings.catch_warnings():
-        # Python and JAX warn of threads: the child touches no lock of theirs
+        # Python and JAX warn about forking beside threads; the child takes none of their locks
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         child = os.fork()
@@ -77,14 +77,14 @@ def signal_of(attempt: Callable[[], object]) -> str | None:
         faulthandler.disable()  # the signal is reported, not the child's stack
         try:
             attempt()
-        except BaseException:  # noqa: BLE001 - an error is for the next checks to find
+        except BaseException:  # noqa: BLE001 - an error is no crash; the next checks report it
             code = 1
         os._exit(code)
     status = _wait(child)
     return signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else None
 
 
-def _given(case: Case) -> str:
+def _described(case: Case) -> str:
     return ", ".join("None" if value is None else _shown(value) for value in case.arguments)
 
 

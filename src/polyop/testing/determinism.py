@@ -1,4 +1,4 @@
-"""Repeated runs on equal inputs give equal bytes."""
+"""Check that repeated runs on equal inputs return equal bytes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def repeated_numpy(case: Case) -> None:
 
 def repeated_torch(case: Case) -> None:
     """Repeat the call on tensors."""
-    from .frameworks import torch as frameworks
+    from .frameworks import torch as framework
 
-    _repeat(case, frameworks.run)
+    _repeat(case, framework.run)
 
 
 CHECKS = (

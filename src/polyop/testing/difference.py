@@ -1,4 +1,4 @@
-"""Difference quotients: derivatives along one random direction, and what they are compared with."""
+"""Difference quotients along a random direction, which derivatives are compared with."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .samples import registered_dtypes
 
 @dataclass(frozen=True)
 class Precision:
-    """A step, and how far a derivative may be from the quotient with that step."""
+    """The step of a difference quotient, and how far a derivative may be from the quotient."""
 
     dtype: str
     step: float
     tolerance: float
 
 
-# central differences are off by step**2 and by the dtype's rounding over the step
+# the error of a central difference is about step**2, plus the rounding of the dtype divided by the step
 FLOAT64 = Precision("float64", 1e-5, 1e-5)
-PRECISIONS = {  # for operators that do not compute in float64, coarsest first
+PRECISIONS = {  # for operators that do not compute in float64; coarsest first, as the coarsest input decides
     "bfloat16": Precision("bfloat16", 0.1, 0.3),
     "float16": Precision("float16", 0.05, 0.1),
     "float32": Precision("float32", 1e-2, 2e-2),
@@ -43,17 +43,17 @@ def is_floating(value: Any) -> bool:
 
 
 def precise(case: Case) -> tuple[Case, Precision]:
-    """Return the case in float64 where the operator truly computes in it, else as it is.
+    """Return the case in float64 if the operator can compute in it, else unchanged, and the precision.
 
-    A kernel that names no dtypes may still be written for one: it is tried, and its results
-    are compared with those for the sample's own dtype. Raises ``NotRunError`` where the
-    dtype is too coarse for any difference quotient.
+    A kernel that declares no dtypes may still be written for one only. So the operator is run in
+    float64, and its results must agree with those for the sample's own dtype. Raises ``NotRunError``
+    if the dtype is too coarse for a difference quotient.
     """
     kinds = {dtype(value.dtype).name for _, value in case.tensors() if is_floating(value)}
     if kinds <= {"float64", "complex128"}:
         return case, FLOAT64
-    known = registered_dtypes(case.operator)
-    if not known or any(kind.name in ("float64", "complex128") for kind in known):
+    declared = registered_dtypes(case.operator)
+    if not declared or any(kind.name in ("float64", "complex128") for kind in declared):
         double = case.mapped(lambda _, value: wide(value) if is_floating(value) else value)
         try:
             pairs = zip(double.run(), case.run(), strict=True)
@@ -61,10 +61,10 @@ def precise(case: Case) -> tuple[Case, Precision]:
                 return double, FLOAT64
         except Exception:  # noqa: BLE001, S110 - refused in any way: the sample's own dtype then
             pass
-    found = next((PRECISIONS[name] for name in PRECISIONS if name in kinds), None)
-    if found is None or any(name.startswith("float8") for name in kinds):
+    precision = next((PRECISIONS[name] for name in PRECISIONS if name in kinds), None)
+    if precision is None or any(name.startswith("float8") for name in kinds):
         raise NotRunError(f"{', '.join(sorted(kinds))} is too coarse for difference quotients")
-    return case, found
+    return case, precision
 
 
 def _agree(left: Any, right: Any) -> bool:
@@ -80,21 +80,24 @@ def inner(left: Any, right: Any) -> float:
 
 def direction(value: Any, rng: np.random.Generator) -> Any:
     """Return a random direction of unit-sized components, in double precision."""
-    made = rng.standard_normal(value.shape)
-    return made + 1j * rng.standard_normal(value.shape) if dtype(value.dtype).kind == "complex" else made
+    real = rng.standard_normal(value.shape)
+    return real + 1j * rng.standard_normal(value.shape) if dtype(value.dtype).kind == "complex" else real
 
 
 def quotient(function: Callable[[Any], float], at: Any, along: Any, step: float) -> float:
     """Return the central difference quotient of a function of one array."""
     ahead = (wide(at) + step * along).astype(at.dtype)
     behind = (wide(at) - step * along).astype(at.dtype)
-    taken = wide(ahead) - wide(behind)  # rounding may have changed the step
-    length = inner(taken, along) / max(inner(along, along), 1e-300)
+    moved = wide(ahead) - wide(behind)  # rounding may have changed the step
+    length = inner(moved, along) / max(inner(along, along), 1e-300)
     return (function(ahead) - function(behind)) / length if length else 0.0
 
 
 def agree(what: str, derivative: float, expected: float, scale: float, precision: Precision) -> None:
-    """Raise ``BrokenRuleError`` unless a derivative is near its difference quotient."""
+    """Raise ``BrokenRuleError`` unless a derivative is near ``expected``, its difference quotient.
+
+    ``scale`` is the size of the terms that the derivative is a sum of: they may cancel.
+    """
     allowed = precision.tolerance * max(1.0, scale, abs(expected))
     if not abs(derivative - expected) <= allowed:
         quotient_text = f"{expected:.6g} along one direction"

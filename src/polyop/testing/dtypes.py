@@ -1,4 +1,4 @@
-"""Every dtype that the kernels or the information name."""
+"""Run an operator in every dtype that its kernels or its information declare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .samples import draw, registered_dtypes
 
 
 def registered(case: Case) -> str | None:
-    """Run each registered dtype; results agree with the reference, or with the sample's dtype."""
+    """Run each declared dtype; compare with the reference, or with the results for the sample's dtype."""
     kinds = registered_dtypes(case.operator)
     if not kinds:
         raise NotRunError("neither a kernel nor the information names dtypes")
@@ -22,26 +22,25 @@ def registered(case: Case) -> str | None:
         variant = converted(case, kind)
         try:
             outputs = variant.prepare().outputs
-        except Exception as problem:  # noqa: BLE001 - inputs of several dtypes that cannot all become one
+        except Exception as problem:  # noqa: BLE001 - inputs of several dtypes may not all be converted to one
             refused.append(f"{kind}: {first_line(problem)}")
             continue
-        found = variant.run()
+        results = variant.run()
         like = [np.empty(spec.shape, spec.dtype.numpy) for spec in outputs]
-        same_specs(f"the operator for {variant}", found[: len(like)], like, "the infer rule")
-        _values(variant, case, kind, found)
+        same_specs(f"the operator for {variant}", results[: len(like)], like, "the infer rule")
+        _values(variant, case, kind, results)
     if len(refused) == len(kinds):
         raise NotRunError(f"refused for this sample: {refused[0]}")
-    done = ", ".join(map(str, kinds))
-    return f"refused: {'; '.join(refused)}" if refused else done
+    return f"refused: {'; '.join(refused)}" if refused else ", ".join(map(str, kinds))
 
 
-def _values(variant: Case, case: Case, kind: DType, found: list[Any]) -> None:
+def _values(variant: Case, case: Case, kind: DType, results: list[Any]) -> None:
     expected, other = variant.expected(), "the reference"
     if expected is None:
         if not (kind.is_floating and all(dtype(x.dtype).is_floating for _, x in case.tensors())):
             return
         expected, other = case.run(), "the sample's own dtype"
-    for number, (left, right) in enumerate(zip(found, expected, strict=True)):
+    for number, (left, right) in enumerate(zip(results, expected, strict=True)):
         tolerance = max(
             variant.tolerance(left.dtype), variant.tolerance(kind), variant.tolerance(right.dtype)
         )
@@ -49,7 +48,7 @@ def _values(variant: Case, case: Case, kind: DType, found: list[Any]) -> None:
 
 
 def converted(case: Case, kind: DType) -> Case:
-    """Return the case with tensors of the sample's most common kind of dtype as ``kind``."""
+    """Return the case with ``kind`` in place of the dtype of its first tensor, wherever that occurs."""
     rng = case.rng("dtypes")
     leading = next((dtype(value.dtype) for _, value in case.tensors()), kind)
 

@@ -1,4 +1,4 @@
-"""Gradients against finite differences: first and second order, every host, unusual layouts."""
+"""Compare gradients with finite differences: first and second order, forward mode, other layouts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .frameworks import numpy as numpy_arrays
 from .layouts import expanded, repeated, torch_every_second, torch_transposed, transposed
 
 Pull = Callable[[Case, "list[Any]"], "dict[str, Any]"]
-TRIES = 2  # a sample next to a kink of the function can fail one direction, never each
+TRIES = 2  # near a kink of the function a right gradient can fail for one direction; one success is enough
 
 
 def _needs_rule(case: Case) -> None:
@@ -34,15 +34,15 @@ def _floating(case: Case) -> Iterator[tuple[str, Any]]:
 
 
 def _cotangents(case: Case, purpose: str) -> list[Any]:
-    """Return a random gradient for each floating output, zeros of it for the others."""
+    """Return a random gradient for each floating output, and zeros for the others."""
     rng = case.rng(purpose)
-    made = []
+    cotangents = []
     for output in case.run():
         floating = difference.is_floating(output)
-        made.append(
+        cotangents.append(
             (difference.direction(output, rng) if floating else np.zeros(output.shape)).astype(output.dtype)
         )
-    return made
+    return cotangents
 
 
 def _weighted(cotangents: list[Any]) -> Callable[[Case], float]:
@@ -70,24 +70,18 @@ def _first_order(case: Case, host: str) -> str | None:
     case, precision = difference.precise(case)
     problems: list[BrokenRuleError] = []
     for attempt in range(TRIES):
-        found = _attempt(case, pull, precision, f"{host} {attempt}")
-        if isinstance(found, BrokenRuleError):
-            problems.append(found)
-        else:
-            remark = f"in {precision.dtype}"
-            return f"{remark}; no gradient for {', '.join(found)}" if found else remark
+        try:
+            missing = _compare(case, pull, precision, f"{host} {attempt}")
+        except BrokenRuleError as problem:
+            problems.append(problem)
+            continue
+        remark = f"in {precision.dtype}"
+        return f"{remark}; no gradient for {', '.join(missing)}" if missing else remark
     raise problems[0]
 
 
-def _attempt(case: Case, pull: Pull, precision: Precision, purpose: str) -> list[str] | BrokenRuleError:
-    """Return the inputs without a gradient, or what was wrong along these directions."""
-    try:
-        return _compare(case, pull, precision, purpose)
-    except BrokenRuleError as problem:
-        return problem
-
-
 def _compare(case: Case, pull: Pull, precision: Precision, purpose: str) -> list[str]:
+    """Compare each gradient with a quotient along a random direction; return the inputs without one."""
     cotangents = _cotangents(case, purpose)
     gradients = pull(case, cotangents)
     rng = case.rng(f"direction {purpose}")
@@ -122,7 +116,7 @@ def second_order(case: Case) -> str | None:
     cotangents = _cotangents(case, "second order")
     rng = case.rng("second order weights")
     weights = {name: difference.direction(value, rng) for name, value in _floating(case)}
-    found = torch_gradient.second_order(case, cotangents, weights)
+    second = torch_gradient.second_order(case, cotangents, weights)
 
     def weighted(variant: Case) -> float:
         gradients = torch_gradient.gradients(variant, cotangents)
@@ -131,7 +125,7 @@ def second_order(case: Case) -> str | None:
     for name, value in _floating(case):
         along = difference.direction(value, rng)
         expected = _quotient(case, name, weighted, along, precision.step)
-        grad = found.get(name)
+        grad = second.get(name)
         derivative = 0.0 if grad is None else inner(grad, along)
         scale = 0.0 if grad is None else float(np.sum(np.abs(grad) * np.abs(along)))
         difference.agree(f"{name}: its second derivative", derivative, expected, scale * 0.1, precision)
@@ -156,20 +150,20 @@ def layouts_numpy(case: Case) -> None:
     )
     constant = [repeated(v) if v.ndim else v for v in cotangents]
     broadcast = [expanded(v) if v.ndim else v for v in cotangents]
-    found = numpy_arrays.named(case, pull(broadcast[0] if single else tuple(broadcast)))
-    _same(case, found, numpy_arrays.gradients(case, constant), "output gradients with stride 0")
+    stride_0 = numpy_arrays.named(case, pull(broadcast[0] if single else tuple(broadcast)))
+    _same(case, stride_0, numpy_arrays.gradients(case, constant), "output gradients with stride 0")
 
 
 def layouts_torch(case: Case) -> None:
-    """Do the same in PyTorch, and compare ``out.sum().backward()`` with dense ones."""
+    """Do the same in PyTorch, and also for ``out.sum().backward()``, whose output gradient has stride 0."""
     _needs_rule(case)
     from .frameworks import torch_gradient
 
     cotangents = _cotangents(case, "layouts")
     dense = torch_gradient.gradients(case, cotangents)
     for label, layout in (("every second element", torch_every_second), ("transposed", torch_transposed)):
-        found = torch_gradient.gradients(case, cotangents, layout)
-        _same(case, found, dense, f"tensors laid out as: {label}")
+        gradients = torch_gradient.gradients(case, cotangents, layout)
+        _same(case, gradients, dense, f"tensors laid out as: {label}")
     ones = [np.ones_like(v) for v in cotangents]
     _same(
         case,
@@ -179,9 +173,9 @@ def layouts_torch(case: Case) -> None:
     )
 
 
-def _same(case: Case, found: dict[str, Any], expected: dict[str, Any], what: str) -> None:
+def _same(case: Case, gradients: dict[str, Any], expected: dict[str, Any], what: str) -> None:
     for name, grad in expected.items():
-        other = found[name]
+        other = gradients[name]
         if (grad is None) != (other is None):
             raise BrokenRuleError(f"gradient of {name}: must exist for every layout", f"none for {what}")
         if grad is None:

@@ -1,4 +1,4 @@
-"""Real shapes and dtypes against inferred ones, in several sizes, and with symbolic sizes."""
+"""Compare real shapes and dtypes with inferred ones, in several sizes, and trace symbolic sizes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .samples import resized
 
 
 def real_against_inferred(case: Case) -> str | None:
-    """Compare what the kernel and the reference really give with what was inferred.
+    """Compare the outputs of a Python kernel and of the reference with the inferred specs.
 
-    A native kernel writes into outputs of the inferred sizes: the guard bands judge it.
+    A native kernel writes into outputs of the inferred sizes; the check "guard bands" covers it.
     """
     _compare(case)
     remark = None
@@ -35,18 +35,18 @@ def real_against_inferred(case: Case) -> str | None:
 def _compare(case: Case, *, lenient: bool = False) -> str | None:
     prepared = case.prepare()
     expected = prepared.outputs
-    found: list[tuple[str, list[Any]]] = []
+    produced: list[tuple[str, list[Any]]] = []  # by the kernel, by the reference
     try:
         if isinstance(prepared.kernel, PythonKernel):
-            found.append((str(prepared.kernel), _result(prepared.kernel, case)))
+            produced.append((str(prepared.kernel), _result(prepared.kernel, case)))
         reference = case.expected()
     except Exception as problem:
         if not lenient:
             raise
         return f"other sizes are refused: {first_line(problem)}"
     if reference is not None:
-        found.append(("the reference", reference[: len(expected)]))
-    for what, outputs in found:
+        produced.append(("the reference", reference[: len(expected)]))
+    for what, outputs in produced:
         _same(what, outputs, expected, case)
     return None
 
@@ -72,7 +72,7 @@ def _same(what: str, outputs: list[Any], expected: tuple[Spec, ...], case: Case)
 
 
 def symbolic_sizes(case: Case) -> str | None:
-    """Trace the operator under PyTorch's fake tensors; no size may become a number."""
+    """Trace the operator with PyTorch's fake tensors; no size may become a number."""
     rule = case.operator.infer
     if isinstance(rule, ShapeAndDtype) and isinstance(rule.out_shape, DefaultRule):
         raise NotRunError("InferShape of the library is compiled code and sees numbers, never symbols")

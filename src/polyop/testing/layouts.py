@@ -1,4 +1,4 @@
-"""The same values in other layouts: what slicing, transposing and broadcasting leave behind."""
+"""The same values in other layouts, as slicing, transposing and broadcasting make them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def byte_swapped(array: Any) -> Any:
 
 
 def repeated(array: Any) -> Any:
-    """Return dense data in which the first row stands for all."""
+    """Return dense data in which each row is the first one."""
     return np.ascontiguousarray(np.broadcast_to(array[:1], array.shape))
 
 
@@ -44,7 +44,7 @@ def expanded(array: Any) -> Any:
 
 Layout = Callable[[Any], Any]
 
-# name, how the sample's values change first (None: they do not), the layout of those values
+# name; how the sample's values are changed first, or None; the layout of those values
 NUMPY_LAYOUTS: tuple[tuple[str, Layout | None, Layout], ...] = (
     ("every second element", None, every_second),
     ("a negative stride", None, reversed_axis),

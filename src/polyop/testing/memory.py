@@ -1,4 +1,4 @@
-"""What a kernel writes: only its outputs and the arguments that the schema declares as written."""
+"""Check what a kernel writes: its outputs and the arguments that the schema declares as written, no more."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .native import Guarded, run_guarded
 from .samples import resized
 
 FILLS = (0xA5, 0x5A)
+"""Two fills of fresh memory: a byte that has both, one in each run, was not written by the kernel."""
 
 
 def guard_bands(case: Case) -> str | None:
@@ -22,8 +23,8 @@ def guard_bands(case: Case) -> str | None:
     return _in_sizes(case, _guarded)
 
 
-def inputs_alone(case: Case) -> str | None:
-    """Run the native kernel twice, with other bytes around its inputs and in its outputs."""
+def depends_on_inputs_alone(case: Case) -> str | None:
+    """Run the native kernel twice, with different bytes around its inputs and in its outputs before."""
     return _in_sizes(case, _stale)
 
 
@@ -55,9 +56,9 @@ def _guarded(case: Case, kernel: LibraryKernel) -> None:
     for fill in FILLS:
         inputs, outputs = run_guarded(case, case.prepare(), kernel, fill)
         _inputs(case, inputs)
-        for number, made in enumerate(outputs):
-            _border(f"output {number}", made, case)
-        results.append([made.array for made in outputs])
+        for number, output in enumerate(outputs):
+            _border(f"output {number}", output, case)
+        results.append([output.array for output in outputs])
     for number, pair in enumerate(zip(*results, strict=True)):
         left, right = (np.frombuffer(x.tobytes(), np.uint8).reshape(-1, x.dtype.itemsize) for x in pair)
         stale = np.all(left == FILLS[0], axis=1) & np.all(right == FILLS[1], axis=1)
@@ -77,11 +78,11 @@ def _stale(case: Case, kernel: LibraryKernel) -> None:
             raise BrokenRuleError(rule, f"{seen}, for {case}")
 
 
-def _border(name: str, made: Guarded, case: Case) -> None:
-    offset = made.border()
+def _border(name: str, guarded: Guarded, case: Case) -> None:
+    offset = guarded.border()
     if offset is not None:
         seen = f"a write {offset} bytes from its start, for {case}"
-        raise BrokenRuleError(f"{name}: the kernel must stay within its {made.array.nbytes} bytes", seen)
+        raise BrokenRuleError(f"{name}: the kernel must stay within its {guarded.array.nbytes} bytes", seen)
 
 
 def _inputs(case: Case, inputs: list[Guarded | None]) -> None:
@@ -90,11 +91,11 @@ def _inputs(case: Case, inputs: list[Guarded | None]) -> None:
     for position in schema.tensor_positions:
         argument, value = schema.arguments[position], case.arguments[position]
         items = value if isinstance(value, (list, tuple)) else (value,)
-        for item, made in zip(items, inputs[at : at + len(items)], strict=True):
-            if made is not None:
-                _border(argument.name, made, case)
+        for item, guarded in zip(items, inputs[at : at + len(items)], strict=True):
+            if guarded is not None:
+                _border(argument.name, guarded, case)
                 if not argument.type.writes:
-                    _unchanged(argument.name, made.array, item)
+                    _unchanged(argument.name, guarded.array, item)
         at += len(items)
 
 
@@ -106,12 +107,12 @@ def _unchanged(name: str, after: Any, before: Any) -> None:
         )
 
 
-def inputs_kept(case: Case) -> None:
+def inputs_unchanged(case: Case) -> None:
     """Call the operator on writeable arrays and compare the inputs before and after."""
     kernels = case.operator.kernels
-    given = case.copy()
+    arguments = case.copy()
     try:
-        case.call(given)
+        case.call(arguments)
     except ValueError as problem:
         if (
             not case.operator.schema.mutates
@@ -121,11 +122,13 @@ def inputs_kept(case: Case) -> None:
             rule = "an input must not be written unless the schema says Tensor(a!)"
             raise BrokenRuleError(rule, f"a write ({problem})") from None
         raise
-    _compare(case, given)
+    _compare(case, arguments)
 
 
-def _compare(case: Case, given: tuple[Any, ...]) -> None:
-    for argument, after, before in zip(case.operator.schema.arguments, given, case.arguments, strict=True):
+def _compare(case: Case, arguments: tuple[Any, ...]) -> None:
+    for argument, after, before in zip(
+        case.operator.schema.arguments, arguments, case.arguments, strict=True
+    ):
         if argument.type.is_tensor and not argument.type.writes and before is not None:
             pairs = (
                 zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
@@ -135,12 +138,15 @@ def _compare(case: Case, given: tuple[Any, ...]) -> None:
 
 
 def declared_writes(case: Case) -> None:
-    """Call the operator and see that each argument declared as written did change."""
-    if not case.operator.schema.mutates:
+    """Call the operator; each argument that the schema declares as written must have changed."""
+    schema = case.operator.schema
+    if not schema.mutates:
         raise NotRunError("the schema declares no writes")
-    given = case.copy()
-    case.call(given)
-    for argument, after, before in zip(case.operator.schema.arguments, given, case.arguments, strict=True):
+    arguments = case.copy()
+    case.call(arguments)
+    for argument, after, before in zip(
+        case.operator.schema.arguments, arguments, case.arguments, strict=True
+    ):
         if argument.type.writes and before is not None:
             pairs = (
                 zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
@@ -151,7 +157,7 @@ def declared_writes(case: Case) -> None:
 
 CHECKS = (
     Check("guard bands", "native", guard_bands, "the kernel failed in guarded memory"),
-    Check("inputs alone", "native", inputs_alone),
-    Check("inputs unchanged", "numpy", inputs_kept, "the operator failed on the sample"),
+    Check("inputs alone", "native", depends_on_inputs_alone),
+    Check("inputs unchanged", "numpy", inputs_unchanged, "the operator failed on the sample"),
     Check("declared writes", "numpy", declared_writes),
 )

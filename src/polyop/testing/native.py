@@ -1,4 +1,4 @@
-"""Running a native kernel in buffers of our own, whose borders show what it should not touch."""
+"""Run a native kernel in buffers with filled borders, which show a write outside of a tensor."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Guarded:
     fill: int
 
     def border(self) -> int | None:
-        """Return the offset in bytes, from the array's start, of the first changed byte, or None."""
+        """Return the offset of the first changed byte of the borders, from the array's start, or None."""
         stop = self.start + self.array.nbytes
         changed = self.buffer != self.fill
         changed[self.start : stop] = False
-        found = np.flatnonzero(changed)
-        return int(found[0]) - self.start if found.size else None
+        positions = np.flatnonzero(changed)
+        return int(positions[0]) - self.start if positions.size else None
 
 
 def guard(shape: tuple[int, ...], kind: Any, band: int, fill: int) -> Guarded:
-    """Return an array, filled like its borders of ``band`` bytes, aligned to 64 bytes."""
+    """Return an array between borders of ``band`` bytes, all of it filled, aligned to 64 bytes."""
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
     raw = np.full(size + 2 * band + 64, fill, np.uint8)
     shift = -raw.ctypes.data % 64
@@ -46,14 +46,14 @@ def guard(shape: tuple[int, ...], kind: Any, band: int, fill: int) -> Guarded:
 
 
 def guard_copy(value: Array, band: int, fill: int) -> Guarded:
-    """Return a copy of an array inside such a buffer."""
-    made = guard(value.shape, value.dtype, band, fill)
-    made.array[...] = value
-    return made
+    """Return a copy of an array between borders."""
+    guarded = guard(value.shape, value.dtype, band, fill)
+    guarded.array[...] = value
+    return guarded
 
 
 class _Launcher(_core.Call):
-    """Calls one kernel with outputs that are passed in: inputs and outputs are one list to it."""
+    """Calls one kernel. Outputs are passed in, behind the inputs, so their memory is the caller's."""
 
     def __init__(self, launch: Any, tensors: int, kernel: LibraryKernel) -> None:
         self.ready, self.kernel = launch, kernel
@@ -72,8 +72,8 @@ def run_guarded(
 ) -> tuple[list[Guarded | None], list[Guarded]]:
     """Run the kernel once; return its inputs and outputs in their buffers.
 
-    Outputs hold the byte ``fill`` beforehand, and all borders another one. Borders are wide
-    enough for a kernel that writes as much as its inputs hold where less was inferred.
+    Before the call outputs are filled with ``fill``, and all borders with another byte. Borders are
+    wide enough for a kernel that writes as many bytes as its inputs have, where fewer were inferred.
     """
     band = 4096 + 4 * sum(value.nbytes for _, value in case.tensors())
     band += -band % 64
@@ -83,8 +83,8 @@ def run_guarded(
         items = value if isinstance(value, (list, tuple)) else (value,)
         inputs.extend(None if item is None else guard_copy(item, band, fill ^ 0xFF) for item in items)
     outputs = [guard(tuple(spec.shape), spec.dtype.numpy, band, fill ^ 0xFF) for spec in prepared.outputs]
-    for made in outputs:
-        made.buffer[made.start : made.start + made.array.nbytes] = fill
+    for output in outputs:
+        output.buffer[output.start : output.start + output.array.nbytes] = fill
     _launch(prepared, kernel, [None if g is None else g.array for g in (*inputs, *outputs)])
     return inputs, outputs
 
@@ -96,22 +96,22 @@ def run_in_place(
     place: Callable[[str, tuple[int, ...], Any], Array],
 ) -> None:
     """Run the kernel once on copies of the inputs in arrays that ``place(name, shape, dtype)`` returns."""
-    every: list[Array | None] = []
+    tensors: list[Array | None] = []
     for position in case.operator.schema.tensor_positions:
         argument, value = case.operator.schema.arguments[position], case.arguments[position]
         listed = isinstance(value, (list, tuple))
         for number, item in enumerate(value if listed else (value,)):
-            every.append(None)
+            tensors.append(None)
             if item is not None:
                 name = f"{argument.name}[{number}]" if listed else argument.name
-                every[-1] = copy = place(name, item.shape, item.dtype)
+                tensors[-1] = copy = place(name, item.shape, item.dtype)
                 copy[...] = item
     for number, spec in enumerate(prepared.outputs):
-        every.append(place(f"output {number}", tuple(spec.shape), spec.dtype.numpy))
-    _launch(prepared, kernel, every)
+        tensors.append(place(f"output {number}", tuple(spec.shape), spec.dtype.numpy))
+    _launch(prepared, kernel, tensors)
 
 
-def _launch(prepared: Prepared, kernel: LibraryKernel, every: list[Array | None]) -> None:
-    specs = [None if array is None else spec_of(array) for array in every]
+def _launch(prepared: Prepared, kernel: LibraryKernel, tensors: list[Array | None]) -> None:
+    specs = [None if array is None else spec_of(array) for array in tensors]
     launch = kernel.launch(specs, (), prepared.attributes)
-    _Launcher(launch, len(every), kernel).launch(*every)
+    _Launcher(launch, len(tensors), kernel).launch(*tensors)

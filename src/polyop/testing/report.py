@@ -87,7 +87,7 @@ class CheckError(PolyopError, AssertionError):
     """One or more checks of an operator failed; ``report`` holds all results."""
 
     def __init__(self, report: Report) -> None:
-        """Say each failed check with the rule that was broken and what was seen."""
+        """Make the text: each failed check with the rule that was broken and what was seen."""
         failed = [f"{r.check} ({r.host}): {r.detail}" for r in report.failed]
         text = "\n  ".join(line.replace("\n", "\n    ") for line in failed)
         noun = "check" if len(failed) == 1 else "checks"

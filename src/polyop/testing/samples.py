@@ -1,4 +1,4 @@
-"""Sample arguments: from the caller, from specs, from the schema alone; and the same in other sizes."""
+"""Sample arguments: the caller's, or drawn from specs or from the schema; and samples in other sizes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 def arguments(
     operator: Operator, args: Sequence[Any], attributes: Mapping[str, Any], seed: int
 ) -> tuple[Any, ...]:
-    """Return arguments in schema order, each tensor a NumPy array of its own.
+    """Return arguments in the order of the schema; each tensor is a new NumPy array.
 
-    ``args`` hold arrays, framework tensors or specs; without any, each required tensor is
-    drawn in the default shape. Raises ``ArgumentTypeError`` for anything else.
+    ``args`` are arrays, tensors of a framework, or specs to draw values from. Without any, each
+    required tensor is drawn in the default shape. Raises ``ArgumentTypeError`` for anything else.
     """
     rng = np.random.default_rng(seed)
-    given = args or _from_schema(operator, attributes)
-    bound = bind(operator.schema, given, attributes, operator.origin)
+    samples = args or _from_schema(operator, attributes)
+    bound = bind(operator.schema, samples, attributes, operator.origin)
 
     def array(name: str, value: Any, _: Any) -> Any:
         if isinstance(value, Spec):
@@ -54,9 +54,9 @@ def to_array(subject: str, value: Any) -> Any:
 
 
 def draw(shape: Sequence[int], kind: DType, rng: np.random.Generator) -> Any:
-    """Return random values: of either sign and at least 1/4 away from 0, where dtypes allow.
+    """Return random values of both signs, at least 1/4 away from 0 where the dtype allows it.
 
-    Operators often have a kink at 0, at which no difference quotient is the gradient.
+    Many operators have a kink at 0, where no difference quotient equals the gradient.
     """
     size = tuple(shape)
     if kind.kind == "bool":
@@ -70,22 +70,22 @@ def draw(shape: Sequence[int], kind: DType, rng: np.random.Generator) -> Any:
 
 
 def registered_dtypes(operator: Operator) -> tuple[DType, ...]:
-    """Return the dtypes that the kernels, or else the information, name; () when none do."""
-    found: dict[str, DType] = {}
+    """Return the dtypes that the kernels declare, else those of the information; () without any."""
+    kinds: dict[str, DType] = {}
     for kernel in operator.kernels:
         for kind in kernel.declared_dtypes:
-            found[kind.name] = kind
-    for information in () if found else operator.information:
+            kinds[kind.name] = kind
+    for information in () if kinds else operator.information:
         for row in information.rows:
-            if row and row[0].dtype:  # the first input's; an empty one takes every dtype
-                found[row[0].dtype] = dtype(row[0].dtype)
-    return tuple(found.values())
+            if row and row[0].dtype:  # the first input's; an empty name stands for every dtype
+                kinds[row[0].dtype] = dtype(row[0].dtype)
+    return tuple(kinds.values())
 
 
 def resized(case: Case) -> Iterator[Case]:
-    """Yield the case with every size replaced, equal ones alike, by distinct larger primes.
+    """Yield the case twice with larger primes as sizes; equal sizes stay equal, others differ.
 
-    Values are taken from the sample's own, so that they stay within what the operator is for.
+    Values are chosen from the sample's, so they stay within the operator's domain.
     """
     for skip in (0, 3):
         sizes = {size for _, value in case.tensors() for size in value.shape if size > 1}
@@ -99,7 +99,7 @@ def resized(case: Case) -> Iterator[Case]:
 
 
 def reshaped(case: Case, shape_of: Callable[..., tuple[int, ...]]) -> Case:
-    """Return the case with arrays of other shapes, whose values are the sample's."""
+    """Return the case with arrays of other shapes; values are chosen from the sample's."""
     rng = case.rng("reshaped")
 
     def change(_: str, value: Any) -> Any:
@@ -114,7 +114,7 @@ def reshaped(case: Case, shape_of: Callable[..., tuple[int, ...]]) -> Case:
 def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]:
     kinds = registered_dtypes(operator)
     kind = next((k for k in kinds if k.name == "float32"), kinds[0] if kinds else dtype("float32"))
-    given: list[Any] = []
+    samples: list[Any] = []
     for argument in operator.schema.arguments:
         if argument.keyword_only or argument.name in attributes:
             break
@@ -124,11 +124,11 @@ def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]
                     f"needs a value for its attribute {argument.name!r}, as in check(op, {argument.name}=...)"
                 )
                 raise ArgumentTypeError(operator.name, rule, where=operator.origin)
-            given.append(argument.default)
+            samples.append(argument.default)
         elif argument.type.is_optional:
-            given.append(None)
+            samples.append(None)
         elif argument.type.is_list:
-            given.append([Spec(DEFAULT_SHAPE, kind)] * 2)
+            samples.append([Spec(DEFAULT_SHAPE, kind)] * 2)
         else:
-            given.append(Spec(DEFAULT_SHAPE, kind))
-    return given
+            samples.append(Spec(DEFAULT_SHAPE, kind))
+    return samples

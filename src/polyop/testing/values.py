@@ -1,4 +1,4 @@
-"""Values: against a reference, across hosts, and for every layout and size of the inputs."""
+"""Compare values with a reference, across frameworks, and for other layouts and sizes of the inputs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def against_reference(case: Case) -> str | None:
     remark = None
     for variant in resized(case):
         try:
-            found = variant.run()
-            other = variant.expected()
+            results = variant.run()
+            reference = variant.expected()
         except Exception as problem:  # noqa: BLE001 - other sizes may be refused in any way
             remark = f"other sizes are refused: {first_line(problem)}"
             continue
-        assert other is not None
-        close(variant, f"the operator for {variant}", found, other, "the reference")
+        assert reference is not None
+        close(variant, f"the operator for {variant}", results, reference, "the reference")
     return remark
 
 
@@ -43,7 +43,7 @@ def across_hosts(case: Case, host: str) -> None:
 
 
 def _each_tensor(case: Case) -> Iterator[str]:
-    """Yield the names of the tensors to lay out differently, one at a time."""
+    """Yield the names of the tensors that have another layout at all."""
     return (name for name, value in case.tensors() if value.ndim and value.size)
 
 
@@ -69,8 +69,8 @@ def torch_layouts(case: Case) -> None:
             return framework.run(variant)
 
         def tensor(n: str, value: Any) -> Any:
-            made = torch_tensors.to_torch(value, case.torch_device)
-            return layout(made) if n == name else made
+            dense = torch_tensors.to_torch(value, case.torch_device)
+            return layout(dense) if n == name else dense
 
         return torch_tensors.to_arrays(variant.call(variant.map(tensor)))
 
@@ -89,7 +89,7 @@ def _layouts(case: Case, layouts: Any, run: Any, dense: Any) -> None:
 
 
 def zero_size(case: Case) -> str | None:
-    """Call with each size of the sample replaced by 0 in turn; outputs have the inferred specs."""
+    """Call with each size of the sample replaced by 0, one by one; outputs must have the inferred specs."""
     sizes = sorted({size for _, value in case.tensors() for size in value.shape})
     variants = [_zeroed(case, size) for size in sizes]
     return _accepted(variants, "zero-size inputs")
@@ -104,30 +104,30 @@ def _zeroed(case: Case, zero: int) -> Case:
 
 
 def zero_dimensional(case: Case) -> str | None:
-    """Call with 0-dimensional inputs; outputs have the inferred specs and the reference's values."""
+    """Call with 0-dimensional inputs; outputs must have the inferred specs and the reference's values."""
     return _accepted([reshaped(case, lambda _: ())], "0-dimensional inputs")
 
 
 def _accepted(variants: list[Case], what: str) -> str | None:
-    """Check the variants that the operator takes; refusing them with an error is allowed."""
+    """Check the variants that the operator accepts; it may refuse others with an error."""
     refused: list[str] = []
     for variant in variants:
         must_refuse_politely(variant)
         try:
             expected = variant.prepare().outputs
-            found = variant.run()
+            results = variant.run()
         except Exception as problem:  # noqa: BLE001 - an operator may refuse them in any way
             refused.append(first_line(problem))
             continue
         empty = [np.empty(spec.shape, spec.dtype.numpy) for spec in expected]
-        fresh = found[: len(expected)]
+        fresh = results[: len(expected)]
         same_specs(f"the operator for {variant}", fresh, empty, "the infer rule")
         try:
             reference = variant.expected()
-        except Exception:  # noqa: BLE001, S112 - NumPy refuses some of these where a kernel does not
+        except Exception:  # noqa: BLE001, S112 - a reference may refuse inputs that a kernel takes
             continue
         if reference is not None:
-            close(variant, f"the operator for {variant}", found, reference, "the reference")
+            close(variant, f"the operator for {variant}", results, reference, "the reference")
     if len(refused) == len(variants):
         raise NotRunError(f"{what} are refused: {refused[0]}" if refused else "the sample has no sizes")
     return f"some {what} are refused: {refused[0]}" if refused else None

@@ -1,4 +1,4 @@
-"""What the checks ask of a framework, one file each; a file is imported only where its framework is."""
+"""The calls that checks make in each framework, one file each; it is imported only with its framework."""
 
 from .base import FRAMEWORKS, Framework, absent, load
 

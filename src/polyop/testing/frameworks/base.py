@@ -1,4 +1,4 @@
-"""The frameworks that operators are called from: which there are, and what each file here provides."""
+"""The frameworks that operators are called from, and the functions that the file of each provides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core import late
 from ...core.errors import HostError
 from ..case import Array, Case
 
-FRAMEWORKS = {  # a host to the name of its framework
+FRAMEWORKS = {  # host -> the name of its framework in reports
     "numpy": "NumPy",
     "torch": "PyTorch",
     "jax": "JAX",
@@ -23,15 +23,17 @@ FRAMEWORKS = {  # a host to the name of its framework
 
 
 DemoRow = tuple[str, Any, Any, Callable[[], Any]]
-"""Where an operator of one tensor is called from, its value, the gradient of its sum, and the call."""
+"""For an operator of one tensor: where it is called from, its value, the gradient of its sum, the call."""
 
 
 class Framework(Protocol):
-    """One framework: the same calls of a case in each, arrays in and out.
+    """The calls of a case in one framework, with NumPy arrays as inputs and results.
 
-    A result is a list of the operator's new outputs, then of the arguments that it writes. A
-    gradient is by the tensor's name; None where there is none. What a framework does not have
-    raises ``NotRunError`` with the reason.
+    Results are a list: the operator's new outputs, then the arguments that it writes. Gradients are a
+    dictionary by the name of the tensor, with None where there is no gradient. They are computed as a
+    user of the framework does it (autograd, ``jax.vjp``, ``mindspore.grad``), not by the host's
+    ``vjp``: that path is what is to be checked. Where the framework lacks a feature, its function raises
+    ``NotRunError`` with the reason.
     """
 
     def run(self, case: Case) -> list[Array]:
@@ -44,17 +46,17 @@ class Framework(Protocol):
         """Return the results of a call inside a compiled program."""
 
     def compiled_gradients(self, case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None]:
-        """Return the gradients that a compiled program takes."""
+        """Return the input gradients, computed inside a compiled program."""
 
     def batched(self, samples: Sequence[Case]) -> list[Array]:
-        """Return the results of one batched call of samples alike, the batch first."""
+        """Return the results of one batched call of samples with the same specs; the batch is axis 0."""
 
     def demo(self, bound: BoundOperator, x: Array) -> Iterator[DemoRow]:
         """Yield a row for each way of calling an operator of one tensor of float32."""
 
 
 def absent(name: str) -> str | None:
-    """Import a framework, so that its host is present; return why it cannot be used, or None."""
+    """Import a framework, so that its host is loaded; return why it cannot be used, or None if it can."""
     if importlib.util.find_spec(name) is None:
         return f"{FRAMEWORKS[name]} is not installed"
     try:
@@ -66,7 +68,7 @@ def absent(name: str) -> str | None:
 
 
 def load(name: str) -> Any:
-    """Return the file of a framework, which must not be absent."""
+    """Return the module of a framework, which must not be :func:`absent`."""
     return late.load("framework", name)
 
 
@@ -80,7 +82,7 @@ def stacked(samples: Sequence[Case]) -> Case:
 
 @contextlib.contextmanager
 def quiet_fallbacks() -> Any:
-    """Ignore that a batched call is made one by one: it is right, and said elsewhere."""
+    """Ignore the warning that a batched call is run sample by sample: its result is right all the same."""
     import warnings
 
     from ...core.errors import FallbackWarning

@@ -63,10 +63,10 @@ def _pull(case: Case, cotangents: Sequence[Array]) -> Any:
 
     def pull(flat: list[Any], grads: list[Any]) -> dict[str, Any]:
         def function(*moving: Any) -> list[Any]:
-            every = list(flat)
+            inputs = list(flat)
             for i, value in zip(smooth, moving, strict=True):
-                every[i] = value
-            return [x for x in _call(case, every) if is_smooth(x)]
+                inputs[i] = value
+            return [x for x in _call(case, inputs) if is_smooth(x)]
 
         _, pullback = jax.vjp(function, *(flat[i] for i in smooth))
         input_grads = conjugated(pullback(conjugated(grads)))

@@ -1,4 +1,4 @@
-"""NumPy arrays: the plain call that everything else is compared with."""
+"""NumPy arrays: the plain call, which the other frameworks are compared with."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None
     return named(case, pull(cotangents[0] if single else tuple(cotangents)))
 
 
-def named(case: Case, found: Any) -> dict[str, Array | None]:
-    """Return gradients, one per argument, by the tensor's name."""
+def named(case: Case, gradients: Any) -> dict[str, Array | None]:
+    """Return gradients by the name of the tensor; ``gradients`` has one for each argument."""
     grads: dict[str, Any] = {}
-    for argument, value, grad in zip(case.operator.schema.arguments, case.arguments, found, strict=True):
+    for argument, value, grad in zip(case.operator.schema.arguments, case.arguments, gradients, strict=True):
         if not argument.type.is_tensor or value is None:
             continue
         if isinstance(value, (list, tuple)) and argument.type.is_list:

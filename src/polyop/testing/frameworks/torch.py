@@ -27,7 +27,7 @@ def gradients(case: Case, cotangents: Sequence[Array]) -> dict[str, Array | None
 
 
 def forward(case: Case, name: str, along: Array) -> list[Array]:
-    """Return the output tangents for a tangent of one input."""
+    """Return the output tangents for the tangent ``along`` of the input ``name``."""
     return torch_gradient.forward(case, name, along)
 
 

@@ -108,14 +108,14 @@ def second_order(case: Case, cotangents: list[Any], weights: dict[str, Any]) -> 
 
 
 def forward(case: Case, name: str, along: Any) -> list[Any]:
-    """Return the output tangents for a tangent of one input."""
+    """Return the output tangents for the tangent ``along`` of the input ``name``."""
     from torch.autograd import forward_ad
 
     with forward_ad.dual_level():
 
-        def dual(n: str, value: Any) -> Any:
+        def dual(other: str, value: Any) -> Any:
             tensor = torch_tensors.to_torch(value, case.torch_device)
-            if n != name:
+            if other != name:
                 return tensor
             return forward_ad.make_dual(
                 tensor, torch_tensors.to_torch(along, case.torch_device).to(tensor.dtype)
