@@ -1,10 +1,10 @@
-"""Deployment graphs: operator prototypes (REG_OP), the Python that builds GE graphs, torchair converters.
+"""Deployment graphs: operator prototypes (REG_OP), and the Python functions that build GE graphs.
 
-ONNX is in :mod:`polyop.graph.onnx`.
+Converters for torchair are in :mod:`polyop.graph.torchair`, ONNX is in :mod:`polyop.graph.onnx`.
 
 >>> from polyop.graph import parse
->>> [found] = parse("REG_OP(Not).INPUT(x, DT_BOOL).OUTPUT(y, DT_BOOL).OP_END_FACTORY_REG(Not)")
->>> found.inputs[0].name
+>>> [prototype] = parse("REG_OP(Not).INPUT(x, DT_BOOL).OUTPUT(y, DT_BOOL).OP_END_FACTORY_REG(Not)")
+>>> prototype.inputs[0].name
 'x'
 """
 

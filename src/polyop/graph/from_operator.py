@@ -1,4 +1,4 @@
-"""The REG_OP prototype of an operator: what a GE project starts from."""
+"""Make the REG_OP prototype of an operator, which a GE project starts from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core.schema import MISSING, Argument, Type
 from .prototype import AttributeItem, DTypeName, Item, Prototype, TensorItem, Types
 from .tables import DTYPE_OF_GE
 
-ATTRIBUTE_OF: dict[tuple[str, int], str] = {  # base and list depth in a schema: GE's attribute type
+ATTRIBUTE_OF: dict[tuple[str, int], str] = {  # base type and list depth in a schema -> GE's type
     ("int", 0): "Int",       ("int", 1): "ListInt",       ("int", 2): "ListListInt",
     ("SymInt", 0): "Int",    ("SymInt", 1): "ListInt",    ("SymInt", 2): "ListListInt",
     ("float", 0): "Float",   ("float", 1): "ListFloat",   ("float", 2): "ListListFloat",
@@ -34,10 +34,10 @@ _FLOAT_MAX = 3.4028235e38
 def prototype_of(operator: Any, name: str | None = None) -> Prototype:
     """Return the prototype of an operator: inputs, outputs, then attributes.
 
-    ``name``: of the GE operator; without it the schema's, from snake_case to CamelCase. Dtypes
-    are those of the operator information (for Ascend, where there is such), else those of the
-    kernels, else all. A tensor that is written in place is an input and an output of that
-    name. Values fixed at definition become attributes with that default.
+    ``name`` is the name of the GE operator; the default is the schema's name in CamelCase. Dtypes
+    come from the operator's information (the one for Ascend if there is one), else from its
+    kernels; else all are allowed. A tensor that is written in place is an input and an output of
+    the same name. Values fixed at definition become attributes with that default.
 
     >>> import polyop
     >>> schema = "doc::take_half(Tensor x, float k=0.5) -> Tensor"
@@ -52,14 +52,14 @@ def prototype_of(operator: Any, name: str | None = None) -> Prototype:
 
     Raises ``UnsupportedError`` for what GE cannot hold, with the argument and what to do.
     """
-    found: Operator = getattr(operator, "operator", operator)
-    dtypes = _Dtypes(found)
-    items: list[Item] = [*_inputs(found, dtypes), *_outputs(found, dtypes), *_attributes(found)]
-    return Prototype(name or camel_case(found.schema.name), tuple(items), found.origin)
+    value: Operator = getattr(operator, "operator", operator)
+    dtypes = _Dtypes(value)
+    items: list[Item] = [*_inputs(value, dtypes), *_outputs(value, dtypes), *_attributes(value)]
+    return Prototype(name or camel_case(value.schema.name), tuple(items), value.origin)
 
 
 def camel_case(name: str) -> str:
-    """Return ``add_custom`` as ``AddCustom``, the way torchair looks up operators."""
+    """Return ``AddCustom`` for ``add_custom``; torchair looks operators up by such names."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
 
 
@@ -70,7 +70,7 @@ def _refuse(
 
 
 class _Dtypes:
-    """The dtypes of each tensor: columns of the information's rows, or what the kernels take."""
+    """The dtypes of each tensor: a column of the information's rows, or what the kernels declare."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -79,21 +79,21 @@ class _Dtypes:
         self.information: Sequence[Information] = ascend or all_rows
 
     def input(self, index: int) -> Types:
-        listed = [info for info in self.information if index < len(info.inputs)]
-        if listed:
-            return self._of(cell for info in listed for cell in _column(info, index))
+        registered = [info for info in self.information if index < len(info.inputs)]
+        if registered:
+            return self._of(cell for info in registered for cell in _column(info, index))
         return self._of(self._kernels())
 
     def output(self, index: int) -> Types:
-        listed = [info for info in self.information if index < len(info.outputs)]
-        if listed:
-            return self._of(cell for info in listed for cell in _column(info, len(info.inputs) + index))
+        registered = [info for info in self.information if index < len(info.outputs)]
+        if registered:
+            return self._of(cell for info in registered for cell in _column(info, len(info.inputs) + index))
         position = getattr(self.operator.infer, "position", None)
         tensors = self.operator.schema.tensor_positions
         return self.input(tensors.index(position)) if position in tensors else _ALL
 
     def names(self, index: int, direction: str) -> str:
-        """Return the name that the information gives a tensor, or nothing."""
+        """Return the name of a tensor in the information, or an empty text."""
         for info in self.operator.information:
             tensors = getattr(info, direction)
             if index < len(tensors) and tensors[index].name:
@@ -101,12 +101,13 @@ class _Dtypes:
         return ""
 
     def _kernels(self) -> list[str]:
-        found: list[str] = []
+        """Return the dtypes that kernels declare; an empty name stands for all."""
+        names: list[str] = []
         for kernel in self.operator.kernels:
             if not kernel.declared_dtypes:
                 return [""]
-            found += [each.name for each in kernel.declared_dtypes]
-        return found or [""]
+            names += [each.name for each in kernel.declared_dtypes]
+        return names or [""]
 
     def _of(self, names: Iterable[str]) -> Types:
         unique = list(dict.fromkeys(names))
@@ -141,7 +142,7 @@ def _inputs(operator: Operator, dtypes: _Dtypes) -> Iterator[Item]:
 def _outputs(operator: Operator, dtypes: _Dtypes) -> Iterator[Item]:
     schema = operator.schema
     written = [schema.arguments[i].name for i in schema.tensor_positions if schema.arguments[i].type.writes]
-    taken = {argument.name for argument in schema.arguments}
+    names = {argument.name for argument in schema.arguments}
     single = len(schema.fresh) == 1
     for index, result in enumerate(schema.returns):
         macro = _OUTPUT_MACROS.get(_plain(result.type.suffixes)) if result.type.is_tensor else None
@@ -152,7 +153,7 @@ def _outputs(operator: Operator, dtypes: _Dtypes) -> Iterator[Item]:
             written = [other for other in written if other != name]
         else:
             name = (
-                result.name or dtypes.names(index, "outputs") or _free("y" if single else f"y{index}", taken)
+                result.name or dtypes.names(index, "outputs") or _free("y" if single else f"y{index}", names)
             )
         yield TensorItem(macro, name, dtypes.output(index))
     for name in written:
@@ -165,10 +166,10 @@ def _outputs(operator: Operator, dtypes: _Dtypes) -> Iterator[Item]:
         yield TensorItem(macro, name, dtypes.input(schema.tensor_positions.index(position)))
 
 
-def _free(name: str, taken: set[str]) -> str:
-    if name == "y" and "y" in taken and "z" not in taken:
+def _free(name: str, names: set[str]) -> str:
+    if name == "y" and "y" in names and "z" not in names:
         return "z"
-    while name in taken:
+    while name in names:
         name = f"{name}_out"
     return name
 
@@ -176,8 +177,9 @@ def _free(name: str, taken: set[str]) -> str:
 def _attributes(operator: Operator) -> Iterator[Item]:
     for _, argument in operator.schema.attributes():
         kind = _attribute_type(operator, argument)
-        given = argument.default
-        default = MISSING if given is MISSING else _default(operator, argument.name, kind, given)
+        default = argument.default
+        if default is not MISSING:
+            default = _default(operator, argument.name, kind, default)
         yield AttributeItem(operator.attribute_names.get(argument.name, argument.name), kind, default)
     fixed: dict[str, Any] = {c.name: c.value for info in operator.information for c in info.constants}
     for name, value in {**fixed, **operator.attributes}.items():
@@ -191,12 +193,12 @@ def _attribute_type(operator: Operator, argument: Argument) -> str:
     if "?" in type_.suffixes:
         hint = "give it a default that is a value, and no '?'"
         _refuse(operator, subject, "an attribute of GE always has a value", type_, hint)
-    found = ATTRIBUTE_OF.get((type_.base, len(type_.suffixes)))
-    if found is None:
+    attribute_type = ATTRIBUTE_OF.get((type_.base, len(type_.suffixes)))
+    if attribute_type is None:
         types = ", ".join(dict.fromkeys(base for base, _ in ATTRIBUTE_OF))
         rule = f"GE has attributes of {types}, and lists"
         _refuse(operator, subject, rule, type_, _HINTS.get(type_.base))
-    return found
+    return attribute_type
 
 
 def _type_of_value(operator: Operator, name: str, value: Any) -> str:
@@ -206,20 +208,21 @@ def _type_of_value(operator: Operator, name: str, value: Any) -> str:
     kinds = {type(item).__name__ for item in items} or {"int"}
     numbers = kinds == {"int", "float"}
     kind = "float" if numbers else min(kinds)
-    found = ATTRIBUTE_OF.get((kind, depth))
-    if found is None or (len(kinds) > 1 and not numbers):
+    attribute_type = ATTRIBUTE_OF.get((kind, depth))
+    if attribute_type is None or (len(kinds) > 1 and not numbers):
         _refuse(operator, f"attribute {name}", "GE has no attribute for its value", repr(value))
-    return found
+    return attribute_type
 
 
 def _default(operator: Operator, name: str, kind: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_default(operator, name, kind, item) for item in value)
     if "Type" in kind:
-        known = dtype(value).name
-        if known not in DTYPE_OF_GE:
-            _refuse(operator, f"attribute {name}", "its default is a dtype that GE does not have", known)
-        return DTypeName(DTYPE_OF_GE[known])
+        dtype_name = dtype(value).name
+        if dtype_name not in DTYPE_OF_GE:
+            rule = "its default is a dtype that GE does not have"
+            _refuse(operator, f"attribute {name}", rule, dtype_name)
+        return DTypeName(DTYPE_OF_GE[dtype_name])
     if "Float" in kind:
         value = float(value)
         if abs(value) > _FLOAT_MAX and value not in (float("inf"), float("-inf")):

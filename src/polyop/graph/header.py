@@ -1,4 +1,4 @@
-"""Writing REG_OP headers."""
+"""Write REG_OP headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .values import literal
 
 
 def header(prototypes: Sequence[Prototype], guard: str = "CUSTOM_REG_OP_H_") -> str:
-    """Return a header with these prototypes; :func:`parse` returns equal ones from it.
+    """Return a header with these prototypes; :func:`parse` reads equal ones from it.
 
     >>> from polyop.graph import parse
     >>> [op] = parse("REG_OP(Not).INPUT(x, TensorType{DT_BOOL}).OUTPUT(y, DT_BOOL).OP_END_FACTORY_REG(Not)")

@@ -1,4 +1,4 @@
-"""ONNX: models with operators, and ONNX Runtime sessions that run them from the same kernels.
+"""Export models with operators to ONNX, and run them in ONNX Runtime with the same kernels.
 
 ::
 
@@ -6,8 +6,8 @@
     program.save("model.onnx")
     session = onnxruntime.InferenceSession("model.onnx", session_options())
 
-A call of ``myops::scale`` is a node ``scale`` of the domain ``myops``, version :data:`OPSET`; what its
-inputs and attributes are says :mod:`polyop.graph.onnx_attributes`.
+A call of ``myops::scale`` is a node ``scale`` of the domain ``myops``, version :data:`OPSET`.
+:mod:`polyop.graph.onnx_attributes` describes its inputs and attributes.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from .onnx_attributes import dtype_name, inputs_and_attributes, refusal
 __all__ = ["OPSET", "library", "session_options", "translation_table"]
 
 OPSET = 1
-"""The version of every domain: what a node means is settled by the operator's schema."""
+"""The version of every domain. It never changes: the operator's schema decides what a node means."""
 
 
 def translation_table(*operators: Any) -> dict[Any, Callable[..., Any]]:
-    """Return what ``torch.onnx.export`` takes as ``custom_translation_table``, for these operators.
+    """Return the ``custom_translation_table`` for ``torch.onnx.export`` with these operators.
 
-    Without any: for all operators of this process that ONNX can hold. Raises ``UnsupportedError`` for
-    one that it cannot, with the argument and the rule; ``HostError`` without PyTorch or onnxscript.
+    Without arguments it has all operators of this process that ONNX can hold. Raises ``UnsupportedError``
+    for an operator that ONNX cannot hold, with the argument and the rule, and ``HostError`` without
+    PyTorch or onnxscript.
     """
     _need("torch", "torch")
     _need("onnxscript", "onnx onnxscript")
@@ -74,11 +75,11 @@ def _node(operator: Operator, values: tuple[Any, ...]) -> Any:
             subject = f"{operator.name}: argument {argument.name}"
             raise ArgumentValueError(subject, rule, "a value of the graph", where=operator.origin, hint=hint)
         if argument.type.base == "ScalarType":
-            named = list(map(dtype_name, items))
-            arguments[i] = named if isinstance(values[i], (list, tuple)) else named[0]
+            dtypes = list(map(dtype_name, items))
+            arguments[i] = dtypes if isinstance(values[i], (list, tuple)) else dtypes[0]
     inputs, attributes = inputs_and_attributes(operator, arguments)
     domain, name = onnx_session.node_type(operator)
-    made = ir.Node(
+    node = ir.Node(
         domain,
         name,
         inputs,
@@ -86,8 +87,8 @@ def _node(operator: Operator, values: tuple[Any, ...]) -> Any:
         num_outputs=len(operator.schema.returns),
         version=OPSET,
     )
-    evaluator.default().nodes.append(made)
-    return made.outputs[0] if len(made.outputs) == 1 else made.outputs
+    evaluator.default().nodes.append(node)
+    return node.outputs[0] if len(node.outputs) == 1 else node.outputs
 
 
 def _attribute(ir: Any, name: str, value: Any) -> Any:
@@ -106,8 +107,8 @@ def _attribute(ir: Any, name: str, value: Any) -> Any:
 def library() -> str:
     """Return the path of the library for ``SessionOptions.register_custom_ops_library``.
 
-    It is polyop's own core: a session made with it has the operators that this process has
-    defined when the library is registered.
+    It is polyop's native core. A session has the operators that this process had defined when the
+    library was registered.
 
     >>> import os
     >>> os.path.basename(library()).split(".")[0]
@@ -116,32 +117,33 @@ def library() -> str:
     return str(_core.__file__)
 
 
-_has: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()  # options, and rows of theirs
+_registered: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+"""Session options -> the rows of the operators that they have."""
 
 
 def session_options(options: Any = None) -> Any:
-    """Return ``onnxruntime.SessionOptions`` with the operators of this process; ``options`` are kept.
+    """Return ``onnxruntime.SessionOptions`` with the operators of this process; ``options`` get them too.
 
-    Operators that are defined later are not among them, and an operator must live as long as its
-    sessions. Options that have all operators already are returned as they are. Raises ``HostError``
-    where ONNX Runtime is not installed, or older than 1.16, and for options that have the operators of
-    before: ONNX Runtime adds none to them.
+    Operators that are defined later are not included, and an operator must live as long as its
+    sessions. Options that have all operators already are returned unchanged. Raises ``HostError``
+    without ONNX Runtime 1.16 or later, and for options with polyop's operators when others have been
+    defined since: ONNX Runtime does not add to them.
     """
     runtime = _need("onnxruntime", "onnxruntime")
-    made = runtime.SessionOptions() if options is None else options
-    now = onnx_session.rows()
-    if made in _has:
-        later = sorted({row[2] for row in now if row not in _has[made]})
+    session = runtime.SessionOptions() if options is None else options
+    rows = onnx_session.rows()
+    if session in _registered:
+        later = sorted({row[2] for row in rows if row not in _registered[session]})
         if later:
             rule = "these options have polyop's operators already, and take none that were defined since"
             raise HostError("onnxruntime", rule, ", ".join(later), hint="begin with new SessionOptions")
-        return made
+        return session
     try:
-        made.register_custom_ops_library(library())
+        session.register_custom_ops_library(library())
     except Exception as problem:  # noqa: BLE001 - its errors have no class in common
         raise HostError("onnxruntime", f"does not take polyop's operators: {problem}") from None
-    _has[made] = now
-    return made
+    _registered[session] = rows
+    return session
 
 
 @functools.cache

@@ -1,18 +1,18 @@
-"""Arguments of an operator as an ONNX node has them: tensors as inputs, the rest as attributes.
+"""Convert arguments of an operator to inputs and attributes of an ONNX node, and back.
 
 ============================== ================================================================
 argument                       on the node
 ============================== ================================================================
 ``Tensor``                     an input
-``Tensor?``                    an input or none; an attribute of its name says how many: 1 or 0
-``Tensor[]``                   as many inputs as an attribute of its name says
+``Tensor?``                    an input or none; the attribute of the same name is 1 or 0
+``Tensor[]``                   several inputs; the attribute of the same name is their number
 ``int``, ``SymInt``, ``bool``  INT; INTS for a list
-``float``, ``Scalar``          FLOAT; FLOATS for a list; a float64 tensor where 32 bits are too few
+``float``, ``Scalar``          FLOAT; FLOATS for a list; a float64 tensor if 32 bits are too few
 ``str``, ``ScalarType``        STRING; a tensor of strings for a list
 None                           no attribute
 ============================== ================================================================
 
-Inputs stand in the order of the schema, those that are absent are left out.
+Inputs are in the order of the schema, without the absent ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HINTS = {"complex": "pass the real and the imaginary part as two floats"}
 
 
 def refusal(operator: Operator) -> UnsupportedError | None:
-    """Return the error that says why ONNX cannot hold calls of an operator, or None where it can."""
+    """Return the error with the reason why ONNX cannot hold calls of an operator, or None if it can."""
     for argument in operator.schema.arguments:
         rule, hint = _rule(argument)
         if rule is not None:
@@ -75,26 +75,27 @@ def names(operator: Operator) -> tuple[str, ...]:
 
 
 def inputs_and_attributes(operator: Operator, arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return what a node of a call has: tensors, and attributes as Python values and NumPy arrays.
+    """Return the inputs of a call's node, and its attributes as Python values and NumPy arrays.
 
-    ``arguments`` are bound, tensors of any kind. Raises ``ArgumentTypeError`` for an attribute of another
-    type than the schema's, ``ArgumentValueError`` for a value that ONNX cannot hold.
+    ``arguments`` are bound; the tensors may be of any kind. Raises ``ArgumentTypeError`` for an
+    attribute whose type is not the schema's, ``ArgumentValueError`` for a value that ONNX cannot hold.
     """
     inputs: list[Any] = []
-    found: dict[str, Any] = {}
+    node_attributes: dict[str, Any] = {}
     for argument, value in zip(operator.schema.arguments, arguments, strict=True):
         if not argument.type.is_tensor:
-            held = _held(operator, argument, value)
-            found |= {} if held is None else {argument.name: held}
+            converted = _attribute(operator, argument, value)
+            if converted is not None:
+                node_attributes[argument.name] = converted
             continue
         tensors = list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
         inputs += tensors
         if argument.type.suffixes:
-            found[argument.name] = len(tensors)
-    return inputs, found
+            node_attributes[argument.name] = len(tensors)
+    return inputs, node_attributes
 
 
-def _held(operator: Operator, argument: Argument, value: Any) -> Any:
+def _attribute(operator: Operator, argument: Argument, value: Any) -> Any:
     plain = attribute(argument, value, operator.name)
     if plain is None:
         return None
@@ -126,34 +127,34 @@ def _refuse_value(
     raise ArgumentValueError(subject, rule, repr(seen), where=operator.origin, hint=hint)
 
 
-def arguments_of(operator: Operator, given: dict[str, Any], inputs: int) -> list[Any]:
-    """Return a node's arguments: attributes as their schema types, for each tensor that is there a 1.
+def arguments_of(operator: Operator, node_attributes: dict[str, Any], inputs: int) -> list[Any]:
+    """Return the arguments of a node: attributes in the schema's types, and 1 in place of each tensor.
 
-    ``given`` are the node's attributes, ``inputs`` is the number of its inputs. Raises
-    ``ArgumentTypeError`` for what is missing or of another type, and for another number of inputs.
+    ``inputs`` is the number of its inputs. Raises ``ArgumentTypeError`` for an attribute that is
+    missing or of a wrong type, and for a wrong number of inputs.
     """
-    found: list[Any] = []
+    values: list[Any] = []
     count = 0
     for argument in operator.schema.arguments:
-        value = _tensors(operator, argument, given, inputs) if argument.type.is_tensor else None
+        value = _tensors(operator, argument, node_attributes, inputs) if argument.type.is_tensor else None
         if argument.type.is_tensor:
             count += len(value) if isinstance(value, list) else value is not None
         else:
-            value = _read(operator, argument, given.get(argument.name, MISSING))
-        found.append(value)
+            value = _read(operator, argument, node_attributes.get(argument.name, MISSING))
+        values.append(value)
     if count != inputs:
         rule = f"{operator.schema.signature} takes {count} tensors with these attributes"
         raise ArgumentTypeError(operator.name, rule, f"a node with {inputs} inputs", where=operator.origin)
-    return found
+    return values
 
 
-def _tensors(operator: Operator, argument: Argument, given: dict[str, Any], inputs: int) -> Any:
+def _tensors(operator: Operator, argument: Argument, node_attributes: dict[str, Any], inputs: int) -> Any:
     if not argument.type.suffixes:
         return 1
-    count = given.get(argument.name)
+    count = node_attributes.get(argument.name)
     optional = argument.type.suffixes == ("?",)
-    most = 1 if optional else inputs
-    if not isinstance(count, int) or not 0 <= count <= most:
+    maximum = 1 if optional else inputs
+    if not isinstance(count, int) or not 0 <= count <= maximum:
         rule = f"the node must have an attribute {argument.name} that says how many inputs it takes"
         seen = "no such attribute" if count is None else f"{shown(count)} for a node with {inputs} inputs"
         raise ArgumentTypeError(operator.name, rule, seen, where=operator.origin)
@@ -179,7 +180,7 @@ def _bool(value: Any) -> Any:
 
 
 def dtype_name(value: Any) -> Any:
-    """Return the name of a dtype that the exporter passes as ONNX's number; None for -1."""
+    """Return the name of a dtype, which the exporter passes as ONNX's number; None for -1."""
     if not isinstance(value, int):
         return value
     if value < 0:

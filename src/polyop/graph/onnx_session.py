@@ -1,8 +1,11 @@
-"""What ONNX Runtime's sessions ask of Python, through csrc/hosts/onnx.cc.
+"""The functions that csrc/hosts/onnx.cc calls for ONNX Runtime's sessions.
 
-``rows`` is asked for when the library is registered, ``text`` when a node's kernel is made, ``results`` for
-input specs that the native core does not remember. An answer that is a ``str`` is an error's text. Any other
-answer is the result, so ``text`` returns its text in a tuple.
+    rows      when the library is registered: the operators
+    text      when a node's kernel is made: the text of its call
+    results   for input specs that the native core has not seen: the output specs
+
+A returned ``str`` is the text of an error, anything else is the result. Therefore ``text`` returns its text
+in a tuple.
 """
 
 from __future__ import annotations
@@ -34,41 +37,43 @@ def node_type(operator: Operator) -> tuple[str, str]:
 
 def _errors_as_text(function: _F) -> _F:
     @functools.wraps(function)
-    def told(*args: Any) -> Any:
+    def wrapper(*args: Any) -> Any:
         try:
             return function(*args)
-        except Exception as problem:  # noqa: BLE001 - the runtime shows the words
+        except Exception as problem:  # noqa: BLE001 - the session shows the text
             return f"{type(problem).__name__}: {problem}"
 
-    return told  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]
 
 
 def rows() -> list[tuple[str, str, str, tuple[str, ...]]]:
     """Return domain, type, name and attributes of each operator that ONNX can hold, by domain."""
-    able = [bound.operator for bound in registry.operators() if refusal(bound.operator) is None]
-    return sorted((*node_type(operator), operator.name, names(operator)) for operator in able)
+    operators = [bound.operator for bound in registry.operators() if refusal(bound.operator) is None]
+    return sorted((*node_type(operator), operator.name, names(operator)) for operator in operators)
 
 
 @_errors_as_text
-def text(name: str, given: dict[str, Any], inputs: int) -> tuple[str]:
-    """Return the text of the call that a node stands for; see :mod:`polyop.call.foreign`."""
+def text(name: str, node_attributes: dict[str, Any], inputs: int) -> tuple[str]:
+    """Return the text of the call that a node makes; see :mod:`polyop.call.foreign`."""
     bound = registry.obtain(name)
     if bound is None:
         raise HostError(name, "the operator no longer exists, and a model calls it", hint="keep the operator")
-    return (call_text(bound, arguments_of(bound.operator, given, inputs)),)
+    return (call_text(bound, arguments_of(bound.operator, node_attributes, inputs)),)
 
 
 @_errors_as_text
 def results(
     call: str, tensors: Sequence[tuple[tuple[int, ...], int]]
 ) -> tuple[list[tuple[tuple[int, ...], int]], bool]:
-    """Return shape and dtype (its row) of each result, and whether equal specs always give them."""
-    bound, given = find(call)
+    """Return shape and dtype (its row) of each result, and whether they are the same for equal specs."""
+    bound, attributes = find(call)
     operator: Operator = bound.operator
     specs = [Spec(shape, DTYPES[row]) for shape, row in tensors]
-    prepared = prepare(operator, normalise(operator, unflatten(operator.schema, given, specs)), infer=True)
-    found = [(tuple(map(int, spec.shape)), _ROWS[spec.dtype]) for spec in prepared.outputs]
-    return found, prepared.repeatable
+    prepared = prepare(
+        operator, normalise(operator, unflatten(operator.schema, attributes, specs)), infer=True
+    )
+    outputs = [(tuple(map(int, spec.shape)), _ROWS[spec.dtype]) for spec in prepared.outputs]
+    return outputs, prepared.repeatable
 
 
 _core.start_onnx(_errors_as_text(rows), text, results)

@@ -1,4 +1,4 @@
-"""Reading REG_OP headers.
+"""Read REG_OP headers, without a C++ compiler.
 
 ::
 
@@ -10,7 +10,7 @@
               | ("GRAPH" | "DYNAMIC_GRAPH") "(" name ")"
     types     = string | ["List"] "TensorType" ("::" set "()" | "(" {types} ")" | "{" {types} "}") | dtype
 
-Other declarations are stepped over; ``ge::`` may stand before every name of that namespace.
+Other declarations are skipped. ``ge::`` may come before every name of that namespace.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def parse(text: str, file: str = "<text>") -> tuple[Prototype, ...]:
     >>> op.attributes[0].default
     1e-08
 
-    Raises ``SchemaError`` with ``file``, the line, what was expected and what is there.
+    Raises ``SchemaError`` with ``file``, the line, what was expected and what is there instead.
     """
     return _Parser(text, file).header()
 
 
 def read(path: str | Path) -> tuple[Prototype, ...]:
-    """Return the prototypes of a file; raises ``ArgumentValueError`` where it cannot be read."""
+    """Parse a file; raises ``ArgumentValueError`` if it cannot be read."""
     try:
         text = read_text(path, LONGEST)
     except (OSError, ValueError) as problem:
@@ -50,41 +50,43 @@ def read(path: str | Path) -> tuple[Prototype, ...]:
 
 
 class _Parser(Cursor):
+    """One method for each rule of the grammar above."""
+
     def header(self) -> tuple[Prototype, ...]:
-        found: dict[str, Prototype] = {}
-        opened: list[int] = []
+        prototypes: dict[str, Prototype] = {}
+        scopes: list[int] = []  # the line of each open namespace
         while self.token.kind != "end":
             if self.ahead("REG_OP"):
                 line, prototype = self.line, self.prototype()
-                first = found.setdefault(prototype.name, prototype)
+                first = prototypes.setdefault(prototype.name, prototype)
                 if first is not prototype:
                     self.fail(f"REG_OP({prototype.name}) is there already, at {first.origin}", line=line)
             elif self.ahead("namespace") or self.ahead("extern"):
-                self.open_scope(opened)
+                self.open_scope(scopes)
             elif self.ahead("}"):
-                if not opened:
+                if not scopes:
                     self.fail("'}' closes nothing")
-                opened.pop()
+                scopes.pop()
                 self.next()
             else:
                 self.declaration()
-        if opened:
-            self.fail("the namespace has no '}'", line=opened[-1])
-        return tuple(found.values())
+        if scopes:
+            self.fail("the namespace has no '}'", line=scopes[-1])
+        return tuple(prototypes.values())
 
-    def open_scope(self, opened: list[int]) -> None:
+    def open_scope(self, scopes: list[int]) -> None:
         ahead = 1
         while self.tokens[min(self.at + ahead, len(self.tokens) - 1)].kind in ("name", "string"):
             ahead += 1
             ahead += self.ahead("::", ahead)
         if self.ahead("{", ahead):
-            opened.append(self.line)
+            scopes.append(self.line)
             self.at += ahead + 1
         else:
             self.declaration()
 
     def declaration(self) -> None:
-        """Step over what is no REG_OP: to its ``;``, or behind its braces."""
+        """Step over a declaration other than REG_OP: to its ``;``, or behind its braces."""
         start = self.line
         while not self.take(";"):
             if self.token.kind == "end" or self.ahead("}"):
@@ -118,8 +120,8 @@ class _Parser(Cursor):
             if self.take(END):
                 break
             item, item_line = self.item()
-            if items.setdefault((_what(item), item.name), item) is not item:
-                self.fail(f"a second {_what(item)} is called {item.name!r}", line=item_line)
+            if items.setdefault((_kind(item), item.name), item) is not item:
+                self.fail(f"a second {_kind(item)} is called {item.name!r}", line=item_line)
         self.need("(", f"after {END}")
         end_line, end = self.line, self.name("the operator's name")
         if end != name:
@@ -133,17 +135,17 @@ class _Parser(Cursor):
         macro, line = self.next().text, self.line
         self.need("(", f"after {macro}")
         name = self.name(f"the name in {macro}")
-        found: Item
+        item: Item
         if macro in ATTRIBUTE_MACROS:
-            found = self.attribute(macro, name)
+            item = self.attribute(macro, name)
         elif macro in TENSOR_MACROS or macro == DATATYPE:
             self.need(",", f"and dtypes in {macro}({name}, ...)")
             types = self.types()
-            found = DatatypeItem(name, types) if macro == DATATYPE else TensorItem(macro, name, types)
+            item = DatatypeItem(name, types) if macro == DATATYPE else TensorItem(macro, name, types)
         else:
-            found = GraphItem(macro, name)
+            item = GraphItem(macro, name)
         self.need(")", f"at the end of {macro}({name}, ...)")
-        return found, line
+        return item, line
 
     def attribute(self, macro: str, name: str) -> AttributeItem:
         self.need(",", f"and a type in {macro}({name}, ...)")
@@ -164,7 +166,7 @@ class _Parser(Cursor):
         return Types(tuple(self.dtypes()), sequence=sequence)
 
     def dtypes(self) -> list[str]:
-        """Return what one element stands for: a dtype, a named set, or several in brackets."""
+        """Return the names of one element: a dtype, a named set, or several of them in brackets."""
         self.qualifiers("ge", "DataType")
         if self.take("{"):
             return [name for _ in self.until("}") for name in self.dtypes()]
@@ -186,15 +188,15 @@ class _Parser(Cursor):
         return [self.dtype()]
 
     def check_variables(self, items: Collection[Item], name: str, line: int) -> None:
-        known = {item.name for item in items if isinstance(item, DatatypeItem)}
+        declared = {item.name for item in items if isinstance(item, DatatypeItem)}
         for item in items:
-            if isinstance(item, TensorItem) and item.types.variable and item.types.variable not in known:
+            if isinstance(item, TensorItem) and item.types.variable and item.types.variable not in declared:
                 variable = item.types.variable
                 rule = f'REG_OP({name}) gives {item.name} the dtypes "{variable}"'
                 self.fail(f"{rule}, and has no DATATYPE({variable}, ...)", line=line)
 
 
-def _what(item: Item) -> str:
+def _kind(item: Item) -> str:
     if isinstance(item, TensorItem):
         return "input" if item.is_input else "output"
     return {AttributeItem: "attribute", DatatypeItem: "DATATYPE", GraphItem: "graph"}[type(item)]

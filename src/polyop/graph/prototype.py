@@ -1,4 +1,4 @@
-"""What a REG_OP header says of one operator, as values."""
+"""The values that a REG_OP of a header becomes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .tables import ATTRIBUTE_TYPES, TENSOR_MACROS, AttributeType
 
 
 class DTypeName(str):
-    """The name of a ``ge::DataType`` where a value is meant, as in ``.ATTR(dst, Type, DT_INT8)``."""
+    """The name of a ``ge::DataType`` as the value of an attribute, as in ``.ATTR(dst, Type, DT_INT8)``."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ class DTypeName(str):
 class Types:
     """The dtypes of a tensor: ``DT_...`` and named sets in ``names``, or the ``variable`` of a DATATYPE.
 
-    ``sequence`` tells ``ListTensorType`` from ``TensorType``. ``str()`` is the text of a header.
+    ``sequence`` is True for ``ListTensorType``, False for ``TensorType``. ``str()`` is the text in a header.
 
     >>> str(Types(("DT_FLOAT", "BasicType"))), str(Types(("ALL",))), str(Types(variable="T"))
     ('TensorType({DT_FLOAT, BasicType()})', 'TensorType::ALL()', '"T"')
@@ -32,14 +32,14 @@ class Types:
 
     @property
     def text(self) -> str:
-        """The names as in braces; empty for one named set alone, and for a variable."""
+        """The names as they are written in braces; empty for a single named set, and for a variable."""
         if not self.lists_dtypes:
             return ""
         return ", ".join(name if name.startswith("DT_") else f"{name}()" for name in self.names)
 
     @property
     def lists_dtypes(self) -> bool:
-        """Whether the dtypes are listed, not those of one named set."""
+        """Whether the dtypes are a list, not a single named set."""
         return len(self.names) != 1 or self.names[0].startswith("DT_")
 
     def __str__(self) -> str:
@@ -67,15 +67,15 @@ class TensorItem:
 
     @property
     def kind(self) -> str:
-        """Return ``"required"``, ``"optional"`` or ``"dynamic"``: one, at most one, or a list."""
+        """``"required"``, ``"optional"`` or ``"dynamic"``: one tensor, at most one, or a list."""
         return TENSOR_MACROS[self.macro][1]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeItem:
-    """An attribute. ``default`` is MISSING for REQUIRED_ATTR; lists are tuples, dtypes DTypeName.
+    """An attribute. ``default`` is MISSING for REQUIRED_ATTR; lists are tuples, dtypes ``DTypeName``.
 
-    The default of a type that only C++ has a value of (Tensor, AnyValue, ...) is its source text.
+    Some types have values in C++ only (Tensor, AnyValue, ...). Their default is its source text.
     """
 
     name: str
@@ -84,18 +84,18 @@ class AttributeItem:
 
     @property
     def row(self) -> AttributeType:
-        """What the type holds."""
+        """The row of its type in ``ATTRIBUTE_TYPES``."""
         return ATTRIBUTE_TYPES[self.type]
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether it has no default."""
         return self.default is MISSING
 
 
 @dataclass(frozen=True, slots=True)
 class DatatypeItem:
-    """A DATATYPE: what the variable ``name`` stands for in other items."""
+    """A DATATYPE: the dtypes of the variable ``name``, which other items refer to."""
 
     name: str
     types: Types
@@ -114,7 +114,7 @@ Item = TensorItem | AttributeItem | DatatypeItem | GraphItem
 
 @dataclass(frozen=True, slots=True)
 class Prototype:
-    """One REG_OP. ``items`` are in the header's order; where it stands does not count in ``==``."""
+    """One REG_OP. ``items`` are in the order of the header; ``==`` does not compare ``origin``."""
 
     name: str
     items: tuple[Item, ...]
@@ -137,9 +137,9 @@ class Prototype:
 
     @property
     def attributes(self) -> tuple[AttributeItem, ...]:
-        """The attributes as graphs have them: the required ones first."""
-        found = [item for item in self.items if isinstance(item, AttributeItem)]
-        return tuple(sorted(found, key=lambda item: not item.required))
+        """The attributes in the order of a graph: required ones first."""
+        attributes = [item for item in self.items if isinstance(item, AttributeItem)]
+        return tuple(sorted(attributes, key=lambda item: not item.required))
 
     @property
     def graphs(self) -> tuple[GraphItem, ...]:

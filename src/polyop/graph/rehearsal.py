@@ -1,4 +1,4 @@
-"""torchair on a machine without CANN: graphs are built, and no graph runs."""
+"""Import torchair on a machine without CANN: graphs are built, and none is run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 
 
 class _AnyAttribute(type):
-    """A class whose unknown attributes are numbers, all different: enumerations of the native module."""
+    """A class whose unknown attributes are distinct numbers, as the native module's enumerations have."""
 
     def __getattr__(cls, name: str) -> int:
         if name.startswith("__"):
@@ -32,7 +32,7 @@ def _nothing(*_args: Any, **_kwargs: Any) -> str:
 
 
 class _AnyObject(metaclass=_AnyAttribute):
-    """What a class of the native module makes: every method takes anything and does nothing."""
+    """An object of the native module; every method takes any arguments and does nothing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -44,25 +44,25 @@ class _AnyObject(metaclass=_AnyAttribute):
 
 
 class _Native(ModuleType):
-    """Stands for torchair's native module: classes and functions of any name, and no runtime behind."""
+    """Replaces torchair's native module: it has classes and functions of any name, which do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made: Any = type(name, (_AnyObject,), {}) if name[:1].isupper() else _nothing
-        setattr(self, name, made)
-        return made
+        value: Any = type(name, (_AnyObject,), {}) if name[:1].isupper() else _nothing
+        setattr(self, name, value)
+        return value
 
 
 def rehearse() -> ModuleType:
     """Return torchair from the torch-npu wheel, imported without CANN.
 
-    For tests: converters register, functions that :func:`generate` wrote run, and graphs are
-    GE protobuf; nothing is compiled or executed, and every compatibility question is
-    answered with yes. A torchair that is imported already is returned as it is.
+    It is for tests. Converters can be registered, functions written by :func:`generate` run, and
+    graphs are GE protobuf. Nothing is compiled or executed, and torchair finds everything
+    compatible. If torchair is imported already, that module is returned.
 
-    The process needs TORCH_DEVICE_BACKEND_AUTOLOAD=0, as PyTorch imports torch-npu otherwise,
-    which fails without CANN. Raises ``HostError`` where torch-npu, or what torchair imports,
+    Set TORCH_DEVICE_BACKEND_AUTOLOAD=0 before PyTorch is imported: else PyTorch imports torch-npu,
+    which fails without CANN. Raises ``HostError`` if torch-npu, or a package that torchair imports,
     is not installed.
     """
     loaded = sys.modules.get("torchair")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-TENSOR_MACROS: Final[dict[str, tuple[str, str]]] = {  # macro: direction, kind
+TENSOR_MACROS: Final[dict[str, tuple[str, str]]] = {  # macro -> direction, kind
     "INPUT":           ("input", "required"),
     "OPTIONAL_INPUT":  ("input", "optional"),
     "DYNAMIC_INPUT":   ("input", "dynamic"),
@@ -28,11 +28,11 @@ _NUMBERED: Final = (
     "DT_FLOAT8_E8M0", "DT_FLOAT6_E3M2", "DT_FLOAT6_E2M3", "DT_FLOAT4_E2M1", "DT_FLOAT4_E1M2", "DT_MAX",
 )  # fmt: skip
 DTYPE_NUMBERS: Final = {name: number for number, name in enumerate(_NUMBERED) if name}
-DTYPE_ALIASES: Final = {  # spellings found in headers, which the enumeration does not have
+DTYPE_ALIASES: Final = {  # spellings that headers use, and that the enumeration does not have
     "DT_FLOAT32": "DT_FLOAT", "DT_FLOAT64": "DT_DOUBLE", "DT_BFLOAT16": "DT_BF16",
 }  # fmt: skip
 
-DTYPE_OF_GE: Final[dict[str, str]] = {  # polyop's name: GE's; what is missing GE does not have
+DTYPE_OF_GE: Final[dict[str, str]] = {  # polyop's name -> GE's; GE has no other dtypes of polyop's
     "bool": "DT_BOOL", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32", "int64": "DT_INT64",
     "uint8": "DT_UINT8", "uint16": "DT_UINT16", "uint32": "DT_UINT32", "uint64": "DT_UINT64",
     "float16": "DT_FLOAT16", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "bfloat16": "DT_BF16",
@@ -40,7 +40,7 @@ DTYPE_OF_GE: Final[dict[str, str]] = {  # polyop's name: GE's; what is missing G
     "float8_e4m3fn": "DT_FLOAT8_E4M3FN", "float8_e8m0fnu": "DT_FLOAT8_E8M0",
 }  # fmt: skip
 
-NAMED_SETS: Final[dict[str, str]] = {  # TensorType::<name>(): torchair's TensorType
+NAMED_SETS: Final[dict[str, str]] = {  # TensorType::<name>() -> torchair's TensorType
     "QuantifiedType": "TT_QUANTIFIED",
     "OrdinaryType": "TT_ORDINARY",
     "BasicType": "TT_BASIC",
@@ -59,7 +59,10 @@ NAMED_SETS: Final[dict[str, str]] = {  # TensorType::<name>(): torchair's Tensor
 
 
 class AttributeType(NamedTuple):
-    """What one attribute type holds. ``builder`` is torchair's ``attr.<builder>``; "": it has none."""
+    """One attribute type: the kind of its items, the depth of lists, and its names in torchair and Python.
+
+    ``builder`` is torchair's ``attr.<builder>``, empty where it has none.
+    """
 
     item: str
     lists: int
@@ -96,7 +99,7 @@ ATTRIBUTE_TYPES: Final[dict[str, AttributeType]] = {
     "AnyValue":        AttributeType("opaque", 0, "",              "Any"),
 }  # fmt: skip
 
-CONSTANTS: Final[dict[str, int | float | tuple[int, ...]]] = {  # names that defaults are written with
+CONSTANTS: Final[dict[str, int | float | tuple[int, ...]]] = {  # names that headers use in defaults
     "FLT_MAX": 3.4028234663852886e38,
     "FLT_MIN": 1.1754943508222875e-38,
     "FLT_EPSILON": 1.1920928955078125e-07,
@@ -116,4 +119,4 @@ DEFORMED: Final = frozenset({
     "Const", "Data", "Constant", "Cast", "Variable", "VariableV2", "Placeholder", "PlaceholderV2",
     "PlaceholderWithDefault",
 })  # fmt: skip
-"""Operators that torchair builds itself, in another form than their prototype says."""
+"""Operators that torchair builds itself, in a form that differs from their prototype."""

@@ -1,4 +1,4 @@
-"""From the text of a C++ header to tokens, each with its line."""
+"""Split the text of a C++ header into tokens, each with its line."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..core.limits import is_text, shown
 from ..core.origin import Origin
 
 LONGEST = 8 << 20
-"""Bytes of a header; those of a whole release of operators have half a million."""
-_DEEPEST = 100
-"""Brackets inside each other, and conditionals."""
+"""Characters of a header. The headers of a whole release of operators have half a million."""
+_MAX_DEPTH = 100
+"""Nesting of brackets, and of conditionals."""
 _PARTS = re.compile(
     r"""(?P<space>\s+)
       | (?P<comment>//[^\n]*|/\*.*?\*/)
@@ -57,10 +57,10 @@ def fail(file: str, line: int, rule: str, seen: object = None, hint: str | None 
 
 
 def tokens(text: str, file: str) -> tuple[Token, ...]:
-    """Return the tokens, the last of kind "end"; comments and directives are left out.
+    """Return the tokens, the last one of kind "end"; comments and directives are left out.
 
-    Of ``#if`` and its kin the first branch is read, of ``#if 0`` the other ones. Raises
-    ``SchemaError`` with file and line for a comment, string or conditional without an end.
+    Of an ``#if`` the first branch is read, of ``#if 0`` the others. Raises ``SchemaError`` with file and
+    line for a comment, string or conditional without an end.
     """
     if len(text) > LONGEST:
         fail(file, 1, f"a header has at most {LONGEST} characters", len(text), "split it into several")
@@ -75,7 +75,7 @@ def tokens(text: str, file: str) -> tuple[Token, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """From positions in spliced text to lines of the file; ``joints`` are where lines were joined."""
+    """Maps positions in the spliced text to lines of the file; ``joints`` are where lines were joined."""
 
     starts: list[int]
     joints: list[int]
@@ -95,9 +95,9 @@ def _splice(text: str) -> tuple[str, _Lines]:
 
 
 def _without_directives(text: str, lines: _Lines, file: str) -> str:
-    """Return the text with directives, and what they leave out, as spaces; line ends are kept."""
+    """Return the text with spaces in place of directives and of branches not read; line ends are kept."""
     out: list[str] = []
-    branches: list[tuple[int, bool, bool]] = []  # line of the #if, a branch was taken, this one is
+    branches: list[tuple[int, bool, bool]] = []  # line of the #if; a branch was read; this one is read
     position, in_comment = 0, False
     for row in text.splitlines(keepends=True):
         directive = None if in_comment else re.match(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)", row)
@@ -119,7 +119,7 @@ def _comment_of(row: str) -> str:
 
 
 _OUTSIDE = re.compile(r'//|/\*|"(?:[^"\\\n]|\\.)*"?')
-"""What begins a comment, and strings, in which nothing does."""
+"""The start of a comment, or a whole string, since no comment starts inside one."""
 
 
 def _ends_in_comment(row: str, inside: bool) -> bool:
@@ -137,16 +137,16 @@ def _ends_in_comment(row: str, inside: bool) -> bool:
 
 def _branch(branches: list[tuple[int, bool, bool]], word: str, rest: str, line: int, file: str) -> None:
     if word in ("if", "ifdef", "ifndef"):
-        taken = not (word == "if" and re.match(r"(0|false)\b", rest))
-        branches.append((line, taken, taken))
-        if len(branches) > _DEEPEST:
-            fail(file, line, f"more than {_DEEPEST} conditionals are inside each other")
+        is_read = not (word == "if" and re.match(r"(0|false)\b", rest))
+        branches.append((line, is_read, is_read))
+        if len(branches) > _MAX_DEPTH:
+            fail(file, line, f"more than {_MAX_DEPTH} conditionals are inside each other")
     elif word in ("else", "elif", "endif"):
         if not branches:
             fail(file, line, f"#{word} without an #if")
-        start, taken, _ = branches.pop()
+        start, was_read, _ = branches.pop()
         if word != "endif":
-            branches.append((start, True, not taken))
+            branches.append((start, True, not was_read))
 
 
 def _scan(text: str, lines: _Lines, file: str) -> Iterator[Token]:
@@ -167,14 +167,14 @@ def _scan(text: str, lines: _Lines, file: str) -> Iterator[Token]:
             yield Token("string", unescape(match[0][1:-1], file, line), line)
         elif kind not in ("space", "comment"):
             depth += (match[0] in "({[") - (match[0] in ")}]") if kind == "mark" else 0
-            if depth > _DEEPEST:
-                fail(file, line, f"more than {_DEEPEST} brackets are inside each other")
+            if depth > _MAX_DEPTH:
+                fail(file, line, f"more than {_MAX_DEPTH} brackets are inside each other")
             yield Token("mark" if kind == "char" else kind, match[0], line)
     yield Token("end", "", lines.at(len(text.rstrip())))
 
 
 def unescape(text: str, file: str = "", line: int = 0) -> str:
-    r"""Return what the inside of a C++ string literal stands for; bytes are read as UTF-8.
+    r"""Return the value of the inside of a C++ string literal; bytes are read as UTF-8.
 
     >>> unescape(r"a\tb\x41\"")
     'a\tbA"'

@@ -1,7 +1,7 @@
-"""Converters: how torchair puts an operator into a GE graph.
+"""Converters, by which torchair puts an operator into a GE graph.
 
-A converter is called with the arguments of the call, tensors being torchair's, and
-``meta_outputs``, which tell dtype and shape of the results.
+A converter is called with the arguments of the call and with ``meta_outputs``, which have the dtypes and
+shapes of the results. Tensors are torchair's. It adds nodes to the graph and returns their outputs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def torchair() -> ModuleType:
 
 
 def overload_of(operator: Any) -> Any:
-    """Return the operator's overload in ``torch.ops``; an overload itself is returned.
+    """Return the operator's overload in ``torch.ops``; an overload is returned unchanged.
 
     Raises ``ArgumentTypeError`` for anything else, ``HostError`` where PyTorch is not installed.
     """
@@ -62,7 +62,7 @@ def overload_of(operator: Any) -> Any:
 
 
 def register_fx_node_ge_converter(operator: Any) -> Callable[[_F], _F]:
-    """Return a decorator that puts a converter into torchair's table, and returns it unchanged.
+    """Return a decorator that registers a converter with torchair and returns it unchanged.
 
     ``operator`` is an operator of polyop or an overload in ``torch.ops``. ::
 
@@ -84,7 +84,7 @@ def register_fx_node_ge_converter(operator: Any) -> Callable[[_F], _F]:
 
 
 def dtype_promote(*tensors: Any, target_dtype: Any) -> Any:
-    """Return the tensors cast to the dtype, a constant for each number; torchair's own function."""
+    """Return the tensors cast to the dtype, numbers as constants, by torchair's own function."""
     torchair()
     utils = importlib.import_module("torchair._ge_concrete_graph.utils")
     return utils.dtype_promote(*tensors, target_dtype=target_dtype)
@@ -93,29 +93,29 @@ def dtype_promote(*tensors: Any, target_dtype: Any) -> Any:
 def register(operator: Any, name: str | None = None, *, promote: Sequence[str] = ()) -> Callable[..., Any]:
     """Register a converter made from the operator's schema, and return it.
 
-    The node is of type ``name`` (the schema's name in CamelCase without it), its inputs,
-    attributes and outputs those of :func:`prototype_of`. The inputs named in ``promote`` are
+    The type of the node is ``name``, by default the schema's name in CamelCase. Its inputs,
+    attributes and outputs are those of :func:`prototype_of`. The inputs named in ``promote`` are
     cast to the dtype of the first result.
 
     Raises ``UnsupportedError`` for what GE or torchair cannot hold and for operators that write
     in place, ``ArgumentValueError`` for a name in ``promote`` that is no input, ``HostError``.
     """
-    found: Operator = operator.operator
+    value: Operator = operator.operator
     prototype = prototype_of(operator, name)
     reason = skip_reason(prototype)
     if reason:
-        raise UnsupportedError(found.name, f"cannot be put into a GE graph: {reason}", where=found.origin)
-    if found.schema.mutates:
-        rule = "writes in place, which a graph of values cannot say"
-        raise UnsupportedError(found.name, rule, where=found.origin, hint="return a new tensor instead")
+        raise UnsupportedError(value.name, f"cannot be put into a GE graph: {reason}", where=value.origin)
+    if value.schema.mutates:
+        rule = "writes in place, which a graph of values cannot express"
+        raise UnsupportedError(value.name, rule, where=value.origin, hint="return a new tensor instead")
     inputs = [item.name for item in prototype.inputs]
     for each in promote:
         if each not in inputs:
             raise ArgumentValueError(
-                f"{found.name}: promote", f"must name inputs: {', '.join(inputs)}", repr(each)
+                f"{value.name}: promote", f"must name inputs: {', '.join(inputs)}", repr(each)
             )
     overload = overload_of(operator)
-    convert = _converter(found, prototype, frozenset(promote))
+    convert = _converter(value, prototype, frozenset(promote))
     register_fx_node_ge_converter(overload)(convert)
     return convert
 
@@ -123,8 +123,8 @@ def register(operator: Any, name: str | None = None, *, promote: Sequence[str] =
 def load_header(path: str) -> dict[str, Callable[..., Any]]:
     """Return the functions generated from a REG_OP header, by name, without writing a file.
 
-    Raises ``SchemaError`` for a malformed header, ``UnsupportedError`` for an operator that
-    torchair cannot hold: nothing is left out silently.
+    Raises ``SchemaError`` for a malformed header, and ``UnsupportedError`` for an operator that
+    torchair cannot hold: none is left out silently.
     """
     prototypes = read(path)
     for prototype in prototypes:
@@ -137,33 +137,33 @@ def load_header(path: str) -> dict[str, Callable[..., Any]]:
 
 def _functions(prototypes: Sequence[Prototype], source: str) -> dict[str, Callable[..., Any]]:
     torchair()
-    space: dict[str, Any] = {"__name__": "polyop.graph.generated"}
-    exec(compile(generate(prototypes, source).text, f"<{source}>", "exec"), space)  # noqa: S102 - our own text
-    return {name: space[name] for name in map(function_name, prototypes)}
+    scope: dict[str, Any] = {"__name__": "polyop.graph.generated"}
+    exec(compile(generate(prototypes, source).text, f"<{source}>", "exec"), scope)  # noqa: S102 - our own text
+    return {name: scope[name] for name in map(function_name, prototypes)}
 
 
 def _converter(operator: Operator, prototype: Prototype, promote: frozenset[str]) -> Callable[..., Any]:
     schema = operator.schema
     build = _functions((prototype,), operator.name)[function_name(prototype)]
     names = parameters(prototype)
-    own: tuple[TensorItem | AttributeItem, ...] = (*prototype.inputs, *prototype.attributes)
-    known = {(isinstance(item, TensorItem), item.name): names[item] for item in own}
-    of_argument = {
-        a.name: known[a.type.is_tensor, operator.attribute_names.get(a.name, a.name)]
+    items: tuple[TensorItem | AttributeItem, ...] = (*prototype.inputs, *prototype.attributes)
+    parameter_of = {(isinstance(item, TensorItem), item.name): names[item] for item in items}
+    by_argument = {
+        a.name: parameter_of[a.type.is_tensor, operator.attribute_names.get(a.name, a.name)]
         for a in schema.arguments
     }
 
     def convert(*args: Any, meta_outputs: Any = None, **kwargs: Any) -> Any:
         """Add the node and return its outputs."""
-        given = {a.name: value for a, value in zip(schema.arguments, args)} | kwargs  # noqa: B905 - defaults
+        values = {a.name: value for a, value in zip(schema.arguments, args)} | kwargs  # noqa: B905 - defaults
         first = meta_outputs[0] if isinstance(meta_outputs, (list, tuple)) else meta_outputs
-        for each in promote & given.keys():
-            if given[each] is not None:
-                given[each] = _promoted(given[each], first.dtype)
+        for each in promote & values.keys():
+            if values[each] is not None:
+                values[each] = _promoted(values[each], first.dtype)
         call = {
-            of_argument[a.name]: _as_ge(a, given[a.name], operator)
+            by_argument[a.name]: _as_ge(a, values[a.name], operator)
             for a in schema.arguments
-            if a.name in given
+            if a.name in values
         }
         if schema.returns_list:
             call[names[prototype.outputs[0]]] = len(meta_outputs)
@@ -180,7 +180,7 @@ def _promoted(value: Any, dtype: Any) -> Any:
 
 
 def _as_ge(argument: Argument, value: Any, operator: Operator) -> Any:
-    """Return a value of the call as the generated function takes it."""
+    """Return a value of the call in the form that the generated function takes."""
     if argument.type.is_tensor:
         return value
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Defaults of attributes: from C++ to Python values, and back."""
+"""Convert the defaults of attributes from C++ to Python values, and back."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .tables import ATTRIBUTE_TYPES, CONSTANTS, DTYPE_NUMBERS
 
 FLOAT_MAX = float(CONSTANTS["FLT_MAX"])  # type: ignore[arg-type]
 _NAMES = {number: name for name, number in DTYPE_NUMBERS.items()}
-_WHAT = {
+_EXPECTED = {
     "int": "an integer", "float": "a number", "bool": "true or false", "str": "a string in quotes",
     "dtype": "a ge::DataType",
 }  # fmt: skip
 
 
 def value(cursor: Cursor, kind: str, name: str) -> Any:
-    """Return the default that stands at the cursor, for an attribute of type ``kind``.
+    """Read the default at the cursor, for an attribute of type ``kind``.
 
-    Lists become tuples, dtypes ``DTypeName``; of a type that only C++ has a value of, the text.
-    Raises ``SchemaError`` for what the type cannot hold.
+    Lists become tuples, dtypes become ``DTypeName``. For a type with values in C++ only, the source
+    text is returned. Raises ``SchemaError`` for a value that the type cannot hold.
     """
     row = ATTRIBUTE_TYPES[kind]
     if row.item == "opaque":
@@ -61,16 +61,19 @@ def _list(cursor: Cursor, item: str, depth: int, subject: str) -> tuple[Any, ...
         return ()
     if not cursor.take("{"):
         cursor.expected(f"'{{' for the default {subject}")
-    found: list[Any] = []
+    items: list[Any] = []
     for _ in cursor.until("}"):
-        found += [_list(cursor, item, depth - 1, subject)] if depth > 1 else _list(cursor, item, 0, subject)
+        items += [_list(cursor, item, depth - 1, subject)] if depth > 1 else _list(cursor, item, 0, subject)
     if wrapped:
         cursor.need(")", f"after the default {subject}")
-    return tuple(found)
+    return tuple(items)
 
 
 def _constructor(cursor: Cursor) -> bool:
-    """Step over ``ListInt(`` or ``std::vector<int>(``; whether there is a ``(`` to close. ``{`` stays."""
+    """Step over ``ListInt(`` or ``std::vector<int>(``, but not over ``{``.
+
+    Returns whether there was a ``(``, which must be closed.
+    """
     if cursor.token.kind == "name":
         cursor.next()
         while cursor.take("::"):
@@ -88,29 +91,29 @@ def _constructor(cursor: Cursor) -> bool:
 def _scalar(cursor: Cursor, item: str, subject: str) -> Any:
     if cursor.ahead("(") or (cursor.token.kind == "name" and _calls(cursor)):
         if not _constructor(cursor):
-            cursor.expected(f"{_WHAT[item]} for the default {subject}")
-        found = _scalar(cursor, item, subject)
+            cursor.expected(f"{_EXPECTED[item]} for the default {subject}")
+        inner = _scalar(cursor, item, subject)
         cursor.need(")", f"after the default {subject}")
-        return found
+        return inner
     line = cursor.line
-    found = _word(cursor, item, subject)
-    fits = _FITS[item](found)
-    if fits is None:
-        cursor.fail(f"expected {_WHAT[item]} for the default {subject}", repr(found), line=line)
-    if isinstance(fits, int) and not -(2**63) <= fits < 2**63:
-        cursor.fail(f"the default {subject} must fit in 64 bits", found, line=line)
-    if isinstance(fits, float) and math.isfinite(fits) and abs(fits) > FLOAT_MAX:
-        cursor.fail(f"the default {subject} must fit in a float of 32 bits", found, line=line)
-    return fits
+    literal_value = _word(cursor, item, subject)
+    converted = _CONVERT[item](literal_value)
+    if converted is None:
+        cursor.fail(f"expected {_EXPECTED[item]} for the default {subject}", repr(literal_value), line=line)
+    if isinstance(converted, int) and not -(2**63) <= converted < 2**63:
+        cursor.fail(f"the default {subject} must fit in 64 bits", literal_value, line=line)
+    if isinstance(converted, float) and math.isfinite(converted) and abs(converted) > FLOAT_MAX:
+        cursor.fail(f"the default {subject} must fit in a float of 32 bits", literal_value, line=line)
+    return converted
 
 
 def _calls(cursor: Cursor) -> bool:
-    """Whether a name stands here that begins a conversion: ``Int(1)``, ``std::string("a")``."""
+    """Whether the name at the cursor begins a conversion: ``Int(1)``, ``std::string("a")``."""
     return cursor.ahead("(", 1) or cursor.ahead("<", 1) or (cursor.ahead("std") and cursor.ahead("::", 1))
 
 
 def _word(cursor: Cursor, item: str, subject: str) -> Any:
-    """Return the literal or constant here, as whatever type it is of."""
+    """Read the literal or constant at the cursor, in its own type."""
     if cursor.token.kind == "string":
         texts = []
         while cursor.token.kind == "string":  # C++ joins neighbours
@@ -130,17 +133,17 @@ def _word(cursor: Cursor, item: str, subject: str) -> Any:
     cursor.qualifiers("ge", "DataType", "Type")
     if cursor.token.text.startswith("DT_") and sign == 1:
         return DTypeName(cursor.dtype())
-    return cursor.expected(f"{_WHAT[item]} for the default {subject}")
+    return cursor.expected(f"{_EXPECTED[item]} for the default {subject}")
 
 
 def _behind_sign(cursor: Cursor, subject: str) -> int | float:
-    """Return the number in brackets here; those without a sign in front are no matter of a word."""
+    """Read a number in brackets behind a sign: ``-(1)``. Other brackets are read by ``_scalar``."""
     cursor.need("(", "")
-    line, found = cursor.line, _word(cursor, "float", subject)
-    if isinstance(found, bool) or not isinstance(found, (int, float)):
-        cursor.fail(f"expected a number behind the sign of the default {subject}", repr(found), line=line)
+    line, number = cursor.line, _word(cursor, "float", subject)
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        cursor.fail(f"expected a number behind the sign of the default {subject}", repr(number), line=line)
     cursor.need(")", f"after the default {subject}")
-    return found
+    return number
 
 
 def _constant(cursor: Cursor) -> Any:
@@ -155,54 +158,54 @@ def _constant(cursor: Cursor) -> Any:
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)[uUlL]{0,3}")
 _FLOAT = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)[fFlL]?")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][-+]?[0-9]+)[fFlL]?")
-_LONGEST = 400
-"""Characters of a number; no type that an attribute has needs more."""
+_MAX_DIGITS = 400
+"""Characters of a number; no type of an attribute needs more."""
 
 
 def _number(cursor: Cursor, subject: str) -> int | float:
     text = cursor.token.text.replace("'", "")
-    if len(text) > _LONGEST:
-        cursor.fail(f"the default {subject} must be a number of at most {_LONGEST} characters", text)
+    if len(text) > _MAX_DIGITS:
+        cursor.fail(f"the default {subject} must be a number of at most {_MAX_DIGITS} characters", text)
     integer, hexadecimal, decimal = (form.fullmatch(text) for form in (_INTEGER, _HEX_FLOAT, _FLOAT))
     if integer is None and hexadecimal is None and decimal is None:
         cursor.expected(f"a number for the default {subject}")
     cursor.next()
-    found: int | float
+    number: int | float
     if integer:
         digits = integer[1]
         octal = len(digits) > 1 and digits[1].isdigit() and digits[0] == "0"
-        found = int(digits, 8 if octal else 0)
+        number = int(digits, 8 if octal else 0)
     elif hexadecimal:
         try:
-            found = float.fromhex(hexadecimal[1])
+            number = float.fromhex(hexadecimal[1])
         except OverflowError:
-            found = math.inf
+            number = math.inf
     else:
         assert decimal is not None
-        found = float(decimal[1])
-    if abs(found) >= 2**128:  # beyond 64 bits and beyond a float
+        number = float(decimal[1])
+    if abs(number) >= 2**128:  # fits neither in 64 bits nor in a float
         cursor.fail(f"the default {subject} must fit in a float of 32 bits", text)
-    return found
+    return number
 
 
-def _whole(found: Any) -> int | None:
-    if isinstance(found, float):
-        return int(found) if found.is_integer() else None
-    return int(found) if isinstance(found, int) else None
+def _whole(value: Any) -> int | None:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return int(value) if isinstance(value, int) else None
 
 
-def _fit_dtype(found: Any) -> DTypeName | None:
-    if isinstance(found, int) and not isinstance(found, bool) and found in _NAMES:
-        return DTypeName(_NAMES[found])
-    return found if isinstance(found, DTypeName) else None
+def _to_dtype(value: Any) -> DTypeName | None:
+    if isinstance(value, int) and not isinstance(value, bool) and value in _NAMES:
+        return DTypeName(_NAMES[value])
+    return value if isinstance(value, DTypeName) else None
 
 
-_FITS: dict[str, Callable[[Any], Any]] = {  # the value as C++ converts it where nothing is lost, else None
-    "str": lambda found: None if isinstance(found, DTypeName) or not isinstance(found, str) else found,
-    "dtype": _fit_dtype,
-    "int": lambda found: found if isinstance(found, DTypeName) else _whole(found),
-    "float": lambda found: float(found) if isinstance(found, (int, float)) else None,
-    "bool": lambda found: bool(found) if _whole(found) in (0, 1) else None,
+_CONVERT: dict[str, Callable[[Any], Any]] = {  # as C++ converts a value; None where that would lose something
+    "str": lambda value: None if isinstance(value, DTypeName) or not isinstance(value, str) else value,
+    "dtype": _to_dtype,
+    "int": lambda value: value if isinstance(value, DTypeName) else _whole(value),
+    "float": lambda value: float(value) if isinstance(value, (int, float)) else None,
+    "bool": lambda value: bool(value) if _whole(value) in (0, 1) else None,
 }
 
 
@@ -228,17 +231,17 @@ def _octal(character: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
-def literal(item: str, found: Any) -> str:
-    """Return the C++ text of a default whose items are of this kind; lists in braces."""
-    if isinstance(found, tuple):
-        return f"{{{', '.join(literal(item, each) for each in found)}}}"
+def literal(item: str, default: Any) -> str:
+    """Return the C++ text of a default whose items are of this kind; lists are in braces."""
+    if isinstance(default, tuple):
+        return f"{{{', '.join(literal(item, each) for each in default)}}}"
     if item == "str":
-        return quote(found)
-    if isinstance(found, bool):
-        return str(found).lower()
-    if isinstance(found, float) and not math.isfinite(found):
-        return "NAN" if math.isnan(found) else "-INFINITY" if found < 0 else "INFINITY"
-    return repr(found) if isinstance(found, float) else str(found)
+        return quote(default)
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, float) and not math.isfinite(default):
+        return "NAN" if math.isnan(default) else "-INFINITY" if default < 0 else "INFINITY"
+    return repr(default) if isinstance(default, float) else str(default)
 
 
 __all__ = ["literal", "quote", "value"]

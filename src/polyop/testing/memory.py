@@ -126,9 +126,8 @@ def inputs_unchanged(case: Case) -> None:
 
 
 def _compare(case: Case, arguments: tuple[Any, ...]) -> None:
-    for argument, after, before in zip(
-        case.operator.schema.arguments, arguments, case.arguments, strict=True
-    ):
+    schema = case.operator.schema
+    for argument, after, before in zip(schema.arguments, arguments, case.arguments, strict=True):
         if argument.type.is_tensor and not argument.type.writes and before is not None:
             pairs = (
                 zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
@@ -144,9 +143,7 @@ def declared_writes(case: Case) -> None:
         raise NotRunError("the schema declares no writes")
     arguments = case.copy()
     case.call(arguments)
-    for argument, after, before in zip(
-        case.operator.schema.arguments, arguments, case.arguments, strict=True
-    ):
+    for argument, after, before in zip(schema.arguments, arguments, case.arguments, strict=True):
         if argument.type.writes and before is not None:
             pairs = (
                 zip(after, before, strict=True) if isinstance(before, (list, tuple)) else [(after, before)]
