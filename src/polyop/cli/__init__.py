@@ -1,1 +1,1 @@
-"""The command line: one file per verb, no decisions."""
+"""The command ``polyop``: one file per verb, which parses options, calls another room and prints."""

@@ -1,4 +1,4 @@
-"""``polyop audit x.whl``: what is inside a wheel, and whether it keeps what its name promises."""
+"""``polyop audit x.whl``: show what a wheel holds, and check what its tag promises."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a report on each wheel; return 0, or 1 when one breaks a rule. Raises ``LibraryError``."""
+    """Print a report on each wheel; return 0, or 1 if one breaks a rule. Raises ``LibraryError``."""
     code = 0
     for path in options.wheel:
         report = audit(path)

@@ -1,4 +1,4 @@
-"""``polyop build``: C, C++ and CUDA sources to a shared library."""
+"""``polyop build``: compile C, C++ and CUDA sources to a shared library."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def add(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build and print the library's path; return 0. Raises ``BuildError`` and ``CacheError``."""
-    built = build(
+    """Build, and print the path of the library; return 0. Raises ``BuildError`` and ``CacheError``."""
+    library = build(
         options.sources,
         flags=[*(f"-D{name}" for name in options.define), *options.flag],
         link_flags=options.link_flag,
@@ -62,5 +62,5 @@ def run(options: argparse.Namespace) -> int:
         torch=False if options.no_torch else None,
         output=Path(options.output) if options.output else None,
     )
-    print(built)
+    print(library)
     return 0

@@ -1,4 +1,4 @@
-"""``polyop cache``: what the build cache holds, its bound, and getting rid of it."""
+"""``polyop cache``: list the build cache with its size limit, or clear it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "cache",
         help="list or clear the build cache",
-        description="The cache of built libraries: list, where nothing else is asked. POLYOP_CACHE_DIR "
+        description="The cache of built libraries; without an action, list it. POLYOP_CACHE_DIR "
         "names another folder, POLYOP_CACHE_SIZE another bound than 5 GiB and 90 days.",
     )
     actions = parser.add_subparsers(dest="action", metavar="list|clear|path")
@@ -33,24 +33,24 @@ def add(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what is asked of the cache; return 0. Raises ``CacheError``."""
+    """List the cache, clear it or print its folder; return 0. Raises ``CacheError``."""
     if options.action == "path":
         print(cache_dir())
     elif options.action == "clear":
         removed, kept = clear(None if options.older_than is None else options.older_than * _DAY)
-        stay = f"; {_count(kept)} in use stay" + ("s" if kept == 1 else "") if kept else ""
-        print(f"{_count(removed)} removed from {cache_dir()}{stay}")
+        in_use = f"; {_count(kept)} in use stay" + ("s" if kept == 1 else "") if kept else ""
+        print(f"{_count(removed)} removed from {cache_dir()}{in_use}")
     else:
         _list()
     return 0
 
 
 def _list() -> None:
-    found, limit = entries(), cache_limits()
-    for entry in found:
+    listed, limit = entries(), cache_limits()
+    for entry in listed:
         print(_line(entry))
-    total = _size(sum(entry.size for entry in found))
-    print(f"{_count(len(found))}, {total}, in {cache_dir()}")
+    total = _size(sum(entry.size for entry in listed))
+    print(f"{_count(len(listed))}, {total}, in {cache_dir()}")
     size = "any size" if limit.size is None else _size(limit.size)
     age = "any age" if limit.age is None else f"{limit.age / _DAY:.0f} days unused"
     print(f"bound: {size}, {age} ({VARIABLE}); what is in use stays")
@@ -67,7 +67,7 @@ def _line(entry: Entry) -> str:
 
 
 def _age(since: float) -> str:
-    """Return how long ago a time is, for people.
+    """Return how long ago a time is, in a unit that suits it.
 
     >>> _age(time.time() - 7300)
     ' 2 h'
@@ -84,7 +84,7 @@ def _count(number: int) -> str:
 
 
 def _size(count: float) -> str:
-    """Return a size for people.
+    """Return a size in bytes, in a unit that suits it.
 
     >>> _size(15128)
     '14.8 KiB'

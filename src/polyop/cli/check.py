@@ -1,4 +1,4 @@
-"""``polyop check``: runs :func:`polyop.testing.check` on the operators that a file or module defines."""
+"""``polyop check``: run :func:`polyop.testing.check` on the operators that a file or module defines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a report per operator; return 0, or 1 when a check failed."""
+    """Print a report for each operator; return 0, or 1 if a check failed."""
     ok = True
     for target in options.targets:
         for bound, samples in _operators(target):
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             keywords = {"hosts": options.host, "seed": options.seed, "raise_on_failure": False}
             try:
                 report = check(bound, *args, **keywords, **named)
-            except ArgumentTypeError as problem:  # the samples do not fit; other operators' may
+            except ArgumentTypeError as problem:  # the samples do not fit; go on with the next operator
                 print(f"polyop check: {problem}\n  {_how_to_sample(bound)}\n", file=sys.stderr, flush=True)
                 ok = False
                 continue
@@ -58,25 +58,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _how_to_sample(bound: Any) -> str:
-    """Return what to write into the file for samples of an operator."""
+    """Return the line that gives samples of an operator, to be written into the file."""
     needed = [a.name for a in bound.schema.arguments if not a.type.is_tensor and a.default is MISSING]
     values = "{" + ", ".join(f'"{name}": ...' for name in needed) + "}" if needed else "(...)"
     return f'give its samples in the file: {SAMPLES} = {{"{bound.name}": {values}}}'
 
 
 def _operators(target: str) -> Iterator[tuple[Any, Any]]:
-    """Yield (operator, samples) of one target; raises ``ArgumentValueError`` when there are none."""
-    name, _, wanted = target.partition(":")
+    """Yield (operator, samples) of one target; raises ``ArgumentValueError`` if there are none."""
+    name, _, operator_name = target.partition(":")
     before = {bound.name for bound in registry.operators()}
     module = load(name)
     samples = getattr(module, SAMPLES, {})
-    found = [
+    defined = [
         bound for bound in registry.operators() if bound.name not in before or bound in vars(module).values()
     ]
-    chosen = [bound for bound in found if wanted in ("", bound.name, bound.name.split("::")[-1])]
+    chosen = [bound for bound in defined if operator_name in ("", bound.name, bound.name.split("::")[-1])]
     if not chosen:
-        names = ", ".join(bound.name for bound in found) or "no operators"
-        rule = f"must define the operator {wanted}" if wanted else "must define an operator"
+        names = ", ".join(bound.name for bound in defined) or "no operators"
+        rule = f"must define the operator {operator_name}" if operator_name else "must define an operator"
         raise ArgumentValueError(name, rule, names)
     for bound in chosen:
         yield bound, samples.get(bound.name, ())

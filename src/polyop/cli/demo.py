@@ -1,4 +1,4 @@
-"""``polyop demo``: one operator, defined and built here, called from every framework that is found."""
+"""``polyop demo``: define and build an operator, and call it from every installed framework."""
 
 from __future__ import annotations
 

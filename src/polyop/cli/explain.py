@@ -1,4 +1,4 @@
-"""``polyop explain``: which kernel an operator takes for given inputs, and why not the others."""
+"""``polyop explain``: show which kernel an operator takes for some inputs, and why not the others."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def add(verbs: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the explanation of one operator, or of all that the module defines."""
+    """Print the explanation of one operator, or of all that the module defines; return 0."""
     load(options.module)
     bound = [registry.find(options.operator)] if options.operator else list(registry.operators())
     inputs = tuple(map(parse_spec, options.input))
     attributes = dict(map(parse_attribute, options.attribute))
-    known = {argument.name for operator in bound for _, argument in operator.schema.attributes()}
-    if set(attributes) - known:
-        rule = f"must name an attribute: {', '.join(sorted(known)) or 'there are none'}"
-        raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - known)))
+    names = {argument.name for operator in bound for _, argument in operator.schema.attributes()}
+    if set(attributes) - names:
+        rule = f"must name an attribute: {', '.join(sorted(names)) or 'there are none'}"
+        raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - names)))
     for number, operator in enumerate(bound):
         if options.print_after or options.time_passes:
             for line in passes(operator, inputs, attributes, options.print_after, timed=options.time_passes):
@@ -75,17 +75,17 @@ def passes(
     *,
     timed: bool,
 ) -> list[str]:
-    """Return the loops of an operator's loop kernel after the named passes, and what each pass took.
+    """Return lines with the loops of an operator's loop kernel after the named passes, and with times.
 
-    Raises ``ArgumentValueError`` for a name that no pass has, and for an operator without a loop kernel.
+    Raises ``ArgumentValueError`` for an unknown pass, and for an operator without a loop kernel.
     """
     from ..loops.pipeline import PIPELINE
     from ..loops.runner import printer
 
-    known = [one.name for one in PIPELINE]
-    unknown = {name.strip() for name in (names or "").split(",")} - {*known, "all", ""}
+    passes_by_name = [one.name for one in PIPELINE]
+    unknown = {name.strip() for name in (names or "").split(",")} - {*passes_by_name, "all", ""}
     if unknown:
-        rule = f"must be a pass ({', '.join(dict.fromkeys(known))}) or all"
+        rule = f"must be a pass ({', '.join(dict.fromkeys(passes_by_name))}) or all"
         raise ArgumentValueError("--print-after", rule, repr(min(unknown)))
     kernel: Any = next((k for k in bound.operator.kernels if isinstance(k, LoopKernelBase)), None)
     if kernel is None or not inputs:
@@ -108,7 +108,7 @@ def passes(
 
 
 def parse_attribute(text: str) -> tuple[str, Any]:
-    """Return name and value of ``name=value``; a value that is no Python literal is text.
+    """Return name and value of ``name=value``; a value that is not a Python literal is a string.
 
     >>> parse_attribute("sizes=[2, 3]"), parse_attribute("mode=sum")
     (('sizes', [2, 3]), ('mode', 'sum'))

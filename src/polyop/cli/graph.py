@@ -1,7 +1,7 @@
-"""``polyop graph``: operators in deployment graphs.
+"""``polyop graph``: convert operators for deployment graphs.
 
-``reg-op header.h -o out.py`` writes the Python that builds GE graphs; ``prototype
-ops.py:myops::add -o add.h`` writes the REG_OP header of an operator.
+``reg-op header.h -o out.py`` writes the Python functions that build GE graphs.
+``prototype ops.py:myops::add -o add.h`` writes the REG_OP header of an operator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def add(verbs: Any) -> None:
         "reg-op",
         help="write the Python functions for the REG_OP prototypes of a header",
         description="Write one Python function for each REG_OP of a header; torchair puts their nodes into "
-        "GE graphs. What torchair cannot hold is left out, and said.",
+        "GE graphs. Operators that torchair cannot hold are left out and listed.",
     )
     reg_op.add_argument("header", help="a C++ header with REG_OP prototypes")
     _output(reg_op, "the Python file; '-' prints it")
@@ -41,12 +41,12 @@ def add(verbs: Any) -> None:
     verb.set_defaults(verb="graph")
 
 
-def _output(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("-o", "--output", default="-", metavar="OUT", help=what)
+def _output(parser: argparse.ArgumentParser, help_text: str) -> None:
+    parser.add_argument("-o", "--output", default="-", metavar="OUT", help=help_text)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file and say what was done; return 0, or 1 when nothing could be generated."""
+    """Write the file and print a summary; return 0, or 1 if nothing could be generated."""
     return _reg_op(options) if options.kind == "reg-op" else _prototype(options)
 
 
@@ -59,12 +59,12 @@ def _reg_op(options: argparse.Namespace) -> int:
         raise ArgumentValueError(
             options.header, "must have a REG_OP(Name) ... .OP_END_FACTORY_REG(Name)", "none"
         )
-    made = generate(prototypes, options.header)
-    _write(options.output, made.text)
-    print(f"{options.header}: {made.summary}", file=sys.stderr)
-    for each in made.skipped:
+    generated = generate(prototypes, options.header)
+    _write(options.output, generated.text)
+    print(f"{options.header}: {generated.summary}", file=sys.stderr)
+    for each in generated.skipped:
         print(f"  {each.name} skipped as {each.reason}", file=sys.stderr)
-    return 0 if len(made.skipped) < made.total else 1
+    return 0 if len(generated.skipped) < generated.total else 1
 
 
 def _prototype(options: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
-"""``polyop inspect lib.so``: the operators a library offers, and what it was built against.
+"""``polyop inspect lib.so``: show the operators of a library, and what it was built against.
 
-``polyop inspect aten [word]``: the operators that PyTorch has under a name.
+``polyop inspect aten [word]``: list PyTorch's operators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..kernels.module.registrations import ENTRY as LIBRARY
 from ..providers.aten.registered import registers_in_torch
 from .inspect_tables import has_tables, show_opened
 
-_MOST_NOTES = 100
+_MAX_NOTES = 100
 _COLUMNS = ("operator", "Init", "InferShape", "InferType")
 
 
@@ -50,7 +50,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report on ``options.library``; return 0, or 1 when it is no usable library."""
+    """Print the report on ``options.library``; return 0, or 1 if it is not a usable library."""
     if options.library == "aten":
         return _print_aten(options.word)
     if options.word:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _unopened(file: LibraryFile) -> list[str]:
-    """Return what the library has that is known only when it is opened."""
+    """Return remarks on the parts of the library that only opening it would show."""
     kinds = (
         (MODULE in file.functions, "the functions of its PYBIND11_MODULE"),
         (LIBRARY in file.functions, "the operators of its POLYOP_LIBRARY"),
@@ -90,9 +90,9 @@ def _print_aten(word: str) -> int:
     rows = listing(word)
     for schema, problem in rows:
         print(f"{schema}  # not for polyop: {problem}" if problem else schema)
-    held = f" with {word!r} in the name" if word else ""
+    condition = f" with {word!r} in the name" if word else ""
     usable = sum(not problem for _, problem in rows)
-    print(f"\n{len(rows)} operators{held}, {usable} of them by polyop.aten()")
+    print(f"\n{len(rows)} operators{condition}, {usable} of them by polyop.aten()")
     return 0 if rows else 1
 
 
@@ -106,11 +106,11 @@ def _read(path: str) -> LibraryFile:
 
 
 def facts(file: LibraryFile) -> list[tuple[str, str]]:
-    """Return what the library is and needs, as label and text."""
+    """Return the facts about a library, as label and text."""
     names = (*file.cxx_functions, *file.undefined)
     contract = "no header of polyop included" if file.marker is None else f"version {file.marker}"
     has_table = MODULE in file.functions or LIBRARY in file.functions
-    known = (
+    rows = (
         ("library", str(file.path)),
         ("machine", file.machine),
         *([] if has_table else [("contract", f"{contract} (this polyop: {ABI_VERSION})")]),
@@ -121,11 +121,11 @@ def facts(file: LibraryFile) -> list[tuple[str, str]]:
         ("frameworks", ", ".join(frameworks(file.needed, file.undefined))),
     )
     registered = [("registers", text) for text in _blocks(file)]
-    return [(label, text or "none") for label, text in (*known, *registered)]
+    return [(label, text or "none") for label, text in (*rows, *registered)]
 
 
 def _blocks(file: LibraryFile) -> list[str]:
-    """Return the namespaces of the library, each with the keys that it has functions for."""
+    """Return each namespace that the library registers in PyTorch, with the keys of its functions."""
     keys: dict[str, dict[str, None]] = {}
     for _, namespace, key in file.blocks:
         keys.setdefault(namespace, {}).update({key: None} if key else {})
@@ -133,16 +133,16 @@ def _blocks(file: LibraryFile) -> list[str]:
 
 
 def remarks(file: LibraryFile, operators: Iterable[AotFunction]) -> list[str]:
-    """Return what keeps the library or its operators from being used here."""
-    found: list[str] = []
+    """Return the reasons why the library or some of its operators cannot be used on this machine."""
+    notes: list[str] = []
     if file.machine != own_machine():
-        found.append(f"it is for {file.machine}, and this machine is {own_machine()}")
+        notes.append(f"it is for {file.machine}, and this machine is {own_machine()}")
     problems = dict.fromkeys(str(companion_problem(file, operator.name) or "") for operator in operators)
-    found += [text.removeprefix(f"{subject_of(file.path)}: ") for text in problems if text]
-    kernels = [name for name in file.cxx_functions if "iPPv" in name][:_MOST_NOTES]  # (int, void**
-    authored = [name for name in map(demangle, kernels) if re.search(r"\(int, void\*\*", name)]
-    found += [f'{name} has a C++ name, so it cannot be an operator: add extern "C"' for name in authored]
-    return found
+    notes += [text.removeprefix(f"{subject_of(file.path)}: ") for text in problems if text]
+    kernels = [name for name in file.cxx_functions if "iPPv" in name][:_MAX_NOTES]  # (int, void**
+    signatures = [name for name in map(demangle, kernels) if re.search(r"\(int, void\*\*", name)]
+    notes += [f'{name} has a C++ name, so it cannot be an operator: add extern "C"' for name in signatures]
+    return notes
 
 
 def _row(operator: AotFunction) -> tuple[str, ...]:

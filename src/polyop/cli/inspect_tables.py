@@ -1,4 +1,4 @@
-"""``polyop inspect --open``: the operators that a library registers when it is opened."""
+"""``polyop inspect --open``: show the operators that a library registers when it is opened."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _SECONDS = 300
 
 
 def has_tables(file: LibraryFile) -> bool:
-    """Return whether a library tells of its operators when it is opened."""
+    """Return whether a library registers operators when it is opened."""
     return MODULE in file.functions or LIBRARY in file.functions or registers_in_torch(file)
 
 
 def show_opened(path: Path) -> int:
-    """Print what is in the tables of a library; return 0, or 1 for one that cannot be loaded.
+    """Print what a library registers; return 0, or 1 if it cannot be loaded.
 
-    It is opened in a process of its own, so a crash of it is a message. No operator is called.
-    Raises ``LibraryError`` where the process dies, ``ArgumentTypeError`` for a library outside the
-    folders that may be opened.
+    It is opened in another process, so that a crash becomes a message. No operator is called. Raises
+    ``LibraryError`` if that process dies, and ``ArgumentTypeError`` for a library outside the folders
+    that may be opened.
     """
     check_allowed(path)
     command = [sys.executable, "-c", _PROGRAM, str(path)]
@@ -57,7 +57,7 @@ def show_opened(path: Path) -> int:
 
 
 def print_tables(path: str) -> int:
-    """Open the library and print what it registers; return 0, or 1 for one that cannot be loaded."""
+    """Open the library and print what it registers; return 0, or 1 if it cannot be loaded."""
     file = read(path)
     code = 0
     for is_there, show in (
@@ -116,7 +116,7 @@ def _torch(file: LibraryFile) -> int:
 
 
 def _schema(row: Row) -> str:
-    """Return the text of ``m.def`` with its namespace."""
+    """Return the schema text of ``m.def``, with the namespace."""
     return row.text if "::" in row.text.partition("(")[0] else f"{row.namespace}::{row.text}"
 
 

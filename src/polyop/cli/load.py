@@ -1,4 +1,4 @@
-"""Importing what a command line names: a Python file or a module."""
+"""Import the Python file or module that a command line names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..core.errors import ArgumentValueError, PolyopError
 
 
 def load(name: str) -> ModuleType:
-    """Return the module that ``name`` is: a path ending in ``.py``, or a dotted name.
+    """Import a path that ends in ``.py``, or a dotted name, and return the module.
 
-    Raises ``ArgumentValueError`` when there is none, or when it raises itself: with the type,
-    the message and the line.
+    Raises ``ArgumentValueError`` if there is none. An exception of the module becomes an
+    ``ArgumentValueError`` with its type, its message and the line.
     """
     sys.path.insert(0, str(Path.cwd()))
     if name.endswith(".so"):
@@ -28,8 +28,8 @@ def load(name: str) -> ModuleType:
     if not name.endswith(".py"):
         if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
             raise ArgumentValueError("module", "must be a Python file or an importable module", repr(name))
-        found: ModuleType = _run(name, lambda: importlib.import_module(name))
-        return found
+        imported: ModuleType = _run(name, lambda: importlib.import_module(name))
+        return imported
     path = Path(name).resolve()
     if not path.is_file():
         raise ArgumentValueError("module", "must be a Python file or an importable module", repr(name))
@@ -44,16 +44,18 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def _run(name: str, load_it: Callable[[], Any]) -> Any:
+def _run(name: str, importing: Callable[[], Any]) -> Any:
     try:
-        return load_it()
+        return importing()
     except PolyopError:
         raise
     except (Exception, SystemExit) as problem:
         frames = traceback.extract_tb(problem.__traceback__)
-        own = [frame for frame in frames if "importlib" not in frame.filename and __file__ != frame.filename]
-        place = f"{own[-1].filename}:{own[-1].lineno}" if own else None
+        users = [
+            frame for frame in frames if "importlib" not in frame.filename and __file__ != frame.filename
+        ]
+        line = f"{users[-1].filename}:{users[-1].lineno}" if users else None
         if isinstance(problem, SyntaxError):
-            place = f"{problem.filename}:{problem.lineno}"
+            line = f"{problem.filename}:{problem.lineno}"
         rule = f"could not be imported: {type(problem).__name__}: {problem}"
-        raise ArgumentValueError(name, rule, where=place) from problem
+        raise ArgumentValueError(name, rule, where=line) from problem

@@ -1,4 +1,4 @@
-"""The command ``polyop``: finds the verb's file and runs it."""
+"""The command ``polyop``: find the file of the verb and run it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit code; an error of polyop is printed, without a trace."""
+    """Run one verb and return its exit code; an error of polyop is printed without a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # file names need not be text that can be printed
+        if isinstance(stream, io.TextIOWrapper):  # a file name may have bytes that are no valid text
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""``polyop new myops``: a project for an operator library."""
+"""``polyop new myops``: write a project for an operator library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the project and say what to do next; return 0. Raises ``ArgumentValueError``."""
+    """Write the project and print the next command; return 0. Raises ``ArgumentValueError``."""
     folder = Path(options.folder or options.name)
     for path in new_project(options.name, folder):
         print(path)

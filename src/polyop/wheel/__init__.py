@@ -1,4 +1,4 @@
-"""Operator libraries as wheels: built by setuptools, started by ``polyop new``, proven by ``polyop audit``.
+"""Wheels of operators: built by setuptools, begun with ``polyop new``, verified with ``polyop audit``.
 
 ``OperatorExtension``, ``LoopExtension`` and ``BuildExtension`` are for a setup.py.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BuildExtension", "LoopExtension", "OperatorExtension"]
 
-_LATER = {
+_MODULES = {
     "BuildExtension": "build_extension",
     "LoopExtension": "loop_extension",
     "OperatorExtension": "extension",
@@ -22,9 +22,9 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name; setuptools is imported with the first, and is needed only to build."""
-    if name not in _LATER:
+    """Return a public name. This imports setuptools, which is needed only to build."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)

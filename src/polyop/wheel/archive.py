@@ -1,4 +1,4 @@
-"""The members of a wheel, read with limits: a damaged or hostile zip file gives ``LibraryError``."""
+"""Read the files of a wheel within limits; a damaged or hostile zip file is a ``LibraryError``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..core.errors import LibraryError
 from ..core.limits import shown
 
 _CHUNK = 1 << 20
-_LONGEST_TEXT = 32 << 20
-_MOST_MEMBERS = 100_000
+_MAX_TEXT = 32 << 20
+_MAX_MEMBERS = 100_000
 _ROOM, _RATIO = 64 << 20, 100
-"""Members may unpack to this many bytes, and to this many times the size of the file beyond them."""
+"""All members together may unpack to _ROOM bytes plus _RATIO times the size of the wheel."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# what the zip module raises for bytes that are no zip file; it has no class for them
+# the exceptions of the zip module for a damaged file; they have no base class in common
 _DAMAGED = (
     OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError,
     OverflowError, LookupError,
@@ -30,10 +30,10 @@ _DAMAGED = (
 
 
 class Archive:
-    """An opened wheel. Nothing is extracted but what :meth:`copy` is asked for."""
+    """An open wheel. Only :meth:`copy` extracts a file."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; raises ``LibraryError`` for one that is damaged or unpacks to far too much."""
+        """Open the file; raises ``LibraryError`` if it is damaged, or unpacks to far more than its size."""
         self.path = path
         with self._reading("its list of files"):
             self._zip = zipfile.ZipFile(path)
@@ -47,12 +47,12 @@ class Archive:
 
     def _check_sizes(self, packed: int) -> None:
         members = self._zip.infolist()
-        most = _ROOM + _RATIO * packed
+        limit = _ROOM + _RATIO * packed
         total = sum(member.file_size for member in members)
-        if total > most or len(members) > _MOST_MEMBERS:
+        if total > limit or len(members) > _MAX_MEMBERS:
             rule = f"unpacks to {total} bytes in {len(members)} files"
-            limit = f"a wheel of {packed} bytes may hold {most} bytes in {_MOST_MEMBERS} files"
-            raise LibraryError(str(self.path), f"{rule}, which is no honest wheel: {limit}")
+            allowed = f"a wheel of {packed} bytes may hold {limit} bytes in {_MAX_MEMBERS} files"
+            raise LibraryError(str(self.path), f"{rule}, which is no honest wheel: {allowed}")
         for member in members:
             if member.compress_type not in _METHODS or member.flag_bits & 1:
                 rule = (
@@ -72,24 +72,24 @@ class Archive:
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """The files with how often each is there, in their order; folders are left out."""
-        counted: dict[str, int] = {}
+        """The files in their order, each with the number of times it occurs; no folders."""
+        counts: dict[str, int] = {}
         for name in self._zip.namelist():
             if not name.endswith("/"):
-                counted[name] = counted.get(name, 0) + 1
-        return counted
+                counts[name] = counts.get(name, 0) + 1
+        return counts
 
     def _chunks(self, name: str) -> Iterator[bytes]:
         with self._reading(shown(name)), self._zip.open(name) as stream:
             yield from iter(lambda: stream.read(_CHUNK), b"")
 
     def read(self, name: str) -> bytes:
-        """Return the content of a small file; raises ``LibraryError`` where it is damaged or large."""
+        """Return the content of a small file; raises ``LibraryError`` if it is damaged or too large."""
         data = bytearray()
         for chunk in self._chunks(name):
             data += chunk
-            if len(data) > _LONGEST_TEXT:
-                raise LibraryError(str(self.path), f"{shown(name)} has more than {_LONGEST_TEXT} bytes")
+            if len(data) > _MAX_TEXT:
+                raise LibraryError(str(self.path), f"{shown(name)} has more than {_MAX_TEXT} bytes")
         return bytes(data)
 
     def text(self, name: str) -> str:
@@ -99,10 +99,10 @@ class Archive:
 
     def _digest(self, name: str) -> bytes:
         """Return the SHA-256 of a file."""
-        running = hashlib.sha256()
+        digest = hashlib.sha256()
         for chunk in self._chunks(name):
-            running.update(chunk)
-        return running.digest()
+            digest.update(chunk)
+        return digest.digest()
 
     def copy(self, name: str, stream: IO[bytes]) -> None:
         """Write the content of a file to ``stream``."""

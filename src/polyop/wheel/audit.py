@@ -1,4 +1,4 @@
-"""What is inside a wheel, and whether it keeps what its name promises; no code of it runs."""
+"""Show what a wheel holds, and check what its name and tag promise; none of its code runs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .report import Report
 _NAME = re.compile(
     r"(?P<name>[^-]+)-(?P<version>[^-]+)(-\d[^-]*)?-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<tag>[^-]+)\.whl"
 )
-_ONES_OWN = ("PyTorch", "Python", "MindSpore")  # those that exist in versions that do not fit each other
+_UNSTABLE = ("PyTorch", "Python", "MindSpore")  # libraries whose versions are not binary compatible
 
 
 def audit(path: str | Path) -> Report:
-    """Return what the wheel at ``path`` has and what it breaks.
+    """Return the facts of the wheel at ``path``, and the rules that it breaks.
 
-    Raises ``LibraryError`` for a file that is no wheel.
+    Raises ``LibraryError`` for a file that is not a wheel.
     """
     path = Path(path)
     named = _NAME.fullmatch(path.name)
@@ -68,11 +68,11 @@ def _check_files(archive: Archive, report: Report) -> None:
             report.breaches.append(f"{name} is in it {count} times")
         if name == record:
             continue
-        kind, _, told = rows.get(name, "").partition("=")
-        seen = base64.urlsafe_b64encode(archive.digest(name)).rstrip(b"=").decode()
+        kind, _, recorded = rows.get(name, "").partition("=")
+        actual = base64.urlsafe_b64encode(archive.digest(name)).rstrip(b"=").decode()
         if name not in rows:
             report.breaches.append(f"{name} is not in its RECORD")
-        elif kind == "sha256" and told != seen:
+        elif kind == "sha256" and recorded != actual:
             report.breaches.append(f"{name} is not the file that its RECORD names: the hashes differ")
 
 
@@ -81,18 +81,18 @@ def _check_metadata(archive: Archive, named: re.Match[str], report: Report) -> N
         if member.endswith(".dist-info/WHEEL"):
             tags = re.findall(r"^Tag: (\S+)", archive.text(member), re.MULTILINE)
             expected = f"{named['python']}-{named['abi']}-{named['tag']}"
-            spelled = {
+            expanded = {
                 f"{python}-{abi}-{tag}"
                 for python in named["python"].split(".")
                 for abi in named["abi"].split(".")
                 for tag in named["tag"].split(".")
             }
-            if set(tags) != spelled:
+            if set(tags) != expanded:
                 report.breaches.append(f"its name says {expected}, and its WHEEL file {', '.join(tags)}")
         if member.endswith(".dist-info/METADATA"):
-            wanted = re.findall(r"^Requires-Dist: (.+?)\s*$", archive.text(member), re.MULTILINE)
-            report.facts.append(("requires", ", ".join(wanted) or "nothing"))
-            if not any(re.match(r"polyop\b", one) for one in wanted):
+            requirements = re.findall(r"^Requires-Dist: (.+?)\s*$", archive.text(member), re.MULTILINE)
+            report.facts.append(("requires", ", ".join(requirements) or "nothing"))
+            if not any(re.match(r"polyop\b", one) for one in requirements):
                 report.notes.append('it does not require polyop: dependencies = ["polyop"] in pyproject.toml')
 
 
@@ -115,24 +115,24 @@ def _check_library(
 ) -> None:
     report.facts.append(("library", f"{member} ({file.machine})"))
     report.facts.append(("needs", ", ".join(file.needed) or "nothing"))
-    if found_for := architectures(file.path):
-        report.facts.append(("CUDA", ", ".join(found_for)))
+    if gpus := architectures(file.path):
+        report.facts.append(("CUDA", ", ".join(gpus)))
     machine = platforms.machine_tag(file.machine)
     if not all(tag.endswith(f"_{machine}") for tag in named["tag"].split(".")):
         report.breaches.append(f"{member} is for {machine}, and the tag says {named['tag']}")
-    for found in frameworks(file.needed, file.undefined):
-        name = found.partition(" ")[0]
+    for framework in frameworks(file.needed, file.undefined):
+        name = framework.partition(" ")[0]
         if name == "Python" and named["abi"] != "none":
-            continue  # the tag says which
-        if name in _ONES_OWN:
-            seen = [one for one in file.undefined if list(frameworks([], [one]))][:3]
-            shown = f", such as {', '.join(seen)}" if seen else ""
+            continue  # the tag names the Python
+        if name in _UNSTABLE:
+            symbols = [one for one in file.undefined if list(frameworks([], [one]))][:3]
+            examples = f", such as {', '.join(symbols)}" if symbols else ""
             rule = (
                 "a wheel tagged py3-none must not" if named["abi"] == "none" else "no tag says which version"
             )
-            report.breaches.append(f"{member} needs {found}{shown}; {rule}")
+            report.breaches.append(f"{member} needs {framework}{examples}; {rule}")
         else:
-            report.notes.append(f"{member} needs {found}")
+            report.notes.append(f"{member} needs {framework}")
     foreign = [one for one in file.needed if not platforms.SYSTEM.fullmatch(one) and one not in own]
     if foreign and platforms.promise(named["tag"]):
         listed = ", ".join(foreign)
@@ -151,7 +151,7 @@ def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
     libc, cxx = platforms.newest(versions, "GLIBC"), platforms.newest(versions, "GLIBCXX")
     report.facts.append(("glibc floor", _dotted(libc)))
     report.facts.append(("C++ library", f"GLIBCXX {_dotted(cxx)}" if cxx != (0,) else "none"))
-    promises = [found for found in map(platforms.promise, tag.split(".")) if found]
+    promises = [glibc for glibc in map(platforms.promise, tag.split(".")) if glibc]
     if not promises:
         report.notes.append(f"{tag} promises no glibc: pip takes it on any, and the index refuses it")
         return
@@ -166,10 +166,10 @@ def _check_floors(files: list[LibraryFile], tag: str, report: Report) -> None:
 
 
 def _describe_operators(archive: Archive, report: Report) -> None:
-    told = [name for name in archive.names if PurePosixPath(name).name == FILE]
-    if not told and not has_loops(archive):
+    records = [name for name in archive.names if PurePosixPath(name).name == FILE]
+    if not records and not has_loops(archive):
         report.notes.append(f"it has no {FILE}: it was not built by polyop, or has no operators")
-    for member in told:
+    for member in records:
         _describe_file(archive, member, report)
 
 

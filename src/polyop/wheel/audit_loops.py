@@ -1,4 +1,4 @@
-"""What a wheel says of the loop kernels that it brings compiled, and whether its libraries are those."""
+"""Check the compiled loop kernels of a wheel against their index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def describe_loops(archive: Archive, libraries: Mapping[str, LibraryFile], report: Report) -> None:
-    """Add the loop kernels of every index in a wheel to a report, and what breaks their promise."""
+    """Add the loop kernels of every index in a wheel to the report, and where the wheel differs from it."""
     for member in filter(_is_index, archive.names):
         _describe_index(archive, member, libraries, report)
 
@@ -28,18 +28,18 @@ def _describe_index(
 ) -> None:
     try:
         index = read_json(archive.text(member))
-        odd = list(_odd(archive, member, index, libraries))
+        breaches = list(_index_breaches(archive, member, index, libraries))
         rows = index["kernels"]
-        odd += [text for row in rows for text in _wrong(archive, member, row, libraries)]
+        breaches += [text for row in rows for text in _row_breaches(archive, member, row, libraries)]
         report.facts.append(("loop module", f"{index['module']}, compiled by polyop {index['polyop']}"))
-        report.facts += [("loop kernel", _told(row)) for row in rows]
-        report.breaches += odd
+        report.facts += [("loop kernel", _description(row)) for row in rows]
+        report.breaches += breaches
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         report.breaches.append(f"{member} cannot be read: {type(problem).__name__}: {problem}")
 
 
 def has_loops(archive: Archive) -> bool:
-    """Whether a wheel brings loop kernels."""
+    """Whether a wheel has compiled loop kernels."""
     return any(map(_is_index, archive.names))
 
 
@@ -48,13 +48,15 @@ def _is_index(member: str) -> bool:
     return path.parent.name == shipped.FOLDER and path.suffix == ".json"
 
 
-def _told(row: Any) -> str:
+def _description(row: Any) -> str:
     precise = ", precise" if row["precise"] else ""
     return f"{row['function']}({row['signature']})  [{', '.join(row['told'])}{precise}]"
 
 
-def _odd(archive: Archive, member: str, index: Any, libraries: Mapping[str, LibraryFile]) -> Iterator[str]:
-    """Yield why nothing of an index would be used."""
+def _index_breaches(
+    archive: Archive, member: str, index: Any, libraries: Mapping[str, LibraryFile]
+) -> Iterator[str]:
+    """Yield each reason why polyop would use no kernel of an index."""
     rules = (
         ("format", shipped.FORMAT, "is written in format"),
         ("meaning", shipped.MEANING, "is of another polyop, at level"),
@@ -74,8 +76,10 @@ def _odd(archive: Archive, member: str, index: Any, libraries: Mapping[str, Libr
         yield f"{member} is for {index['machine']}, and no library is"
 
 
-def _wrong(archive: Archive, member: str, row: Any, libraries: Mapping[str, LibraryFile]) -> Iterator[str]:
-    """Yield what is not as a row of an index says."""
+def _row_breaches(
+    archive: Archive, member: str, row: Any, libraries: Mapping[str, LibraryFile]
+) -> Iterator[str]:
+    """Yield where the wheel differs from a row of an index."""
     library = str(PurePosixPath(member).with_name(row["library"]))
     if library not in libraries:
         yield f"{member} tells of {library}, which is not inside"
@@ -83,8 +87,8 @@ def _wrong(archive: Archive, member: str, row: Any, libraries: Mapping[str, Libr
     if archive.digest(library).hex() != row["sha256"]:
         yield f"{member} tells of another {library}: the hashes differ"
     names = list(row["told"])
-    wanted = [row["symbol"], *(f"{row['symbol']}__{name}" for name in names if len(names) > 1)]
-    offered = frozenset(libraries[library].functions)
-    for name in wanted:
-        if name not in offered:
+    symbols = [row["symbol"], *(f"{row['symbol']}__{name}" for name in names if len(names) > 1)]
+    exported = frozenset(libraries[library].functions)
+    for name in symbols:
+        if name not in exported:
             yield f"{library} has no function {name}"

@@ -1,4 +1,4 @@
-"""setuptools' ``build_ext`` for operator libraries: compiled by polyop, one wheel for all Pythons."""
+"""setuptools' command ``build_ext`` for operators: polyop compiles them, one wheel serves all Pythons."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from .platforms import platform_tag
 
 
 class BuildExtension(build_ext):  # type: ignore[misc]
-    """Builds ``OperatorExtension`` and ``LoopExtension`` of a setup.py; others are left to setuptools.
+    """Builds ``OperatorExtension`` and ``LoopExtension`` of a setup.py; setuptools builds all others.
 
-    A wheel with nothing else in it is tagged ``py3-none`` and with the oldest platform that its
-    libraries run on; ``--plat-name`` gives another. Sources that include PyTorch's headers become a
-    module of the extension's name, as with PyTorch's own command; its wheel is for one Python.
+    A wheel without other extensions has the tag ``py3-none`` and the oldest platform that its
+    libraries run on, or that of ``--plat-name``. Sources that include PyTorch's headers become a
+    module with the extension's name, as PyTorch's own command makes it; that wheel is for one Python.
     """
 
     extensions: list[Any]
 
     @classmethod
     def with_options(cls, **options: Any) -> type[BuildExtension]:
-        """Return the command with options: ``use_ninja`` and ``no_python_abi_suffix`` change nothing here.
+        """Return the command. It accepts ``use_ninja`` and ``no_python_abi_suffix`` and ignores them.
 
-        Raises ``ArgumentTypeError`` for another.
+        Raises ``ArgumentTypeError`` for any other option.
         """
         unknown = set(options) - {"use_ninja", "no_python_abi_suffix"}
         if unknown:
@@ -48,9 +48,9 @@ class BuildExtension(build_ext):  # type: ignore[misc]
 
     def run(self) -> None:
         """Build all, and tag the wheel."""
-        mine = [one for one in self.extensions if isinstance(one, OperatorExtension)]
-        built = [self._build(one) for one in mine if not _uses_pytorch(one)]
-        for_pytorch = [self._build_for_pytorch(one) for one in mine if _uses_pytorch(one)]
+        extensions = [one for one in self.extensions if isinstance(one, OperatorExtension)]
+        built = [self._build(one) for one in extensions if not _uses_pytorch(one)]
+        for_pytorch = [self._build_for_pytorch(one) for one in extensions if _uses_pytorch(one)]
         built += self._build_loops()
         with self._others() as others:
             if others:
@@ -60,27 +60,29 @@ class BuildExtension(build_ext):  # type: ignore[misc]
 
     @contextmanager
     def _others(self) -> Iterator[list[Any]]:
-        """While this is open, the extensions are those that setuptools builds."""
-        every = self.extensions
-        self.extensions = [one for one in every if not isinstance(one, (OperatorExtension, LoopExtension))]
+        """Within this context, ``self.extensions`` holds only those that setuptools builds."""
+        extensions = self.extensions
+        self.extensions = [
+            one for one in extensions if not isinstance(one, (OperatorExtension, LoopExtension))
+        ]
         try:
             yield self.extensions
         finally:
-            self.extensions = every
+            self.extensions = extensions
 
     def _build_loops(self) -> list[Path]:
-        """Compile the loop kernels, last: their modules may import the operators; return the libraries."""
-        mine = [one for one in self.extensions if isinstance(one, LoopExtension)]
-        if not mine:
+        """Compile the loop kernels and return the libraries; last, as their modules may import operators."""
+        extensions = [one for one in self.extensions if isinstance(one, LoopExtension)]
+        if not extensions:
             return []
         if not (self.inplace or self.editable_mode):
             self._build_modules()
         from .loop_build import compile_module
 
-        return [path for one in mine for path in compile_module(one, *self._module(one.name))]
+        return [path for one in extensions for path in compile_module(one, *self._module(one.name))]
 
     def _build_modules(self) -> None:
-        """Copy the project's modules to where the extensions are built, ``build_ext -b DIR`` included."""
+        """Copy the project's modules into the build folder, also into that of ``build_ext -b DIR``."""
         if Path(self.get_finalized_command("build_py").build_lib) == Path(self.build_lib):
             self.run_command("build_py")
             return
@@ -90,7 +92,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         copy.run()
 
     def _module(self, name: str) -> tuple[Path, Path]:
-        """Return the file of a module where it is built, and the folder that it is imported from."""
+        """Return the file of a module in the build folder, and the folder that it is imported from."""
         folder = self._folder(name)
         file = folder / "__init__.py" if folder.is_dir() else folder.with_name(f"{folder.name}.py")
         return file, folder.parents[name.count(".")]
@@ -160,7 +162,7 @@ class BuildExtension(build_ext):  # type: ignore[misc]
             return [*map(str, mine), *(super().get_outputs() if others else [])]
 
     def get_output_mapping(self) -> dict[str, str]:
-        """Return what setuptools copies; libraries of operators are built where they are used."""
+        """Return the files that setuptools copies; libraries of operators are built in their final place."""
         with self._others() as others:
             mapping: dict[str, str] = super().get_output_mapping() if others else {}
             return mapping
@@ -173,14 +175,14 @@ class BuildExtension(build_ext):  # type: ignore[misc]
         tag = platform_tag(files[0].machine, [one for file in files for one in file.versions], needed)
 
         def get_tag() -> tuple[str, str, str]:
-            given = wheel.plat_name if wheel.plat_name_supplied else None
-            return "py3", "none", (given or tag).replace("-", "_").replace(".", "_")
+            chosen = (wheel.plat_name if wheel.plat_name_supplied else "") or tag
+            return "py3", "none", chosen.replace("-", "_").replace(".", "_")
 
         wheel.get_tag = get_tag
 
 
 def _link_flags(extension: OperatorExtension) -> list[str]:
-    """Return the linker's flags; nvcc links device code for its own default where nothing is said."""
+    """Return the linker's flags, with the GPUs: nvcc would link device code for its default one."""
     flags = extension.link_flags()
     if extension.cuda_architectures and any(str(path).endswith(".cu") for path in extension.sources):
         flags += architecture_flags(compilers.find("cuda"), extension.cuda_architectures)

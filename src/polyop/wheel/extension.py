@@ -1,4 +1,4 @@
-"""What a setup.py says of one operator library."""
+"""``OperatorExtension``: one operator library in a setup.py."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from setuptools import Extension
 from ..core.errors import ArgumentTypeError, ArgumentValueError
 
 ENVIRONMENT = "POLYOP_CUDA_ARCHITECTURES"
-"""Names architectures, with commas or spaces between them, where a setup.py does not."""
+"""The CUDA architectures, separated by commas or spaces, if a setup.py names none."""
 
 
 class OperatorExtension(Extension):  # type: ignore[misc]
     """A library of operators in a wheel: sources that include ``polyop/library.h``.
 
-    ``name``    the Python package that the wheel has for it, as ``myops._ops``: it holds the library,
-                its operators as functions, their type stubs and what is known of them.
-    ``names``   functions that are not called as in the schema: ``{"add_custom": "my_op"}``.
-    ``docs``    docstrings of the operators and their stubs, by the function's name.
+    ``name``    the Python package that is made for it, such as ``myops._ops``. It has the library, the
+                operators as functions, their type stubs, and a record of them.
+    ``names``   Python names of functions that differ from the schema's: ``{"add_custom": "my_op"}``.
+    ``docs``    docstrings of the operators and their stubs, by the name of the function.
     ``extra_compile_args``  a list, or lists for ``"cxx"`` and ``"nvcc"``.
-    ``cuda_architectures``  what sources in CUDA are compiled for, as ``["sm_80", "sm_90"]``; else what
-                the variable POLYOP_CUDA_ARCHITECTURES lists, else as in ``polyop build``.
+    ``cuda_architectures``  what CUDA sources are compiled for, such as ``["sm_80", "sm_90"]``. The default
+                is the environment variable POLYOP_CUDA_ARCHITECTURES, else that of ``polyop build``.
 
-    The other arguments are setuptools' own. Raises ``ArgumentTypeError`` and ``ArgumentValueError``
-    for what cannot be built.
+    All other arguments are setuptools' own. Raises ``ArgumentTypeError`` and ``ArgumentValueError``
+    for arguments that cannot be used.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class OperatorExtension(Extension):  # type: ignore[misc]
         cuda_architectures: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
-        """Check and keep what is given."""
+        """Check the arguments."""
         if not all(part.isidentifier() for part in name.split(".")):
             raise ArgumentValueError(
                 "OperatorExtension", "its name must be one that import takes", repr(name)
@@ -69,26 +69,24 @@ class OperatorExtension(Extension):  # type: ignore[misc]
         return [*self.extra_objects, *folders, *paths, *libraries, *self.extra_link_args]
 
 
-def _architectures(name: str, given: Sequence[str] | None) -> list[str] | None:
-    """Return the architectures of the setup.py, else of the environment, None for neither."""
-    if isinstance(given, str):
-        rule = "cuda_architectures must be a list"
-        raise ArgumentTypeError(f"OperatorExtension {name}", rule, repr(given), hint=f"write {[given]!r}")
-    if given is not None:
-        return list(given)
+def _architectures(name: str, argument: Sequence[str] | None) -> list[str] | None:
+    """Return the architectures of the setup.py, else those of the environment, None without either."""
+    if isinstance(argument, str):
+        rule, hint = "cuda_architectures must be a list", f"write {[argument]!r}"
+        raise ArgumentTypeError(f"OperatorExtension {name}", rule, repr(argument), hint=hint)
+    if argument is not None:
+        return list(argument)
     return re.findall(r"[^\s,;]+", os.environ.get(ENVIRONMENT, "")) or None
 
 
-def _flags(name: str, given: Sequence[str] | Mapping[str, Sequence[str]]) -> list[str]:
-    if isinstance(given, str):
-        rule = "extra_compile_args must be a list of flags"
-        raise ArgumentTypeError(
-            f"OperatorExtension {name}", rule, repr(given), hint=f"write {given.split()!r}"
-        )
-    if not isinstance(given, Mapping):
-        return list(given)
-    unknown = set(given) - {"cxx", "nvcc"}
+def _flags(name: str, argument: Sequence[str] | Mapping[str, Sequence[str]]) -> list[str]:
+    if isinstance(argument, str):
+        rule, hint = "extra_compile_args must be a list of flags", f"write {argument.split()!r}"
+        raise ArgumentTypeError(f"OperatorExtension {name}", rule, repr(argument), hint=hint)
+    if not isinstance(argument, Mapping):
+        return list(argument)
+    unknown = set(argument) - {"cxx", "nvcc"}
     if unknown:
         rule = "extra_compile_args has the keys cxx and nvcc"
         raise ArgumentValueError(f"OperatorExtension {name}", rule, repr(min(unknown)))
-    return [*given.get("cxx", ()), *given.get("nvcc", ())]
+    return [*argument.get("cxx", ()), *argument.get("nvcc", ())]

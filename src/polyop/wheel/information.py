@@ -1,4 +1,4 @@
-"""What a wheel says of its operators: a record for each, as ``operators.json`` holds it."""
+"""The operators of a wheel, as its file ``operators.json`` describes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Described:
-    """One operator of a library: ``function`` is its Python name, ``keys`` say where each function is."""
+    """One operator of a library.
+
+    ``function`` is its Python name. ``keys`` map each dispatch key to the place (file and line) of its
+    function, ``place`` is that of the schema.
+    """
 
     schema: Schema
     function: str
@@ -37,33 +41,37 @@ class Described:
 def describe(library: Path, names: Mapping[str, str]) -> list[Described]:
     """Return the operators of a library in the order of its sources.
 
-    ``names`` are Python names of operators where they are not the schema's. Raises ``LibraryError``
-    and ``SchemaError`` as ``load_library`` does, ``ArgumentValueError`` for names that do not fit.
+    ``names`` maps Python names to operators, for names that differ from the schema's. Raises
+    ``LibraryError`` and ``SchemaError`` as ``load_library`` does, and ``ArgumentValueError`` for names
+    that cannot be used.
     """
     rows = checked_rows(open_rows(library), library, {})
     renamed = {operator: name for name, operator in names.items()}
-    found: list[Described] = []
+    operators: list[Described] = []
     for row in rows:
         if row.kind == "schema":
             schema = schema_of(row)
-            given = renamed.pop(schema.qualified_name, None) or renamed.pop(schema.name, None)
-            function = given or schema.name + (f"_{schema.overload}" if schema.overload else "")
-            mine = {
+            chosen = renamed.pop(schema.qualified_name, None) or renamed.pop(schema.name, None)
+            function = chosen or schema.name + (f"_{schema.overload}" if schema.overload else "")
+            keys = {
                 one.key: one.place for one in rows if one.kind == "implementation" and one.name == row.name
             }
-            found.append(Described(schema, function, mine, row.place))
+            operators.append(Described(schema, function, keys, row.place))
     if renamed:
-        there = ", ".join(one.schema.qualified_name for one in found)
+        available = ", ".join(one.schema.qualified_name for one in operators)
         raise ArgumentValueError(
-            "OperatorExtension: names", "must name operators", repr(min(renamed)), hint=f"there are {there}"
+            "OperatorExtension: names",
+            "must name operators",
+            repr(min(renamed)),
+            hint=f"there are {available}",
         )
-    _check_functions(found)
-    return found
+    _check_functions(operators)
+    return operators
 
 
-def _check_functions(found: list[Described]) -> None:
+def _check_functions(operators: list[Described]) -> None:
     owners: dict[str, Described] = {}
-    for one in found:
+    for one in operators:
         name, hint = one.function, "OperatorExtension(names={...}) gives it another"
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__") or name == "library":
             rule = "must have a Python name that is free: no keyword, not library, and no __ in front"
@@ -76,7 +84,7 @@ def _check_functions(found: list[Described]) -> None:
 
 
 def record(library: Path, operators: list[Described]) -> dict[str, Any]:
-    """Return what ``operators.json`` holds: the library by its hash, and its operators."""
+    """Return the content of ``operators.json``: the library with its hash, and its operators."""
     return {
         "format": FORMAT,
         "abi": VERSION,

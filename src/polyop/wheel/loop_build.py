@@ -1,4 +1,4 @@
-"""Loop kernels compiled ahead of time: the libraries of a module, and the index that finds them."""
+"""Compile the loop kernels of a module ahead of time: their libraries, and the index of these."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from .loop_extension import LoopExtension, Signature
 def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Path]:
     """Compile the functions of a module ahead of time; return the libraries, beside its file.
 
-    ``root`` is the folder that its package is imported from. Functions of the module that are not
-    listed are told of by a warning. Raises ``BuildError`` where it cannot be imported, and what
-    parsing and compiling raise.
+    ``root`` is the folder that its package is imported from. A warning names the loop kernels of the
+    module that the extension does not list. Raises ``BuildError`` if the module cannot be imported,
+    and the errors of parsing and compiling.
     """
     file = file.absolute()
     module = _imported(extension.name, file, root)
@@ -55,7 +55,7 @@ def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Pat
         for signature in signatures
         for kernel, precise in _kernels(extension, _function(extension, module, name), name, signature)
     ]
-    _tell_of_others(extension, module)
+    _warn_of_unlisted(extension, module)
     index = {
         "format": shipped.FORMAT,
         "meaning": shipped.MEANING,
@@ -71,7 +71,7 @@ def compile_module(extension: LoopExtension, file: Path, root: Path) -> list[Pat
 
 
 def _remove_old(index: Path) -> None:
-    """Remove what an earlier build has left: a wheel takes all that lies in the build folder."""
+    """Remove the libraries of an earlier build: a wheel takes every file of the build folder."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         for row in json.loads(index.read_text(encoding="utf-8"))["kernels"]:
             index.with_name(Path(row["library"]).name).unlink(missing_ok=True)
@@ -80,20 +80,20 @@ def _remove_old(index: Path) -> None:
 def _kernels(
     extension: LoopExtension, function: Callable[..., Any], name: str, signature: Signature
 ) -> Iterator[tuple[Kernel, bool]]:
-    """Yield the kernels of a function for a signature, and whether they are precise."""
-    found, names = outline(function), _numbers(extension, function, signature)
+    """Yield each kernel of a function for a signature, and whether it is precise."""
+    parsed, numbers = outline(function), _numbers(extension, function, signature)
     precise = options(function)["precise"]
-    base = LoopKernel(function, found.parameters[len(signature.tensors) :], precise)
+    base = LoopKernel(function, parsed.parameters[len(signature.tensors) :], precise)
     specs = [Spec((0,) * rank, dtype(named)) for named, rank in signature.tensors]
-    yield base.typed(specs, names), precise
+    yield base.typed(specs, numbers), precise
     if name in extension.gradients:
-        adjoint = BackwardKernel.of(base).adjoint(specs, names, (True,) * base.results)
+        adjoint = BackwardKernel.of(base).adjoint(specs, numbers, (True,) * base.results)
         yield adjoint.kernel, precise
 
 
 def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Path) -> dict[str, Any]:
-    """Return the row of the index for one library, made now."""
-    # its messages name the file as the package has it: no path of the builder in the wheel
+    """Compile one library and return its row of the index."""
+    # messages name the file by its path in the package: no path of the builder gets into the wheel
     placed = replace(kernel, file=f"{extension.name.replace('.', '/')}.py")
     options = Options(isa.PORTABLE, precise)
     scheduled = arranged(placed, options)
@@ -118,15 +118,15 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
 
 
 def _numbers(extension: LoopExtension, function: Callable[..., Any], signature: Signature) -> dict[str, type]:
-    """Return the types of the numbers that a signature names."""
-    subject, found = f"LoopExtension {extension.name}: {function.__name__}", outline(function)
-    names = found.parameters[len(signature.tensors) :]
-    tensors = [name for name in found.parameters if name in found.tensors]
-    if len(signature.numbers) > len(names) or tensors != list(found.parameters[: len(signature.tensors)]):
-        numbers = len(found.parameters) - len(tensors)
+    """Return the types of the numbers of a signature, by the name of the parameter."""
+    subject, parsed = f"LoopExtension {extension.name}: {function.__name__}", outline(function)
+    names = parsed.parameters[len(signature.tensors) :]
+    tensors = [name for name in parsed.parameters if name in parsed.tensors]
+    if len(signature.numbers) > len(names) or tensors != list(parsed.parameters[: len(signature.tensors)]):
+        numbers = len(parsed.parameters) - len(tensors)
         rule = f"takes the tensors {', '.join(tensors)}, and {numbers} numbers after them"
         seen = f"a signature of {len(signature.tensors)} tensors and {len(signature.numbers)} numbers"
-        raise ArgumentValueError(subject, rule, seen, where=f"{found.file}:{found.line}")
+        raise ArgumentValueError(subject, rule, seen, where=f"{parsed.file}:{parsed.line}")
     return dict(zip(names, signature.numbers, strict=False))
 
 
@@ -137,18 +137,20 @@ def _imported(name: str, file: Path, root: Path) -> ModuleType:
     with _importing(root):
         try:
             module = importlib.import_module(name)
-        except Exception as problem:  # whatever the author's module stumbles over
+        except Exception as problem:  # any error of the author's module
             rule = f"cannot be imported: {type(problem).__name__}: {problem}"
             raise BuildError(subject, rule, where=file, hint=hint) from problem
-    there = Path(module.__file__ or "")
-    if not there.is_file() or there.read_bytes() != file.read_bytes():
-        raise BuildError(subject, "another module of this name was imported before", str(there), where=file)
+    imported = Path(module.__file__ or "")
+    if not imported.is_file() or imported.read_bytes() != file.read_bytes():
+        raise BuildError(
+            subject, "another module of this name was imported before", str(imported), where=file
+        )
     return module
 
 
 @contextlib.contextmanager
 def _importing(root: Path) -> Iterator[None]:
-    """While this is open, modules come from ``root`` first, and leave no bytecode in the wheel."""
+    """Within this context, modules are imported from ``root`` first, without bytecode files for the wheel."""
     before = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(root.absolute()))
@@ -168,11 +170,11 @@ def _function(extension: LoopExtension, module: ModuleType, name: str) -> Callab
         raise ArgumentValueError(
             subject, rule, repr(name), where=module.__file__, hint=f"there are {kernels}"
         )
-    found = getattr(module, name)
-    if not isinstance(found, FunctionType):
+    function = getattr(module, name)
+    if not isinstance(function, FunctionType):
         rule = f"{name} must be a function of @polyop.kernel; give the operator that it becomes another name"
-        raise ArgumentTypeError(subject, rule, type(found).__name__, where=module.__file__)
-    return found
+        raise ArgumentTypeError(subject, rule, type(function).__name__, where=module.__file__)
+    return function
 
 
 def _defined(module: ModuleType) -> list[str]:
@@ -186,10 +188,10 @@ def _defined(module: ModuleType) -> list[str]:
     ]
 
 
-def _tell_of_others(extension: LoopExtension, module: ModuleType) -> None:
-    left = [name for name in _defined(module) if name not in extension.signatures]
-    if left:
-        rule = f"not listed, so that users need a compiler for them: {', '.join(left)}"
+def _warn_of_unlisted(extension: LoopExtension, module: ModuleType) -> None:
+    unlisted = [name for name in _defined(module) if name not in extension.signatures]
+    if unlisted:
+        rule = f"not listed, so that users need a compiler for them: {', '.join(unlisted)}"
         warnings.warn(f"LoopExtension {extension.name}: {rule}", stacklevel=2)
 
 

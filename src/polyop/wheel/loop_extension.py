@@ -1,4 +1,4 @@
-"""What a setup.py says of the loop kernels that a wheel brings compiled."""
+"""``LoopExtension``: the loop kernels that a setup.py has compiled into a wheel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..core.errors import ArgumentTypeError, ArgumentValueError
 from ..loops.frontend.language import DTYPES
 
 ANY = "T"
-"""The word of a signature that stands for each of the extension's dtypes in turn."""
+"""The dtype in a signature that stands for each of the extension's dtypes."""
 _NUMBERS = {"int": int, "float": float, "bool": bool}
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<axes>:(,:)*)?\]")
 _FORM = "one word for each parameter, as in 'T[:,:], float32[:], float'"
 
 
 class Signature(NamedTuple):
-    """Dtype and number of dimensions of each tensor, then the types of the numbers that follow."""
+    """Dtype and number of dimensions of each tensor, and the types of the numbers behind them."""
 
     tensors: tuple[tuple[str, int], ...]
     numbers: tuple[type, ...] = ()
@@ -28,17 +28,18 @@ class Signature(NamedTuple):
 class LoopExtension(Extension):  # type: ignore[misc]
     """The loop kernels of one Python module, compiled ahead of time for every instruction set.
 
-    ``name``       the module, as ``myops.kernels``; it is imported when the wheel is built.
-    ``functions``  what to compile: a signature, or a list of them, by the function's name. A tensor is
-                   a dtype with a colon for each dimension, a number is ``int``, ``float`` or ``bool``:
-                   ``{"scale": "T[:,:], float"}``; numbers at the end may be left out for their defaults.
-    ``dtypes``     those that ``T`` stands for.
-    ``gradients``  the functions whose derived gradient is compiled, too, for every signature.
+    ``name``       the module, such as ``myops.kernels``. It is imported when the wheel is built.
+    ``functions``  a signature, or a list of them, for the name of each function to compile:
+                   ``{"scale": "T[:,:], float"}``. A tensor is a dtype with a colon for each dimension, a
+                   number is ``int``, ``float`` or ``bool``. The last numbers may be left out if they
+                   have defaults.
+    ``dtypes``     the dtypes that ``T`` stands for.
+    ``gradients``  the functions whose derived gradient is compiled too, for every signature.
 
     >>> LoopExtension("myops.kernels", {"scale": "T[:], float"}, dtypes=["float32"]).signatures
     {'scale': [Signature(tensors=(('float32', 1),), numbers=(<class 'float'>,))]}
 
-    Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for what cannot be read.
+    Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for arguments that cannot be used.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class LoopExtension(Extension):  # type: ignore[misc]
         dtypes: Sequence[str] = ("float32", "float64"),
         gradients: Sequence[str] = (),
     ) -> None:
-        """Check and keep what is given."""
+        """Check the arguments."""
         if not all(part.isidentifier() for part in name.split(".")):
             raise ArgumentValueError("LoopExtension", "its name must be that of a module", repr(name))
         subject = f"LoopExtension {name}"
@@ -79,15 +80,14 @@ def _listed(subject: str, gradients: Sequence[str], functions: Mapping[str, obje
 
 
 def _signatures(subject: str, texts: str | Sequence[str], dtypes: Sequence[str]) -> list[Signature]:
-    listed = [texts] if isinstance(texts, str) else list(texts)
-    found: list[Signature] = []
-    for text in listed:
+    signatures: list[Signature] = []
+    for text in [texts] if isinstance(texts, str) else texts:
         if not isinstance(text, str):
             raise ArgumentTypeError(subject, "a signature must be a text", repr(text), hint=_FORM)
-        found += (signature(subject, text, dtype) for dtype in (dtypes if _is_general(text) else ("",)))
-    if not found:
+        signatures += (signature(subject, text, dtype) for dtype in (dtypes if _is_general(text) else ("",)))
+    if not signatures:
         raise ArgumentValueError(subject, "needs a signature, and a dtype for T", hint=_FORM)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(signatures))
 
 
 def _is_general(text: str) -> bool:
@@ -95,7 +95,7 @@ def _is_general(text: str) -> bool:
 
 
 def signature(subject: str, text: str, dtype: str) -> Signature:
-    """Return what a text says, with a dtype for ``T``. Raises ``ArgumentValueError``.
+    """Parse the text of a signature, with a dtype for ``T``; raises ``ArgumentValueError``.
 
     >>> signature("f", "T[:,:], int64[], bool", "float16").tensors
     (('float16', 2), ('int64', 0))
@@ -103,11 +103,11 @@ def signature(subject: str, text: str, dtype: str) -> Signature:
     tensors: list[tuple[str, int]] = []
     numbers: list[type] = []
     for word in re.split(r",(?![^\[]*\])", re.sub(r"\s", "", text)):
-        found = _TENSOR.fullmatch(word)
-        if found is not None and not numbers:
-            named = dtype if found["dtype"] == ANY else found["dtype"]
-            _check_dtype(subject, named)
-            tensors.append((named, (found["axes"] or "").count(":")))
+        tensor = _TENSOR.fullmatch(word)
+        if tensor is not None and not numbers:
+            name = dtype if tensor["dtype"] == ANY else tensor["dtype"]
+            _check_dtype(subject, name)
+            tensors.append((name, (tensor["axes"] or "").count(":")))
         elif word in _NUMBERS:
             numbers.append(_NUMBERS[word])
         else:

@@ -1,12 +1,12 @@
-"""Platform tags of wheels, and what a library may need under each."""
+"""The platform tags of wheels, and what a library may need under each of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-# glibc of the tag, newest GLIBCXX that its systems have: PEP 600, and the GCC of the distributions
-# with that glibc.
+# The glibc of a tag, and the newest GLIBCXX that all its systems have. The sources are PEP 600, and the
+# GCC of the distributions with that glibc.
 POLICIES: tuple[tuple[tuple[int, int], tuple[int, ...]], ...] = (
     ((2, 17), (3, 4, 19)),
     ((2, 24), (3, 4, 22)),
@@ -32,7 +32,7 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def newest(versions: Iterable[str], family: str) -> tuple[int, ...]:
-    """Return the newest version of a family among symbol versions, ``(0,)`` for none.
+    """Return the newest version of a family among symbol versions, ``(0,)`` without any.
 
     >>> newest(["GLIBC_2.34", "GLIBCXX_3.4.29"], "GLIBC")
     (2, 34)
@@ -41,9 +41,9 @@ def newest(versions: Iterable[str], family: str) -> tuple[int, ...]:
 
 
 def platform_tag(machine: str, versions: Iterable[str], needed: Iterable[str]) -> str:
-    """Return the tag that promises most, and no more than holds.
+    """Return the tag with the oldest glibc that the library runs on.
 
-    A library that needs others, or a newer C++ library than any tag has, gets a plain ``linux`` tag.
+    A library that needs other libraries, or a newer C++ library than any tag has, gets a ``linux`` tag.
 
     >>> platform_tag("x86-64", ["GLIBC_2.32", "GLIBCXX_3.4.29"], ["libc.so.6"])
     'manylinux_2_34_x86_64'
@@ -60,7 +60,7 @@ def platform_tag(machine: str, versions: Iterable[str], needed: Iterable[str]) -
 
 
 def machine_tag(machine: str) -> str:
-    """Return the tag's word for a machine of ``LibraryFile``.
+    """Return the name of a machine in tags; ``machine`` is as in ``LibraryFile``.
 
     >>> machine_tag("x86-64"), machine_tag("riscv")
     ('x86_64', 'riscv64')
@@ -69,15 +69,15 @@ def machine_tag(machine: str) -> str:
 
 
 def promise(tag: str) -> tuple[int, int] | None:
-    """Return the glibc that a platform tag promises to run on, None for one that promises nothing.
+    """Return the glibc that a platform tag promises to run on, None for a tag without a promise.
 
     >>> promise("manylinux_2_28_x86_64"), promise("manylinux2014_x86_64"), promise("linux_x86_64")
     ((2, 28), (2, 17), None)
     """
     for old, new in _OLD_NAMES.items():
         tag = tag.replace(f"{old}_", f"{new}_")
-    found = re.match(r"manylinux_(\d+)_(\d+)_", tag)
-    return (int(found[1]), int(found[2])) if found else None
+    glibc = re.match(r"manylinux_(\d+)_(\d+)_", tag)
+    return (int(glibc[1]), int(glibc[2])) if glibc else None
 
 
 def allowed_cxx(glibc: tuple[int, int]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""A project for an operator library, ready to build and test."""
+"""Write a project for an operator library, ready to build and test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..core.errors import ArgumentValueError
 
-# A file of the project, and the template it is made from.
+# A file of the project -> its template.
 FILES = {
     "pyproject.toml": "pyproject.toml.in",
     "setup.py": "setup.py.in",
@@ -24,20 +24,20 @@ FILES = {
     "tests/test_graph.py": "test_graph.py.in",
 }
 _TEMPLATES = Path(__file__).with_name("template")
-_TAKEN = {"polyop", "torch", "jax", "numpy", "mindspore", "aten", "test", "tests", "setup", "std"}
+_RESERVED = {"polyop", "torch", "jax", "numpy", "mindspore", "aten", "test", "tests", "setup", "std"}
 
 
 def new_project(name: str, folder: Path) -> list[Path]:
     """Write the project of the library ``name`` into a folder that is new or empty; return its files.
 
-    ``name`` is the package's, and the namespace of its operators. Raises ``ArgumentValueError`` for
-    one that Python or C++ does not take, and for a folder with something in it.
+    ``name`` is the name of the package, and the namespace of its operators. Raises
+    ``ArgumentValueError`` for a name that Python or C++ does not allow, and for a folder with files.
     """
     if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or name.startswith("_"):
         rule = "must be a name in Python and C++: letters, digits, _, and a letter first"
         hint = f"as in {plain}" if (plain := _plain(name)) else None
         raise ArgumentValueError("the name of the library", rule, repr(name), hint=hint)
-    if name in _TAKEN:
+    if name in _RESERVED:
         raise ArgumentValueError("the name of the library", "must be free", repr(name))
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise ArgumentValueError(str(folder), "must be a folder that is new or empty")
@@ -55,7 +55,7 @@ def new_project(name: str, folder: Path) -> list[Path]:
 
 
 def _plain(name: str) -> str:
-    """Return a name like this one that will do, "" where there is none.
+    """Return a valid name made of this one, "" if there is none.
 
     >>> _plain("my-ops"), _plain("2d")
     ('my_ops', 'd')

@@ -1,4 +1,4 @@
-"""What the audit of a wheel has found."""
+"""The result of an audit of a wheel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Report:
-    """``facts`` as label and text, ``notes`` for the reader, ``breaches`` of what the wheel promises."""
+    """``facts`` are labels and texts, ``notes`` are remarks, ``breaches`` are promises that do not hold."""
 
     facts: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The Python package of an operator library: its module and its type stubs, as text."""
+"""Write the Python package of an operator library: its module and its type stubs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ..core.schema import MISSING, Argument, Schema, Type
 from .information import Described
 
-# A schema's base type, and Python's for a value of it.
+# A schema's base type -> the annotation of a value.
 _PYTHON = {
     "int": "int",
     "SymInt": "int",
@@ -20,7 +20,7 @@ _PYTHON = {
     "Scalar": "complex",
     "Tensor": "_Tensor",
 }
-# Words of annotations, and where each is from; an operator may have the name of one.
+# A word of an annotation -> the module it is imported from. An operator may have the name of such a word.
 _WORDS = {
     "Any": "typing",
     "TypeVar": "typing",
@@ -33,16 +33,16 @@ _FIXED = '''"""Operators of {library}, for every framework; written by polyop wh
 
 
 def module(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
-    """Return the text of ``__init__.py``: it loads the library, and has each operator under its name."""
-    known = {one.schema.name: docs[one.function] for one in operators if one.function in docs}
+    """Return the text of ``__init__.py``, which loads the library and names its operators."""
+    docstrings = {one.schema.name: docs[one.function] for one in operators if one.function in docs}
     lines = [
         _FIXED.format(library=library),
         "import pathlib as _pathlib",
         "",
         "import polyop as _polyop",
         "",
-        f"library = _polyop.load_library(_pathlib.Path(__file__).with_name({library!r}), docs={known!r})"
-        if known
+        f"library = _polyop.load_library(_pathlib.Path(__file__).with_name({library!r}), docs={docstrings!r})"
+        if docstrings
         else f'library = _polyop.load_library(_pathlib.Path(__file__).with_name("{library}"))',
         *(f'{one.function} = library["{one.schema.qualified_name}"]' for one in operators),
         "",
@@ -52,9 +52,9 @@ def module(library: str, operators: Sequence[Described], docs: Mapping[str, str]
 
 
 def stubs(library: str, operators: Sequence[Described], docs: Mapping[str, str]) -> str:
-    """Return the text of ``__init__.pyi``: each operator as a function, with its docstring."""
-    taken = {one.function for one in operators}
-    spell = _Spelling({word: f"__{word.strip('_')}" for word in _WORDS if word in taken})
+    """Return the text of ``__init__.pyi``: a function with a docstring for each operator."""
+    functions = {one.function for one in operators}
+    spell = _Spelling({word: f"__{word.strip('_')}" for word in _WORDS if word in functions})
     body = [f"library: {spell('Any')}", f"__all__ = {[one.function for one in operators]!r}"]
     for one in operators:
         body += ["", f"def {one.function}({_parameters(one.schema, spell)}) -> {spell(_result(one.schema))}:"]
@@ -65,21 +65,24 @@ def stubs(library: str, operators: Sequence[Described], docs: Mapping[str, str])
 
 
 class _Spelling:
-    """Annotations without the names that operators have, and what they need imported."""
+    """Writes annotations, in which words that are names of operators get another name.
 
-    def __init__(self, others: Mapping[str, str]) -> None:
-        self._others, self._used = others, {"Any", "TypeVar"}
+    ``imports`` are the import lines for the words that were used.
+    """
+
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self._aliases, self._used = aliases, {"Any", "TypeVar"}
 
     def __call__(self, annotation: str) -> str:
         self._used |= set(re.findall(r"\w+", annotation))
-        return re.sub(r"\w+", lambda found: self._others.get(found[0], found[0]), annotation)
+        return re.sub(r"\w+", lambda word: self._aliases.get(word[0], word[0]), annotation)
 
     def imports(self) -> list[str]:
         rows: dict[str, list[str]] = {}
         for word, module in sorted(_WORDS.items()):
-            other = self._others.get(word)
-            if module and word in self._used and (other or module != "builtins"):
-                rows.setdefault(module, []).append(f"{word} as {other}" if other else word)
+            alias = self._aliases.get(word)
+            if module and word in self._used and (alias or module != "builtins"):
+                rows.setdefault(module, []).append(f"{word} as {alias}" if alias else word)
         return [f"from {module} import {', '.join(rows[module])}" for module in sorted(rows)]
 
 
@@ -113,22 +116,22 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def python_type(given: Type) -> str:
+def python_type(type_: Type) -> str:
     """Return the annotation for a schema's type.
 
     >>> python_type(Type("int", ("[2]", "?"))), python_type(Type("Tensor")), python_type(Type("ScalarType"))
     ('Sequence[int] | None', '_Tensor', 'Any')
     """
-    text = _PYTHON.get(given.base, "Any")
-    for suffix in given.suffixes:
+    text = _PYTHON.get(type_.base, "Any")
+    for suffix in type_.suffixes:
         text = f"{text} | None" if suffix == "?" else f"Sequence[{text}]"
     return text
 
 
 def _result(schema: Schema) -> str:
-    known = bool(schema.tensor_positions)
+    takes_tensors = bool(schema.tensor_positions)  # else no argument binds the type variable
     kinds = [python_type(one.type).replace("Sequence[", "list[") for one in schema.returns]
-    kinds = kinds if known else [kind.replace("_Tensor", "Any") for kind in kinds]
+    kinds = kinds if takes_tensors else [kind.replace("_Tensor", "Any") for kind in kinds]
     if len(kinds) == 1:
         return kinds[0]
     return f"tuple[{', '.join(kinds)}]" if kinds else "None"
