@@ -1,7 +1,8 @@
-"""Tells when a framework has been imported: operators that were defined before get their names in it then.
+"""Run a function right after a framework has been imported.
 
-Python announces no imports. An entry of ``sys.meta_path`` sees that one begins; that it has ended is
-seen by the loader, whose ``exec_module`` is followed.
+Operators that were defined before the import get their names in the framework then. Python has no
+event for an import. An entry of ``sys.meta_path`` sees it begin. To see it end, the entry wraps the
+``exec_module`` of the module's loader.
 """
 
 from __future__ import annotations
@@ -14,41 +15,42 @@ from typing import Any
 
 
 class Arrival:
-    """Calls a function once, right after the first import of a module, and is gone.
+    """Calls a function once, right after the first import of a module, then removes itself.
 
-    ``done(name)`` runs in the thread that imports, when the module's code has run without an error. What
-    it raises is a ``RuntimeWarning``: the import is not polyop's, and must not fail for it. Looking for
-    the module without importing it (``importlib.util.find_spec``) changes nothing.
+    ``callback(name)`` runs in the importing thread, when the module's code has run without an error.
+    An exception in it becomes a ``RuntimeWarning``: the user's import must not fail because of polyop.
+    Looking for the module without importing it (``importlib.util.find_spec``) does not count.
     """
 
-    def __init__(self, name: str, done: Callable[[str], object]) -> None:
-        """Keep what to wait for; :meth:`wait` begins."""
-        self._name, self._done = name, done
+    def __init__(self, name: str, callback: Callable[[str], object]) -> None:
+        """Store the module's name and the callback; :meth:`wait` starts to watch."""
+        self._name, self._callback = name, callback
 
     def wait(self) -> None:
-        """Wait, in front of what is in ``sys.meta_path`` now."""
+        """Watch imports, as the first entry of ``sys.meta_path``."""
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return what the finders behind this one do; None for other modules."""
+        """Return the spec that the finders after this one give; None for other modules."""
         finders: list[Any] = sys.meta_path
         if name != self._name or self not in finders:
             return None
         for finder in finders[finders.index(self) + 1 :]:
             spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
             if spec is not None:
-                self._follow(spec.loader)
+                self._wrap(spec.loader)
                 return spec
         return None
 
-    def _follow(self, loader: Any) -> None:
+    def _wrap(self, loader: Any) -> None:
+        """Have the loader's next ``exec_module`` report that it has ended; it is restored before it runs."""
         run = getattr(loader, "exec_module", None)
         if run is None or isinstance(loader, type):
-            return  # a folder without code, or Python's own: no framework
-        own = "exec_module" in getattr(loader, "__dict__", {})  # somebody else follows it, too
+            return  # a folder without code, or a built-in module: no framework
+        is_wrapped = "exec_module" in getattr(loader, "__dict__", {})  # another package watches it, too
 
         def exec_module(module: Any) -> None:
-            if own:
+            if is_wrapped:
                 loader.exec_module = run
             else:
                 vars(loader).pop("exec_module", None)
@@ -56,20 +58,20 @@ class Arrival:
             if module.__name__ == self._name:
                 self._arrived(module)
 
-        with contextlib.suppress(AttributeError):  # a loader that takes none: found at the first call
+        with contextlib.suppress(AttributeError):  # a loader with slots: the first call starts the host
             loader.exec_module = exec_module
 
     def _arrived(self, module: Any) -> None:
         if self not in sys.meta_path:
             return
-        # a new list: taken out of the old one, another thread's search would step over what is behind
+        # A new list: removing it from the old one would make another thread's loop over it skip an entry.
         sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
-        # its code has run. Without this, a thread that imports it holding a lock would wait for this one,
-        # and this one for the lock
+        # The module's code has run, so the import has ended. While this flag is set, another thread that
+        # imports the module waits for this thread; if it holds a lock that the callback needs, both hang.
         module.__spec__._initializing = False  # noqa: SLF001
         try:
-            self._done(self._name)
-        except Exception as problem:  # noqa: BLE001 - whatever it is, the import has gone well
+            self._callback(self._name)
+        except Exception as problem:  # noqa: BLE001 - the import itself has succeeded
             text = f"polyop: its operators are not in {self._name} yet: {type(problem).__name__}: {problem}"
-            with contextlib.suppress(Warning):  # where warnings are errors; it is said again by a call
+            with contextlib.suppress(Warning):  # where warnings are errors; the first call reports it again
                 warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""What every host checks of a batched call: the answer of ``batch=``, and what ``"elementwise"`` gave."""
+"""Check the outputs of a batched call, for every host: those of ``batch=`` rules and ``"elementwise"``."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..core.origin import of_function
 from .operator import Operator
 
 
-def answer(
-    operator: Operator, found: Any, count: int | None, size: int
+def rule_outputs(
+    operator: Operator, result: Any, count: int | None, size: int
 ) -> tuple[list[Any], list[int | None]]:
-    """Return (outputs, the batch dimension of each or None) of what a batch rule gave.
+    """Return (outputs, the batch dimension of each or None) from the result of a batch rule.
 
-    ``count`` is how many outputs there must be, None where that is not known. A negative dimension
-    counts from the end. Raises ``GradientError`` that names the rule.
+    ``count`` is the number of outputs, None if it is not known; ``size`` is the batch size. A negative
+    dimension counts from the end. Raises ``GradientError`` with the place of the rule.
     """
-    if not isinstance(found, tuple) or len(found) != 2:
-        seen = f"a tuple of {len(found)}" if isinstance(found, tuple) else type(found).__name__
+    if not isinstance(result, tuple) or len(result) != 2:
+        seen = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
         raise _wrong(operator, "batch= must return (outputs, their batch dimensions)", seen)
-    outputs, where = found
+    outputs, dims = result
     outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [] if outputs is None else [outputs]
-    dims = list(where) if isinstance(where, (tuple, list)) else [where] * len(outputs)
+    dims = list(dims) if isinstance(dims, (tuple, list)) else [dims] * len(outputs)
     if count is not None and len(outputs) != count:
         raise _wrong(operator, f"batch= must return {count} output{'s' * (count != 1)}", len(outputs))
     if len(dims) != len(outputs):
@@ -56,23 +56,24 @@ def _wrong(operator: Operator, rule: str, seen: object, number: int | None = Non
     return GradientError(subject, rule, str(seen), where=of_function(operator.batch))
 
 
-def elementwise(
-    operator: Operator, made: Sequence[Any], samples: Sequence[Any], size: int, rank: int
+def elementwise_outputs(
+    operator: Operator, outputs: Sequence[Any], samples: Sequence[Any], size: int, rank: int
 ) -> list[Any]:
-    """Return the outputs of one call on tensors that all have the batch first and ``rank`` more dimensions.
+    """Return the outputs of one call for the whole batch, each with the shape (size, *sample's shape).
 
-    An output like an input of fewer dimensions loses those of size 1 that the input was given;
-    ``samples`` are the specs of one sample's outputs. Raises ``GradientError`` for any other shape.
+    In that call every input has the batch first and ``rank`` more dimensions: inputs of lower rank were
+    padded with dimensions of size 1. An output with these dimensions loses them here. ``samples`` are the
+    specs of one sample's outputs. Raises ``GradientError`` for any other shape.
     """
-    outputs = []
-    for number, (output, sample) in enumerate(zip(made, samples, strict=True)):
-        wanted = (size, *sample.shape)
+    reshaped = []
+    for number, (output, sample) in enumerate(zip(outputs, samples, strict=True)):
+        expected = (size, *sample.shape)
         padded = (size, *(1,) * (rank - len(sample.shape)), *sample.shape)
         shape = tuple(output.shape)
-        if shape not in (wanted, padded):
+        if shape not in (expected, padded):
             subject = f"{operator.name}: output {number}"
-            rule = f'batch="elementwise" must give one call on {size} samples the shape {wanted}'
+            rule = f'batch="elementwise" must give one call on {size} samples the shape {expected}'
             hint = "give batch= a rule, or leave it out: one call per sample"
             raise GradientError(subject, rule, shape, where=operator.origin, hint=hint)
-        outputs.append(output if shape == wanted else output.reshape(wanted))
-    return outputs
+        reshaped.append(output if shape == expected else output.reshape(expected))
+    return reshaped

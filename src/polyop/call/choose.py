@@ -1,4 +1,4 @@
-"""Which of an operator's kernels takes a call, and why the others do not."""
+"""Choose the kernel of an operator for a call, with the reason why each other kernel is not chosen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .operator import Kernel, Operator
 
 
 @dataclass(frozen=True)
-class Refused:
+class Refusal:
     """A kernel that was not chosen, with the reason."""
 
     kernel: Kernel
@@ -25,36 +25,38 @@ class Refused:
 
 @dataclass(frozen=True)
 class Choice:
-    """The result of a selection: the taken kernel, if any, and each refusal."""
+    """The chosen kernel, if any, and each refusal."""
 
-    taken: Kernel | None
-    refused: tuple[Refused, ...]
+    kernel: Kernel | None
+    refusals: tuple[Refusal, ...]
 
 
 def choose(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> Choice:
-    """Return the first kernel that takes these specs, and why the others do not.
+    """Return the first kernel that takes these specs, and the reasons against the others.
 
-    ``operator.target`` restricts the device; it is how a CPU kernel serves tensors elsewhere.
+    The device is ``operator.target``, else that of the first tensor. With a target of ``"cpu"`` a CPU
+    kernel serves tensors of any device: hosts copy them there and back.
     """
-    present = next((spec.device for spec in flatten(inputs) if spec is not None), "cpu")
-    device = operator.target or present
-    taken: Kernel | None = None
-    refused: list[Refused] = []
+    device = operator.target or next((spec.device for spec in flatten(inputs) if spec is not None), "cpu")
+    chosen: Kernel | None = None
+    refusals: list[Refusal] = []
     for kernel in operator.kernels:
         reason = _refuse(operator, kernel, device, inputs, outputs)
-        if reason is None and taken is not None:
-            reason = f"{taken} comes first"
+        if reason is None and chosen is not None:
+            reason = f"{chosen} comes first"
         if reason is None:
-            taken = kernel
+            chosen = kernel
         else:
-            refused.append(Refused(kernel, reason))
-    return Choice(taken, tuple(refused))
+            refusals.append(Refusal(kernel, reason))
+    return Choice(chosen, tuple(refusals))
 
 
 TARGETS = {"cpu": "CPU", "cuda": "GPU", "npu": "Ascend"}
+"""The device types, as operator information names them."""
 
 
 def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, outputs: Any) -> str | None:
+    """Return why a kernel cannot take a call on a device: device, operator information, its own reason."""
     if kernel.for_ascend:  # a provider's operator, which finds its device itself
         device = "npu"
     if kernel.device not in (device, "any"):
@@ -81,19 +83,19 @@ def _refuse(operator: Operator, kernel: Kernel, device: str, inputs: Any, output
 def need(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> Kernel:
     """Return the chosen kernel; raises ``NoKernelError`` that lists each refusal."""
     choice = choose(operator, inputs, outputs)
-    if choice.taken is not None:
-        return choice.taken
+    if choice.kernel is not None:
+        return choice.kernel
     seen = ", ".join("None" if spec is None else str(spec) for spec in flatten(inputs))
-    reasons = "\n  ".join(map(str, choice.refused)) or "the operator has no kernels"
+    reasons = "\n  ".join(map(str, choice.refusals)) or "the operator has no kernels"
     raise NoKernelError(
         operator.name, "no kernel takes these inputs", seen, where=operator.origin, hint=reasons
     )
 
 
 def need_somewhere(operator: Operator, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> None:
-    """Raise ``NoKernelError`` unless some kernel takes these specs on a device of its own.
+    """Raise ``NoKernelError`` unless some kernel takes these specs on the device that it runs on.
 
-    For programs that are traced before it is known where they run.
+    For programs that are traced before their device is known.
     """
     for kernel in operator.kernels:
         device = "cpu" if kernel.device == "any" else kernel.device

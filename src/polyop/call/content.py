@@ -1,4 +1,4 @@
-"""What an operator is made of, as a digest: whether another process has the same one."""
+"""A digest of an operator, which tells whether another process has defined the same one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from .operator import Operator
 def digest(operator: Operator) -> str:
     """Return 16 hexadecimal digits of the schema, the attributes that no call passes and the kernels.
 
-    Equal in every process of one Python version that defines the operator alike: libraries count by
-    their bytes, loop kernels by their text and the numbers that it reads, Python functions by their
-    code and by what they hold (:mod:`polyop.kernels.described` says how), not by the variables of a module.
+    It is the same in every process with this version of Python that defines the same operator. A library
+    counts by its bytes, a loop kernel by its text and the numbers that the text reads, a Python function
+    by its code, defaults and closure (see :mod:`polyop.kernels.described`). Variables of modules that a
+    function reads do not count.
     """
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     constants = [(i.target, [(c.name, c.value) for c in i.constants]) for i in operator.information]
     fixed = (str(operator.schema), sorted(operator.attributes.items()), constants, operator.target)
-    made.update(repr(fixed).encode())
-    whole = registry.known(operator.part_of) if operator.part_of else None  # the module's own library counts
-    for kernel in (*operator.kernels, *(whole.operator.kernels if whole else ())):
+    hasher.update(repr(fixed).encode())
+    # parts of a C++ module's operator have Python kernels: the library of the operator itself counts too
+    owner = registry.known(operator.part_of) if operator.part_of else None
+    for kernel in (*operator.kernels, *(owner.operator.kernels if owner else ())):
         for part in (type(kernel).__name__.encode(), kernel.device.encode(), *kernel.content()):
-            made.update(b"%d:" % len(part) + part)
-    return made.hexdigest()[:16]
+            hasher.update(b"%d:" % len(part) + part)
+    return hasher.hexdigest()[:16]

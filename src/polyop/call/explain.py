@@ -1,4 +1,4 @@
-"""Everything that was decided about an operator, in words."""
+"""``polyop explain``: everything that polyop decided about an operator, as a text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def explain(
 ) -> str:
     """Return a text: schema, kernels with the reasons of the choice, gradient, batching, hosts.
 
-    ``inputs`` are specs for which a kernel is chosen, one for each tensor of the schema, and
-    ``attributes`` values by name; without inputs the kernels are listed. Where they do not fit,
-    the text says what to give.
+    A kernel is chosen for ``inputs`` (a spec for each tensor of the schema) and ``attributes`` (values by
+    name). Without inputs, all kernels are listed. If the inputs do not fit the schema, the text says
+    which are missing, and does not raise.
     """
     arguments: tuple[Any, ...] = ()
     problem = ""
@@ -34,7 +34,7 @@ def explain(
             problem = str(error)
     if arguments and bound.is_module:
         module: Any = bound
-        module.settle(arguments)  # as a first call does: the schema then says what is written
+        module.settle(arguments)  # as the first call does: it marks written arguments in the schema
     operator = bound.operator
     lines = [str(operator), f"  defined at  {operator.origin}"]
     lines += [f"  about       {line}" for line in operator.doc.strip().splitlines()[:1]]
@@ -53,7 +53,7 @@ def explain(
 def arguments_of(
     bound: BoundOperator, inputs: tuple[Spec, ...], attributes: Mapping[str, Any]
 ) -> tuple[Any, ...]:
-    """Return arguments in schema order; raises ``ArgumentTypeError`` that says what is missing."""
+    """Return arguments in schema order; raises ``ArgumentTypeError`` that names a missing one."""
     schema, where = bound.schema, bound.operator.origin
     tensors = [schema.arguments[i] for i in schema.tensor_positions]
     if len(inputs) > len(tensors):
@@ -94,18 +94,20 @@ def _kernels(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
     except PolyopError as problem:
         yield f"  kernel      none: {problem}"
         return
-    taken: Any = choice.taken
-    yield f"  kernel      {taken or 'none'}{_dtypes(taken)}"
-    if isinstance(taken, LoopKernelBase):
-        yield from (f"    {line}" for line in taken.explain(*split(bound, arguments)))
-    yield from (f"  refused     {refused}" for refused in choice.refused)
+    chosen: Any = choice.kernel
+    yield f"  kernel      {chosen or 'none'}{_dtypes(chosen)}"
+    if isinstance(chosen, LoopKernelBase):
+        yield from (f"    {line}" for line in chosen.explain(*split(bound, arguments)))
+    yield from (f"  refused     {refusal}" for refusal in choice.refusals)
 
 
 def _dtypes(kernel: Any) -> str:
-    kept = kernel.declared_dtypes
-    if kernel.accepts is None or (not kept and (not kernel.native or isinstance(kernel, LoopKernelBase))):
+    dtypes = kernel.declared_dtypes
+    if kernel.accepts is None or (not dtypes and (not kernel.native or isinstance(kernel, LoopKernelBase))):
         return ""
-    return f", for {', '.join(map(str, kept))}" if kept else ", no dtypes declared: every one is passed on"
+    return (
+        f", for {', '.join(map(str, dtypes))}" if dtypes else ", no dtypes declared: every one is passed on"
+    )
 
 
 def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
@@ -128,9 +130,9 @@ def _gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]
         return
     if not derived.recorded:
         yield "none: no Function's Apply is called, so asking for one is an error"
-    kept = sum(one.spec.nbytes for one in derived.saved if one.kind == "own")
+    own_bytes = sum(one.spec.nbytes for one in derived.saved if one.kind == "own")
     saved = [f"{one.kind} {one.index}" if one.kind != "own" else str(one.spec) for one in derived.saved]
-    yield f"saves {', '.join(saved) or 'nothing'}; {kept} bytes beside inputs and outputs"
+    yield f"saves {', '.join(saved) or 'nothing'}; {own_bytes} bytes beside inputs and outputs"
     launches = [step[1] for step in derived.steps if step[0] in ("launch", "kernel")]
     yield f"launches {', '.join(launches) or 'nothing'} in Forward"
 

@@ -1,8 +1,14 @@
-"""Calls that a runtime makes without Python: the operator and its attributes are a text.
+"""Calls from a runtime without Python: a text names the operator and has its attributes.
 
-XLA's custom calls and MindSpore's aot launches carry the text; the native core (csrc/target.h) asks
-:func:`resolve` once for each set of shapes what it means. The text has no address in it, so a
-program that was exported or cached runs in any process that has defined the operator.
+XLA's custom calls and MindSpore's aot launches carry the text. The native core (csrc/target.h) calls
+:func:`resolve` with it once for each set of shapes. There is no address in the text, so a program that
+was exported or cached runs in any process that has defined the operator:
+
+    ["demo::scale", "<digest of the operator>", [1, 2.5]]      (1: a tensor is present; 2.5: an attribute)
+
+Names used in this file: a call's tensors have *numbers* in the order of the runtime. ``inputs`` is how
+many are inputs; the new outputs (``fresh`` many) follow, then one output for each input that the operator
+writes. ``pairs`` maps the number of such an input to the number of its output.
 """
 
 from __future__ import annotations
@@ -37,38 +43,38 @@ _DEVICES = {1: "cpu", 2: "cuda"}  # DLPack's device types
 _contents: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _digests: weakref.WeakKeyDictionary[Operator, str] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
-_given: set[str] = set()
-_seen: dict[tuple[str, str], int] = {}  # how many operators of a name and a digest there were
-_bound: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+_issued: set[str] = set()  # "name content" of every operator that this process has made texts for
+_definition_counts: dict[tuple[str, str], int] = {}  # by name and digest
+_operators: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _watches: list[Callable[[Operator, Run], Run]] = []
 
 
 def watch(around: Callable[[Operator, Run], Run]) -> None:
-    """Have runtimes call what ``around(operator, run)`` returns, in place of a Python kernel's ``run``.
+    """Wrap Python kernels: runtimes call what ``around(operator, run)`` returns instead of ``run``.
 
-    For every set of shapes that is resolved from now on.
+    This holds for every set of shapes that is resolved from now on.
     """
     _watches.append(around)
 
 
 def call_text(bound: Any, arguments: Sequence[Any]) -> str:
-    """Return the text of a call with bound arguments; tensors count as there or absent.
+    """Return the text of a call with bound arguments; of a tensor it says only whether it is present.
 
-    Raises ``ArgumentTypeError`` for an attribute that has no text.
+    Raises ``ArgumentTypeError`` for an attribute that JSON cannot express.
     """
     operator: Operator = bound.operator
     content = _content(operator)
-    _bound[f"{operator.name} {content}"] = bound
+    _operators[f"{operator.name} {content}"] = bound
     try:
         return json.dumps(
-            [operator.name, content, described(operator.schema, arguments)], separators=(",", ":")
+            [operator.name, content, text_values(operator.schema, arguments)], separators=(",", ":")
         )
     except TypeError as problem:
-        raise ArgumentTypeError(operator.name, f"an attribute has no text: {problem}") from None
+        raise ArgumentTypeError(operator.name, f"an attribute has no JSON form: {problem}") from None
 
 
-def described(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
-    """Return the attributes as they are, and for tensors 1 where they are there, else 0."""
+def text_values(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
+    """Return the arguments as the text has them: attributes as they are, 1 for a tensor, 0 for None."""
     return [
         _presence(value) if argument.type.is_tensor else value
         for argument, value in zip(schema.arguments, arguments, strict=True)
@@ -76,30 +82,32 @@ def described(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _content(operator: Operator) -> str:
-    """Return the digest, and a number where an operator alike was here before.
+    """Return the digest, with a number if this process had an operator of the same name and digest.
 
-    A digest does not see all that a Python function reads; in one process two definitions are two.
+    The digest does not cover everything that a Python function reads, so two definitions in one process
+    are two operators.
     """
-    found = _contents.get(operator)
-    if found is not None:
-        return found
-    with _lock:  # one operator has one number, however many threads call it first
-        found = _contents.get(operator)
-        if found is None:
+    content = _contents.get(operator)
+    if content is not None:
+        return content
+    with _lock:  # threads that call the operator first at the same time get the same number
+        content = _contents.get(operator)
+        if content is None:
             own = _digest(operator)
-            number = _seen[operator.name, own] = _seen.get((operator.name, own), 0) + 1
-            found = _contents[operator] = own if number == 1 else f"{own}.{number}"
-            _given.add(f"{operator.name} {found}")
-        return found
+            key = operator.name, own
+            number = _definition_counts[key] = _definition_counts.get(key, 0) + 1
+            content = _contents[operator] = own if number == 1 else f"{own}.{number}"
+            _issued.add(f"{operator.name} {content}")
+        return content
 
 
 def _digest(operator: Operator) -> str:
-    # once: libraries are read for it, and what a function holds can change as it is called
+    # computed once: it reads whole libraries, and a function's closure can change when it is called
     with _lock:
-        found = _digests.get(operator)
-        if found is None:
-            found = _digests[operator] = digest(operator)
-        return found
+        text = _digests.get(operator)
+        if text is None:
+            text = _digests[operator] = digest(operator)
+        return text
 
 
 def _presence(value: Any) -> Any:
@@ -117,16 +125,16 @@ def flatten(schema: Schema, arguments: Sequence[Any]) -> Iterator[Any]:
                 yield item
 
 
-def unflatten(schema: Schema, given: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """Return arguments with tensors in the places that ``given`` (of a text) says are filled."""
-    left = iter(tensors)
+def unflatten(schema: Schema, values: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the arguments of a call; ``values`` are those of a text, ``tensors`` those that are present."""
+    remaining = iter(tensors)
 
     def fill(value: Any) -> Any:
         if isinstance(value, list):
-            return tuple(next(left) if there else None for there in value)
-        return next(left) if value else None
+            return tuple(next(remaining) if present else None for present in value)
+        return next(remaining) if value else None
 
-    rows = zip(schema.arguments, given, strict=True)
+    rows = zip(schema.arguments, values, strict=True)
     return tuple(fill(value) if argument.type.is_tensor else _frozen(value) for argument, value in rows)
 
 
@@ -136,56 +144,54 @@ def _frozen(value: Any) -> Any:
 
 def written(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
     """Return the tensors that the schema writes; a call's outputs are the new ones, then these."""
-    found: list[Any] = []
+    tensors: list[Any] = []
     for argument, value in zip(schema.arguments, arguments, strict=True):
         if argument.type.writes and value is not None:
-            found += [v for v in (value if isinstance(value, (list, tuple)) else (value,)) if v is not None]
-    return found
+            tensors += [v for v in (value if isinstance(value, (list, tuple)) else (value,)) if v is not None]
+    return tensors
 
 
 def find(text: str) -> tuple[Any, list[Any]]:
-    """Return the operator and the arguments of a text.
+    """Return the operator and the values of a text.
 
-    Raises ``HostError`` where this process does not have the operator, or has another of its name.
+    Raises ``HostError`` if this process does not have the operator, or a different one of that name.
     """
-    name, content, given = json.loads(text)
-    bound = _bound.get(f"{name} {content}")
+    name, content, values = json.loads(text)
+    bound = _operators.get(f"{name} {content}")
     if bound is not None and _content(bound.operator) == content:
-        return bound, given
-    made = content.partition(".")[0]  # in another process the number says nothing
+        return bound, values
+    expected = content.partition(".")[0]  # the number has no meaning in another process
     bound = registry.obtain(name)
     if bound is None:
         hint = "import the module that defines it before the program runs"
         raise HostError(name, "this program calls it, and this process has not defined it", hint=hint)
     own = _digest(bound.operator)
-    if own != made or f"{name} {content}" in _given:  # given here: its operator is no more
+    if own != expected or f"{name} {content}" in _issued:  # issued here, and that operator is gone
         rule = "the program was made with another definition of the operator"
         hint = "make the program again, or use the library, attributes and schema that it was made with"
         raise HostError(name, f"{rule} ({content})", own, where=bound.operator.origin, hint=hint)
-    return bound, given
+    return bound, values
 
 
 def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs: int) -> tuple[Any, ...]:
-    """Return what csrc/target.h asks for: kernel, order of tensors, pairs that are one tensor.
+    """Return (kernel, order of its tensors, pairs, whether to remember this, error handler): csrc/target.h.
 
-    Raises what ``prepare`` does, and ``HostError`` where the runtime's outputs are not the operator's.
+    Raises what ``prepare`` raises, and ``HostError`` if the runtime's outputs are not the operator's.
     """
-    bound, given = find(text)
+    bound, values = find(text)
     operator: Operator = bound.operator
     specs = [Spec(shape, DTYPES[row], _DEVICES.get(device, "other")) for shape, row, device in rows]
-    arguments = normalise(operator, unflatten(operator.schema, given, specs[:inputs]))
-    numbers = unflatten(operator.schema, given, range(inputs))
+    arguments = normalise(operator, unflatten(operator.schema, values, specs[:inputs]))
+    numbers = unflatten(operator.schema, values, range(inputs))
     prepared = prepare(operator, arguments, infer=True)
     expected = [*prepared.outputs, *written(operator.schema, arguments)]
     _check(operator, expected, specs[inputs:])
     first = inputs + len(prepared.outputs)
-    pairs = {
-        number: first + k for k, number in enumerate(written(operator.schema, numbers))
-    }  # input to the output in its place
+    pairs = {number: first + k for k, number in enumerate(written(operator.schema, numbers))}
     kernel: Any = prepared.kernel
-    # the core keeps what it is given for the life of the process: the operator lives as long as its programs
-    of = functools.partial(_of, bound.name, weakref.ref(bound))
-    failed = functools.partial(_failed, of)
+    # the core keeps these functions as long as the process lives: they must not keep the operator alive
+    get_operator = functools.partial(_dereference, bound.name, weakref.ref(bound))
+    failed = functools.partial(_failed, get_operator)
     if kernel.native and not kernel.allocates:
         order = [pairs.get(i, i) for i in _parameters(operator.schema, numbers)]
         order += range(inputs, first)
@@ -193,17 +199,17 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
         return launch, tuple(order), tuple(pairs.items()), prepared.repeatable, failed
     if specs and specs[0].device != "cpu":
         raise HostError(bound.name, f"{kernel} runs on the CPU", f"tensors on {specs[0].device}")
-    run: Run = functools.partial(_run, of, given, inputs, len(prepared.outputs), pairs)
+    run: Run = functools.partial(_run, get_operator, values, inputs, len(prepared.outputs), pairs)
     for around in _watches:
         run = around(operator, run)
     return run, (), tuple(pairs.items()), prepared.repeatable, failed
 
 
-def _of(name: str, reference: weakref.ref[Any]) -> Any:
+def _dereference(name: str, reference: weakref.ref[Any]) -> Any:
     bound = reference()
     if bound is None:
         raise HostError(
-            name, "the operator is no more, and a program still calls it", hint="keep the operator"
+            name, "a program calls the operator after it was deleted", hint="keep a reference to the operator"
         )
     return bound
 
@@ -223,44 +229,50 @@ def _check(operator: Operator, expected: Sequence[Spec], seen: Sequence[Spec]) -
         raise HostError(operator.name, rule, shown, where=operator.origin)
 
 
-def _failed(of: Callable[[], Any], *outcome: Any) -> None:
-    of()._failed(*outcome)  # noqa: SLF001
+def _failed(get_operator: Callable[[], Any], *outcome: Any) -> None:
+    get_operator()._failed(*outcome)  # noqa: SLF001
 
 
 def _run(
-    of: Callable[[], Any], given: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
+    get_operator: Callable[[], Any],
+    values: list[Any],
+    inputs: int,
+    fresh: int,
+    pairs: dict[int, int],
+    arrays: list[Any],
 ) -> None:
-    """Run a kernel that is no C function on arrays over the runtime's memory.
+    """Run a Python kernel on arrays over the runtime's memory.
 
-    Raises ``KernelError`` where something still holds that memory afterwards.
+    Raises ``KernelError`` if something still refers to one of the arrays afterwards: their memory is then
+    no longer valid.
     """
     for i in range(inputs):
         arrays[i].flags.writeable = False
     before = _counts(arrays)
-    bound = of()
-    _fill(bound, given, inputs, fresh, pairs, arrays)
-    held = _held(arrays, before)
-    for wait in _WAITS if held else ():  # cycles, and what a runtime gives back a little later
+    bound = get_operator()
+    _fill(bound, values, inputs, fresh, pairs, arrays)
+    leaked = _leaked(arrays, before)
+    for wait in _WAITS if leaked else ():  # reference cycles, and frameworks that free a little later
         gc.collect()
         time.sleep(wait)
-        held = _held(arrays, before)
-        if not held:
+        leaked = _leaked(arrays, before)
+        if not leaked:
             return
-    if held:
-        what = "an input" if held[0] < inputs else "an argument that it writes"
+    if leaked:
+        what = "an input" if leaked[0] < inputs else "an argument that it writes"
         rule = f"keeps {what} beyond the call, and the memory of it is the runtime's"
         hint = "copy what is kept: x.copy()"
         where = bound.operator.origin
         raise KernelError(
-            bound.name, rule, f"an array of shape {arrays[held[0]].shape}", where=where, hint=hint
+            bound.name, rule, f"an array of shape {arrays[leaked[0]].shape}", where=where, hint=hint
         )
 
 
 _WAITS = (0, 0.001, 0.01, 0.05)  # seconds
 
 
-def _held(arrays: list[Any], before: list[int]) -> list[int]:
-    # a view holds the array that it is of: the memory has no other owner
+def _leaked(arrays: list[Any], before: list[int]) -> list[int]:
+    """Return the numbers of arrays with more references than before; a view refers to its array."""
     rows = zip(before, _counts(arrays), strict=True)
     return [number for number, (old, new) in enumerate(rows) if new > old]
 
@@ -270,10 +282,10 @@ def _counts(arrays: list[Any]) -> list[int]:
 
 
 def _fill(
-    bound: Any, given: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
+    bound: Any, values: list[Any], inputs: int, fresh: int, pairs: dict[int, int], arrays: list[Any]
 ) -> None:
     tensors = [arrays[pairs.get(i, i)] for i in range(inputs)]
-    arguments = normalise(bound.operator, unflatten(bound.schema, given, tensors))
+    arguments = normalise(bound.operator, unflatten(bound.schema, values, tensors))
     host = load("numpy")
     assert host is not None
     try:
@@ -282,8 +294,8 @@ def _fill(
         raise
     except Exception as problem:
         kernel = bound.operator.kernels[0]
-        own = of_function(kernel.function) if isinstance(kernel, PythonKernel) else None
-        where = own or bound.operator.origin
+        author = of_function(kernel.function) if isinstance(kernel, PythonKernel) else None
+        where = author or bound.operator.origin
         rule = f"the kernel raised {type(problem).__name__}: {problem}"
         raise KernelError(bound.name, rule, where=where) from problem
     if not bound.schema.returns_list:
@@ -295,15 +307,14 @@ def _fill(
 def run_arrays(text: str, arrays: list[Any], inputs: int) -> None:
     """Run a call on arrays over a runtime's memory: the inputs, then all outputs, which are written.
 
-    An output that takes the place of an input holds that input's values already.
+    An output that stands for a written input has that input's values already.
     """
-    bound, given = find(text)
+    bound, values = find(text)
     schema = bound.schema
-    numbers = unflatten(schema, given, range(inputs))
-    places = written(schema, numbers)
-    first = len(arrays) - len(places)
-    pairs = {number: first + k for k, number in enumerate(places)}
-    _run(lambda: bound, given, inputs, first - inputs, pairs, arrays)
+    written_inputs = written(schema, unflatten(schema, values, range(inputs)))
+    first = len(arrays) - len(written_inputs)
+    pairs = {number: first + k for k, number in enumerate(written_inputs)}
+    _run(lambda: bound, values, inputs, first - inputs, pairs, arrays)
 
 
 _core.set_resolver(resolve)

@@ -1,4 +1,4 @@
-"""What a host is, and how the host of a framework is found.
+"""The protocols of hosts, and finding the host that owns a tensor.
 
 A host is imported only when its framework already is.
 """
@@ -29,7 +29,7 @@ class Host(Protocol):
         """Whether ``value`` is a tensor of this framework."""
 
     def spec(self, tensor: Any) -> Spec:
-        """Return what is known of a tensor without its data."""
+        """Return the shape, dtype and device of a tensor, without reading its data."""
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run the operator on bound arguments and return its outputs, aliasing ones included."""
@@ -37,36 +37,36 @@ class Host(Protocol):
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the outputs, and the function from output gradients to input gradients."""
 
-    def zeros(self, wanted: Spec, like: Any) -> Any:
-        """Return a tensor of zeros of this spec, where ``like`` is."""
+    def zeros(self, spec: Spec, like: Any) -> Any:
+        """Return a tensor of zeros of this spec, on the device of ``like``."""
 
     def copy(self, tensor: Any) -> Any:
-        """Return a tensor of the same values; it shares memory with none that can be written."""
+        """Return a tensor of the same values that shares no memory that can be written."""
 
     def namespace(self) -> Any:
-        """Return the framework's functions under the names of the array API."""
+        """Return the framework's functions, by their names in the array API."""
 
     def start(self) -> None:
-        """Take in what was defined before; called once, when the host can be found."""
+        """Take over the operators that were defined earlier; called once, right after the host is loaded."""
 
     def state(self, bound: Any) -> str:
-        """Return how calls of an operator are made, in words; the reason where they cannot be."""
+        """Return in words how this host calls an operator, or why it cannot."""
 
 
 class NamingHost(Host, Protocol):
     """A host whose framework calls operators by name: PyTorch."""
 
     def attach(self, bound: Any) -> None:
-        """Give the native call what it does when gradients are wanted."""
+        """Give the native call the function that it runs when gradients are required."""
 
     def offer(self, bound: Any) -> None:
-        """Make the operator known under its name, unless the framework refuses its schema."""
+        """Register the operator with the framework, unless the framework refuses its schema."""
 
     def forget(self, bound: Any) -> None:
-        """Take the operator's name back."""
+        """Remove the operator from the framework."""
 
     def overload(self, bound: Any) -> Any:
-        """Return what is called under the name; raises ``SchemaError`` where the schema is refused."""
+        """Return the framework's operator; raises ``SchemaError`` if the framework refuses the schema."""
 
 
 class TransformingHost(Host, Protocol):
@@ -76,14 +76,14 @@ class TransformingHost(Host, Protocol):
         """Return the gradients of ``function`` at the inputs; they can be differentiated again."""
 
     def alive(self, values: Any) -> list[Any]:
-        """Return tensors without what is left of transforms that have ended."""
+        """Return the tensors without wrappers of transforms that have ended."""
 
 
 class GraphHost(Host, Protocol):
-    """A host whose compiler reads the text of what a program calls: MindSpore."""
+    """A host whose compiler reads the source of the functions that a program calls: MindSpore."""
 
     def graph(self, bound: Any) -> Any:
-        """Return the method that is read in place of a call of the operator."""
+        """Return the method whose source the compiler reads in place of a call of the operator."""
 
 
 class _Row(NamedTuple):
@@ -124,17 +124,17 @@ def load(framework: str) -> Host | None:
         if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
             return None
         if module.__name__ != framework:
-            return None  # polyop.mindspore under the name of the framework that it stands in for
+            return None  # polyop.mindspore stands in for MindSpore under its name
         host = _rows[framework].find()
         if host is None:
-            return None  # another thread, or a caller of this one, is about to import it
+            return None  # it is being imported, by another thread or further up in this one
         _loaded[framework] = host
-        host.start()  # it may make operators, and they ask for their hosts
+        host.start()  # after the line above, as it may make operators, which look for their hosts
     return _loaded[framework]
 
 
 def need(framework: str) -> Host:
-    """Return the host of a framework, which is imported where it is not; raises ``ImportError``."""
+    """Return the host of a framework, which is imported if necessary; raises ``ImportError``."""
     importlib.import_module(framework)
     host = load(framework)
     assert host is not None, framework
@@ -147,17 +147,17 @@ def torch_host() -> NamingHost | None:
 
 
 def transforming_host(tensors: Iterable[Any]) -> TransformingHost | None:
-    """Return the host of the first tensor among values that are tensors or not; None without one."""
+    """Return the host of the first tensor among the values; None if there is none."""
     host = next((host for host in map(host_of, tensors) if host is not None), None)
     return cast("TransformingHost | None", host)
 
 
 def _start(framework: str) -> None:
-    if registry.operators():  # else the first one does it
+    if registry.operators():  # else the definition of the first operator loads it
         load(framework)
 
 
-if "torch" not in sys.modules:  # PyTorch alone has operators by name, before any is called
+if "torch" not in sys.modules:  # only PyTorch calls operators by name, so only it must know them early
     Arrival("torch", _start).wait()
 
 
@@ -173,7 +173,7 @@ def host_of(value: Any) -> Host | None:
 
 @functools.lru_cache(maxsize=256)
 def _frameworks(kind: type) -> tuple[str, ...]:
-    """Return the frameworks that a class and its bases are of."""
+    """Return the frameworks that define a class or one of its bases."""
     packages = dict.fromkeys(base.__module__.split(".", 1)[0] for base in kind.__mro__)
     names = (name for package in packages for name, row in _rows.items() if package in (name, *row.packages))
     return tuple(dict.fromkeys(names))
@@ -190,16 +190,16 @@ for _framework, _packages in (("numpy", ()), ("torch", ()), ("jax", ("jaxlib",))
 
 
 def array_namespace(*tensors: Any) -> Any:
-    """Return the functions (``where``, ``exp``, ``sum`` ...) of the framework that the tensors are of.
+    """Return the functions (``where``, ``exp``, ``sum`` ...) of the framework of the tensors.
 
-    Under the names of the array API standard, so that one gradient rule serves every framework;
+    They have the names of the array API standard, so that one gradient rule serves every framework.
     MindSpore's are those of ``mindspore.numpy``.
 
     >>> import numpy as np
     >>> float(array_namespace(np.ones(2)).sum(np.ones(2)))
     2.0
 
-    Raises ``HostError`` where none of them is a tensor.
+    Raises ``HostError`` if none of them is a tensor.
     """
     for tensor in tensors:
         host = host_of(tensor)
@@ -211,16 +211,16 @@ def array_namespace(*tensors: Any) -> Any:
 def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
     """Return the one host of all tensors among bound arguments.
 
-    That is NumPy where the schema has no tensors and the kernel is a Python function.
+    If the schema has no tensors and the kernel is a Python function, that is NumPy.
 
-    Raises ``ArgumentTypeError`` for an argument that is no tensor where the schema has one,
-    ``HostError`` when two frameworks are mixed or all tensors are absent.
+    Raises ``ArgumentTypeError`` for another value in place of a tensor, ``HostError`` if the tensors
+    are of two frameworks or all are absent.
     """
     numpy = load("numpy")
     native = any(kernel.native for kernel in operator.kernels)
     if numpy is not None and not operator.schema.tensor_positions and not native:
-        return numpy  # nothing tells which framework is calling: every one of them takes its arrays
-    found: tuple[Host, str] | None = None
+        return numpy  # no argument shows which framework is calling, and every framework takes NumPy arrays
+    first: tuple[Host, str] | None = None  # the host of the first tensor, and the argument's name
     for position in operator.schema.tensor_positions:
         argument = operator.schema.arguments[position]
         for name, value in tensors_of(operator, argument, arguments[position]):
@@ -231,23 +231,21 @@ def find_host(operator: Operator, arguments: Sequence[Any]) -> Host:
                 raise ArgumentTypeError(
                     f"{operator.name}: argument {name}", rule, seen, where=operator.origin
                 )
-            if found is not None and found[0] is not host:
-                rule = f"{name} is a tensor of {host.name}, and {found[1]} one of {found[0].name}"
+            if first is not None and first[0] is not host:
+                rule = f"{name} is a tensor of {host.name}, and {first[1]} one of {first[0].name}"
                 raise HostError(operator.name, rule, where=operator.origin, hint="convert one of them first")
-            found = found or (host, name)
-    if found is None:
+            first = first or (host, name)
+    if first is None:
         hint = None
         if not operator.schema.tensor_positions:
-            hint = (
-                "its kernel is machine code: a Python function can be the kernel of an operator without any"
-            )
+            hint = "without tensors, the kernel must be a Python function, and this one is machine code"
         rule = "needs at least one tensor to know which framework is calling"
         raise HostError(operator.name, rule, where=operator.origin, hint=hint)
-    return found[0]
+    return first[0]
 
 
 def tensors_of(operator: Operator, argument: Argument, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, tensor) of one bound tensor argument; absent ones are left out."""
+    """Yield (name, tensor) for each tensor of a bound argument; absent tensors are skipped."""
     if argument.type.is_list and value is not None:
         if not isinstance(value, (list, tuple)):
             seen = type(value).__name__

@@ -1,4 +1,4 @@
-"""Shapes and dtypes as a library gives them: its ``InferShape`` and ``InferType``."""
+"""Output shapes and dtypes from a library's ``<Func>InferShape`` and ``<Func>InferType``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .prepare import AttributeValues
 def library_halves(
     schema: Schema, kernels: Sequence[Kernel], values: AttributeValues
 ) -> tuple[DefaultRule, DefaultRule] | None:
-    """Return shape and dtype halves that ask the first library kernel, or None without one.
+    """Return the shape half and the dtype half of an infer rule, or None without a native kernel.
 
-    They are given the attributes that ``Init`` and the kernel are given: ``values`` has those of no call.
+    They call the functions of the first native kernel, with the attributes that ``Init`` and the kernel
+    get: those in ``values``, which no call passes, and those of the call.
     """
     kernel: Any = next((k for k in kernels if k.native), None)
     if kernel is None:

@@ -1,6 +1,6 @@
-"""What an operator is: a value that front ends build and hosts consume.
+"""The operator as a value: front ends build it, hosts call it.
 
-Vocabulary, used with these meanings everywhere:
+These words have the same meaning everywhere:
 
 operator   name, schema, infer rule, kernels, gradient rule, batch rule, information
 spec       shape, dtype and device of a tensor, without its data
@@ -30,7 +30,7 @@ class Kernel(Protocol):
 
     @property
     def native(self) -> bool:
-        """Whether it is machine code behind the C contract, with ``launch`` and inference of its own."""
+        """Whether it is machine code behind the C contract; then it has ``launch``."""
 
     @property
     def accepts(self) -> Any:
@@ -49,7 +49,7 @@ class Kernel(Protocol):
         """The dtypes declared for it."""
 
     def content(self) -> Iterator[bytes]:
-        """Yield what tells it from a kernel that does something else."""
+        """Yield bytes that differ for kernels that compute different things."""
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
         """Return why it cannot take these specs, or None when it can."""
@@ -57,18 +57,17 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """An operator. ``attributes`` are values fixed at definition, beside the schema's own.
+    """An operator.
 
-    ``attribute_names`` gives the author's name of an attribute where the schema has another;
-    ``target`` is the one device that it runs on, wherever its tensors are.
-
-    ``part_of`` names the operator for which this one was made, as ``<name>__backward`` is.
-    ``unpacks``: a schema that returns ``Tensor[]`` gives a caller one tensor as itself, several as
-    a tuple, and None for none.
-
-    ``gradient`` is called with the inputs, the output (a tuple when several, or when
-    ``returns_tuple``) and its gradient in the same form; it returns a tuple with one gradient
-    or None per input. ``jvp`` is called with the inputs, the output and the input tangents.
+    ``attributes``       values fixed at the definition, which no call passes.
+    ``attribute_names``  the author's name of an attribute, if the schema has another name for it.
+    ``target``           the only device that it runs on, wherever its tensors are; None: theirs.
+    ``part_of``          the operator that this one belongs to, as ``f__backward`` belongs to ``f``.
+    ``unpacks``          with a schema that returns ``Tensor[]``: a caller gets one tensor as itself,
+                         several as a tuple, and None for none.
+    ``gradient``         called with the inputs, the output and the output's gradient; returns a tuple with
+                         a gradient or None for each input. Outputs are a tuple if :attr:`several`.
+    ``jvp``              called with the inputs, the output and the inputs' tangents.
     """
 
     schema: Schema
@@ -96,7 +95,7 @@ class Operator:
 
     @property
     def several(self) -> bool:
-        """Whether rules are given the outputs as a tuple, whatever their number."""
+        """Whether rules get the outputs as a tuple, even if there is one."""
         return self.returns_tuple or self.schema.returns_list or len(self.schema.returns) > 1
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Whether elements of a tensor share memory with one another, as those of an expanded one do.
+"""Whether elements of one tensor share memory, as in an expanded tensor.
 
-Such a tensor must not be written through a copy: of several values for one place the last that is copied
-back would stay, whatever the kernel did.
+Such a tensor must not be written through a copy. The kernel would write several values for one address,
+and only the value that is copied back last would remain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .operator import Operator
 
 
 def is_overlapping(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:
-    """Return whether two elements share memory; strides are counted in what ``itemsize`` is counted in.
+    """Return whether two elements share memory; ``strides`` and ``itemsize`` are in the same unit.
 
     >>> is_overlapping((3, 4), (0, 1)), is_overlapping((3, 4), (1, 3)), is_overlapping((2, 3), (3, 2))
     (True, False, False)
@@ -26,13 +26,13 @@ def is_overlapping(shape: Sequence[int], strides: Sequence[int], itemsize: int =
     axes = sorted((abs(step), size) for step, size in zip(strides, shape, strict=True) if size > 1)
     ends = itertools.accumulate(((size - 1) * step for step, size in axes), initial=itemsize)
     if all(step >= end for (step, _), end in zip(axes, ends, strict=False)):
-        return False  # each axis steps over all that the shorter steps reach
+        return False  # the step of each axis is beyond the extent of all axes with shorter steps
     if any(step < itemsize for step, _ in axes):
         return True
-    places = np.zeros((), np.int64)
+    offsets = np.zeros((), np.int64)  # of all elements: exact, for the rare layouts that are left
     for step, size in axes:
-        places = np.add.outer(places, np.arange(size, dtype=np.int64) * step)
-    gaps = np.diff(np.sort(places, axis=None))
+        offsets = np.add.outer(offsets, np.arange(size, dtype=np.int64) * step)
+    gaps = np.diff(np.sort(offsets, axis=None))
     return bool((gaps < itemsize).any())
 
 
@@ -46,5 +46,5 @@ def check_overlap(
             "is written in place, so no two of its elements may share memory",
             f"shape {tuple(shape)} with strides {tuple(strides)}",
             where=operator.origin,
-            hint="pass a copy, whose elements are apart",
+            hint="pass a copy, which has memory for each element",
         )

@@ -1,4 +1,4 @@
-"""From an operator and the specs of its arguments to a kernel that is ready to be called."""
+"""Prepare a call: infer its outputs, choose a kernel and collect the attributes."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Prepared:
 
 def normalise(operator: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments with each attribute as its schema type; raises ``ArgumentTypeError``."""
-    found = typed_attributes(operator.schema, arguments)
+    attributes = typed_attributes(operator.schema, arguments)
     schema_arguments = operator.schema.arguments
-    return tuple(found.get(a.name, value) for a, value in zip(schema_arguments, arguments, strict=True))
+    return tuple(attributes.get(a.name, value) for a, value in zip(schema_arguments, arguments, strict=True))
 
 
 def prepare(operator: Operator, arguments: tuple[Any, ...], *, infer: bool = False) -> Prepared:
     """Infer the outputs and choose a kernel. Each tensor among ``arguments`` is a spec.
 
-    A kernel that allocates its outputs itself is not asked for them, as they may depend on data,
-    but with ``infer``.
+    If a kernel allocates its outputs itself, they are not inferred, because they may depend on data;
+    ``infer=True`` infers them all the same.
 
     Raises ``ArgumentTypeError`` (an attribute), ``InferError``, ``NoKernelError``.
     """
@@ -65,9 +65,10 @@ def _allocates(operator: Operator) -> bool:
 
 @dataclass(frozen=True)
 class AttributeValues:
-    """What a kernel finds by name, beside the arguments of a call, and the author's names of those.
+    """The attributes that no call passes, and the author's names of those that calls pass.
 
-    ``fixed`` are values of the definition; ``information`` has constants for each target.
+    ``fixed`` are values of the definition; ``information`` has constants for each target; ``names`` maps
+    names in the schema to the author's.
     """
 
     fixed: Mapping[str, Any]
@@ -76,26 +77,26 @@ class AttributeValues:
 
     @classmethod
     def of(cls, operator: Operator) -> AttributeValues:
-        """Return those of an operator."""
+        """Return the values of an operator."""
         return cls(operator.attributes, operator.attribute_names, operator.information)
 
     def of_call(self, schema: Schema, device: str, arguments: Sequence[Any]) -> dict[str, Any]:
-        """Return all attributes of a call by the author's names, whichever route a value took.
+        """Return all attributes of a call, by the author's names.
 
-        Constants of the information for the device, then fixed attributes, then arguments; the
-        length of each list of tensors under the list's name. ``InferShape`` and ``InferType``,
-        ``Init`` and the kernel are all given these.
+        Later ones win: constants of the information for the device, fixed attributes, arguments. The name
+        of a list of tensors has the length of the list. ``InferShape``, ``InferType``, ``Init`` and the
+        kernel all get these.
         """
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             constant.name: constant.value
             for information in self.information
             if information.target == TARGETS.get(device)
             for constant in information.constants
         }
-        found.update(self.fixed)
+        values.update(self.fixed)
         for argument, value in zip(schema.arguments, arguments, strict=True):
             if not argument.type.is_tensor:
-                found[self.names.get(argument.name, argument.name)] = value
+                values[self.names.get(argument.name, argument.name)] = value
             elif argument.type.is_list and value is not None:
-                found[argument.name] = len(value)
-        return found
+                values[argument.name] = len(value)
+        return values

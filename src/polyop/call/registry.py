@@ -1,4 +1,9 @@
-"""The operators of this process, by qualified name."""
+"""The operators of this process, by qualified name.
+
+An operator that an author named stays registered (``_named``). One whose name polyop chose (a ``Custom``,
+a part) is registered for as long as it exists (``_generated``). A rule makes further operators,
+its *parts*, as ``f__backward``; :func:`obtain` makes one when it is needed, and their names are reserved.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +27,26 @@ PARTS = {
     "batched": "batched",
     "saving": rf"saving_(without_\d+(_\d+)*__)?{_ROW}(__{_ROW})*",
 }
-"""What follows ``<name>__`` in the name of an operator that a rule makes, by kind; see ``rule.kinds``."""
+"""The suffix after ``<name>__`` of an operator that a rule makes, a pattern for each of ``rule.kinds``."""
 
 _lock = threading.Lock()
 _named: dict[str, Any] = {}
-_derived: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+_generated: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _frames: dict[str, FrameType] = {}
 _numbers: dict[tuple[str, str], itertools.count[int]] = {}
 
 
-def add_derived(bound: Any) -> None:
-    """Register an operator whose name polyop made up (``Custom``), for as long as it exists."""
+def add_generated(bound: Any) -> None:
+    """Register an operator whose name polyop chose, for as long as it exists."""
     with _lock:
-        _derived[bound.operator.name] = bound
+        _generated[bound.operator.name] = bound
 
 
 def add(bound: Any) -> Any:
     """Register a bound operator under its name; return the one it replaces, or None.
 
-    Only running a module or a notebook cell again replaces an operator. Any other second
-    definition raises ``SchemaError`` that names both places.
+    Running a module or a notebook cell again replaces an operator. Any other second definition raises
+    ``SchemaError`` that names both places.
     """
     new: Operator = bound.operator
     frame = calling_frame()
@@ -58,11 +63,11 @@ def add(bound: Any) -> Any:
 
 
 def _check_parts(new: Operator) -> None:
-    """Raise ``SchemaError`` where polyop derives an operator under a name that an author gives another."""
+    """Raise ``SchemaError`` if an author's name is also the name of a part of another operator."""
     hint = "choose another name"
-    whole = _whole(new.name)
-    if whole is not None:
-        rule = f"the name belongs to what polyop derives of {whole.name}, defined at {whole.operator.origin}"
+    owner = _owner(new.name)
+    if owner is not None:
+        rule = f"the name belongs to what polyop derives of {owner.name}, defined at {owner.operator.origin}"
         raise SchemaError(new.name, rule, where=new.origin, hint=hint)
     for name, other in _named.items():
         if name.startswith(f"{new.name}__") and _derives(new, name.removeprefix(f"{new.name}__")):
@@ -71,8 +76,8 @@ def _check_parts(new: Operator) -> None:
 
 
 def _runs_again(name: str, frame: FrameType) -> bool:
-    # A cell that is run again and a module that is reloaded have another frame over the same
-    # globals. A loop has one frame, and a function has a name: both mean to have two operators.
+    # A cell that is run again and a module that is reloaded have a new frame with the same globals.
+    # A second definition in the same frame (a loop) or in a function is a second operator: an error.
     old = _frames.get(name)
     return old is not None and old is not frame and old.f_globals is frame.f_globals and _is_module(frame)
 
@@ -82,7 +87,7 @@ def _is_module(frame: FrameType) -> bool:
 
 
 def unique(namespace: str, name: str) -> str:
-    """Return ``name``, with a number appended where the name, or one that belongs to it, is taken."""
+    """Return ``name``, with a number appended if it, or the name of a part of it, is in use."""
     with _lock:
         numbers = _numbers.setdefault((namespace, name), itertools.count(1))
         candidates = (name if number == 1 else f"{name}_{number}" for number in numbers)
@@ -93,13 +98,13 @@ def _is_free(name: str) -> bool:
     parts = f"{name}__"
     return (
         known(name) is None
-        and _whole(name) is None
-        and not any(other.startswith(parts) for other in (*_named, *_derived))
+        and _owner(name) is None
+        and not any(other.startswith(parts) for other in (*_named, *_generated))
     )
 
 
 def discard(bound: Any) -> None:
-    """Take an operator out again."""
+    """Remove an operator."""
     with _lock:
         name = bound.operator.name
         if _named.get(name) is bound:
@@ -112,19 +117,19 @@ def named(name: str) -> Any:
 
 
 def known(name: str) -> Any:
-    """Return the operator called ``name``, or None. A look-up makes nothing: see :func:`obtain`."""
-    return _named.get(name) or _derived.get(name)
+    """Return the operator called ``name``, or None. This makes no parts: see :func:`obtain`."""
+    return _named.get(name) or _generated.get(name)
 
 
 def obtain(name: str) -> Any:
-    """Return the operator called ``name``, or None; one that is derived of another is made now.
+    """Return the operator called ``name``, or None; a part of another operator is made now.
 
-    That runs the rules of the other one, which register what they make: not to be called under a lock.
+    That runs the other operator's rules, which register the parts. So the caller must hold no lock.
     """
-    found = known(name)
-    if found is not None:
-        return found
-    parts = (_part(known(whole), rest) for whole, rest in _splits(name) if known(whole) is not None)
+    operator = known(name)
+    if operator is not None:
+        return operator
+    parts = (_part(known(owner), rest) for owner, rest in _splits(name) if known(owner) is not None)
     return next((part for part in parts if part is not None), None)
 
 
@@ -142,7 +147,7 @@ def _part(owner: Any, suffix: str) -> Any:
 
 
 def _splits(name: str) -> Iterator[tuple[str, str]]:
-    """Yield what is before and after each ``__`` of a name, the longest beginning first."""
+    """Yield the text before and after each ``__`` of a name, the last ``__`` first."""
     end = name.rfind("__")
     while end > 0:
         yield name[:end], name[end + 2 :]
@@ -150,30 +155,30 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _deriving(operator: Operator) -> list[Rule]:
-    """Return the rules of an operator that make further ones: ``rule.part(suffix)``."""
+    """Return the rules of an operator that make parts: ``rule.part(suffix)``."""
     rules: tuple[Any, ...] = (operator.gradient, operator.jvp, operator.batch)
     return [rule for rule in rules if isinstance(rule, Rule) and rule.kinds]
 
 
 def _derives(operator: Operator, suffix: str) -> bool:
-    """Whether a rule of an operator makes ``<name>__<suffix>``, or a part of what it makes."""
+    """Whether ``<name>__<suffix>`` is a part of an operator, or a part of a part."""
     own = [PARTS[kind] for rule in _deriving(operator) for kind in rule.kinds]
     return (
         bool(own) and re.fullmatch(f"({'|'.join(own)})(__({'|'.join(PARTS.values())}))*", suffix) is not None
     )
 
 
-def _whole(name: str) -> Any:
-    """Return the operator to which a name belongs as that of a part, made or not; else None."""
-    wholes = ((known(whole), rest) for whole, rest in _splits(name))
-    return next((w for w, rest in wholes if w is not None and _derives(w.operator, rest)), None)
+def _owner(name: str) -> Any:
+    """Return the operator of which ``name`` is a part, made or not yet; else None."""
+    owners = ((known(owner), rest) for owner, rest in _splits(name))
+    return next((o for o, rest in owners if o is not None and _derives(o.operator, rest)), None)
 
 
 def find(name: str) -> Any:
     """Return the operator called ``name``; raises ``LookupError`` with the nearest names."""
-    found = obtain(name)
-    if found is not None:
-        return found
+    operator = obtain(name)
+    if operator is not None:
+        return operator
     import difflib
 
     names = [bound.name for bound in operators()]
@@ -184,5 +189,5 @@ def find(name: str) -> Any:
 def operators() -> tuple[Any, ...]:
     """Return all registered operators that are not part of another, by name."""
     with _lock:
-        together = {**dict(_derived.items()), **_named}
-    return tuple(together[name] for name in sorted(together) if not together[name].operator.part_of)
+        by_name = {**dict(_generated.items()), **_named}
+    return tuple(by_name[name] for name in sorted(by_name) if not by_name[name].operator.part_of)

@@ -127,10 +127,10 @@ class NumpyHost:
 
         return outputs, pullback
 
-    def zeros(self, wanted: Spec, like: Any) -> Any:
+    def zeros(self, spec: Spec, like: Any) -> Any:
         """Return an array of zeros."""
         del like
-        return np.zeros(wanted.shape, wanted.dtype.numpy)
+        return np.zeros(spec.shape, spec.dtype.numpy)
 
     def copy(self, tensor: Any) -> Any:
         """Return a copy."""

@@ -1,4 +1,4 @@
-"""What all kinds of kernel share."""
+"""The base classes of all kinds of kernel, and the declaration of what a kernel accepts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Accepts:
 
 
 class KernelBase:
-    """The base of every kind of kernel: each says what is otherwise than here."""
+    """The base of every kind of kernel, with the usual values; a kind overrides what differs."""
 
     accepts: Accepts | None = None
     """The device and dtypes declared for it; None where it knows its dtypes itself."""
@@ -44,12 +44,12 @@ class KernelBase:
         return () if self.accepts is None else self.accepts.dtypes or ()
 
     def content(self) -> Iterator[bytes]:
-        """Yield what tells it from a kernel that does something else, the same in every process."""
+        """Yield bytes that identify what the kernel computes; they are the same in every process."""
         yield str(self).encode()
 
 
 class LoopKernelBase(KernelBase, ABC):
-    """A loop kernel, the author's or a derived one: a type that can be asked for without the compiler."""
+    """A loop kernel, the author's or a derived one; ``isinstance`` works without importing the compiler."""
 
     @abstractmethod
     def on(self, device: str) -> Any:
@@ -57,15 +57,15 @@ class LoopKernelBase(KernelBase, ABC):
 
     @abstractmethod
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
-        """Return the C that is compiled for these specs (for those used last, without any)."""
+        """Return the C that is compiled for these specs; without specs, for those used last."""
 
     @abstractmethod
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
-        """Return what became of each loop for these specs, and why, a line each."""
+        """Return a line for each loop: what it becomes for these specs, and why."""
 
 
 def flatten(arguments: Sequence[Any]) -> Iterator[Spec | None]:
-    """Yield the specs among arguments, lists of them opened, absent ones as None."""
+    """Yield the specs among arguments, also those inside tuples, and None for absent tensors."""
     for argument in arguments:
         if isinstance(argument, tuple):
             yield from flatten(argument)

@@ -1,6 +1,7 @@
-"""Python's functions and values as bytes that are the same in every process, and say what they do.
+"""Serialise Python functions and values to bytes that identify them, the same in every process.
 
-A value without a row below counts as its type: a random generator, a lock, another library's array.
+There are no addresses in the bytes. ``_ROWS`` at the end has a function for each kind of value. A value
+of any other kind (a random generator, a lock, another library's array) is represented by its type alone.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from typing import Any
 
 import numpy as np
 
-DEEPEST = 24
-"""How many values are looked for inside of each other; further in, they count as their types."""
+MAX_DEPTH = 24
+"""The depth to which values inside values are followed; deeper ones are represented by their types."""
 
 Parts = Iterator[bytes]
 
 
-def value(given: Any) -> Parts:
-    """Yield what a value is made of, functions by their code; addresses are never among it."""
-    yield from _value(given, _Walk())
+def value(item: Any) -> Parts:
+    """Yield the bytes of a value; a function is represented by its code, defaults and closure."""
+    yield from _value(item, _Walk())
 
 
 def loop_kernel(function: Callable[..., Any]) -> Parts:
-    """Yield the text of a loop kernel, its defaults, and the numbers that it reads from around it."""
+    """Yield the source of a loop kernel, its defaults, and the constants that it reads from outside."""
     from ..loops.frontend.source import read
 
     source = read(function)
     yield ast.unparse(source.tree).encode()
     yield from value(source.owner().__defaults__)
-    inside = {*source.parameters}  # and what it assigns, loop variables too
+    inside = {*source.parameters}  # the names of the kernel: also those that it assigns, as loop variables
     inside |= {
         n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
@@ -46,153 +47,156 @@ def loop_kernel(function: Callable[..., Any]) -> Parts:
 
 
 def _outer(outer: Callable[[str], Any], path: str, inside: set[str]) -> Parts:
-    """Yield the number of a name, or of a module's attribute, that a loop kernel reads."""
+    """Yield the constant behind a global name, or a module's attribute, that a loop kernel reads."""
     root, *names = path.split(".")
     try:
-        found = None if root in inside else outer(root)
-    except KeyError:  # the kernel's own, or a word of the language
+        constant = None if root in inside else outer(root)
+    except KeyError:  # a word of the language
         return
     for name in names:
-        found = getattr(found, name, None)
-    if isinstance(found, (bool, int, float, np.generic, tuple)):
+        constant = getattr(constant, name, None)
+    if isinstance(constant, (bool, int, float, np.generic, tuple)):
         yield path.encode()
-        yield from value(found)
+        yield from value(constant)
 
 
 class _Walk:
-    """Which values have been met, and how deep this is."""
+    """The values visited so far, and the depth of the current one."""
 
     def __init__(self) -> None:
-        self.met: dict[int, tuple[int, Any]] = {}  # by address, with the value: an address must keep its own
+        # by address; the value is kept alive, so that no other one gets its address
+        self.visited: dict[int, tuple[int, Any]] = {}
         self.depth = 0
 
-    def number(self, given: Any) -> int | None:
-        """Return which value in order this is where it was met before, so that it counts once."""
-        found = self.met.get(id(given))
-        if found is None:
-            self.met[id(given)] = (len(self.met), given)
-        return None if found is None else found[0]
+    def number(self, item: Any) -> int | None:
+        """Return the number of a value that was visited before, None for a new one (which gets a number)."""
+        entry = self.visited.get(id(item))
+        if entry is None:
+            self.visited[id(item)] = (len(self.visited), item)
+        return None if entry is None else entry[0]
 
 
-def _value(given: Any, walk: _Walk) -> Parts:
-    """Yield a value's type, then what its row of ``_ROWS`` says."""
-    kind = type(given)
+def _value(item: Any, walk: _Walk) -> Parts:
+    """Yield a value's type, then the bytes from its row of ``_ROWS``."""
+    kind = type(item)
     yield f"{kind.__module__}.{kind.__qualname__}".encode()
-    if not isinstance(given, _UNCHANGING):  # which of these are one object is up to Python
-        number = walk.number(given)
+    if not isinstance(
+        item, _UNCHANGING
+    ):  # equal immutable values may or may not be one object: it does not matter
+        number = walk.number(item)
         if number is not None:
             yield b"met %d" % number
             return
-    if walk.depth < DEEPEST:
+    if walk.depth < MAX_DEPTH:
         walk.depth += 1
-        row = next((row for kinds, row in _ROWS if isinstance(given, kinds)), _object)
-        yield from row(given, walk)
+        row = next((row for kinds, row in _ROWS if isinstance(item, kinds)), _object)
+        yield from row(item, walk)
         walk.depth -= 1
 
 
-def _text(given: Any, walk: _Walk) -> Parts:
+def _text(item: Any, walk: _Walk) -> Parts:
     del walk
-    yield repr(given).encode()
+    yield repr(item).encode()
 
 
-def _items(given: Any, walk: _Walk) -> Parts:
-    yield b"%d" % len(given)
-    for item in given:
-        yield from _value(item, walk)
+def _items(item: Any, walk: _Walk) -> Parts:
+    yield b"%d" % len(item)
+    for entry in item:
+        yield from _value(entry, walk)
 
 
-def _set(given: Any, walk: _Walk) -> Parts:
-    # in an order that each process has
-    yield from sorted(hashlib.sha256(b"\0".join(_value(item, walk))).digest() for item in given)
+def _set(item: Any, walk: _Walk) -> Parts:
+    # sorted by digest: the order of a set differs between processes
+    yield from sorted(hashlib.sha256(b"\0".join(_value(entry, walk))).digest() for entry in item)
 
 
-def _dict(given: Any, walk: _Walk) -> Parts:
-    yield from _items([item for pair in given.items() for item in pair], walk)
+def _dict(item: Any, walk: _Walk) -> Parts:
+    yield from _items([entry for pair in item.items() for entry in pair], walk)
 
 
-def _array(given: Any, walk: _Walk) -> Parts:
-    yield repr((given.dtype, given.shape)).encode()
-    if given.dtype.hasobject:
-        yield from _items(given.ravel().tolist(), walk)
+def _array(item: Any, walk: _Walk) -> Parts:
+    yield repr((item.dtype, item.shape)).encode()
+    if item.dtype.hasobject:
+        yield from _items(item.ravel().tolist(), walk)
     else:
-        yield given.tobytes()
+        yield item.tobytes()
 
 
-def _function(given: Any, walk: _Walk) -> Parts:
-    yield given.__qualname__.encode()
-    yield from _code(given.__code__, walk)
-    cells = [cell.cell_contents for cell in given.__closure__ or () if cell != _EMPTY]
-    for held in (given.__defaults__, sorted((given.__kwdefaults__ or {}).items()), cells):
-        yield from _value(held, walk)
-    yield from _wrapped(given, walk)
+def _function(item: Any, walk: _Walk) -> Parts:
+    yield item.__qualname__.encode()
+    yield from _code(item.__code__, walk)
+    cells = [cell.cell_contents for cell in item.__closure__ or () if cell != _EMPTY]
+    for part in (item.__defaults__, sorted((item.__kwdefaults__ or {}).items()), cells):
+        yield from _value(part, walk)
+    yield from _wrapped(item, walk)
 
 
-def _wrapped(given: Any, walk: _Walk) -> Parts:
-    if hasattr(given, "__wrapped__"):
-        yield from _value(given.__wrapped__, walk)
+def _wrapped(item: Any, walk: _Walk) -> Parts:
+    if hasattr(item, "__wrapped__"):
+        yield from _value(item.__wrapped__, walk)
 
 
-def _code(given: Any, walk: _Walk) -> Parts:
-    yield given.co_code
-    yield getattr(given, "co_exceptiontable", b"")  # Python 3.11
-    yield repr((given.co_argcount, given.co_kwonlyargcount, given.co_names)).encode()
-    yield from _items(given.co_consts, walk)
+def _code(item: Any, walk: _Walk) -> Parts:
+    yield item.co_code
+    yield getattr(item, "co_exceptiontable", b"")  # Python 3.11
+    yield repr((item.co_argcount, item.co_kwonlyargcount, item.co_names)).encode()
+    yield from _items(item.co_consts, walk)
 
 
-def _partial(given: Any, walk: _Walk) -> Parts:
-    for held in (given.func, given.args, sorted(given.keywords.items())):
-        yield from _value(held, walk)
+def _partial(item: Any, walk: _Walk) -> Parts:
+    for part in (item.func, item.args, sorted(item.keywords.items())):
+        yield from _value(part, walk)
 
 
-def _method(given: Any, walk: _Walk) -> Parts:
-    yield from _value(given.__func__, walk)
-    yield from _value(given.__self__, walk)
+def _method(item: Any, walk: _Walk) -> Parts:
+    yield from _value(item.__func__, walk)
+    yield from _value(item.__self__, walk)
 
 
-def _builtin(given: Any, walk: _Walk) -> Parts:
-    yield f"{getattr(given, '__module__', '')}.{given.__name__}".encode()
-    held = getattr(given, "__self__", None)
-    if held is not None and not isinstance(held, types.ModuleType):
-        yield from _value(held, walk)
+def _builtin(item: Any, walk: _Walk) -> Parts:
+    yield f"{getattr(item, '__module__', '')}.{item.__name__}".encode()
+    part = getattr(item, "__self__", None)
+    if part is not None and not isinstance(part, types.ModuleType):
+        yield from _value(part, walk)
 
 
-def _vectorize(given: Any, walk: _Walk) -> Parts:
-    # not its dictionary, in which calls leave something
-    for held in (given.pyfunc, given.otypes, given.signature, given.excluded, given.cache):
-        yield from _value(held, walk)
+def _vectorize(item: Any, walk: _Walk) -> Parts:
+    # not its __dict__: calls cache results there
+    for part in (item.pyfunc, item.otypes, item.signature, item.excluded, item.cache):
+        yield from _value(part, walk)
 
 
-def _class(given: Any, walk: _Walk) -> Parts:
-    """Yield the functions and plain values of a class made in Python, and of those it derives from."""
-    for one in given.__mro__:
+def _class(item: Any, walk: _Walk) -> Parts:
+    """Yield the functions and plain values of a Python class and its base classes."""
+    for one in item.__mro__:
         yield f"{one.__module__}.{one.__qualname__}".encode()
         for name, entry in sorted(vars(one).items()) if one.__flags__ & _HEAP else ():
-            held = entry.fget if isinstance(entry, property) else getattr(entry, "__func__", entry)
-            plain = isinstance(held, (*_PLAIN, np.ndarray)) and not name.startswith("__")
-            if plain or isinstance(held, types.FunctionType):
+            part = entry.fget if isinstance(entry, property) else getattr(entry, "__func__", entry)
+            plain = isinstance(part, (*_PLAIN, np.ndarray)) and not name.startswith("__")
+            if plain or isinstance(part, types.FunctionType):
                 yield name.encode()
-                yield from _value(held, walk)
+                yield from _value(part, walk)
 
 
-def _object(given: Any, walk: _Walk) -> Parts:
-    """Yield what an object of a class made in Python holds, and the class; of others, what they wrap."""
-    kind = type(given)
+def _object(item: Any, walk: _Walk) -> Parts:
+    """Yield the class and the attributes of an object of a Python class; of others, what they wrap."""
+    kind = type(item)
     if kind.__flags__ & _HEAP and kind.__module__.partition(".")[0] not in _OPAQUE:
         yield from _class(kind, walk)
         names = [n for one in kind.__mro__ for n in _slots(one)]
-        held = {**{n: getattr(given, n, None) for n in names}, **getattr(given, "__dict__", {})}
-        yield from _dict(dict(sorted(held.items())), walk)
-    elif not isinstance(given, type):
-        yield from _wrapped(given, walk)
+        attributes = {**{n: getattr(item, n, None) for n in names}, **getattr(item, "__dict__", {})}
+        yield from _dict(dict(sorted(attributes.items())), walk)
+    elif not isinstance(item, type):
+        yield from _wrapped(item, walk)
 
 
 def _slots(kind: type) -> tuple[str, ...]:
-    found = vars(kind).get("__slots__", ())
-    return (found,) if isinstance(found, str) else tuple(found)
+    slots = vars(kind).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
 _EMPTY = types.CellType()
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: most of them are made in Python
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: set for classes that are defined in Python
 _OPAQUE = ("torch", "jax", "jaxlib", "mindspore", "numpy", "threading", "weakref", "logging", "polyop")
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range, slice, np.dtype, np.generic)
 _UNCHANGING = (*_PLAIN, enum.Enum, PurePath, tuple, frozenset, types.CodeType)
@@ -211,5 +215,5 @@ _ROWS: tuple[tuple[Any, Callable[[Any, _Walk], Parts]], ...] = (
     ((types.BuiltinFunctionType, np.ufunc), _builtin),
     (np.vectorize, _vectorize),
     (type, _class),
-    (types.ModuleType, lambda given, walk: _text(given.__name__, walk)),
+    (types.ModuleType, lambda item, walk: _text(item.__name__, walk)),
 )

@@ -1,4 +1,8 @@
-"""Kernels in a shared library: the 7-argument C function and its companions."""
+"""Kernels in a shared library: the C function of seven arguments and its companions.
+
+For a kernel ``Func`` the library may also export the companions ``FuncInit`` (runs once for each set of
+specs), ``FuncInferShape`` and ``FuncInferType``.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,8 @@ def _rows(specs: Sequence[Spec | None]) -> Specs:
 class LibraryKernel(KernelBase):
     """The function ``name`` of the library at ``path``.
 
-    Finding it checks the library: its functions, and the companions' contract.
+    The constructor opens the library and checks that it exports the function, and that companions have
+    the right types. Raises ``LibraryError``, ``ArgumentTypeError`` and ``ArgumentValueError``.
     """
 
     accepts: Accepts
@@ -119,23 +124,23 @@ class LibraryKernel(KernelBase):
         return self.accepts.refuse(inputs)
 
     def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
-        """Return the native launch for these specs; ``<Func>Init`` runs once for each.
+        """Return the native launch for these specs; ``<Func>Init`` runs once for each set of them.
 
         Raises ``KernelError`` when Init fails.
         """
         specs = tuple(flatten(inputs))
         key = (specs, outputs, repr(sorted(attributes.items())))
-        found = self._launches.get(key)
-        if found is None:
+        launch = self._launches.get(key)
+        if launch is None:
             extra = self._extra(attributes)
             if self._init:
                 self._run_init([*specs, *outputs], extra)
             rows = [(list(spec.shape), _ROWS[spec.dtype.name]) for spec in outputs]
-            found = _core.make_launch(self._address, rows, extra, str(self))
-            if len(self._launches) >= 256:  # shapes that keep changing must not grow memory
+            launch = _core.make_launch(self._address, rows, extra, str(self))
+            if len(self._launches) >= 256:  # a program whose shapes keep changing must not run out of memory
                 self._launches.clear()
-            self._launches[key] = found
-        return found
+            self._launches[key] = launch
+        return launch
 
     def _extra(self, attributes: Mapping[str, Any]) -> Any:
         try:
@@ -185,12 +190,12 @@ class LibraryKernel(KernelBase):
             numbers = _core.call_infer_type(self._infer_type, types, self._extra(attributes), outputs != 1)
         except Exception as problem:
             raise InferError(subject, f"failed: {problem}", where=self.file) from None
-        found = [dtype_of_type_id(number) for number in numbers]
-        if None in found:
+        dtypes = [dtype_of_type_id(number) for number in numbers]
+        if None in dtypes:
             raise InferError(
                 subject, "returned a TypeId that is no dtype of a tensor", numbers, where=self.file
             )
-        return found
+        return dtypes
 
 
 _CUDA_MARKS = (b".nv_fatbin", b"libcudart.so", b"libc10_cuda.so")
@@ -209,14 +214,14 @@ def library(
 ) -> LibraryKernel:
     """Return the kernel ``function`` of a prebuilt library.
 
-    ``device`` is read from the library where it is not given. Raises ``LibraryError`` for a
-    file that is no usable library or lacks the function, ``ArgumentTypeError`` for one that
-    POLYOP_LIBRARY_PATHS does not allow.
+    Without ``device`` it is ``"cuda"`` if the library has CUDA code, else ``"cpu"``. ``dtypes`` are those
+    that the kernel takes, None for all. Raises ``LibraryError`` for a file that is no usable library or
+    lacks the function, ``ArgumentTypeError`` for one that POLYOP_LIBRARY_PATHS does not allow.
     """
     from ..core.dtypes import dtype
 
     if not str(path):
         raise LibraryError("library", "the path is empty")
-    kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
-    open_library(path)  # first, as its errors say what is wrong with the file
-    return LibraryKernel(path, function, Accepts(device or device_of_library(path), kept))
+    accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
+    open_library(path)  # before its bytes are read, because this error says what is wrong with the file
+    return LibraryKernel(path, function, Accepts(device or device_of_library(path), accepted))

@@ -1,4 +1,4 @@
-"""A kernel that is somebody else's operator by name: ``aclnnMul``."""
+"""A kernel that is an aclnn operator, found by its name (``aclnnMul``) when it is called."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .python import PythonKernel, empty
 class ProviderKernel(PythonKernel):
     """The aclnn operator ``name``, with or without the prefix ``aclnn``.
 
-    Tensors go to the operator in order, attributes by their names. On Ascend's device CANN
-    runs it, or in rehearsal the CPU; on other devices the CPU does. ``for_ascend`` says that
-    the operator is bound to Ascend, wherever its tensors are.
+    Tensors are passed in order, attributes by name. For tensors on Ascend CANN runs the operator, or the
+    CPU in rehearsal; for other tensors the CPU does. With ``for_ascend`` tensors of every device are
+    treated as Ascend's.
     """
 
     def __init__(self, name: str, *, for_ascend: bool = False) -> None:
-        """Name the operator; whether it exists is asked at the first call."""
+        """Store the name; whether the operator exists is checked at the first call."""
         super().__init__(self._call_outside, device="any")
         self.name = name
         self.for_ascend = for_ascend
@@ -31,9 +31,10 @@ class ProviderKernel(PythonKernel):
         return f"provider operator {self.name}"
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return None; raises ``UnsupportedError`` for a name that nobody implements, with the nearest.
+        """Return None: every spec is accepted here.
 
-        Raises ``HostError`` for Ascend where there is neither CANN nor a rehearsal.
+        Raises ``UnsupportedError`` for a name that no provider implements, with the nearest names, and
+        ``HostError`` for Ascend if there is neither CANN nor a rehearsal.
         """
         _aclnn().check(self.name, self._device((*flatten(inputs), *outputs)))
         return None
@@ -46,18 +47,18 @@ class ProviderKernel(PythonKernel):
         fixed: Mapping[str, Any],
         new: Callable[[Spec], Any] = empty,
     ) -> list[Any]:
-        """Return the fresh outputs, of exactly the inferred specs, as the operator wrote them.
+        """Return the new outputs, of exactly the inferred specs.
 
         Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for arguments, attributes or
         output shapes that the operator's prototype does not allow.
         """
-        made = [new(spec) for spec in outputs]
+        results = [new(spec) for spec in outputs]
         values = [
             value if argument.type.writes else self._view(value)
             for argument, value in zip(schema.arguments, arguments, strict=True)
         ]
-        _aclnn().launch_named(self.name, schema, values, fixed, made, self._device(outputs))
-        return made
+        _aclnn().launch_named(self.name, schema, values, fixed, results, self._device(outputs))
+        return results
 
     def _device(self, specs: Sequence[Spec | None]) -> str:
         if self.for_ascend:
@@ -65,9 +66,9 @@ class ProviderKernel(PythonKernel):
         return next((spec.device for spec in specs if spec is not None), "cpu")
 
     def _call_outside(self, *_: Any) -> Any:
-        raise NotImplementedError  # ``call`` does it: the operator writes outputs that exist already
+        raise NotImplementedError  # never called: ``call`` is overridden, as the operator writes into outputs
 
 
 def _aclnn() -> Any:
-    # providers come after kernels: they are asked for by name, and only when a call needs one
+    # late, because kernels may not import providers
     return late.load("provider", "aclnn")

@@ -18,7 +18,7 @@ from .base import Accepts, KernelBase
 
 
 def empty(spec: Spec) -> np.ndarray[Any, Any]:
-    """Return a new array of a spec: where an output goes."""
+    """Return a new array of a spec, for an output."""
     return np.empty(spec.shape, spec.dtype.numpy)
 
 
@@ -26,8 +26,8 @@ def empty(spec: Spec) -> np.ndarray[Any, Any]:
 class PythonKernel(KernelBase):
     """A Python function, called with read-only arrays and the attributes, in schema order.
 
-    A 0-d array is passed as a Python scalar when ``scalars`` (MindSpore's rule for pyfunc).
-    The result's count, dtypes and shapes are checked against the infer rule.
+    With ``scalars`` a 0-d array is passed as a Python scalar, which is MindSpore's rule for pyfunc.
+    The number, dtypes and shapes of the results are checked against the infer rule.
     """
 
     function: Callable[..., Any]
@@ -41,7 +41,7 @@ class PythonKernel(KernelBase):
         return f"pyfunc {getattr(self.function, '__qualname__', self.function)}"
 
     def content(self) -> Iterator[bytes]:
-        """Yield the function's code and what it reads."""
+        """Yield the function's code, defaults and closure."""
         yield from described.value(self.function)
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
@@ -57,12 +57,11 @@ class PythonKernel(KernelBase):
         fixed: Mapping[str, Any],
         new: Callable[[Spec], Any] = empty,
     ) -> list[Any]:
-        """Return the fresh outputs, arrays of exactly the inferred specs that ``new`` gave.
+        """Return the new outputs: arrays of exactly the inferred specs, allocated by ``new``.
 
-        ``fixed`` are attributes of the operator that are not arguments: keyword arguments.
-        Arrays of arguments that the schema writes are passed writeable. Raises
-        ``KernelError`` for a result of another count, shape or dtype; what the function
-        itself raises goes through.
+        ``fixed`` are attributes of the operator that are no arguments; the function gets them as
+        keywords. Arrays that the schema writes are passed writeable. Raises ``KernelError`` for
+        results of another number, shape or dtype, and whatever the function itself raises.
         """
         views = [
             value if argument.type.writes else self._view(value)
@@ -70,7 +69,7 @@ class PythonKernel(KernelBase):
         ]
         result = self.function(*views, **fixed)
         if schema.mutates and not outputs:
-            return []  # it may return the array that it wrote
+            return []  # the result does not count: it may be the array that was written
         return self.results(result, outputs, new)
 
     def _view(self, value: Any) -> Any:
@@ -81,7 +80,7 @@ class PythonKernel(KernelBase):
         if self.scalars and value.ndim == 0:
             return value.item() if value.dtype.kind in "biufc" else value[()]
         view = value.view()
-        view.flags.writeable = False  # an input that the function writes would change the caller's tensor
+        view.flags.writeable = False  # writing an input would change the caller's tensor
         return view
 
     def results(self, result: Any, outputs: Sequence[Spec], new: Callable[[Spec], Any] = empty) -> list[Any]:
@@ -98,12 +97,12 @@ class PythonKernel(KernelBase):
             seen = f"{len(items)}" if result is not None else "None"
             rule = f"must return {len(outputs)} outputs (a tuple when more than one)"
             raise KernelError(self, rule, seen, where=where)
-        made = []
+        arrays = []
         for i, (item, spec) in enumerate(zip(items, outputs, strict=True)):
             array = new(spec)
-            array[...] = self._result(item, spec, i)  # the function may keep the array it returned
-            made.append(array)
-        return made
+            array[...] = self._result(item, spec, i)  # copied, because the function may keep its array
+            arrays.append(array)
+        return arrays
 
     def _result(self, value: Any, spec: Spec, index: int) -> Any:
         subject, where = f"{self}: output {index}", of_function(self.function)
@@ -129,15 +128,15 @@ _RANKS = {"bool": 0, "int": 1, "float": 2, "complex": 3}
 
 
 def _scalar(value: Any, spec: Spec, subject: str, where: Any) -> Any:
-    """Return a Python scalar, which has no dtype of its own, as the declared one."""
+    """Return a Python scalar as the declared dtype; raises ``KernelError`` if it does not fit."""
     kind = next(i for i, t in enumerate((bool, int, float, complex)) if isinstance(value, t))
     if kind > _RANKS[spec.dtype.kind]:
         raise KernelError(subject, f"must be {spec.dtype}, as out_dtype says", repr(value), where=where)
     try:
         with np.errstate(over="ignore"):
-            made = np.asarray(value, spec.dtype.numpy)
+            array = np.asarray(value, spec.dtype.numpy)
     except OverflowError:
-        made = None
-    if made is None or (kind >= _RANKS["float"] and math.isfinite(abs(value)) and not np.isfinite(made)):
+        array = None
+    if array is None or (kind >= _RANKS["float"] and math.isfinite(abs(value)) and not np.isfinite(array)):
         raise KernelError(subject, f"must fit {spec.dtype}, as out_dtype says", repr(value), where=where)
-    return made
+    return array

@@ -17,8 +17,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def split_reference(func: str, subject: str) -> tuple[str, str]:
     """Return the path and the function name in ``func``.
 
-    Raises ``ArgumentTypeError`` when it is no text, has not exactly one ``:``, or a part is
-    empty or, for the function, no name of a C function. ``subject`` begins the message.
+    Raises ``ArgumentTypeError`` if it is no str, does not have exactly one ``:``, has an empty part, or
+    the function is no identifier of C. ``subject`` is the beginning of the message.
 
     >>> split_reference("build/add.so:CustomAdd", "Custom")
     ('build/add.so', 'CustomAdd')
@@ -27,7 +27,7 @@ def split_reference(func: str, subject: str) -> tuple[str, str]:
         raise ArgumentTypeError(subject, "'func' must be of type str", f"{func!r} ({type(func).__name__})")
     path, colon, name = func.rpartition(":")
     if not colon:
-        hint = "without ':' it would be an operator of a provider; a library's function is 'lib.so:Func'"
+        hint = "a function of a library is 'lib.so:Func'; a name without ':' is an operator of a provider"
         raise ArgumentTypeError(subject, _RULE, repr(func), hint=hint)
     if not path.strip():
         raise ArgumentTypeError(subject, f"{_RULE}, and the path is empty", repr(func))
@@ -45,15 +45,15 @@ def _colon_hint(path: str, name: str) -> str:
     if path.endswith(":"):  # lib.so:space::func
         file = path.partition(":")[0]
         return f"{name} is in a C++ namespace: declare it extern \"C\", and name it as '{file}:{name}'"
-    return f"the path {path!r} has a ':' itself: rename the file or link to it, for the function {name!r}"
+    return f"a path may have no ':', and {path!r} has one: rename the file, or link to it"
 
 
 def resolve_path(text: str, from_env: bool = False) -> Path:
-    """Return the absolute path that ``text`` names, links followed.
+    """Return the absolute path that ``text`` names, with symbolic links resolved.
 
-    With ``from_env`` it names an environment variable that holds the path; when that is not
-    set, ``FallbackWarning`` is given and the text itself is the path. Raises
-    ``ArgumentValueError`` when the variable is set and empty.
+    With ``from_env`` the text is the name of an environment variable with the path. If the variable is not
+    set, a ``FallbackWarning`` is given and the text itself is taken as the path. Raises
+    ``ArgumentValueError`` if the variable is set and empty.
 
     >>> resolve_path("/usr/../usr").name
     'usr'

@@ -40,10 +40,9 @@ def source(
 ) -> LibraryKernel:
     """Return the kernel ``function`` compiled from files, or from ``code`` itself.
 
-    Built at once and kept in the build cache; the same sources, headers, flags and compiler
-    give the same library. ``device`` is ``"cuda"`` when any source is CUDA. Raises
-    ``BuildError`` with the compiler's own message, ``ArgumentTypeError`` for a file that
-    POLYOP_LIBRARY_PATHS does not allow.
+    The kernel is built here, unless the build cache has a library from the same sources, headers, flags
+    and compiler. ``device`` is ``"cuda"`` if any source is CUDA. Raises ``BuildError`` with the
+    compiler's own message, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
 
     >>> kernel = source(function="ok", language="c", code="int ok(void) { return 0; }")
     >>> kernel.name
@@ -61,6 +60,6 @@ def source(
     )
     library = build_in_cache(paths, code, language, options)
     cuda = language == "cuda" if code else any(_suffix(path) == ".cu" for path in paths)
-    kept = None if dtypes is None else tuple(dtype(value) for value in dtypes)
+    accepted = None if dtypes is None else tuple(dtype(value) for value in dtypes)
     label = f"{os.path.basename(paths[0]) if paths else 'code'}:{function}"
-    return LibraryKernel(library, function, Accepts(device or ("cuda" if cuda else "cpu"), kept), label)
+    return LibraryKernel(library, function, Accepts(device or ("cuda" if cuda else "cpu"), accepted), label)

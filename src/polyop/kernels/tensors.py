@@ -12,7 +12,10 @@ from .base import KernelBase
 
 @dataclass(eq=False)
 class TensorKernel(KernelBase):
-    """A function of the bound arguments, called below the framework's gradients; returns its new outputs."""
+    """A function of the bound arguments that returns the new outputs.
+
+    Hosts call it with gradients switched off: the operator's gradient rule is recorded instead.
+    """
 
     function: Callable[..., tuple[Any, ...]]
     label: str
@@ -24,6 +27,6 @@ class TensorKernel(KernelBase):
         return self.label
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return None: the function says itself what it cannot take."""
+        """Return None: the function itself raises for specs that it cannot take."""
         del inputs, outputs
         return None

@@ -13,8 +13,8 @@ _RULE = f"must be a whole number from 1 to {_core.MOST_THREADS}"
 def set_num_threads(count: int) -> None:
     """Let the loop of a kernel use up to ``count`` threads from now on, in the whole process.
 
-    It goes before POLYOP_NUM_THREADS and OMP_NUM_THREADS. More threads than CPUs are allowed, and
-    seldom faster. Raises ``ArgumentTypeError`` or ``ArgumentValueError`` for what is no such number.
+    It overrides POLYOP_NUM_THREADS and OMP_NUM_THREADS. More threads than CPUs are allowed, and seldom
+    faster. Raises ``ArgumentTypeError`` or ``ArgumentValueError`` for any other value.
 
     >>> before = get_num_threads()
     >>> set_num_threads(2)
@@ -33,13 +33,14 @@ def set_num_threads(count: int) -> None:
 def get_num_threads() -> int:
     """Return how many threads the loop of a kernel may use.
 
-    That is what ``set_num_threads`` was given, else POLYOP_NUM_THREADS, else the first number of
-    OMP_NUM_THREADS, else the number of CPUs that the process may use. The environment is
-    ``os.environ``, read once, when the number is first needed: what libraries set in the process
-    alone does not count (MindSpore sets OMP_NUM_THREADS when it is imported). A process that is
-    started without ``env=dict(os.environ)`` inherits it all the same, as what its user said. Raises
-    ``ArgumentValueError`` when the variable that counts holds no such number; kernels then go by
-    the CPUs.
+    The first of these that is set: the number given to ``set_num_threads``, POLYOP_NUM_THREADS, the first
+    number of OMP_NUM_THREADS, the number of CPUs that the process may use.
+
+    The environment is ``os.environ``, read once, when the number is first needed. What libraries set
+    in the C environment of the process does not count: MindSpore sets OMP_NUM_THREADS there when it is
+    imported. A child process inherits such a variable unless it is started with
+    ``env=dict(os.environ)``. Raises ``ArgumentValueError`` if the variable that counts is no such
+    number; kernels then use the number of CPUs.
     """
     unusable = _core.unusable_variable()
     if unusable is not None:

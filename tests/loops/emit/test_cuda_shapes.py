@@ -330,8 +330,8 @@ def test_tensors_on_a_gpu_take_the_kernel_in_cuda():
 def test_an_operator_that_is_bound_to_gpus():
     here, there = Spec((2, 3), dtype(F)), Spec((2, 3), dtype(F), "cuda")
     made = Custom(add, func_type="akg").set_device("GPU")
-    assert choose(made.operator, (here, here), (here,)).taken.device == "cuda"
-    assert choose(made.set_device("CPU").operator, (there, there), (there,)).taken.device == "cpu"
+    assert choose(made.operator, (here, here), (here,)).kernel.device == "cuda"
+    assert choose(made.set_device("CPU").operator, (there, there), (there,)).kernel.device == "cpu"
     with pytest.raises(
         NoKernelError, match="loop kernel add in CUDA: runs on cuda, and the tensors are on npu"
     ):

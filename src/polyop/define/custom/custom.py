@@ -112,7 +112,7 @@ class Custom(BoundOperator):
         else:
             self._signature = ("T",) * self._count
             super().__init__(self._derive(start, self._signature), register=False)
-            registry.add_derived(self)
+            registry.add_generated(self)
 
     def add_prim_attr(self, name: str, value: Any) -> Custom:
         """Fix an attribute of the operator and return it, so that calls chain.
@@ -181,7 +181,7 @@ class Custom(BoundOperator):
                 derived = self._derive(self.operator, signature)
                 self._known, self._signature = True, signature
                 BoundOperator.__init__(self, derived, register=False)
-                registry.add_derived(self)
+                registry.add_generated(self)
             if signature == self._signature:
                 return self
             if len(signature) != len(self._signature) and self._count is not None:

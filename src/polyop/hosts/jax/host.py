@@ -95,10 +95,10 @@ class JaxHost:
 
         return site.pack_outputs(outputs), pullback
 
-    def zeros(self, wanted: Spec, like: Any) -> Any:
+    def zeros(self, spec: Spec, like: Any) -> Any:
         """Return an array of zeros."""
         del like
-        return jnp.zeros(wanted.shape, wanted.dtype.numpy)
+        return jnp.zeros(spec.shape, spec.dtype.numpy)
 
     def copy(self, tensor: Any) -> Any:
         """Return the array itself: JAX's arrays cannot be changed."""

@@ -201,11 +201,13 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     rule = site.operator.batch
     if callable(rule):
         answer = rule(site.by_argument(dims), site.unflatten(_as_jax(flat)))
-        return batching.answer(site.operator, answer, len(_samples(site, flat, dims)), size)
+        return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":
         samples = _samples(site, flat, dims)  # before the call: its errors name the shapes of a sample
         batch = _batch_first(flat, dims, size)
-        outputs = batching.elementwise(site.operator, call(site, batch), samples, size, batch[0].ndim - 1)
+        outputs = batching.elementwise_outputs(
+            site.operator, call(site, batch), samples, size, batch[0].ndim - 1
+        )
         return outputs, (0,) * len(outputs)
     _warn_once(site.operator)
     first = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(flat, dims, strict=True)]

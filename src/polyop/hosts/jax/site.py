@@ -30,7 +30,7 @@ def site_of(bound: Any, arguments: Sequence[Any]) -> Site:
     """
     operator: Operator = bound.operator
     # repr, because 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    key = (id(operator), repr(foreign.described(operator.schema, arguments)))
+    key = (id(operator), repr(foreign.text_values(operator.schema, arguments)))
     site = _sites.get(key)
     if site is None:  # a cached site keeps the operator alive, so that its id is not used again
         site = _sites.put(key, Site(bound, arguments))

@@ -85,10 +85,10 @@ class MindSporeHost:
 
         return method(bound)
 
-    def zeros(self, wanted: Spec, like: Any) -> Any:
+    def zeros(self, spec: Spec, like: Any) -> Any:
         """Return a tensor of zeros."""
         del like
-        return tensors.tensor(np.zeros(wanted.shape, wanted.dtype.numpy), "zeros")
+        return tensors.tensor(np.zeros(spec.shape, spec.dtype.numpy), "zeros")
 
     def copy(self, tensor: Any) -> Any:
         """Return a copy."""

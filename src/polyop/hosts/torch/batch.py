@@ -30,13 +30,13 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tup
     if callable(rule):
         count = None if schema.returns_list else len(schema.fresh)
         found = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
-        return _packed(layout, *batching.answer(layout.bound.operator, found, count, info.batch_size))
+        return _packed(layout, *batching.rule_outputs(layout.bound.operator, found, count, info.batch_size))
     if rule == "elementwise":
         samples = _samples(layout, flat, dims)  # first: it says which shapes of a sample do not fit
         moved = _batch_first(flat, dims, info.batch_size)
         rank = max(x.ndim for x in moved if isinstance(x, torch.Tensor)) - 1
         made = tensors.as_outputs(layout.call(overload, moved))
-        outputs = batching.elementwise(layout.bound.operator, made, samples, info.batch_size, rank)
+        outputs = batching.elementwise_outputs(layout.bound.operator, made, samples, info.batch_size, rank)
         return _packed(layout, outputs, [0] * len(outputs))
     return _loop(layout, overload, info.batch_size, dims, flat)
 

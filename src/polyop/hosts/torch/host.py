@@ -111,9 +111,9 @@ class TorchHost:
         flat = layout.flatten(arguments)
         return outputs, lambda grads: layout.unflatten(flat, layout.gradients(flat, outputs, grads))
 
-    def zeros(self, wanted: Spec, like: torch.Tensor) -> torch.Tensor:
+    def zeros(self, spec: Spec, like: torch.Tensor) -> torch.Tensor:
         """Return a tensor of zeros where ``like`` is."""
-        return tensors.empty(wanted, like.device).zero_()
+        return tensors.empty(spec, like.device).zero_()
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy."""

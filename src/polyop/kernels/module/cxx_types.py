@@ -1,4 +1,4 @@
-"""Whether a C++ function has the types of a schema."""
+"""Compare the types of a C++ function with a schema, and spell C++ types as an author writes them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SPELLINGS = (
 
 
 def spelled(text: str) -> str:
-    """Return a C++ type as an author writes it, from the compiler's text of a function that has it.
+    """Return the C++ type ``F`` as an author writes it, from the compiler's text (``__PRETTY_FUNCTION__``).
 
     >>> spelled("static const char* f() [with F = ms::Tensor(const ms::Tensor&, long int); R = int]")
     'Tensor(const Tensor&, int64_t)'
     """
-    found = re.search(r"\bF = (.*?)(?:; \w|\]$)", text)
-    shown = found[1] if found else text
+    match = re.search(r"\bF = (.*?)(?:; \w|\]$)", text)
+    shown = match[1] if match else text
     for pattern, word in _SPELLINGS:
         shown = re.sub(pattern, word, shown)
     return shown
@@ -39,17 +39,17 @@ def disagreement(schema: Schema, types: str) -> str | None:
     >>> disagreement(parse("f(Tensor x, float a) -> Tensor"), "(Tensor, int) -> Tensor")
     'argument a is float in the schema, and int in C++'
     """
-    given, _, returned = types.partition(") -> ")
-    arguments = [kind for kind in given[1:].split(", ") if kind]
+    parameters, _, returned = types.partition(") -> ")
+    arguments = [kind for kind in parameters[1:].split(", ") if kind]
     if len(arguments) != len(schema.arguments):
         return f"the schema has {len(schema.arguments)} arguments, and the C++ function {len(arguments)}"
     for argument, kind in zip(schema.arguments, arguments, strict=True):
         if kind not in _words(argument.type):
             return f"argument {argument.name} is {_shown(argument.type)} in the schema, and {kind} in C++"
     returns = [_shown(result.type) for result in schema.returns]
-    wanted = {f"({', '.join(returns)})", *(returns if len(returns) == 1 else ())}
-    if returned not in wanted:
-        return f"the result is {min(wanted, key=len)} in the schema, and {returned} in C++"
+    spellings = {f"({', '.join(returns)})", *(returns if len(returns) == 1 else ())}
+    if returned not in spellings:
+        return f"the result is {min(spellings, key=len)} in the schema, and {returned} in C++"
     return None
 
 

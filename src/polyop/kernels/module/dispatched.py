@@ -1,4 +1,4 @@
-"""An operator of a library as a kernel for one device: its C++ chooses among what is registered."""
+"""An operator of a C++ library as a kernel for one device; its C++ chooses the registered function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYWHERE = ("CompositeImplicitAutograd", "Autograd")
 
 @dataclass(eq=False)
 class DispatchedKernel(ModuleKernel):
-    """The functions of an operator; ``rows`` are its implementations."""
+    """The functions of an operator; ``rows`` are the registered implementations."""
 
     rows: tuple[Row, ...] = ()
     wants_infer: ClassVar[str] = (
@@ -34,20 +34,20 @@ class DispatchedKernel(ModuleKernel):
 
     @property
     def rehearses(self) -> bool:
-        """Whether the functions that run are those for an NPU, in rehearsal on the CPU."""
+        """Whether the functions for an NPU run on the CPU, in rehearsal (POLYOP_ASCEND=rehearse)."""
         keys = {row.key for row in self.rows}
         return (
             self.device == "cpu" and "PrivateUse1" in keys and os.environ.get("POLYOP_ASCEND") == "rehearse"
         )
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return what there is instead, where no function is registered for the device; else the dtype."""
+        """Return which functions are registered, if none is for the device; else as for every module."""
         keys = [row.key for row in self.rows]
         if not self.rehearses and not {*ON[self.device], *EVERYWHERE} & set(keys):
-            there = ", ".join(f"{row.key} ({row.place})" for row in self.rows) or "none"
-            text = f"no implementation for {ON[self.device][0]} is registered; those there are: {there}"
+            registered = ", ".join(f"{row.key} ({row.place})" for row in self.rows) or "none"
+            text = f"no implementation for {ON[self.device][0]} is registered; there are: {registered}"
             if set(NPU) & set(keys):
-                text += "; POLYOP_ASCEND=rehearse runs those for PrivateUse1 on the CPU"
+                text += "; POLYOP_ASCEND=rehearse runs the one for PrivateUse1 on the CPU"
             return text
         return super().refuse(inputs, outputs)
 
@@ -56,5 +56,5 @@ class DispatchedInfer(ModuleInfer):
     """Output specs from the Meta function, or from a dry run of the device's."""
 
     def derived(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Derived:
-        """Return what the functions below Autograd do."""
+        """Return what the functions do without gradients, so below the autograd keys."""
         return self.kernel.derive(inputs, attributes, tuple(False for _ in flatten(inputs)))

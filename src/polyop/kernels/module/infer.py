@@ -12,7 +12,7 @@ from .kernel import Derived, ModuleKernel
 
 
 class ModuleInfer:
-    """Output specs from a dry run: allocations happen, launches are skipped."""
+    """Output specs from a dry run: the function allocates tensors without data, and launches nothing."""
 
     repeatable = True
 
@@ -29,8 +29,8 @@ class ModuleInfer:
             if write and not argument.type.writes
         ]
         if undeclared:
-            rule = f"writes its argument {undeclared[0]}, which its schema does not say yet"
-            hint = "call the operator once before it is traced; it is learned then"
+            rule = f"writes its argument {undeclared[0]}, which its schema shows only after a first call"
+            hint = "call the operator once before it is traced: the first call corrects the schema"
             raise InferError(self.schema.qualified_name, rule, where=self.kernel.path, hint=hint)
         if self.schema.returns_list:
             return derived.outputs
@@ -55,9 +55,9 @@ def split(schema: Schema, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], di
 
 
 def per_argument(inputs: Sequence[Any], flags: Sequence[bool]) -> list[bool]:
-    """Return flags of flat tensors per argument: whether any of a list's is set."""
-    left = iter(flags)
+    """Return a flag for each argument from those of its tensors: for a list, whether any is set."""
+    remaining = iter(flags)
     return [
-        any([next(left) for _ in value]) if isinstance(value, tuple) else next(left)  # noqa: C419 - all are read
+        any([next(remaining) for _ in value]) if isinstance(value, tuple) else next(remaining)  # noqa: C419 - all are read
         for value in inputs
     ]

@@ -1,4 +1,4 @@
-"""A function of a C++ module as a kernel, and what it would give for tensors without data."""
+"""A function of a C++ module as a kernel, and its dry run on tensors without data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANTS_INFER = (
 
 @dataclass(frozen=True)
 class Saved:
-    """A tensor that is kept for backward: an input, an output, or one of the function's own."""
+    """A tensor that is saved for backward: an input, an output, or one that the function made (``own``)."""
 
     kind: str
     index: int
@@ -36,10 +36,10 @@ class Saved:
 
 @dataclass(frozen=True)
 class Derived:
-    """What a function does for given specs.
+    """The result of a dry run: what a function does for given specs.
 
-    ``aliases`` has the flat input that each output is, or -1. ``tape`` runs Backward; ``steps`` are
-    what was launched, in which tensors have numbers: ``input_ids`` (of flat inputs) and ``output_ids``.
+    ``aliases`` has, for each output, the flat input that it is, or -1. ``tape`` runs Backward. ``steps``
+    are the launches; in them each tensor has a number, ``input_ids`` for flat inputs and ``output_ids``.
     """
 
     outputs: tuple[Spec, ...]
@@ -68,7 +68,7 @@ def _spec(row: Any, device: str) -> Spec:
 
 
 def _native(spec: Spec | None) -> Any:
-    """Return a spec for the native core, where sizes are numbers: a symbolic one is specialised."""
+    """Return a spec for the native core, which needs numbers: a symbolic size is specialised."""
     return None if spec is None else (tuple(int(size) for size in spec.shape), ROWS[spec.dtype.name])
 
 
@@ -99,7 +99,7 @@ class ModuleKernel(KernelBase):
         yield hashlib.sha256(self.path.read_bytes()).digest()
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return why these specs are refused: the dtypes that C++ modules have no name for."""
+        """Return why these specs are refused: C++ modules lack some dtypes."""
         del outputs
         for spec in flatten(inputs):
             if spec is not None and spec.dtype.type_id == 0:
@@ -120,38 +120,42 @@ class ModuleKernel(KernelBase):
     def values(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return one value per C++ parameter: attributes, and how many tensors each list has."""
         tensors = dict(zip((a.name for a in self._tensors()), inputs, strict=True))
-        made: list[Any] = []
+        values: list[Any] = []
         for argument, kind in zip(self.signature.parameters, self.signature.kinds, strict=True):
-            given = tensors.get(argument.name)
+            tensor = tensors.get(argument.name)
             if kind == TENSOR:
-                made.append(None)
+                values.append(None)
             elif kind == LIST:
-                made.append(None if given is None else len(given))
+                values.append(None if tensor is None else len(tensor))
             elif kind == NESTED:
-                made.append(tuple(attributes[self.signature.rows[argument.name]]))
+                values.append(tuple(attributes[self.signature.rows[argument.name]]))
             else:
-                made.append(native_value(argument, attributes[argument.name]))
-        return tuple(made)
+                values.append(native_value(argument, attributes[argument.name]))
+        return tuple(values)
 
     def derive(
-        self, inputs: Sequence[Any], attributes: Mapping[str, Any], wanted: Sequence[bool] | None = None
+        self,
+        inputs: Sequence[Any],
+        attributes: Mapping[str, Any],
+        requires_grad: Sequence[bool] | None = None,
     ) -> Derived:
-        """Call the function on tensors without data. ``wanted``: of which a gradient is asked.
+        """Call the function on tensors without data.
 
-        Raises ``InferError`` with the author's words, or where the function reads data.
+        ``requires_grad`` has a flag for each flat input; by default every floating input has it. Raises
+        ``InferError`` with the author's message, or if the function reads data.
         """
         specs = tuple(flatten(inputs))
         device = next((spec.device for spec in specs if spec is not None), "cpu")
-        flags = tuple(wanted) if wanted is not None else tuple(is_smooth(spec) for spec in specs)
+        flags = tuple(map(is_differentiable, specs)) if requires_grad is None else tuple(requires_grad)
         values = self.values(inputs, attributes)
-        given = tuple(map(_native, specs))
+        native_specs = tuple(map(_native, specs))
         number = DEVICES.get(device, 1)
         try:
-            found = _core.derive(self.address, self.signature.kinds, values, given, flags, number)
+            result = _core.derive(self.address, self.signature.kinds, values, native_specs, flags, number)
         except RuntimeError as problem:
             hint = self.wants_infer if "while the output shapes are derived" in str(problem) else None
             raise InferError(str(self), str(problem), where=self.path, hint=hint) from None
-        _, outputs, written, saved, sources, tape, steps, recorded = found
+        _, outputs, written, saved, sources, tape, steps, recorded = result
         numbers = {i: n for n, i in enumerate(i for i, spec in enumerate(specs) if spec is not None)}
         ids = {n: i for i, n in numbers.items()}
         return Derived(
@@ -177,7 +181,7 @@ class ModuleKernel(KernelBase):
         return tuple(a for a in self.schema.arguments if a.type.is_tensor)
 
 
-def is_smooth(spec: Spec | None) -> bool:
+def is_differentiable(spec: Spec | None) -> bool:
     """Whether a tensor can have a gradient."""
     return spec is not None and spec.dtype.is_floating
 
@@ -190,15 +194,15 @@ def native_value(argument: Argument, value: Any) -> Any:
 
 
 def plain_call(kernel_address: int, signature: ModuleSignature, values: Sequence[Any], like: Any) -> Any:
-    """Call a function without tensor arguments; tensors it makes are of the framework of ``like``.
+    """Call a function without tensor arguments; it makes tensors of the same framework as ``like``.
 
-    Raises ``KernelError`` with the author's words.
+    Raises ``KernelError`` with the author's message.
     """
-    made = tuple(
+    native_values = tuple(
         native_value(argument, value) for argument, value in zip(signature.parameters, values, strict=True)
     )
     try:
-        return _core.call_plain(kernel_address, signature.kinds, made, like)
+        return _core.call_plain(kernel_address, signature.kinds, native_values, like)
     except (RuntimeError, TypeError) as problem:
         kind = ArgumentTypeError if isinstance(problem, TypeError) else KernelError
         raise kind(signature.schema.qualified_name, f"the C++ function failed: {problem}") from None

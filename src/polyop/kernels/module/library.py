@@ -1,4 +1,4 @@
-"""The table of a module's functions, read when it is opened."""
+"""Read the table of functions that a C++ module exports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .signature import ModuleSignature, read_signature
 
 ENTRY = "polyop_module"
 VERSION = 1
-"""The module contract this polyop knows; equals POLYOP_MODULE_VERSION of module_abi.h."""
+"""The version of the module contract; equal to POLYOP_MODULE_VERSION in module_abi.h."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ def open_module(path: Path, name: str) -> tuple[ModuleFunction, ...]:
     or has a function that cannot be an operator.
     """
     hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def(...); } in one of the sources"
-    given, rows = read_table(path, ENTRY, f"module {name}", hint)
-    if given != name:
+    own_name, rows = read_table(path, ENTRY, f"module {name}", hint)
+    if own_name != name:
         rule = f"its PYBIND11_MODULE must be called {name}"
         hint = "write PYBIND11_MODULE(MS_EXTENSION_NAME, m): the builder fills the name in"
-        raise LibraryError(f"module {name}", rule, given, where=path, hint=hint)
+        raise LibraryError(f"module {name}", rule, own_name, where=path, hint=hint)
     return tuple(
         ModuleFunction(function, address, doc, read_signature(name, function, text))
         for address, function, text, doc in rows
@@ -48,17 +48,17 @@ def read_table(
 ) -> tuple[str, tuple[tuple[int, str, str, str], ...]]:
     """Return the name in a library's table and its rows: (address, name, schema, doc).
 
-    ``entry`` is the symbol that gives the table. Raises ``LibraryError`` for a library without it,
-    one built against another contract, and one that could not fill its table.
+    ``entry`` is the symbol of the function that returns the table. Raises ``LibraryError`` if the library
+    lacks it, was built against another version of the contract, or could not fill its table.
     """
     address = _core.find_symbol(open_library(path), entry)
     if not address:
         kind = "no operator module: it binds no functions" if entry == ENTRY else "no operator library"
         raise LibraryError(str(path), f"is {kind}", hint=hint)
-    version, given, problem, rows = _core.module_table(address)
+    version, name, problem, rows = _core.module_table(address)
     if version != VERSION:
         rule = f"must be built against version {VERSION} of polyop's module contract"
         raise LibraryError(str(path), rule, f"version {version}", hint="build the module again")
     if problem is not None:
         raise LibraryError(subject, problem, where=path)
-    return given, rows
+    return name, rows

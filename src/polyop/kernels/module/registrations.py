@@ -1,4 +1,4 @@
-"""What an operator library registers, read off its table: include/polyop/library/registry.h has its form."""
+"""Read what a C++ operator library registers; include/polyop/library/registry.h has the format."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ KEYS = (
     "Autograd",
     "CompositeImplicitAutograd",
 )
-"""The keys that functions are registered for."""
+"""The dispatch keys that functions can be registered for."""
 
 _HINT = "write POLYOP_LIBRARY(namespace, m) { m.def(...); } after #include <polyop/library.h>"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One registration. ``place`` is ``file:line`` of its block.
+    """One registration; ``place`` is ``file:line`` of its block in the source.
 
-    ``kind`` is ``library`` or ``fragment`` (``name``: the namespace), ``schema`` (``text``: what
-    m.def was given; ``address`` is called), ``implementation`` (``text``: the types in a schema's
-    words; ``key``; ``spelled``: the C++ type), or ``implementations``.
+    The other fields depend on ``kind``:
+
+    ``library``, ``fragment``  a block; ``name`` is its namespace.
+    ``implementations``        a block of implementations; ``name`` is its namespace.
+    ``schema``                 ``text`` is the argument of m.def; ``address`` is the function to call.
+    ``implementation``         ``key`` is the dispatch key, ``text`` the function's types as in a schema,
+                               ``spelled`` its C++ type.
     """
 
     kind: str
@@ -66,10 +70,10 @@ def open_rows(path: Path) -> tuple[Row, ...]:
 
 
 def link(paths: Sequence[Path]) -> None:
-    """Make the operators of the last library and of all others known to each other's C++."""
+    """Let the C++ of the last library call the operators of all others, and the other way round."""
     entry = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-    found = [entry(_core.find_symbol(opened(path), LINK)) for path in paths]
-    new = found[-1]
-    for other in found[:-1]:
+    entries = [entry(_core.find_symbol(opened(path), LINK)) for path in paths]
+    new = entries[-1]
+    for other in entries[:-1]:
         other(new(None))
         new(other(None))

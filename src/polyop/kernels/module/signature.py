@@ -1,4 +1,4 @@
-"""From the text that a module gives of a function to a schema, and how its parameters are passed."""
+"""Turn a module's description of a function into a schema and the kinds of its C++ parameters."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RETURNS_TENSORS = re.compile(rf"\(\)|{_TENSOR}|Tensor\[\]|\({_TENSOR}(, {_TENSO
 class ModuleSignature:
     """A function's signature.
 
-    ``schema`` is that of the operator; of a function without tensors (``is_plain``) only its
-    arguments count. ``kinds`` has a letter for each C++ parameter. ``rows`` maps a list of lists
-    of tensors to the argument that holds the lengths of its lists: schemas have none of depth 2.
+    ``schema`` is that of the operator; for a function that is no operator (``is_plain``) only its
+    arguments mean something. ``kinds`` has a letter for each C++ parameter. Schemas have no lists of lists
+    of tensors: one is passed flat, and ``rows`` maps it to a further argument with the lists' lengths.
     """
 
     schema: Schema
@@ -39,12 +39,12 @@ class ModuleSignature:
 
 
 def read_signature(namespace: str, name: str, text: str) -> ModuleSignature:
-    """Return the signature of ``(Tensor x, int n=2) -> Tensor``; the text is the module's own.
+    """Return the signature from a text like ``(Tensor x, int n=2) -> Tensor``, which the module exports.
 
     >>> read_signature("ops", "f", "(Tensor x, Tensor[][] y) -> object").schema.signature
     '(Tensor x, Tensor[] y, *, int[] y_rows) -> Tensor[]'
 
-    Raises ``LibraryError`` for a name or a type that no operator has.
+    Raises ``LibraryError`` for a name or a type that an operator cannot have.
     """
     arguments, _, returns = text.rpartition(" -> ")
     tensors = _RETURNS_TENSORS.fullmatch(returns) is not None
@@ -59,21 +59,21 @@ def read_signature(namespace: str, name: str, text: str) -> ModuleSignature:
     schema = dataclasses.replace(schema, arguments=tuple(map(_named_dtype, schema.arguments)))
     kinds = "".join(_kind(argument, nested) for argument in schema.arguments)
     rows = {argument: f"{argument}_rows" for argument in nested}
-    more = tuple(Argument(r, Type("int", ("[]",)), keyword_only=True) for r in rows.values())
-    schema = dataclasses.replace(schema, arguments=schema.arguments + more)
+    row_lengths = tuple(Argument(r, Type("int", ("[]",)), keyword_only=True) for r in rows.values())
+    schema = dataclasses.replace(schema, arguments=schema.arguments + row_lengths)
     plain = not tensors or not schema.tensor_positions
     return ModuleSignature(schema, kinds, rows, returns == "object", plain)
 
 
 def kinds_of(schema: Schema) -> str:
-    """Return a letter for each argument: how the native core passes it."""
+    """Return a letter for each argument, which tells the native core how to pass it."""
     return "".join(_kind(argument, []) for argument in schema.arguments)
 
 
 def _named_dtype(argument: Argument) -> Argument:
-    """Return the argument with the name of a dtype for its number: modules give numbers."""
-    found = dtype_of_type_id(argument.default) if argument.type.base == "ScalarType" else None
-    return argument if found is None else dataclasses.replace(argument, default=found.name)
+    """Return the argument with a dtype's name as its default: modules have MindSpore's numbers."""
+    default = dtype_of_type_id(argument.default) if argument.type.base == "ScalarType" else None
+    return argument if default is None else dataclasses.replace(argument, default=default.name)
 
 
 def _kind(argument: Argument, nested: list[str]) -> str:

@@ -73,7 +73,7 @@ def _bound(
         origin=operator.origin,
     )
     bound = BoundOperator(complete(whole), register=False)
-    registry.add_derived(bound)
+    registry.add_generated(bound)
     return bound
 
 
