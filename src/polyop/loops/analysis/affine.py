@@ -1,4 +1,7 @@
-"""Expressions as linear forms and as the text that isl reads; None for what is neither."""
+"""Expressions of the IR as linear forms, and as the text that isl reads; None where they are not affine.
+
+i + 2 * n + 1    ->    {"i": 1, "n": 2, "": 1}    ->    "(1*v_i + 2*v_n + 1)"
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ import functools
 import math
 
 from ..ir.grammar import Const, Expr, Op, Size, Type, Var
-from .sizes import LARGEST, MOST
+from .sizes import MAX_BYTES, MAX_PROVED
 
 WHOLE = "int64"
-"""The dtype of indices and bounds; narrower ones wrap, which no affine form does."""
+"""The dtype of indices and bounds. Narrower integers wrap, which no affine form does."""
 Linear = dict[str, int]
 """Coefficients by name; the constant is under ""."""
 
 
 def name_of(leaf: Var | Size) -> str:
-    """Return the name that a variable or size has in linear forms: that of a size is no identifier.
+    """Return the name of a variable or size in linear forms. A size's name is no identifier, so it is unique.
 
     >>> name_of(Size("x", 1))
     'x.n1'
@@ -25,7 +28,7 @@ def name_of(leaf: Var | Size) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def word(name: str) -> str:
-    """Return what isl calls a name: neither a word of its own language nor beyond ASCII.
+    """Return isl's name for a variable: ASCII, and no keyword of isl's language.
 
     >>> word("mod")
     'v_mod'
@@ -39,27 +42,27 @@ def is_integer(kind: Type) -> bool:
 
 
 def _is_narrow(expr: Expr) -> bool:
-    """Whether 64 bits hold an expression and all steps to it.
+    """Whether an expression and its intermediate results fit into 64 bits.
 
-    isl's numbers have any width, and compiled ones wrap. Calls with sizes or attributes beyond
-    ``LARGEST`` run a kernel without proofs.
+    isl's integers are unbounded, and compiled ones wrap. Calls with sizes or attributes beyond
+    ``MAX_PROVED`` run a kernel without proofs.
     """
-    return _bound(expr) <= MOST
+    return _bound(expr) <= MAX_BYTES
 
 
 def _bound(expr: Expr) -> int:
-    """Return what the absolute value cannot exceed, or a number beyond ``MOST`` where a step does."""
+    """Return a bound of the absolute value; beyond ``MAX_BYTES`` where an intermediate result is."""
     match expr:
         case Const(value=value):
             return abs(int(value)) if isinstance(value, int) else 0
         case Op(name=name, args=args):
             parts = [_bound(a) for a in args]
-            if max(parts) > MOST:
-                return MOST + 1
+            if max(parts) > MAX_BYTES:
+                return MAX_BYTES + 1
             if name in ("//", "%"):
                 return parts[name == "%"]
             return math.prod(parts) if name == "*" else sum(parts)
-    return LARGEST
+    return MAX_PROVED
 
 
 def linear(expr: Expr) -> Linear | None:
@@ -111,7 +114,7 @@ def _sum(a: Linear | None, b: Linear | None) -> Linear | None:
 
 
 def text(expr: Expr, known: frozenset[str]) -> str | None:
-    """Return the expression as isl writes affine ones, in the names ``known``, or None."""
+    """Return the expression in isl's syntax, if it is affine in the names ``known``; else None."""
     return _text(expr, known) if _is_narrow(expr) else None
 
 
@@ -147,7 +150,7 @@ def _text(expr: Expr, known: frozenset[str]) -> str | None:
 
 
 def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
-    """Return the constraints that ``var >= bound`` means; what isl cannot say is left out."""
+    """Return constraints for ``var >= bound``; parts that are not affine are left out."""
     if isinstance(bound, Op) and bound.name == "max":
         return [c for arg in bound.args for c in at_least(var, arg, known)]
     if isinstance(bound, Op) and bound.name == "min":
@@ -157,21 +160,21 @@ def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
 
 
 def is_exact(bound: Expr, known: frozenset[str]) -> bool:
-    """Whether :func:`at_least` and :func:`below` say all of what a bound means."""
+    """Whether :func:`at_least` and :func:`below` express all of a bound."""
     if isinstance(bound, Op) and bound.name in ("max", "min"):
         return all(is_exact(arg, known) for arg in bound.args)
     return text(bound, known) is not None
 
 
 def _either(parts: list[list[str]]) -> list[str]:
-    """Return that one of the parts holds; nothing where one of them cannot be said."""
+    """Return the disjunction of the parts; nothing where one of them is not affine."""
     if not all(parts):
         return []
     return [f"({' or '.join('(' + ' and '.join(part) + ')' for part in parts)})"]
 
 
 def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
-    """Return the constraints that ``var < bound`` means; what isl cannot say is left out."""
+    """Return constraints for ``var < bound``; parts that are not affine are left out."""
     match bound:
         case Op(name="min", args=args):
             return [c for arg in args for c in below(var, arg, known)]
@@ -189,7 +192,7 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[str | None, bool]:
-    """Return what isl can say of a condition (or of its opposite), and whether that is all of it."""
+    """Return the affine part of a condition (or of its negation) in isl's syntax, and whether it is all."""
     match expr:
         case Op(name="not", args=(a,)):
             return condition(a, known, not holds)

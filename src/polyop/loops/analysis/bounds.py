@@ -1,6 +1,10 @@
-"""Which indices stay inside their dimensions: proved, checked once at the call, or at each access.
+"""Which indices stay inside their dimensions: proved, checked once per call, or at each access.
 
-A NumPy index may be negative and then counts from the end; so does one here, which costs a check.
+    x[i], 0 <= i < x.shape[0]       proved
+    x[i], 0 <= i < n                a precondition of the call: n <= x.shape[0]
+    x[index[i]]                     checked at each access
+
+As in NumPy, an index from -size to -1 counts from the end. An index that may be negative is checked.
 """
 
 from __future__ import annotations
@@ -18,12 +22,12 @@ from .polyhedra import Access, Leaf, Model
 from .session import IslSession
 
 SIMPLE = 4
-"""Pieces of a set of sizes that may still be supposed: its complement has many times as many."""
+"""Most pieces of a set of sizes whose complement is assumed: the complement has many times as many."""
 
 
 @dataclass(frozen=True)
 class Precondition:
-    """What the sizes must fulfil: where ``condition`` holds, the line's access leaves its dimension.
+    """A demand on the sizes: where ``condition`` holds, the access of the line is outside its dimension.
 
     ``negative``: where it holds, the size of a temporary is negative.
     """
@@ -38,20 +42,19 @@ class Precondition:
 
 @dataclass
 class Bounds:
-    """How each access is known to be inside.
+    """How each access is kept inside its buffer.
 
-    ``dynamic`` are the accesses (by identity of their Load or Store node) and the axes that need a
-    check each time; ``guarded`` the accesses that are inside only because of a condition around
-    them, so that they must not be made without it.
+    ``dynamic`` maps an access (see :func:`key`) to the axes that are checked each time. ``guarded`` are the
+    accesses that are inside only because of a condition around them: they must not be made without it.
     """
 
     preconditions: list[Precondition] = field(default_factory=list)
     dynamic: dict[tuple[str, Any], set[int]] = field(default_factory=dict)
     guarded: set[tuple[str, Any]] = field(default_factory=set)
     sizes: list[Any] = field(default_factory=list)
-    """Sets of sizes that calls are held to, where an index is a number: nothing else is cheap to suppose."""
+    """Sets of sizes that each call is checked for: only of constant indices, others are costly to assume."""
     bad: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
-    """The isl sets of the sizes for which there is an error already, by the tensor and axis that says so."""
+    """isl's sets of sizes that are an error already, by the tensor and axis of the error."""
 
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
@@ -59,14 +62,15 @@ class Bounds:
 
 
 def key(node: Load | Store) -> tuple[str, Any]:
-    """Return what equal accesses at the same line share."""
+    """Return what identifies an access: equal accesses on the same line share it."""
     return (node.buffer, (node.index, node.line))
 
 
 def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
-    """Return how every access of the kernel is known to be inside its buffer.
+    """Return how every access of the kernel is kept inside its buffer.
 
-    ``early`` is what the kernel demands as its author wrote it: passes may drop a statement, never its error.
+    ``early`` are the bounds of the kernel as its author wrote it: a pass may drop a statement, but not its
+    error.
     """
     found = Bounds()
     if early is not None:
@@ -80,16 +84,16 @@ def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
                 same = (key(access.node), axis, leaf.constraints, access.around, access.guards)
                 if same not in seen:
                     seen.add(same)
-                    _settle(model, leaf, access, axis, found)
+                    _decide(model, leaf, access, axis, found)
     return found
 
 
 def negative_sizes(model: Model, found: Bounds) -> None:
-    """Add, as the first, for which sizes and attributes a temporary cannot be made."""
+    """Put preconditions first that no size of a temporary is negative."""
     rows = []
     for buffer in model.kernel.buffers.values():
         for axis, size in enumerate(buffer.shape):
-            text = affine.text(size, model.known(())) if buffer.role == "local" else None
+            text = affine.text(size, model.affine_names(())) if buffer.role == "local" else None
             bad = model.parameter_set([f"{text} < 0"]) if text is not None else None
             if bad is not None and not bad.is_empty():
                 row = (condition_of(model, bad), buffer.line, buffer.name, axis, size)
@@ -97,7 +101,7 @@ def negative_sizes(model: Model, found: Bounds) -> None:
     found.preconditions[:0] = rows
 
 
-def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
+def is_inside_once_checked(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
     """Whether an access is inside its dimension once the sizes fulfil their preconditions."""
     outside = _outside(model, access, axis)
     if outside is None:
@@ -105,34 +109,37 @@ def settled(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
     definite = leaf.definite if access.around is None else access.sure
     if access.must and definite:
         return True
-    return model.when(leaf, access, outside) is None
+    return model.sizes_where(leaf, access, outside) is None
 
 
 def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
     """Whether an access is proved to be inside its buffer, for all sizes that calls are held to."""
     rows = (_outside(model, access, axis) for axis in range(len(access.index)))
-    return all(row is not None and model.when(leaf, access, row) is None for row in rows)
+    return all(row is not None and model.sizes_where(leaf, access, row) is None for row in rows)
 
 
 def _outside(model: Model, access: Access, axis: int) -> str | None:
-    """Return when an access is outside its dimension, if isl can know; one condition alone is read sooner."""
+    """Return the condition, as isl's text, that an index is outside its dimension; None if not affine.
+
+    The half that cannot be violated is left out: isl reads one condition faster than two.
+    """
     index = access.index[axis]
-    size = affine.text(model.kernel.buffers[access.target].shape[axis], model.known(()))
+    size = affine.text(model.kernel.buffers[access.target].shape[axis], model.affine_names(()))
     if index is None or size is None:
         return None
     beyond = f"{index} >= {size}"
-    return beyond if model.counts_up(access.node.index[axis]) else f"({beyond} or {index} < 0)"
+    return beyond if model.is_nonnegative(access.node.index[axis]) else f"({beyond} or {index} < 0)"
 
 
-def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
+def _decide(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
     node = access.node
     outside = _outside(model, access, axis)
     if outside is None:
         found.dynamic.setdefault(key(node), set()).add(axis)
         return
-    bad = model.when(leaf, access, outside)
+    bad = model.sizes_where(leaf, access, outside)
     if access.guards or leaf.ranges != leaf.constraints:
-        anywhere = model.looped(leaf, outside)
+        anywhere = model.sizes_where_in_loops(leaf, outside)
         if anywhere is not None and (bad is None or not anywhere.is_subset(bad)):
             found.guarded.add(key(node))
     if bad is None:
@@ -150,7 +157,7 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
     mine = found.bad.setdefault(here, [])
     others = (known for at, sets in found.bad.items() if at != here for known in reversed(sets))
     if any(bad.is_subset(known) for known in itertools.chain(reversed(mine), others)):
-        return  # never seen: the error of those sizes comes first
+        return  # another precondition reports these sizes before
     mine.append(bad)
     extent = model.kernel.buffers[node.buffer].shape[axis]
     found.preconditions.append(Precondition(condition_of(model, bad), node.line, node.buffer, axis, extent))
@@ -159,7 +166,7 @@ def _settle(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) 
 def describe(
     bounds: Bounds, kernel: Kernel, once_per_row: AbstractSet[tuple[str, int]] = frozenset()
 ) -> list[tuple[int, str, str]]:
-    """Return (line, text, tensor) for what is not proved.
+    """Return (line, text, tensor) of each check that remains.
 
     ``once_per_row`` names the accesses, by tensor and line, that their loop checks once for each row.
     """
@@ -176,8 +183,8 @@ def describe(
     return rows
 
 
-def demanded(kernel: Kernel, session: IslSession) -> tuple[Bounds, IslSession]:
-    """Return what the author's text demands of the sizes, and a session that assumes it."""
+def demanded_bounds(kernel: Kernel, session: IslSession) -> tuple[Bounds, IslSession]:
+    """Return the bounds of the kernel as its author wrote it, and a session that assumes their sizes."""
     found = find_bounds(model := Model(kernel, session))
     session = session.assuming(found.sizes)
     if found.sizes and found.dynamic:

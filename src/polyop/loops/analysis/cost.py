@@ -1,4 +1,4 @@
-"""What statements cost, for choices: a unit is about a quarter of a nanosecond."""
+"""Cost estimates of statements, by which schedules are chosen. A unit is about a quarter of a nanosecond."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HEAVY = dict.fromkeys(
 
 
 def arithmetic(node: Stmt) -> float:
-    """Return what the operators of a statement cost, addresses not included."""
+    """Return the cost of a statement's operators, without those of addresses."""
 
     def count(expr: Expr) -> float:
         if isinstance(expr, Load):
@@ -59,13 +59,13 @@ def arithmetic(node: Stmt) -> float:
 
 
 def work(node: Stmt) -> float:
-    """Return what one execution of a statement costs, its loads and its store included."""
+    """Return the cost of one execution of a statement, with its loads and its store."""
     loads = sum(isinstance(e, Load) for e in walk(node))
     return loads + isinstance(node, Store) + arithmetic(node)
 
 
-def slow_steps(body: Sequence[Stmt]) -> int:
-    """Return how many slow operators wait for one another in a body; 0 where it has loops or conditions."""
+def slow_chain(body: Sequence[Stmt]) -> int:
+    """Return the longest chain of dependent slow operators; 0 for a body with loops or conditions."""
     depths: dict[str, int] = {}
 
     def depth(expr: Expr) -> int:
@@ -86,11 +86,11 @@ def slow_steps(body: Sequence[Stmt]) -> int:
 
 
 Ranges = Mapping[str, tuple[Expr, Expr]]
-"""From and to of loops around."""
+"""The range (from, below) of each loop around, by variable."""
 
 
 def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
-    """Return an expression for the cost of a body, loops that vary taken at their middle."""
+    """Return an expression for the cost of a body; bounds that vary are taken at their middle."""
     found: Expr = Const(0.0, FLOAT)
     for node in body:
         if isinstance(node, For):

@@ -1,4 +1,4 @@
-"""Which instances of statements conflict, and what that means for an order of loops.
+"""Dependences: which statement instances conflict, and which orders and kinds of loops that allows.
 
 Two instances conflict when they touch the same element and one of them writes it. A conflict of
 two reductions by the same operator commutes. An order is legal when every conflict that does not
@@ -25,14 +25,14 @@ class Conflict:
     target: str
     relation: Any
     op: str
-    """The operator of two reductions, which commute; else ""."""
+    """The operator where both accesses are reductions by it, so that they commute; else ""."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A leaf's place at one level of a tree: its position, then the loop there, if any.
+    """One level of a leaf's path from the root: the position in the body, and the loop there, if any.
 
-    ``dim`` is which of the leaf's own variables runs in that loop.
+    ``dim`` is the number of the loop's variable among the leaf's own.
     """
 
     position: int
@@ -65,7 +65,7 @@ def conflicts(model: Model) -> list[Conflict]:
 
 
 def paths(model: Model) -> Paths:
-    """Return the paths of a kernel's own order."""
+    """Return the path of each leaf in the kernel as it is."""
     found: Paths = {}
     leaves = iter(model.leaves)
 
@@ -91,9 +91,9 @@ def _depth(path: Path) -> int:
 
 
 def common(a: Path, b: Path) -> list[tuple[int, int, str]]:
-    """Return the loops that two leaves share: the dimension of each, and the loop."""
+    """Return the loops that two leaves share: the dimension in each leaf, and the loop."""
     found = []
-    for one, other in zip(a, b):  # noqa: B905 - of different lengths
+    for one, other in zip(a, b):  # noqa: B905 - paths differ in length
         if one.position != other.position or one.loop != other.loop or not one.loop:
             break
         found.append((one.dim, other.dim, one.loop))
@@ -101,7 +101,7 @@ def common(a: Path, b: Path) -> list[tuple[int, int, str]]:
 
 
 def carried(model: Model, conflict: Conflict, where: Paths, level: int) -> Any:
-    """Return the pairs that differ first at the common loop number ``level``."""
+    """Return the pairs that the common loop number ``level`` carries: outer loops agree, this one differs."""
     kind = model.isl.dim_type
     pairs = conflict.relation
     loops = common(where[conflict.a.id], where[conflict.b.id])
@@ -133,7 +133,7 @@ def forward(model: Model, conflict: Conflict, where: Paths, *, backward: bool = 
 
 
 class Legality:
-    """Says whether another order of the same leaves is legal."""
+    """Decides whether another order of the same leaves is legal."""
 
     def __init__(self, model: Model, found: Sequence[Conflict] | None = None) -> None:
         self.model = model
@@ -144,7 +144,7 @@ class Legality:
         ]
 
     def broken(self, where: Paths) -> Conflict | None:
-        """Return a conflict whose order another tree would turn round, or None when it is legal."""
+        """Return a conflict whose order another tree would reverse, or None where the tree is legal."""
         for conflict, ahead, behind in self._ordered:
             if where[conflict.a.id] is where[conflict.b.id] and conflict.a is not conflict.b:
                 return conflict
@@ -159,10 +159,10 @@ class Legality:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a loop is: "parallel", "reduction" (its conflicts commute) or "sequential".
+    """The kind of a loop: "parallel", "reduction" (its conflicts commute) or "sequential".
 
-    ``over`` are the targets whose conflicts it carries with the operators; ``because`` is one that
-    does not commute.
+    ``over`` are a reduction's (target, operator); ``because`` is a conflict of a sequential loop that does
+    not commute.
     """
 
     name: str

@@ -1,6 +1,7 @@
-"""Which reads are preceded by a write of the same element.
+"""Which reads follow a write of the same element.
 
-It tells what need not start as zeros, and what each iteration of a loop may have for itself.
+A buffer all of whose reads do needs no zeros at the start. If they do within each iteration of a loop, the
+buffer can be private to the iteration.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from .session import IslSession
 Place = tuple[Leaf, Access]
 
 ALWAYS = Const(True, BOOL)
-
+"""The condition that holds for all sizes."""
 PIECES = 4
-"""Of a set of sizes for which a tensor starts as zeros: with more, it always does."""
+"""Most pieces of a set of sizes for which a tensor starts as zeros. With more, it always does."""
 PIECES_JOINED = 100
-"""Of such a set before its pieces are joined: with more, that costs isl more than it may spend."""
+"""Most pieces of such a set before they are joined: joining more exceeds isl's quota."""
 
 
 class Coverage:
-    """Answers for one kernel."""
+    """The reads and writes of one kernel, and which reads may find an element unwritten."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.where: Paths = paths(model)
 
     def reads(self, target: str) -> list[Place]:
-        """Return the reads of a buffer, those of reductions among them."""
+        """Return the reads of a buffer, including those of reductions."""
         return [
             (leaf, a)
             for leaf in self.model.leaves
@@ -49,40 +50,40 @@ class Coverage:
             (leaf, a) for leaf in self.model.leaves for a in leaf.accesses if a.target == target and a.write
         ]
 
-    def uncovered(self, target: str, level: int = 0) -> Place | None:
-        """Return a read that may find nothing written before it, or None.
+    def uncovered_read(self, target: str, level: int = 0) -> Place | None:
+        """Return a read of an element that may be unwritten, or None.
 
-        Looked at is what the same iteration of the outer ``level`` loops writes (0: the whole kernel).
+        Only writes in the same iteration of the outer ``level`` loops count (0: all writes of the kernel).
         """
-        return next((place for place, _ in self.early(target, level)), None)
+        return next((place for place, _ in self.uncovered_reads(target, level)), None)
 
-    def early(self, target: str, level: int = 0) -> Iterator[tuple[Place, Any]]:
-        """Yield each such read, and the isl map of the instances that find nothing."""
+    def uncovered_reads(self, target: str, level: int = 0) -> Iterator[tuple[Place, Any]]:
+        """Yield each read of elements that may be unwritten, and the isl map from its instances to them."""
         writes = [place for place in self.writes(target) if place[1].exact]
         for place in self.reads(target):
-            left = self._early(*place, writes, level)
-            if not left.is_empty():
-                yield place, left
+            unwritten = self._unwritten(*place, writes, level)
+            if not unwritten.is_empty():
+                yield place, unwritten
 
-    def _early(self, leaf: Leaf, access: Access, writes: Sequence[Place], level: int) -> Any:
-        left = self.model.map(leaf, access)
+    def _unwritten(self, leaf: Leaf, access: Access, writes: Sequence[Place], level: int) -> Any:
+        unwritten = self.model.map(leaf, access)
         for writer, write in writes:
-            if left.is_empty():
-                break  # of a thousand writes the first few cover most reads
+            if unwritten.is_empty():
+                break  # a kernel may have a thousand writes, and the first few usually cover the read
             pairs = self._earlier(leaf, access, writer, write, level)
             if pairs is not None:
-                left = left.subtract(pairs.apply_range(self.model.map(writer, write)))
-        return left
+                unwritten = unwritten.subtract(pairs.apply_range(self.model.map(writer, write)))
+        return unwritten
 
     def needs_zeros(self, buffer: Buffer, early: Sequence[Any]) -> Expr | None:
         """Return the condition on the sizes that an element is read too early or never written, if any."""
-        left = [instances.domain().params() for instances in early]
+        incomplete = [instances.domain().params() for instances in early]
         if buffer.role == "output":
             never = self._never(buffer)
             if never is None:
                 return ALWAYS
-            left.append(never.params())
-        whole = functools.reduce(lambda one, other: one.union(other), left) if left else None
+            incomplete.append(never.params())
+        whole = functools.reduce(lambda one, other: one.union(other), incomplete) if incomplete else None
         return None if whole is None or whole.is_empty() else self._condition(whole)
 
     def _condition(self, sizes: Any) -> Expr:
@@ -97,20 +98,20 @@ class Coverage:
         return condition_of(model, sizes)
 
     def _never(self, buffer: Buffer) -> Any | None:
-        """Return the elements of the buffer that are not written; None when they are not known."""
-        known = self.model.known(())
+        """Return the elements that no statement writes; None where the shape is not affine."""
+        known = self.model.affine_names(())
         dims = [f"_e{k}" for k in range(len(buffer.shape))]
         constraints = []
         for dim, size in zip(dims, buffer.shape, strict=True):
-            found = affine.text(size, known)
-            if found is None:
+            extent = affine.text(size, known)
+            if extent is None:
                 return None
-            constraints += [f"0 <= {dim} < {found}"]
-        left = self.model.box(buffer.name, dims, constraints)
+            constraints += [f"0 <= {dim} < {extent}"]
+        unwritten = self.model.box(buffer.name, dims, constraints)
         for leaf, write in self.writes(buffer.name):
             if write.exact:
-                left = left.subtract(self.model.map(leaf, write).range())
-        return left
+                unwritten = unwritten.subtract(self.model.map(leaf, write).range())
+        return unwritten
 
     def shared_loops(self, target: str) -> tuple[str, ...]:
         """Return the loops around all accesses of a target, outermost first."""
@@ -134,14 +135,14 @@ class Coverage:
         return forward(self.model, conflict, self.where, backward=True)
 
 
-def starts(kernel: Kernel, session: IslSession) -> Kernel:
-    """Return the kernel with ``zeroed``, ``zeroed_if`` and ``first_read`` of its buffers settled."""
+def with_initialisation(kernel: Kernel, session: IslSession) -> Kernel:
+    """Return the kernel with ``zeroed``, ``zeroed_if`` and ``first_read`` of outputs and temporaries set."""
     coverage = Coverage(Model(kernel, session))
     buffers = dict(kernel.buffers)
     for name, buffer in kernel.buffers.items():
         if buffer.role not in ("output", "local"):
             continue
-        early = list(coverage.early(name))
+        early = list(coverage.uncovered_reads(name))
         condition = coverage.needs_zeros(buffer, [instances for _, instances in early])
         definite = bool(early) and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
         buffers[name] = replace(

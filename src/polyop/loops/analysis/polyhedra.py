@@ -1,4 +1,13 @@
-"""A kernel as isl sees it: instances of statements, and the elements that each of them touches."""
+"""The polyhedral model of a kernel: statement instances, and the elements that each instance touches.
+
+    for i in range(n):              instances  S0[i] : 0 <= i < n
+        y[i] = x[i + 1]             read       S0[i] -> x[i + 1]
+                                    write      S0[i] -> y[i]
+
+An *instance* is one execution of a statement, for one value of each loop variable. What isl cannot express
+(a condition or an index that reads a tensor) is left out of the constraints, so a set may have too many
+instances, never too few; ``must``, ``definite`` and ``exact`` tell where it is exact.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +43,9 @@ _WORD = re.compile(r"\w+")
 class Access:
     """One read or write of a buffer or scalar by one statement.
 
-    ``must``: every instance of the statement does it. ``op`` is the reduction's. ``node`` is the
-    Load, Store or Assign; ``exact`` tells for each dimension whether its index is affine.
+    ``index`` has isl's text for each dimension, or None where the index is not affine. ``op`` is the
+    reduction's operator. ``guards`` are conditions inside the expression, such as a select's. ``must``: every
+    instance of the statement makes the access. ``node`` is the Load, Store or Assign.
     """
 
     target: str
@@ -46,8 +56,9 @@ class Access:
     must: bool
     node: Any
     around: tuple[str, ...] | None = None
-    """The constraints of a condition's or a bound's own read, where the leaf stands deeper."""
+    """For a read in a condition or a loop's bound: its own constraints; those of the leaf are narrower."""
     sure: bool = True
+    """For such a read: whether ``around`` is exact."""
 
     @property
     def exact(self) -> bool:
@@ -59,7 +70,8 @@ class Access:
 class Leaf:
     """A Store or Assign. ``vars`` are its loops, outermost first; their order never changes.
 
-    ``constraints`` say when it runs; ``ranges`` are those of them that loops set, not conditions.
+    ``constraints`` say when it runs, and ``definite`` whether they say all of it. ``ranges`` are the
+    constraints from loops alone, without conditions.
     """
 
     id: str
@@ -73,8 +85,8 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class _Point:
-    """Where a statement stands: its loops, all constraints, those of the loops alone."""
+class _Context:
+    """The surroundings of a statement: loops, all constraints, the constraints of the loops alone."""
 
     loops: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -83,10 +95,10 @@ class _Point:
 
 
 class Model:
-    """The leaves of a kernel in program order, and isl values made from them.
+    """The leaves of a kernel in program order, and isl's sets and maps of them.
 
-    ``owners`` gives, for a buffer that each iteration of a loop has for itself, the loops (outermost
-    first) whose iterations have their own: their variables become further dimensions.
+    ``owners`` maps each private buffer to the loops (outermost first) whose iterations each have a copy: the
+    variables of these loops become further dimensions of the buffer.
     """
 
     def __init__(
@@ -102,41 +114,41 @@ class Model:
         self.parameters = tuple(parameters)
         self.parameter_of_word = {affine.word(name): node for name, node in parameters.items()}
         self.leaves: list[Leaf] = []
-        self._natural = self._find_natural()
+        self._nonnegative = self._find_nonnegative()
         self._maps: dict[tuple[str, int], Any] = {}
-        self._collect(kernel.body, _Point(), ())
+        self._collect(kernel.body, _Context(), ())
 
     def map(self, leaf: Leaf, access: Access) -> Any:
         """Return the isl map from instances of the leaf to elements of the target."""
-        key = (leaf.id, id(access))  # what a condition reads, all leaves under it read
+        key = (leaf.id, id(access))  # all leaves under a condition share its reads
         if key not in self._maps:
-            found = self._touched(leaf, access)
+            found = self._make_map(leaf, access)
             self._maps[key] = found.set_tuple_name(self.isl.dim_type.in_, leaf.id)
         return self._maps[key]
 
-    def _touched(self, leaf: Leaf, access: Access) -> Any:
-        """Return the map of an access; leaves in the same loops share those of the same elements."""
+    def _make_map(self, leaf: Leaf, access: Access) -> Any:
+        """Return the map of an access; leaves in the same loops share maps to the same elements."""
         head = f"{_iteration(leaf.vars)} -> {self._element(access)}"
-        somewhere = self._somewhere(access)
-        key = (self._prefix, self._natural_sizes, head, somewhere, leaf.constraints, access.guards)
+        assumed = self._assumed_inside(access)
+        key = (self._prefix, self._size_constraints, head, assumed, leaf.constraints, access.guards)
         if key not in self.session.cache:
-            whole = self._read("Map", head, somewhere)
+            whole = self._read("Map", head, assumed)
             inside = self._set(_iteration(leaf.vars), leaf.constraints, access.guards)
             self.session.cache[key] = whole.intersect_domain(inside)
         return self.session.cache[key]
 
-    def when(self, leaf: Leaf, access: Access, condition: str) -> Any | None:
-        """Return for which sizes and attributes an access is ever made with the condition true, or None."""
+    def sizes_where(self, leaf: Leaf, access: Access, condition: str) -> Any | None:
+        """Return the sizes and attributes for which an instance of the access fulfils a condition, or None."""
         around = leaf.constraints if access.around is None else access.around
-        return self._ever(leaf, around, (*access.guards, condition))
+        return self._sizes_where(leaf, around, (*access.guards, condition))
 
-    def looped(self, leaf: Leaf, condition: str) -> Any | None:
-        """Return for which sizes and attributes the condition is ever true in a leaf's loops, or None."""
-        return self._ever(leaf, leaf.ranges, (condition,))
+    def sizes_where_in_loops(self, leaf: Leaf, condition: str) -> Any | None:
+        """Return the sizes and attributes for which an iteration of the loops fulfils a condition, or None."""
+        return self._sizes_where(leaf, leaf.ranges, (condition,))
 
-    def _ever(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
+    def _sizes_where(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
         known = self.session.cache
-        at = (self._prefix, self._natural_sizes, leaf.vars, constraints, more)
+        at = (self._prefix, self._size_constraints, leaf.vars, constraints, more)
         if at not in known:
             found = self._set(_iteration(leaf.vars), constraints, more)
             known[at] = None if found.is_empty() else found.params().coalesce()
@@ -151,14 +163,16 @@ class Model:
         return self._set("", constraints, ())
 
     def _set(self, head: str, constraints: Sequence[str], more: Sequence[str]) -> Any:
-        """Return a set; sizes are not negative. What many sets share is read once."""
-        found = self._read("Set", head, (*self._natural_sizes, *constraints))
+        """Return the set of ``head`` with constraints. ``more`` are constraints that few other sets share."""
+        found = self._read("Set", head, (*self._size_constraints, *constraints))
         if head and self.session.sizes:
-            found = self._supposed(found, (self._prefix, self._natural_sizes, head, *constraints))
+            found = self._within_assumed_sizes(
+                found, (self._prefix, self._size_constraints, head, *constraints)
+            )
         return found.intersect(self._read("Set", head, tuple(more))) if more else found
 
-    def _supposed(self, found: Any, key: Any) -> Any:
-        """Return the part of a set that sizes allow, as far as it does not fall to pieces."""
+    def _within_assumed_sizes(self, found: Any, key: Any) -> Any:
+        """Return the part of a set for the assumed sizes, unless that splits it into more pieces."""
         known = self.session.cache
         if key not in known:
             for sizes in self.session.sizes:
@@ -168,7 +182,10 @@ class Model:
         return known[key]
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
-        """Return what a text says. isl reads only the parameters it names: declaring them takes longest."""
+        """Return the isl value of a text.
+
+        Only the parameters that the text names are declared: declaring all takes most of the time.
+        """
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
         body = f"{body}0 = 0" if body == " : " else body
         known = self.session.cache
@@ -196,7 +213,7 @@ class Model:
         return f"[{', '.join(map(affine.word, self.parameters))}]"
 
     @functools.cached_property
-    def _natural_sizes(self) -> tuple[str, ...]:
+    def _size_constraints(self) -> tuple[str, ...]:
         return tuple(f"{affine.word(p)} >= 0" for p in self.parameters if p in self._sizes)
 
     @functools.cached_property
@@ -213,121 +230,128 @@ class Model:
         free = (f"_d{k}" if i is None else i for k, i in enumerate(access.index))
         return f"{affine.word(access.target)}[{', '.join([*map(affine.word, owner), *free])}]"
 
-    def _somewhere(self, access: Access) -> tuple[str, ...]:
-        """Return that an index that isl cannot know is inside the buffer: else there is an error before."""
+    def _assumed_inside(self, access: Access) -> tuple[str, ...]:
+        """Return constraints that a non-affine index is inside its buffer; outside, the kernel has failed."""
         if None not in access.index or self.session.blind:
             return ()
-        sizes = (affine.text(e, self.known(())) for e in self.kernel.buffers[access.target].shape)
+        sizes = (affine.text(e, self.affine_names(())) for e in self.kernel.buffers[access.target].shape)
         rows = enumerate(zip(access.index, sizes, strict=True))
         return tuple(f"0 <= _d{k} < {size}" for k, (i, size) in rows if i is None and size is not None)
 
-    def known(self, loops: Sequence[str]) -> frozenset[str]:
+    def affine_names(self, loops: Sequence[str]) -> frozenset[str]:
         """Return the names that may occur in affine expressions inside these loops."""
         return frozenset((*self.parameters, *loops))
 
-    def _collect(self, body: tuple[Stmt, ...], at: _Point, reads: tuple[Access, ...]) -> None:
+    def _collect(self, body: tuple[Stmt, ...], context: _Context, reads: tuple[Access, ...]) -> None:
         for node in body:
             if isinstance(node, For):
-                self._collect(node.body, self._inside(at, node), reads + self._head(at, node.lo, node.hi))
+                self._collect(
+                    node.body,
+                    self._enter(context, node),
+                    reads + self._control_reads(context, node.lo, node.hi),
+                )
             elif isinstance(node, If):
-                more = reads + self._head(at, node.condition)
+                more = reads + self._control_reads(context, node.condition)
                 for part, holds in ((node.body, True), (node.orelse, False)):
-                    said, exact = affine.condition(node.condition, self.known(at.loops), holds)
-                    added = (*at.constraints, said) if said else at.constraints
-                    inner = replace(at, constraints=added, definite=at.definite and exact)
+                    text, exact = affine.condition(node.condition, self.affine_names(context.loops), holds)
+                    added = (*context.constraints, text) if text else context.constraints
+                    inner = replace(context, constraints=added, definite=context.definite and exact)
                     self._collect(part, inner, more)
             else:
-                found = (*reads, *self._of(node, at))
+                found = (*reads, *self._own_accesses(node, context))
                 self.leaves.append(
                     Leaf(
                         f"S{len(self.leaves)}",
                         node,
-                        at.loops,
-                        at.constraints,
-                        at.definite,
+                        context.loops,
+                        context.constraints,
+                        context.definite,
                         found,
                         node.line,
-                        at.ranges,
+                        context.ranges,
                     )
                 )
 
-    def _inside(self, at: _Point, loop: For) -> _Point:
-        known = self.known((*at.loops, loop.var))
+    def _enter(self, context: _Context, loop: For) -> _Context:
+        known = self.affine_names((*context.loops, loop.var))
         ends = (*affine.at_least(loop.var, loop.lo, known), *affine.below(loop.var, loop.hi, known))
-        return _Point(
-            (*at.loops, loop.var),
-            at.constraints + ends,
-            at.ranges + ends,
-            definite=at.definite and _is_exact(loop, known),
+        return _Context(
+            (*context.loops, loop.var),
+            context.constraints + ends,
+            context.ranges + ends,
+            definite=context.definite and _is_exact(loop, known),
         )
 
-    def _head(self, at: _Point, *exprs: Expr) -> tuple[Access, ...]:
-        """Return the reads of a condition or of a loop's bounds: they happen whatever is inside."""
-        found = (a for e in exprs for a in self._reads(e, at, ()))
-        return tuple(replace(a, around=at.constraints, sure=at.definite) for a in found)
+    def _control_reads(self, context: _Context, *exprs: Expr) -> tuple[Access, ...]:
+        """Return the reads of a condition or of a loop's bounds: they do not depend on what is inside."""
+        found = (a for e in exprs for a in self._reads(e, context, ()))
+        return tuple(replace(a, around=context.constraints, sure=context.definite) for a in found)
 
-    def _of(self, node: Store | Assign, at: _Point) -> Iterator[Access]:
+    def _own_accesses(self, node: Store | Assign, context: _Context) -> Iterator[Access]:
         for child in children(node):
-            yield from self._reads(child, at, ())
+            yield from self._reads(child, context, ())
         if isinstance(node, Store):
-            index, target = self._index(node, at, ()), node.buffer
+            index, target = self._index(node, context, ()), node.buffer
         else:
             index, target = (), node.name
         if node.op:
-            yield Access(target, index, False, node.op, (), at.definite, node)
-        yield Access(target, index, True, node.op, (), at.definite, node)
+            yield Access(target, index, False, node.op, (), context.definite, node)
+        yield Access(target, index, True, node.op, (), context.definite, node)
 
-    def _reads(self, expr: Expr, at: _Point, guards: tuple[str, ...]) -> Iterator[Access]:
+    def _reads(self, expr: Expr, context: _Context, guards: tuple[str, ...]) -> Iterator[Access]:
         if isinstance(expr, Load):
-            yield Access(expr.buffer, self._index(expr, at, guards), False, "", guards, True, expr)
+            yield Access(expr.buffer, self._index(expr, context, guards), False, "", guards, True, expr)
         elif isinstance(expr, Var) and expr.name in self.owners:
             yield Access(expr.name, (), False, "", guards, True, expr)
         if isinstance(expr, Op) and expr.name in ("select", "and", "or"):
             first, *rest = expr.args
-            yield from self._reads(first, at, guards)
+            yield from self._reads(first, context, guards)
             for place, arg in enumerate(rest):
                 holds = expr.name == "and" or (expr.name == "select" and place == 0)
-                said, exact = affine.condition(first, self.known(at.loops), holds)
-                more = guards if said is None else (*guards, said)
-                for access in self._reads(arg, at, more):
+                text, exact = affine.condition(first, self.affine_names(context.loops), holds)
+                more = guards if text is None else (*guards, text)
+                for access in self._reads(arg, context, more):
                     yield access if exact else replace(access, must=False)
             return
         for child in children(expr):
-            yield from self._reads(child, at, guards)
+            yield from self._reads(child, context, guards)
 
-    def _index(self, node: Load | Store, at: _Point, guards: tuple[str, ...]) -> tuple[str | None, ...]:
-        """Return the indices that isl can know: affine, and never counting from the end."""
+    def _index(
+        self, node: Load | Store, context: _Context, guards: tuple[str, ...]
+    ) -> tuple[str | None, ...]:
+        """Return affine indices as isl's text; None for others and for those that may count from the end."""
         if self.session.blind:
             return (None,) * len(node.index)
-        known = self.known(at.loops)
+        known = self.affine_names(context.loops)
         found: list[str | None] = []
         for i, extent in zip(node.index, self.kernel.buffers[node.buffer].shape, strict=True):
-            index, size = affine.text(i, known), affine.text(extent, self.known(()))
-            if index is not None and not self.counts_up(i):
+            index, size = affine.text(i, known), affine.text(extent, self.affine_names(()))
+            if index is not None and not self.is_nonnegative(i):
                 wraps = f"{index} < 0" + ("" if size is None else f" and {index} + {size} >= 0")
-                if not self._set(_iteration(at.loops), at.constraints, [*guards, wraps]).is_empty():
+                if not self._set(_iteration(context.loops), context.constraints, [*guards, wraps]).is_empty():
                     index = None
             found.append(index)
         return tuple(found)
 
-    def _find_natural(self) -> set[str]:
-        """Return what is never negative: sizes, and loops that all start so, those of one name together."""
+    def _find_nonnegative(self) -> set[str]:
+        """Return the names of sizes, and of the loops that never start below 0: these are not negative."""
         loops = [s for s in statements(self.kernel.body) if isinstance(s, For)]
-        natural = {"", *self._sizes, *(loop.var for loop in loops)}
-        while below := {s.var for s in loops if s.var in natural and not _counts_up(s.lo, natural)}:
-            natural -= below
-        return natural
+        while below := {
+            s.var for s in loops if s.var in nonnegative and not _is_nonnegative(s.lo, nonnegative)
+        }:
+            nonnegative -= below
+        return nonnegative
 
-    def counts_up(self, expr: Expr) -> bool:
-        """Whether an expression is plainly not negative: made of sizes and loops that start so."""
-        return _counts_up(expr, self._natural)
+    def is_nonnegative(self, expr: Expr) -> bool:
+        """Whether an expression is a sum of sizes and loop variables that are not negative."""
+        return _is_nonnegative(expr, self._nonnegative)
 
 
-def _counts_up(expr: Expr, natural: set[str]) -> bool:
+def _is_nonnegative(expr: Expr, nonnegative: set[str]) -> bool:
     if isinstance(expr, Op) and expr.name == "max":
-        return any(_counts_up(arg, natural) for arg in expr.args)
+        return any(_is_nonnegative(arg, nonnegative) for arg in expr.args)
     form = affine.linear(expr)
-    return form is not None and all(c >= 0 and n in natural for n, c in form.items())
+    return form is not None and all(c >= 0 and n in nonnegative for n, c in form.items())
 
 
 def _iteration(loops: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""What the sizes of a kernel's tensors come to in a call, computed as Python does, with any width.
+"""The sizes of a kernel's tensors for the shapes and attributes of a call, in Python's unbounded integers.
 
-Compiled kernels compute with 64 bits, so sizes for which that is not the same are refused here, once for each
-set of shapes and attributes.
+Compiled kernels compute sizes in 64 bits. A call whose sizes would overflow there is refused here, once for
+each set of shapes and attributes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ...core.dtypes import dtype
 from ...core.errors import InferError
 from ..ir.grammar import INT, Buffer, Const, Expr, Kernel, Op, Size, Var, statements, walk
 
-LARGEST = 2**42
-"""The largest size, and the largest attribute in arithmetic, of which proofs are made."""
-MOST = 2**62
-"""More bytes than this, or a size beyond it, no tensor has."""
+MAX_PROVED = 2**42
+"""Proofs hold for sizes, and attributes in arithmetic, up to this number."""
+MAX_BYTES = 2**62
+"""No tensor may have more bytes, and no size may be larger."""
 
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
@@ -35,10 +35,10 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 
 
 def is_large(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> bool:
-    """Whether 64 bits may not hold what indices and bounds are computed of: proofs know no width."""
-    if any(size > LARGEST for spec in specs.values() if spec for size in spec.shape):
+    """Whether sizes or attributes are so large that an index may overflow 64 bits, which proofs ignore."""
+    if any(size > MAX_PROVED for spec in specs.values() if spec for size in spec.shape):
         return True
-    wide = {n for n, to in kernel.attributes.items() if to == INT and abs(attributes[n]) > LARGEST}
+    wide = {n for n, to in kernel.attributes.items() if to == INT and abs(attributes[n]) > MAX_PROVED}
     if not wide:
         return False
     sums = (e for s in statements(kernel.body) for e in walk(s) if isinstance(e, Op) and e.type == INT)
@@ -46,16 +46,16 @@ def is_large(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, 
 
 
 def check_sizes(kernel: Kernel, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
-    """Raise ``InferError`` for a tensor of the kernel, a temporary too, that is too large for any memory."""
+    """Raise ``InferError`` for an output or a temporary that is too large for any memory."""
     for buffer in kernel.buffers.values():
-        if buffer.role in ("output", "local") and bytes_of(kernel, buffer, specs, attributes) > MOST:
+        if buffer.role in ("output", "local") and bytes_of(kernel, buffer, specs, attributes) > MAX_BYTES:
             shape = [size_of(e, kernel, buffer, specs, attributes) for e in buffer.shape]
             rule = f"the tensor {buffer.name} must be of at most 2**62 bytes"
             raise InferError(kernel.name, rule, shape, where=kernel.where(buffer.line))
 
 
 def bytes_of(kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]) -> int:
-    """Return how much memory a buffer takes for given specs."""
+    """Return the bytes of a buffer for these specs and attributes."""
     sizes = [max(0, int(size_of(e, kernel, buffer, specs, attributes))) for e in buffer.shape]
     return math.prod(sizes) * dtype(buffer.dtype).itemsize
 
@@ -63,9 +63,9 @@ def bytes_of(kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attribute
 def size_of(
     expr: Expr, kernel: Kernel, buffer: Buffer, specs: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> Any:
-    """Return the number, or symbol, that a size of ``buffer`` is for these specs of tensors by name.
+    """Return the value of a size of ``buffer``: a number, or a symbol where the specs have symbols.
 
-    Raises ``InferError`` where it, or a step to it, is beyond 62 bits.
+    Raises ``InferError`` where it, or an intermediate result, exceeds 62 bits.
     """
     match expr:
         case Const(value=value):
@@ -76,7 +76,7 @@ def size_of(
             return attributes[name]
         case Op(name=name, args=args) if name in _ARITHMETIC:
             size = _ARITHMETIC[name](*(size_of(a, kernel, buffer, specs, attributes) for a in args))
-            if not isinstance(size, int) or abs(size) <= MOST:  # a symbol has no value yet
+            if not isinstance(size, int) or abs(size) <= MAX_BYTES:  # a symbol has no value yet
                 return size
             rule = f"the size of {buffer.name} must be computed within 62 bits"
             raise InferError(kernel.name, rule, size, where=kernel.where(buffer.line))

@@ -1,4 +1,4 @@
-"""How an access moves through memory when a loop takes a step."""
+"""Strides: how the address of an access changes when a loop takes a step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNIFORM, UNIT, BACK, STRIDED, UNKNOWN = "uniform", "unit", "back", "strided", "u
 
 
 def depends(expr: Expr, names: frozenset[str]) -> bool:
-    """Whether an expression reads one of the variables, or of the tensors that are named.
+    """Whether an expression reads one of the named variables or tensors.
 
     >>> from polyop.loops.ir.grammar import INT
     >>> depends(Var("i", INT), frozenset({"i"}))
@@ -26,9 +26,9 @@ def depends(expr: Expr, names: frozenset[str]) -> bool:
 def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) -> str:
     """Return how the address changes with the loop variable.
 
-    "uniform": not at all; "unit" and "back": by one element upwards or downwards; "strided": by the
-    same number of elements each time; "unknown". ``varying`` are scalars that change with it too, and
-    tensors that have other elements for each of its iterations.
+    "uniform": not at all; "unit" and "back": by one element upwards or downwards; "strided": by any other
+    constant number of elements; else "unknown". ``varying`` are scalars that change with the variable, and
+    tensors that each of its iterations has for itself.
     """
     index = node.index
     if not any(depends(i, varying | {var}) for i in index):
@@ -40,7 +40,7 @@ def stride(node: Load | Store, var: str, varying: frozenset[str] = frozenset()) 
     if any(step is None and depends(i, frozenset({var})) for step, i in zip(steps, index, strict=True)):
         return UNKNOWN
     if not any(steps):
-        return UNKNOWN  # as in i - i
+        return UNKNOWN  # the variable cancels out, as in i - i
     if any(steps[:-1]):
         return STRIDED
     return {1: UNIT, -1: BACK}.get(steps[-1] or 0, STRIDED)
@@ -51,4 +51,4 @@ def _loads(index: Expr, names: frozenset[str]) -> bool:
 
 
 COSTS: Mapping[str, float] = {UNIFORM: 0.25, UNIT: 1.0, BACK: 2.0, STRIDED: 6.0, UNKNOWN: 24.0}
-"""What an access costs in a vector loop, beside a contiguous vector load."""
+"""Costs of an access in a vector loop, in contiguous vector loads."""

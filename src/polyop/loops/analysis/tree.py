@@ -1,4 +1,4 @@
-"""A kernel's loops while they are rearranged: leaves remember which instances they stand for."""
+"""The loop tree of a kernel while loops are rearranged: each leaf keeps the instances that it stands for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .polyhedra import Leaf, Model
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A Store or Assign; ``dims`` gives the dimension of its leaf that each loop around it runs."""
+    """A Store or Assign; ``dims`` maps each loop around it to the dimension of the leaf that it runs."""
 
     leaf: Leaf
     node: Store | Assign
@@ -46,8 +46,8 @@ class Branch:
 Node = Place | Loop | Branch
 
 
-def grow(model: Model) -> tuple[Node, ...]:
-    """Return the tree of a kernel in its own order."""
+def tree_of(model: Model) -> tuple[Node, ...]:
+    """Return the loop tree of a kernel as it is."""
     leaves = iter(model.leaves)
 
     def visit(body: Sequence[Stmt]) -> tuple[Node, ...]:
@@ -65,17 +65,19 @@ def grow(model: Model) -> tuple[Node, ...]:
     return visit(model.kernel.body)
 
 
-def fell(tree: Sequence[Node]) -> tuple[Stmt, ...]:
-    """Return the statements that a tree stands for."""
+def statements_of(tree: Sequence[Node]) -> tuple[Stmt, ...]:
+    """Return the statements of a tree."""
     found: list[Stmt] = []
     for node in tree:
         match node:
             case Place():
                 found.append(node.node)
             case Loop():
-                found.append(replace(node.node, body=fell(node.body)))
+                found.append(replace(node.node, body=statements_of(node.body)))
             case Branch():
-                found.append(replace(node.node, body=fell(node.body), orelse=fell(node.orelse)))
+                found.append(
+                    replace(node.node, body=statements_of(node.body), orelse=statements_of(node.orelse))
+                )
     return tuple(found)
 
 
@@ -93,7 +95,7 @@ def places(tree: Sequence[Node]) -> Iterator[Place]:
 
 
 def paths_of(tree: Sequence[Node]) -> Paths:
-    """Return where each leaf stands."""
+    """Return the path of each leaf."""
     found: Paths = {}
 
     def visit(body: Sequence[Node], path: tuple[Step, ...], loops: tuple[str, ...], place: int = 0) -> int:
@@ -138,7 +140,7 @@ class Rearrangement:
     """A kernel's loops while a pass rearranges them: only legal changes are made."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.tree = model, grow(model)
+        self.model, self.tree = model, tree_of(model)
 
     @functools.cached_property
     def legality(self) -> Legality:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ...core.errors import FallbackWarning, GradientError
-from ..analysis.initialisation import starts
+from ..analysis.initialisation import with_initialisation
 from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
 from .dead_inputs import without_unread
@@ -83,7 +83,7 @@ def adjoint(
         known = {n: shapes[n].shape for n in kernel.outputs}
         if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
             known |= {found.given[n]: shapes[n].shape for n in found.outputs}
-        made = starts(without_unread(made, known, kept), found.session)
+        made = with_initialisation(without_unread(made, known, kept), found.session)
         tapes = {n: value for n, value in found.tapes().items() if n in made.buffers}
         return Adjoint(made, tuple(found.told()), tapes)
 

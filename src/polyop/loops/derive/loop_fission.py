@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..analysis import affine
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
-from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, fell, with_distinct_loops
+from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, statements_of, with_distinct_loops
 from ..ir.grammar import Kernel, Stmt, Store, Var, walk
 from .names import Names
 
@@ -23,7 +23,7 @@ def apart(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Kernel:
         groups = _groups(nest, sums)
         if len(groups) > 1 and loops.replace(nest, tuple(_around(*group) for group in groups)):
             break
-    return replace(kernel, body=with_distinct_loops(fell(loops.tree), Names(kernel).new))
+    return replace(kernel, body=with_distinct_loops(statements_of(loops.tree), Names(kernel).new))
 
 
 def _nests(tree: Sequence[Node]) -> Iterator[Loop]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..analysis.bounds import demanded
-from ..analysis.initialisation import Coverage, starts
+from ..analysis.bounds import demanded_bounds
+from ..analysis.initialisation import Coverage, with_initialisation
 from ..analysis.polyhedra import Model, scalar_owners
 from ..analysis.session import IslSession
 from ..ir.grammar import (
@@ -42,8 +42,8 @@ Scopes = dict[str, tuple[str, ...]]
 def in_memory(kernel: Kernel, session: IslSession) -> tuple[Kernel, Scopes, IslSession]:
     """Return the kernel without scalars, the scopes of its temporaries, a session that assumes its sizes."""
     kernel = unroll_short_loops(propagate(kernel))
-    _, session = demanded(kernel, session)
-    kernel, scopes = privatise(starts(kernel, session), session)
+    _, session = demanded_bounds(kernel, session)
+    kernel, scopes = privatise(with_initialisation(kernel, session), session)
     lives = scalar_owners(kernel)
     kernel = _stored(kernel)
     return kernel, {**lives, **scopes}, session
@@ -58,7 +58,7 @@ def scopes_of(kernel: Kernel, session: IslSession, names: Iterable[str]) -> Scop
             continue
         loops = coverage.shared_loops(name)
         levels = range(len(loops), 0, -1)
-        level = next((n for n in levels if coverage.uncovered(name, n) is None), 0)
+        level = next((n for n in levels if coverage.uncovered_read(name, n) is None), 0)
         found[name] = loops[:level]
     return found
 

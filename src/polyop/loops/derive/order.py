@@ -9,7 +9,7 @@ from typing import Any
 from ..analysis.dependence import Conflict, Paths, classify, conflicts, forward, paths
 from ..analysis.polyhedra import Access, Leaf, Model
 from ..analysis.session import IslSession
-from ..analysis.tree import Branch, Loop, Node, Place, grow
+from ..analysis.tree import Branch, Loop, Node, Place, tree_of
 from ..ir.grammar import Expr, Kernel, Load, Store
 from .memory import Scopes
 
@@ -23,7 +23,7 @@ class Order:
     def __init__(self, kernel: Kernel, session: IslSession, scopes: Scopes) -> None:
         self.kernel, self.scopes = kernel, scopes
         self.model = Model(kernel, session, dict(scopes))
-        self.tree = grow(self.model)
+        self.tree = tree_of(self.model)
         self.where: Paths = paths(self.model)
         self.around: dict[str, tuple[Loop | Branch, ...]] = {}
         self.places: dict[str, Place] = {}

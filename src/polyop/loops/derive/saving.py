@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.initialisation import starts
+from ..analysis.initialisation import with_initialisation
 from ..analysis.session import IslSession
 from ..analysis.tree import Loop
 from ..ir.grammar import (
@@ -59,7 +59,7 @@ def saving(kernel: Kernel, tape: str, left: frozenset[str] = frozenset()) -> Ker
             return None
         name = f"{kernel.name}__saving"
         made = replace(made, name=name, outputs=(*made.outputs, *chosen), derived=True)
-        return starts(made, reverse.session)
+        return with_initialisation(made, reverse.session)
 
     return proved(kernel, derive)[0]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.errors import GradientError
-from ..analysis.initialisation import starts
+from ..analysis.initialisation import with_initialisation
 from ..analysis.session import IslSession
 from ..ir.grammar import (
     BOOL,
@@ -59,7 +59,7 @@ def tangent(kernel: Kernel, present: Sequence[bool]) -> Kernel:
     found = Tangent(kernel, IslSession(), present)
     made = found.run()
     known = {found.given[n]: found.kernel.buffers[n].shape for n in found.inputs}
-    return starts(without_unread(made, known), found.session)
+    return with_initialisation(without_unread(made, known), found.session)
 
 
 class Tangent:

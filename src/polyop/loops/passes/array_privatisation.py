@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.bounds import settled
+from ..analysis.bounds import is_inside_once_checked
 from ..analysis.initialisation import Coverage
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
@@ -72,7 +72,7 @@ def privatise(kernel: Kernel, session: IslSession) -> tuple[Kernel, dict[str, tu
 
 
 def _private(coverage: Coverage, name: str, level: int) -> bool:
-    return coverage.uncovered(name, level) is None
+    return coverage.uncovered_read(name, level) is None
 
 
 def _of_one_iteration(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
@@ -91,7 +91,9 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
     half = coverage.model.kernel.buffers[name].dtype in ("float16", "bfloat16")
     if half and any(access.op for _, access in places):
         return False  # each step of the sum is rounded in memory
-    if not all(settled(coverage.model, *place, axis) for place in places for axis in range(len(first))):
+    if not all(
+        is_inside_once_checked(coverage.model, *place, axis) for place in places for axis in range(len(first))
+    ):
         return False  # an index outside must raise its error also where the buffer is gone
     scalars = coverage.model.owners
     names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
@@ -108,7 +110,7 @@ def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozens
         names = {e.name for e in walk(first) if isinstance(e, Var)}
         loads = any(isinstance(e, Load) for e in walk(first))
         same = all(access.node.index[axis] == first for _, access in places)
-        inside = all(settled(coverage.model, *place, axis) for place in places)
+        inside = all(is_inside_once_checked(coverage.model, *place, axis) for place in places)
         if same and inside and not loads and names and names <= outer:
             found.add(axis)
     return frozenset(found)

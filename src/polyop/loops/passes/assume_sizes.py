@@ -7,11 +7,11 @@ Every later proof may rely on it: the sizes are checked at each call before any 
 
 from __future__ import annotations
 
-from ..analysis.bounds import demanded
+from ..analysis.bounds import demanded_bounds
 from ..program import AnyProgram
 
 
 def assume_sizes(program: AnyProgram) -> AnyProgram:
     """Return the program with what is demanded of the sizes, and a session that assumes it."""
-    bounds, session = demanded(program.kernel, program.session)
+    bounds, session = demanded_bounds(program.kernel, program.session)
     return program.with_(assumed=bounds, session=session)

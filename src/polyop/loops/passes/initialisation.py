@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..analysis.initialisation import starts
+from ..analysis.initialisation import with_initialisation
 from ..program import AnyProgram
 
 
 def initialisation(program: AnyProgram) -> AnyProgram:
     """Return the program with ``zeroed``, ``zeroed_if`` and ``first_read`` of its buffers settled."""
-    return program.with_(kernel=starts(program.kernel, program.session))
+    return program.with_(kernel=with_initialisation(program.kernel, program.session))

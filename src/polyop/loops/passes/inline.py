@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
-from ..analysis.bounds import settled
+from ..analysis.bounds import is_inside_once_checked
 from ..analysis.cost import HEAVY
 from ..analysis.initialisation import Coverage
 from ..analysis.polyhedra import Model
@@ -55,7 +55,7 @@ def inline(program: Program) -> Program:
         if recipe is None:
             continue
         coverage = Coverage(Model(kernel, program.session))
-        if coverage.uncovered(name) is not None or not _all_inside(coverage.model, recipe.store):
+        if coverage.uncovered_read(name) is not None or not _all_inside(coverage.model, recipe.store):
             continue
         written = _Written(recipe, names_of(kernel))
         body = map_body(_without(kernel.body, recipe.store, kernel), written.statement)
@@ -71,7 +71,7 @@ def _all_inside(model: Model, store: Store) -> bool:
     leaf = next(leaf for leaf in model.leaves if leaf.node is store)
     beside = [other for other in model.leaves if other.vars == leaf.vars]
     return all(
-        settled(model, one, access, axis)
+        is_inside_once_checked(model, one, access, axis)
         for one in beside
         for access in one.accesses
         for axis in range(len(access.index))

@@ -15,7 +15,18 @@ from ..analysis import affine
 from ..analysis.dependence import Conflict, Paths, carried, common
 from ..analysis.polyhedra import Model
 from ..analysis.strides import COSTS, depends, stride
-from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, fell, inside, paths_of, places, renamed
+from ..analysis.tree import (
+    Branch,
+    Loop,
+    Node,
+    Place,
+    Rearrangement,
+    inside,
+    paths_of,
+    places,
+    renamed,
+    statements_of,
+)
 from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
 from ..program import Note, Program
 
@@ -25,7 +36,7 @@ def interchange_fuse(program: Program) -> Program:
     rules = _Rules(program.model)
     rules.interchange()
     tree = rules.fuse()
-    return program.with_(*rules.notes, kernel=replace(program.kernel, body=fell(tree)))
+    return program.with_(*rules.notes, kernel=replace(program.kernel, body=statements_of(tree)))
 
 
 class _Rules:

@@ -16,7 +16,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.strides import depends
-from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, fell, places, with_distinct_loops
+from ..analysis.tree import (
+    Branch,
+    Loop,
+    Node,
+    Place,
+    Rearrangement,
+    places,
+    statements_of,
+    with_distinct_loops,
+)
 from ..ir.grammar import (
     Assign,
     Expr,
@@ -49,7 +58,7 @@ def loop_distribution(program: Program) -> Program:
             text = f"loop {node.var}: contractions have loops of their own"
             notes.append(Note(node.node.line, text, "loop_distribution"))
     used_names = names_of(kernel)
-    body = with_distinct_loops(fell(loops.tree), lambda name: unused(name, used_names))
+    body = with_distinct_loops(statements_of(loops.tree), lambda name: unused(name, used_names))
     return program.with_(*notes, kernel=replace(kernel, body=body))
 
 
@@ -139,7 +148,7 @@ def _variables(index: Sequence[Expr]) -> set[str]:
 
 def _share_scalars(groups: Sequence[Sequence[Node]]) -> bool:
     """Whether a scalar that one group assigns is used in another."""
-    found = [list(statements(fell(group))) for group in groups]
+    found = [list(statements(statements_of(group))) for group in groups]
     assigned = [{s.name for s in nodes if isinstance(s, Assign)} for nodes in found]
     used = [{e.name for s in nodes for e in walk(s) if isinstance(e, Var)} for nodes in found]
     return any(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..analysis.bounds import settled
+from ..analysis.bounds import is_inside_once_checked
 from ..analysis.polyhedra import Model
 from ..analysis.strides import STRIDED, depends, stride
 from ..ir.grammar import (
@@ -67,7 +67,7 @@ def pack_transposed(program: Program) -> Program:
 def _is_inside(model: Model, buffer: str) -> bool:
     """Whether no access needs a check of its own: its error would name the copy, and another dimension."""
     return all(
-        settled(model, leaf, access, axis)
+        is_inside_once_checked(model, leaf, access, axis)
         for leaf in model.leaves
         for access in leaf.accesses
         if access.target == buffer

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.cost import HEAVY, slow_steps
+from ...analysis.cost import HEAVY, slow_chain
 from ...ir.grammar import Assign, For, Kernel, Op, Stmt, Store, statements, walk
 from ...ir.plan import Plan
 from ..common.copies import LANE, Copies, Copy, differing, lanes_for, width_of
@@ -281,7 +281,7 @@ class Loops:
         inner = any(isinstance(s, For) for s in statements(node.body))
         size = sum(isinstance(e, Op) for s in statements(node.body) for e in walk(s))
         heavy = is_heavy(node)
-        if slow_steps(node.body) >= CHAIN:
+        if slow_chain(node.body) >= CHAIN:
             return 2
         if not (reduces or inner) or heavy:
             return 1
