@@ -138,12 +138,12 @@ class Model:
         return self.session.cache[key]
 
     def sizes_where(self, leaf: Leaf, access: Access, condition: str) -> Any | None:
-        """Return the sizes and attributes for which an instance of the access fulfils a condition, or None."""
+        """Return the sizes and attributes for which an instance of an access fulfils a condition, if any."""
         around = leaf.constraints if access.around is None else access.around
         return self._sizes_where(leaf, around, (*access.guards, condition))
 
     def sizes_where_in_loops(self, leaf: Leaf, condition: str) -> Any | None:
-        """Return the sizes and attributes for which an iteration of the loops fulfils a condition, or None."""
+        """Return the sizes and attributes for which an iteration of loops fulfils a condition, if any."""
         return self._sizes_where(leaf, leaf.ranges, (condition,))
 
     def _sizes_where(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
@@ -336,11 +336,10 @@ class Model:
     def _find_nonnegative(self) -> set[str]:
         """Return the names of sizes, and of the loops that never start below 0: these are not negative."""
         loops = [s for s in statements(self.kernel.body) if isinstance(s, For)]
-        while below := {
-            s.var for s in loops if s.var in nonnegative and not _is_nonnegative(s.lo, nonnegative)
-        }:
-            nonnegative -= below
-        return nonnegative
+        names = {"", *self._sizes, *(loop.var for loop in loops)}
+        while below := {s.var for s in loops if s.var in names and not _is_nonnegative(s.lo, names)}:
+            names -= below
+        return names
 
     def is_nonnegative(self, expr: Expr) -> bool:
         """Whether an expression is a sum of sizes and loop variables that are not negative."""
