@@ -45,6 +45,13 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         "--time-passes", action="store_true", help="print what each pass of the loop compiler took"
     )
+    verb.add_argument(
+        "--derived",
+        metavar="FORM",
+        default="",
+        help="with --print-after or --time-passes: the passes of a derived form, backward, checkpointed, "
+        "saving, tangent or batched, then those of its kernel",
+    )
     verb.set_defaults(verb="explain")
 
 
@@ -60,7 +67,8 @@ def run(options: argparse.Namespace) -> int:
         raise ArgumentValueError("--attribute", rule, repr(min(set(attributes) - names)))
     for number, operator in enumerate(bound):
         if options.print_after or options.time_passes:
-            for line in passes(operator, inputs, attributes, options.print_after, timed=options.time_passes):
+            shown = (options.print_after, options.derived)
+            for line in passes(operator, inputs, attributes, *shown, timed=options.time_passes):
                 print(line)
         else:
             print(("\n" if number else "") + explain(operator, inputs, attributes))
@@ -72,20 +80,25 @@ def passes(
     inputs: tuple[Spec, ...],
     attributes: Mapping[str, Any],
     names: str | None,
+    form: str = "",
     *,
     timed: bool,
 ) -> list[str]:
     """Return lines with the loops of an operator's loop kernel after the named passes, and with times.
 
-    Raises ``ArgumentValueError`` for an unknown pass, and for an operator without a loop kernel.
+    ``form``: a derived form, whose derivation comes first. Raises ``ArgumentValueError`` for an unknown pass
+    or form, and for an operator without a loop kernel.
     """
+    from ..loops.derive.pipelines import PIPELINES
     from ..loops.pipeline import PIPELINE
     from ..loops.runner import printer
 
-    passes_by_name = [one.name for one in PIPELINE]
-    unknown = {name.strip() for name in (names or "").split(",")} - {*passes_by_name, "all", ""}
+    if form and form not in PIPELINES:
+        raise ArgumentValueError("--derived", f"must be one of {', '.join(PIPELINES)}", repr(form))
+    pass_names = [one.name for one in (*PIPELINES.get(form, ()), *PIPELINE)]
+    unknown = {name.strip() for name in (names or "").split(",")} - {*pass_names, "all", ""}
     if unknown:
-        rule = f"must be a pass ({', '.join(dict.fromkeys(passes_by_name))}) or all"
+        rule = f"must be a pass ({', '.join(dict.fromkeys(pass_names))}) or all"
         raise ArgumentValueError("--print-after", rule, repr(min(unknown)))
     kernel: Any = next((k for k in bound.operator.kernels if isinstance(k, LoopKernelBase)), None)
     if kernel is None or not inputs:
@@ -100,7 +113,7 @@ def passes(
         printing(one, program, took)
         seconds.append((one.name, took))
 
-    kernel.compile_watched(*split(bound, arguments_of(bound, inputs, attributes)), watch)
+    kernel.compile_watched(*split(bound, arguments_of(bound, inputs, attributes)), watch, form)
     if timed:
         total = sum(took for _, took in seconds)
         lines += [f"{took * 1e3:9.2f} ms  {name}" for name, took in (*seconds, ("all passes", total))]

@@ -28,6 +28,8 @@ class Pass(Generic[AnyProgram]):
     run: Callable[[AnyProgram], AnyProgram]
     why: str
     needed: bool = False
+    unique_loops: bool = True
+    """Whether each loop has its own name after the pass; otherwise loops side by side may share one."""
 
     @property
     def name(self) -> str:
@@ -59,7 +61,7 @@ def run_passes(
         for each in watchers:
             each(one, program, seconds)
         if strict:
-            verify(one.name, violations(program.kernel))
+            verify(one.name, violations(program.kernel, unique_loops=one.unique_loops))
     return program
 
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from polyop import Custom
-from polyop.loops.analysis.session import IslSession
+from polyop.loops.derive.derivation import Derivation
 from polyop.loops.derive.inline_adjoints import passed_on
-from polyop.loops.derive.memory import in_memory
+from polyop.loops.derive.pipelines import NORMAL_FORM
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Store, statements
 from polyop.loops.ir.interpret import interpret
 from polyop.loops.ir.verify import violations
+from polyop.loops.runner import run_passes
 
 
 def plain(a, b):
@@ -242,9 +243,10 @@ def changed(function, dtype):
     typed = parse(function, [(dtype, 1), (dtype, 1)], {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        before, _, session = in_memory(typed, IslSession())
+        derivation = run_passes(Derivation(typed), NORMAL_FORM)
+        before = derivation.kernel
         names = [n for n, b in before.buffers.items() if b.role in ("local", "output")]
-        after = passed_on(before, session, names)
+        after = passed_on(before, derivation.session, names)
     return before, after
 
 

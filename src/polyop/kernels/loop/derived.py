@@ -306,11 +306,11 @@ class BackwardKernel(DerivedKernel):
         present = (True,) * self.base.results
         found = self.chosen(inputs, attributes, present)
         kernel, lines, last = found.kernel, [], None
-        for line, text in found.told:
-            if line != last and line in kernel.source:
-                lines.append(f"{line:4}: {kernel.source[line].strip()}")
-            lines.append(f"        {text}")
-            last = line
+        for note in found.notes:
+            if note.line != last and note.line in kernel.source:
+                lines.append(f"{note.line:4}: {kernel.source[note.line].strip()}")
+            lines.append(f"        {note.text}")
+            last = note.line
         taped = self._taped(found, inputs, attributes) or 0
         allowed = taped if self.tape_bytes is None else self.tape_bytes
         more = f", which is an error: tape_bytes is {allowed}" if taped > allowed else ""

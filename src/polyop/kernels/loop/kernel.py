@@ -213,11 +213,21 @@ class LoopKernel(LoopKernelBase):
 
         return arranged(self._one(inputs, attributes), self.options)
 
-    def compile_watched(self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch) -> Program:
-        """Run the passes for these specs, whatever is cached; ``watch`` is given the program after each."""
+    def compile_watched(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch, form: str = ""
+    ) -> None:
+        """Run the passes for these specs, whatever is cached; ``watch`` is given the program after each.
+
+        ``form``: a derived form, a name of ``derive.pipelines.PIPELINES``. Its derivation runs first.
+        """
+        from ...loops.derive.forms import derive
         from ...loops.pipeline import schedule
 
-        return schedule(self.typed(inputs, attributes), watch=watch)
+        kernel: Kernel | None = self.typed(inputs, attributes)
+        if form and kernel is not None:
+            kernel = derive(kernel, form, self.tape, watch)
+        if kernel is not None:
+            schedule(kernel, watch=watch)
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return what became of each loop, what was proved and what stood in the way, with the lines."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ...core.errors import FallbackWarning, GradientError
-from ..analysis.initialisation import with_initialisation
 from ..analysis.session import IslSession
 from ..ir.grammar import Kernel
-from .dead_inputs import without_unread
-from .reverse import Reverse
-from .tidy import tidy
+from ..ir.types import is_real
+from ..program import Note
+from ..runner import Watch, run_passes
+from .derivation import Derivation
+from .in_place import refuse_in_place
+from .pipelines import BACKWARD, CHECKPOINTED
 
 OPERATIONS = 40_000_000
 """What isl may spend on deriving: without a proof a value is taped, which costs more than the proof."""
@@ -48,10 +50,10 @@ def _first(kernel: Kernel) -> int:
 
 @dataclass(frozen=True)
 class Adjoint:
-    """The kernel, where the values that it reads come from (line, text), and what each tape keeps."""
+    """The gradient of a kernel, where the values that it reads come from, and what each tape keeps."""
 
     kernel: Kernel
-    told: tuple[tuple[int, str], ...]
+    notes: tuple[Note, ...]
     tapes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,6 +64,7 @@ def adjoint(
     kept: frozenset[str] = frozenset(),
     *,
     segments: bool = False,
+    watch: Watch | None = None,
 ) -> Adjoint:
     """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
 
@@ -71,24 +74,31 @@ def adjoint(
     are, where that is empty), else of one element. ``segments``: what iterations overwrite is taped for a
     segment of them at a time. Raises ``GradientError`` with the line for what has none.
     """
+    passes = CHECKPOINTED if segments else BACKWARD
+    begin = start(kernel, present, wanted).with_(required=kept)
+    derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch))
+    tapes = {n: source for n, source in derivation.tapes.items() if n in derivation.kernel.buffers}
+    notes = tuple(sorted(set(derivation.notes)))
+    if not sure:
+        warnings.warn(FallbackWarning(f"{kernel.name}: {UNPROVED}"), stacklevel=2)
+        notes = (Note(_first(kernel), UNPROVED, "fallback"), *notes)
+    return Adjoint(derivation.kernel, notes, tapes)
 
-    def derive(session: IslSession) -> Adjoint:
-        found = Reverse(kernel, session, present, wanted)
-        if segments:
-            found.in_segments()
-        made = found.run()
-        copies = {found.sums[n]: found.given[n] for n in found.outputs if n in found.active}
-        made = tidy(made, found.session, [n for n in found.sums.values() if n in made.buffers], copies)
-        shapes = dict(found.kernel.buffers)
-        known = {n: shapes[n].shape for n in kernel.outputs}
-        if len(kernel.outputs) == 1:  # of several gradients any may be absent in another call
-            known |= {found.given[n]: shapes[n].shape for n in found.outputs}
-        made = with_initialisation(without_unread(made, known, kept), found.session)
-        tapes = {n: value for n, value in found.tapes().items() if n in made.buffers}
-        return Adjoint(made, tuple(found.told()), tapes)
 
-    found, sure = proved(kernel, derive)
-    if sure:
-        return found
-    warnings.warn(FallbackWarning(f"{kernel.name}: {UNPROVED}"), stacklevel=2)
-    return replace(found, told=((_first(kernel), UNPROVED), *found.told))
+def start(kernel: Kernel, present: Sequence[bool] = (), wanted: Sequence[bool] = ()) -> Derivation:
+    """Return what the passes of a gradient start from.
+
+    ``present`` and ``wanted`` as :func:`adjoint` takes them; all, where they are empty. Raises
+    ``GradientError`` for a kernel that writes an input.
+    """
+    refuse_in_place(kernel, "gradient")
+    flags = present or (True,) * len(kernel.outputs)
+    outputs = tuple(n for n, flag in zip(kernel.outputs, flags, strict=True) if flag and is_real(kernel, n))
+    tensors = [n for n in kernel.parameters if n in kernel.buffers]
+    unwanted = {n for n, flag in zip(tensors, wanted, strict=False) if not flag}
+    inputs = tuple(
+        b.name
+        for b in kernel.buffers.values()
+        if b.role == "input" and is_real(kernel, b.name) and b.name not in unwanted
+    )
+    return Derivation(kernel, inputs=inputs, outputs=outputs)

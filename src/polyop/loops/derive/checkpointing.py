@@ -36,38 +36,56 @@ from ..ir.grammar import (
     unused,
 )
 from ..ir.operate import operate
-from .memory import Scopes
-from .to_be_recorded import Needs
+from ..program import Note
+from .derivation import Derivation
+from .recorded_values import RecordedValues
+from .scopes import Scopes
 
 STEPS = 64
 """Iterations of a segment: as many are taped at once, for any length."""
 
 
-def recurrences(needs: Needs) -> dict[str, tuple[str, ...]]:
+def checkpointing(derivation: Derivation) -> Derivation:
+    """Return the derivation with loops in segments for whose iterations something would be taped."""
+    recording = derivation.recording
+    assert recording is not None, "to_be_recorded runs before checkpointing"
+    carried = _recurrences(recording.values)
+    if not carried:
+        return derivation
+    result = _Segmented(derivation.kernel, recording.scopes)
+    for var, names in carried.items():
+        result = _one(result, var, names)
+    notes = (Note(line, text, "checkpointing") for line, text in result.told)
+    return derivation.with_(
+        *notes, kernel=result.kernel, owners=result.scopes, origins=result.origin, recording=None
+    )
+
+
+def _recurrences(values: RecordedValues) -> dict[str, tuple[str, ...]]:
     """Return the loops for whose iterations something is taped, each with the buffers that it carries on."""
     found: dict[str, tuple[str, ...]] = {}
-    for own, reads in needs.tapes.items():
+    for own, reads in values.tapes.items():
         for read in reads:
-            around = needs.order.around[read.leaf][: read.depth]
+            around = values.order.around[read.leaf][: read.depth]
             loops = [node for node in around if isinstance(node, Loop)]
             if len(loops) > len(own) and loops[len(own)].var not in found:
                 loop = loops[len(own)]
-                carried = _carried(needs, loop.node, own)
+                carried = _carried(values, loop.node, own)
                 if carried:
                     found[loop.var] = carried
     return found
 
 
-def _carried(needs: Needs, loop: For, own: tuple[str, ...]) -> tuple[str, ...]:
+def _carried(values: RecordedValues, loop: For, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return what iterations of a loop leave to the next in the same place."""
     stores = [s for s in statements(loop.body) if isinstance(s, Store)]
     apart = {s.buffer for s in stores if any(depends(i, frozenset({loop.var})) for i in s.index)}
     names = dict.fromkeys(s.buffer for s in stores)
-    return tuple(n for n in names if n not in apart and needs.scope(n) == own)
+    return tuple(n for n in names if n not in apart and values.scope(n) == own)
 
 
 @dataclass(frozen=True)
-class Segmented:
+class _Segmented:
     """A kernel with loops in segments, and its temporaries' scopes.
 
     ``origin``: of which buffer one of the segments' own has the values; ``told``: (line, text) of each loop.
@@ -79,15 +97,7 @@ class Segmented:
     told: tuple[tuple[int, str], ...] = ()
 
 
-def segmented(kernel: Kernel, scopes: Scopes, carried: Mapping[str, tuple[str, ...]]) -> Segmented:
-    """Return the kernel with those loops in segments."""
-    found = Segmented(kernel, scopes)
-    for var, names in carried.items():
-        found = _one(found, var, names)
-    return found
-
-
-def _one(found: Segmented, var: str, names: Iterable[str]) -> Segmented:
+def _one(found: _Segmented, var: str, names: Iterable[str]) -> _Segmented:
     kernel, scopes = found.kernel, found.scopes
     taken = names_of(kernel)
     segment, step = unused(f"segment_of_{var}", taken), unused(f"{var}_of_segment", taken)
@@ -119,7 +129,7 @@ def _one(found: Segmented, var: str, names: Iterable[str]) -> Segmented:
     places |= dict.fromkeys(now.values(), (*around, segment))
     what = ", ".join(now)
     text = f"loop {var} goes backwards in segments of {STEPS} iterations: {what} is kept where each begins"
-    return Segmented(
+    return _Segmented(
         replace(kernel, body=body, buffers={**kernel.buffers, **made}),
         places,
         {**found.origin, **{inner: n for n, inner in now.items()}},

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.grammar import Buffer, Expr, Kernel, Load, Size, Stmt, rewrite, statements, walk
+from .derivation import Derivation
+
+
+def dead_inputs(derivation: Derivation) -> Derivation:
+    """Return the derivation with parameters that its kernel does not read in the form of absent ones."""
+    kernel = without_unread(derivation.kernel, dict(derivation.shapes), derivation.required)
+    return derivation.with_(kernel=kernel)
 
 
 def without_unread(

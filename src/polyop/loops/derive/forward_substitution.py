@@ -28,9 +28,16 @@ from ..ir.grammar import (
     statements,
     walk,
 )
+from .derivation import Derivation
 
 MAX_OPERATORS = 4
 """Operators that may be computed again in each iteration of an inner loop."""
+
+
+def forward_substitution(derivation: Derivation) -> Derivation:
+    """Return the derivation without adjoints of one element that are stored once, from inputs alone."""
+    names = derivation.adjoints_left(scalars=True)
+    return derivation.with_(kernel=forward_substituted(derivation.kernel, names))
 
 
 def forward_substituted(kernel: Kernel, names: Sequence[str]) -> Kernel:

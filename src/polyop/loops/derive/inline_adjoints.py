@@ -37,9 +37,10 @@ from ..ir.operate import operate
 from ..ir.types import cast
 from ..passes.dead_statements import without_unused_buffers
 from ..passes.inline import rounded
+from .derivation import Derivation
 from .forward_substitution import substituted_after
-from .memory import scopes_of
 from .order import Order
+from .scopes import scopes_of
 
 OPERATORS, LOADS = 4, 2
 """Of a value that is computed where it is read; loads, of what differs between a row's elements."""
@@ -52,6 +53,12 @@ class _Link(NamedTuple):
     reader: Leaf
     read: Access
     value: Expr
+
+
+def inline_adjoints(derivation: Derivation) -> Derivation:
+    """Return the derivation with adjoints inlined into their only reader."""
+    adjoints = derivation.adjoints_left()
+    return derivation.with_(kernel=passed_on(derivation.kernel, derivation.session, adjoints))
 
 
 def passed_on(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel:

@@ -12,21 +12,24 @@ from dataclasses import replace
 from ...core.errors import GradientError
 from ..ir.grammar import INT, Buffer, Const, Expr, For, If, Kernel, Load, Stmt, Store, Type, Var
 from ..ir.operate import operate
-from .memory import Scopes
+from .derivation import Derivation
 from .names import Names
 from .ranges import extreme, length
+from .scopes import Scopes
 
 
-def compared_in_memory(kernel: Kernel, scopes: Scopes) -> tuple[Kernel, Scopes]:
-    """Return the kernel in which every ``max=`` and ``min=`` takes an element, and the scopes of new buffers.
+def keep_argmax_operands(derivation: Derivation) -> Derivation:
+    """Return the derivation in which every ``max=`` and ``min=`` reads its operand from memory.
 
-    Raises ``GradientError`` with the line where the number of such values cannot be told beforehand.
+    Raises ``GradientError`` with the line where the number of operands depends on data.
     """
-    keeper = _Keeper(kernel, scopes)
+    kernel = derivation.kernel
+    keeper = _Keeper(kernel, dict(derivation.owners))
     body = keeper.body(kernel.body, ())
     if not keeper.buffers:
-        return kernel, scopes
-    return replace(kernel, body=body, buffers={**kernel.buffers, **keeper.buffers}), keeper.scopes
+        return derivation
+    kernel = replace(kernel, body=body, buffers={**kernel.buffers, **keeper.buffers})
+    return derivation.with_(kernel=kernel, owners=keeper.scopes)
 
 
 class _Keeper:

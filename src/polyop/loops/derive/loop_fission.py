@@ -10,10 +10,17 @@ from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
 from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, statements_of, with_distinct_loops
 from ..ir.grammar import Kernel, Stmt, Store, Var, walk
+from .derivation import Derivation
 from .names import Names
 
 MANY = 3
 """A nest of so many loops that adds up is a contraction: each of its targets wants a nest of its own."""
+
+
+def loop_fission(derivation: Derivation) -> Derivation:
+    """Return the derivation with nests that add to several adjoints in parts, where the order allows it."""
+    adjoints = frozenset(derivation.adjoints_left())
+    return derivation.with_(kernel=apart(derivation.kernel, derivation.session, adjoints))
 
 
 def apart(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Kernel:

@@ -11,7 +11,7 @@ from ..analysis.polyhedra import Access, Leaf, Model
 from ..analysis.session import IslSession
 from ..analysis.tree import Branch, Loop, Node, Place, tree_of
 from ..ir.grammar import Expr, Kernel, Load, Store
-from .memory import Scopes
+from .scopes import Scopes
 
 
 class Order:

@@ -27,20 +27,20 @@ from ..ir.operate import operate
 from .names import Names
 from .order import heads
 from .ranges import extreme, length
-from .to_be_recorded import Needs, Read, Scope, first_leaf
+from .recorded_values import Read, RecordedValues, Scope, first_leaf
 
 
 class Values:
     """The kernel's values in a derived one: loads of what has them, and the memory that this takes."""
 
-    def __init__(self, needs: Needs, names: Names) -> None:
-        self.needs, self.names = needs, names
-        self.kernel: Kernel = needs.order.kernel
+    def __init__(self, recorded: RecordedValues, names: Names) -> None:
+        self.recorded, self.names = recorded, names
+        self.kernel: Kernel = recorded.order.kernel
         self.buffers: dict[str, Buffer] = {}
         self._again: dict[str, str] = {}
         self._tapes: dict[Read, tuple[str, tuple[Expr, ...]]] = {}
         self.tapes: dict[str, str] = {}
-        for scope, reads in needs.tapes.items():
+        for scope, reads in recorded.tapes.items():
             for read in reads:
                 self._tapes[read] = self._tape(read, scope)
 
@@ -58,8 +58,8 @@ class Values:
 
     def replay(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
         """Return what computes a scope's temporaries again; ``body`` is what its loops hold."""
-        chosen = self.needs.slices.get(scope)
-        return self._replayed(body, scope) if chosen or scope in self.needs.tapes else []
+        chosen = self.recorded.slices.get(scope)
+        return self._replayed(body, scope) if chosen or scope in self.recorded.tapes else []
 
     def memory(self, buffer: str) -> str:
         """Return the name of the memory in which a temporary, or an output, is computed again."""
@@ -73,15 +73,15 @@ class Values:
     def result(self, leaf: str, load: Load) -> Expr:
         """Return the element that a leaf updates, as it is after all updates."""
         index = tuple(self.at(i, leaf) for i in load.index)
-        if self.needs.result_is_given(leaf, load):
+        if self.recorded.result_is_given(leaf, load):
             return replace(load, index=index)
         return replace(load, buffer=self.memory(load.buffer), index=index)
 
     def _load(self, load: Load, leaf: str, within: Scope | None, depth: int | None) -> Expr:
         name = load.buffer
         read = Read(leaf, load, depth)
-        if not self.needs.is_given(read):
-            if read in self._tapes and (within is None or not self.needs.in_order(load, within)):
+        if not self.recorded.is_given(read):
+            if read in self._tapes and (within is None or not self.recorded.in_order(load, within)):
                 tape, index = self._tapes[read]
                 return Load(tape, index, Type(load.type.dtype), load.line)
             name = self.memory(name)
@@ -92,12 +92,12 @@ class Values:
         found: list[Stmt] = []
         for node in body:
             leaf = first_leaf(node)
-            around = self.needs.order.around[leaf]
+            around = self.recorded.order.around[leaf]
             where = None if isinstance(node, Place) else around.index(node)
             found += self._kept(leaf, scope, where)
             match node:
                 case Place(node=Store() as store):
-                    if leaf in self.needs.slices.get(scope, ()):
+                    if leaf in self.recorded.slices.get(scope, ()):
                         found.append(self._store(store, leaf, scope))
                 case Loop(head):
                     inner = self._replayed(node.body, scope)
@@ -129,24 +129,24 @@ class Values:
     def _kept(self, leaf: str, scope: Scope, depth: int | None) -> list[Stmt]:
         """Return the stores of what a leaf, or what is around it, reads and a tape keeps."""
         found: list[Stmt] = []
-        for read in self.needs.tapes.get(scope, ()):
+        for read in self.recorded.tapes.get(scope, ()):
             if (read.leaf, read.depth) != (leaf, depth):
                 continue
             name, index = self._tapes[read]
             place = tuple(self.at(i, leaf, scope, depth) for i in read.load.index)
             value = replace(read.load, buffer=self.memory(read.load.buffer), index=place)
-            line = self.needs.order.places[leaf].node.line
+            line = self.recorded.order.places[leaf].node.line
             kept: Stmt = Store(name, index, value, "", line)
-            test = self.needs.guard(read)
+            test = self.recorded.guard(read)
             found.append(kept if test is None else If(self.at(test, leaf, scope, depth), (kept,), (), line))
         return found
 
     def _tape(self, read: Read, scope: Scope) -> tuple[str, tuple[Expr, ...]]:
         """Make the memory of a tape: an element for each iteration, inside the scope, of the read's loops."""
-        around = self.needs.order.around[read.leaf][: read.depth]
+        around = self.recorded.order.around[read.leaf][: read.depth]
         loops = [x.node for x in around if isinstance(x, Loop)]
         ranges = {x.var: (x.lo, x.hi) for x in loops}
-        line = self.needs.order.places[read.leaf].node.line
+        line = self.recorded.order.places[read.leaf].node.line
         index: list[Expr] = []
         shape: list[Expr] = []
         for loop in loops[len(scope) :]:

@@ -15,30 +15,30 @@ from ..analysis.tree import Place
 from ..ir.grammar import Const, Expr, Load, Op, Store, Type, Var, walk
 from ..ir.operate import operate
 from .order import Order
-from .to_be_recorded import Needs, Read, loads
+from .recorded_values import Read, RecordedValues, loads
 
 GREATEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 
 
-def divided(needs: Needs, place: Place) -> tuple[str, Expr] | None:
+def divided(values: RecordedValues, place: Place) -> tuple[str, Expr] | None:
     """Return the leaf that divides what a statement stored in an output, and by what; or None.
 
     Guaranteed is that each element which the statement writes is divided once, that nothing else writes it
     later, and that the divisor is given: by an input, or by an output that has it in the end.
     """
-    order, node = needs.again, place.node
+    order, node = values.again, place.node
     assert isinstance(node, Store)
     buffer = order.kernel.buffers[node.buffer]
     plain = isinstance(node.value, Op) and node.value.name == "exp" and not node.op
     if not plain or buffer.role != "output" or buffer.dtype not in GREATEST:
         return None
-    writer = needs.leaf(place.leaf.id)
+    writer = values.leaf(place.leaf.id)
     later = order.overwriters(writer)
     if len(later) != 1:
         return None
     (leaf,) = later
     divides = order.places[leaf.id].node
-    if not isinstance(divides, Store) or divides.op or not needs.result_stays(leaf.id):
+    if not isinstance(divides, Store) or divides.op or not values.result_stays(leaf.id):
         return None
     value, own = divides.value, Load(node.buffer, divides.index, Type(node.value.type.dtype))
     if not isinstance(value, Op) or value.name != "/" or not _same(value.args[0], own):
@@ -46,10 +46,10 @@ def divided(needs: Needs, place: Place) -> tuple[str, Expr] | None:
     divisor = value.args[1]
     names = {e.name for e in walk(divisor) if isinstance(e, Var)}
     makers = {load.buffer for load in loads((divisor,))}
-    given = all(needs.is_given(Read(leaf.id, load)) for load in loads((divisor,)))
+    given = all(values.is_given(Read(leaf.id, load)) for load in loads((divisor,)))
     if (
         not given
-        or not names <= {*needs.scope(node.buffer)}
+        or not names <= {*values.scope(node.buffer)}
         or not order.always_overwritten(writer, leaf)
         or _is_read(order, node.buffer, writer, leaf, makers)
     ):

@@ -15,9 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ...core.errors import GradientError
 from ..analysis.cost import HEAVY
-from ..analysis.session import IslSession
 from ..analysis.strides import depends
 from ..analysis.tree import Branch, Loop, Node, Place
 from ..ir.grammar import (
@@ -43,191 +41,69 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.operate import operate
-from ..ir.types import cast, is_real
-from .activity import active
-from .checkpointing import Segmented, recurrences, segmented
-from .keep_argmax_operands import compared_in_memory
-from .memory import ZERO, Scopes, in_memory, scopes_of
-from .names import Names, summed_as
-from .order import Order, heads
-from .partials import Part, number, pull
+from ..ir.types import cast
+from ..program import Note
+from .derivation import Derivation
+from .names import summed_as
+from .order import heads
+from .partials import number
 from .recompute import Values
-from .recover_exp import divided, undone
-from .shifts import without_shifts
-from .to_be_recorded import Needs, Read, Scope, first_leaf, loads
+from .recorded_values import Scope, first_leaf
+from .recording import RESULT, Parts, Recording
+from .recover_exp import undone
+from .scalars_to_memory import ZERO
 
-Parts = Sequence[Part]
 SLOW = frozenset(HEAVY) - {"/", "//", "%"}
 """What is worth a scalar where a statement's partial derivatives repeat it."""
-RESULT = "'"
-"""Marks the load of what a statement has just stored, where an output has it in the end."""
 
 
-class Reverse:
-    """Derives the gradient of one kernel."""
+def reverse(derivation: Derivation) -> Derivation:
+    """Return the derivation with the kernel of the gradient, and what clean-up needs to know about it."""
+    recording = derivation.recording
+    assert recording is not None, "to_be_recorded runs before reverse"
+    sweep = _Sweep(derivation, recording)
+    kernel = sweep.kernel_of_gradient()
+    adjoints = {n: name for n, name in sweep.adjoints.items() if name in kernel.buffers}
+    shapes = {n: sweep.kernel.buffers[n].shape for n in sweep.kernel.outputs}
+    if len(sweep.kernel.outputs) == 1:  # of several gradients any may be absent in another call
+        shapes |= {sweep.output_gradients[n]: sweep.kernel.buffers[n].shape for n in sweep.outputs}
+    return derivation.with_(
+        *(Note(line, text, "reverse") for line, text in recording.told()),
+        kernel=kernel,
+        owners={},
+        recording=None,
+        adjoints=tuple(adjoints.values()),
+        copies={sweep.adjoints[n]: sweep.output_gradients[n] for n in sweep.outputs if n in sweep.active},
+        shapes=shapes,
+        tapes={n: derivation.origins.get(source, source) for n, source in sweep.values.tapes.items()},
+    )
 
-    def __init__(
-        self, kernel: Kernel, session: IslSession, present: Sequence[bool] = (), wanted: Sequence[bool] = ()
-    ) -> None:
-        """``present``: which outputs have gradients; ``wanted``: which tensors get one; all where empty."""
-        for name in kernel.outputs:
-            if (buffer := kernel.buffers[name]).role == "inplace":
-                rule = f"it writes its input {name} in place, and the gradient needs what was there before"
-                hint = "return a new tensor, made with output_tensor"
-                raise GradientError(kernel.name, rule, where=kernel.where(buffer.line), hint=hint)
-        flags = present or (True,) * len(kernel.outputs)
-        rows = zip(kernel.outputs, flags, strict=True)
-        self.outputs = [n for n, there in rows if there and is_real(kernel, n)]
-        plain, scopes, self.session = in_memory(kernel, session)
-        plain, self.shifts = without_shifts(plain, self.session, scopes, self.outputs)
-        self.kernel, scopes = compared_in_memory(plain, scopes)
-        tensors = [n for n in self.kernel.parameters if n in self.kernel.buffers]
-        left_out = {n for n, flag in zip(tensors, wanted, strict=False) if not flag}
-        self.inputs = [
-            b.name
-            for b in self.kernel.buffers.values()
-            if b.role == "input" and is_real(self.kernel, b.name) and b.name not in left_out
-        ]
-        self.values: Values
-        self._begin(Segmented(self.kernel, scopes))
 
-    def _begin(self, segments: Segmented) -> None:
-        """Look at the kernel as it is now."""
-        self.kernel, self.segments = segments.kernel, segments
-        buffers = self.kernel.buffers
-        self.scopes: Scopes = {n: s for n, s in segments.scopes.items() if buffers[n].role == "local"}
-        self.order = Order(self.kernel, self.session, self.scopes)
-        outputs = scopes_of(self.kernel, self.session, self.kernel.outputs)
-        again = Order(self.kernel, self.session, {**self.scopes, **outputs})
-        self.needs = Needs(self.order, again)
-        self.names = Names(self.kernel)
-        self.active = active(self.kernel, self.inputs, self.outputs)
-        self.given = {n: self.names.new(f"d_{n}") for n in self.outputs}
-        self.sums = {n: self._sum(n) for n in sorted(self.active)}
-        self.undone: dict[str, tuple[str, Expr] | None] = {}
-        self.steps: set[str] = set()  # leaves of max and min that are taken step by step
+class _Sweep:
+    """Builds the gradient's kernel for one recording."""
 
-    def in_segments(self) -> None:
-        """Take the loops for whose iterations something is taped in segments."""
-        self.collect()
-        carried = recurrences(self.needs)
-        if carried:
-            self._begin(segmented(self.kernel, self.segments.scopes, carried))
+    def __init__(self, derivation: Derivation, recording: Recording) -> None:
+        self.kernel, self.recording = derivation.kernel, recording
+        self.inputs, self.outputs = derivation.inputs, derivation.outputs
+        self.order, self.scopes, self.active = recording.order, recording.scopes, recording.active
+        self.adjoints, self.output_gradients = recording.adjoints, recording.output_gradients
+        self.names = recording.names()
+        self.values = Values(recording.values, self.names)
 
-    def tapes(self) -> dict[str, str]:
-        """Return of what each tape keeps values."""
-        return {n: self.segments.origin.get(of, of) for n, of in self.values.tapes.items()}
-
-    def run(self) -> Kernel:
-        """Return the kernel before anything is tidied: outputs' sums are copied in, all zeros are stored.
+    def kernel_of_gradient(self) -> Kernel:
+        """Return the gradient before any clean-up: outputs' gradients are copied, all zeros are stored.
 
         Its parameters are the kernel's own tensors, its outputs, and one gradient for each output.
         """
-        self.collect()
-        self.values = Values(self.needs, self.names)
-        body = self._sweep(self.order.tree, ())
-        return self._kernel(body)
-
-    def collect(self) -> None:
-        """Find out which values going backwards needs, and where they are from."""
-        for place in self.order.places.values():
-            self._ask(place)
-        self.needs.settle()
-        while lost := self.needs.lost():
-            for leaf in lost:
-                self._ask_step_by_step(self.order.places[leaf])
-            self.needs.settle()
-
-    def told(self) -> list[tuple[int, str]]:
-        """Return where the values that going backwards reads come from: (line, text)."""
-        found = {*self.needs.told(), *self._told_of_shifts(), *self.segments.told}
-        for leaf, by in self.undone.items():
-            if by is not None:
-                node, divides = (self.order.places[x].node for x in (leaf, by[0]))
-                assert isinstance(node, Store)
-                found.add((node.line, f"{node.buffer} is had back from the quotient of line {divides.line}"))
-        return sorted(found)
-
-    def _told_of_shifts(self) -> Iterator[tuple[int, str]]:
-        for name in self.shifts:
-            yield self.kernel.buffers[name].line, f"no output depends on {name}: nothing is handed to it"
-
-    def _sum(self, name: str) -> str:
-        if self.kernel.buffers[name].role == "output":
-            return self.names.new(f"d_{name}_now")
-        return self.names.new(f"d_{name}")
-
-    # what is asked for
-
-    def _ask(self, place: Place) -> None:
-        node, leaf = place.node, place.leaf.id
-        assert isinstance(node, Store)
-        if node.buffer not in self.active:
-            return
-        own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
-        self._ask_parts(place)
-        for read in loads(node.index):
-            self.needs.want(Read(leaf, read))
-        if self._parts(node, leaf) or node.op != "+":
-            self.needs.want_heads(leaf)
-        if node.op in ("max", "min"):
-            for read in loads((node.value,)):
-                self.needs.want(Read(leaf, read))
-            if not self.needs.want_result(leaf, own):
-                self._ask_step_by_step(place)
-
-    def _ask_step_by_step(self, place: Place) -> None:
-        """Take a maximum for what each step does: the old element or the new one is chosen."""
-        self.steps.add(place.leaf.id)
-        self._ask_parts(place)
-
-    def _ask_parts(self, place: Place) -> None:
-        node, leaf = place.node, place.leaf.id
-        assert isinstance(node, Store)
-        for part in self._parts(node, leaf):
-            for read in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
-                if read.buffer.endswith(RESULT) and (by := self._divided(leaf)):
-                    for inner in loads((by[1],)):
-                        self.needs.want(Read(by[0], inner))
-                elif read.buffer not in self.sums.values() and not read.buffer.endswith(RESULT):
-                    self.needs.want(Read(leaf, read))
-
-    def _parts(self, node: Store, leaf: str) -> Parts:
-        """Return what each element that a store reads is handed, in the kernel's own values."""
-        buffer = self.kernel.buffers[node.buffer]
-        handed = Load(self.sums[node.buffer], node.index, Type(summed_as(buffer.dtype)), node.line)
-        value = node.value
-        old = Load(node.buffer, node.index, Type(buffer.dtype), node.line)
-        if node.op == "*":
-            value = operate("*", old, value)
-        if leaf in self.steps:
-            wins = operate(">=" if node.op == "max" else "<=", value, old)
-            value = Op("select", (wins, value, old), old.type)
-        parts = pull(value, cast(handed, value.type), lambda load: load.buffer in self.active)
-        if not isinstance(value, Op) or not (self.needs.result_stays(leaf) or self._divided(leaf)):
-            return parts
-        made = Load(node.buffer + RESULT, node.index, value.type, node.line)
-
-        def change(expr: Expr) -> Expr:
-            return made if expr == value else expr
-
-        return [part._replace(value=rewrite(part.value, change)) for part in parts]
-
-    def _divided(self, leaf: str) -> tuple[str, Expr] | None:
-        """Return what divides an exponential, where the quotient stays; see ``undone``."""
-        if leaf not in self.undone:
-            self.undone[leaf] = divided(self.needs, self.order.places[leaf])
-        return self.undone[leaf]
-
-    # going backwards
+        return self._kernel(self._sweep(self.order.tree, ()))
 
     def _sweep(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
         """Return a loop's body backwards, after what its iteration has to compute again."""
         found = self._backwards(body, scope)
         if not found:
             return []
-        zeros = [self._zeroed(n) for n in self.sums if scope and self.scopes.get(n) == scope]
-        given = [self._copied(n) for n in self.outputs if n in self.sums and self._start(n) == scope]
+        zeros = [self._zeroed(n) for n in self.adjoints if scope and self.scopes.get(n) == scope]
+        given = [self._copied(n) for n in self.outputs if n in self.adjoints and self._start(n) == scope]
         return [*self.values.replay(body, scope), *zeros, *given, *found]
 
     def _backwards(self, body: Sequence[Node], loops: Scope) -> list[Stmt]:
@@ -268,10 +144,10 @@ class Reverse:
         assert isinstance(node, Store)
         if node.buffer not in self.active:
             return []
-        parts = self._parts(node, leaf)
+        parts = self.recording.parts(node, leaf)
         index = self._index(node.index, leaf)
-        sums = self.sums[node.buffer]
-        if node.op in ("max", "min") and leaf not in self.steps:
+        sums = self.adjoints[node.buffer]
+        if node.op in ("max", "min") and leaf not in self.recording.stepwise:
             return [If(self._chosen(node, leaf), (*self._handed(node, leaf, parts), self._none(node, index)))]
         itself = any(part.load.buffer == node.buffer for part in parts)
         if not itself:
@@ -292,10 +168,10 @@ class Reverse:
 
     def _handed(self, node: Store, leaf: str, parts: Parts, held: Var | None = None) -> list[Stmt]:
         """Return the stores that hand on; ``held`` has what the statement's own element was handed."""
-        own = self.sums[node.buffer]
+        own = self.adjoints[node.buffer]
         found, parts = self._once(parts, leaf, own, held, node.line)
         for load, guard, part in parts:
-            sums = self.sums[load.buffer]
+            sums = self.adjoints[load.buffer]
             to = Type(summed_as(self.kernel.buffers[load.buffer].dtype))
             value = cast(part, to)
             one: Stmt = Store(sums, self._index(load.index, leaf), value, "+", node.line)
@@ -328,7 +204,7 @@ class Reverse:
             case Load(buffer=buffer) if buffer.endswith(RESULT):
                 name = buffer.removesuffix(RESULT)
                 result = replace(part, buffer=name, index=self._index(part.index, leaf))
-                by = self._divided(leaf)
+                by = self.recording.quotient(leaf)
                 return undone(result, self.values.at(by[1], by[0])) if by else result
             case Load():
                 return self.values.at(part, leaf)
@@ -341,7 +217,7 @@ class Reverse:
 
     def _none(self, node: Store, index: tuple[Expr, ...]) -> Store:
         of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
-        return Store(self.sums[node.buffer], index, number(0.0, of), "", node.line)
+        return Store(self.adjoints[node.buffer], index, number(0.0, of), "", node.line)
 
     # max and min over a loop
 
@@ -361,9 +237,14 @@ class Reverse:
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         fixed = not any(depends(i, frozenset({loop.var})) for i in node.index)
-        if node.buffer not in self.active or node.op not in ("max", "min") or not fixed or leaf in self.steps:
+        if (
+            node.buffer not in self.active
+            or node.op not in ("max", "min")
+            or not fixed
+            or leaf in self.recording.stepwise
+        ):
             return None
-        parts = self._parts(node, leaf)
+        parts = self.recording.parts(node, leaf)
         last = Var(self.names.new("last"), INT)
         none = Const(-1, INT)
         here = Var(loop.var, INT)
@@ -397,12 +278,12 @@ class Reverse:
         buffer = self.kernel.buffers[name]
         zero = number(0.0, Type(summed_as(buffer.dtype)))
         if buffer.shape == (Const(1, INT),):
-            return Store(self.sums[name], ZERO, zero, "", buffer.line)
-        return self._filled(self.sums[name], buffer.shape, zero)
+            return Store(self.adjoints[name], ZERO, zero, "", buffer.line)
+        return self._filled(self.adjoints[name], buffer.shape, zero)
 
     def _start(self, name: str) -> Scope:
         """Return the loops whose iterations each have elements of an output that no other one touches."""
-        scope = self.needs.scope(name)
+        scope = self.recording.values.scope(name)
         return scope if set(scope) <= {v for v in self._fixed(name) if v} else ()
 
     def _fixed(self, name: str) -> list[str]:
@@ -415,9 +296,11 @@ class Reverse:
         """Return what starts an output's sum with its gradient, which cannot be written."""
         buffer = self.kernel.buffers[name]
         scope = self._start(name)
-        there = Load(self.given[name], (), Type(buffer.dtype), buffer.line)
+        there = Load(self.output_gradients[name], (), Type(buffer.dtype), buffer.line)
         own = [Var(v, INT) if v in scope else None for v in self._fixed(name)]
-        return self._filled(self.sums[name], buffer.shape, cast(there, Type(summed_as(buffer.dtype))), own)
+        return self._filled(
+            self.adjoints[name], buffer.shape, cast(there, Type(summed_as(buffer.dtype))), own
+        )
 
     def _kernel(self, body: list[Stmt]) -> Kernel:
         own = self.kernel.buffers
@@ -426,14 +309,14 @@ class Reverse:
         for name in self.kernel.outputs:
             buffers[name] = _input(own[name], name)
         for name in self.kernel.outputs:
-            handed = self.given.get(name) or self.names.new(f"d_{name}")
+            handed = self.output_gradients.get(name) or self.names.new(f"d_{name}")
             buffers[handed] = _input(own[name], handed)
         parameters = (*buffers, *self.kernel.attributes)
         buffers |= self.values.buffers
-        for name in self.sums:
+        for name in self.adjoints:
             if own[name].role != "input":
                 made = Buffer(
-                    self.sums[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
+                    self.adjoints[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
                 )
                 buffers[made.name] = made
         for name in _asked(body) & self.values.buffers.keys():  # both ways must take the same branch
@@ -457,7 +340,7 @@ class Reverse:
         last: list[Stmt] = []
         for name in tensors:
             buffer = self.kernel.buffers[name]
-            sums = self.sums.get(name) or self.names.new(f"d_{name}")
+            sums = self.adjoints.get(name) or self.names.new(f"d_{name}")
             shape = buffer.shape if name in self.inputs else (Const(1, INT),)
             made = Buffer(sums, buffer.dtype, shape, "output", buffer.line)
             if name in self.active and summed_as(buffer.dtype) != buffer.dtype:

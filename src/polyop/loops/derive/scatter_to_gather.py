@@ -41,7 +41,8 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.operate import operate
-from .loop_fission import apart, are_shifted
+from .derivation import Derivation
+from .loop_fission import are_shifted
 from .names import Names
 from .pad import Padded, factor, padded, sizes_of
 from .partials import number
@@ -55,12 +56,12 @@ class Addition:
     guard: Expr | None
 
 
-def gather(kernel: Kernel, session: IslSession, sums: Sequence[str]) -> Kernel:
-    """Return the kernel with additions to ``sums`` made element by element, where that is the same."""
-    kernel = apart(kernel, session, frozenset(sums))
-    gatherer = _Gatherer(kernel, session, frozenset(sums))
+def scatter_to_gather(derivation: Derivation) -> Derivation:
+    """Return the derivation with additions to adjoints made element by element, where that is the same."""
+    kernel = derivation.kernel
+    gatherer = _Gatherer(kernel, derivation.session, frozenset(derivation.adjoints_left()))
     body = gatherer.body(kernel.body)
-    return replace(kernel, body=body, buffers={**kernel.buffers, **gatherer.buffers})
+    return derivation.with_(kernel=replace(kernel, body=body, buffers={**kernel.buffers, **gatherer.buffers}))
 
 
 # a nest by element

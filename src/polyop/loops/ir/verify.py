@@ -24,12 +24,13 @@ from .grammar import (
 from .types import kind
 
 
-def violations(kernel: Kernel) -> list[str]:
+def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
     """Return what is wrong with a kernel, a sentence each; an empty list is a sound kernel.
 
     Checked: a variable is bound before it is read, and a loop's name once; an operator's arguments
     have its own type; a stored value has the dtype of its buffer; indices are as many as
-    dimensions, and integers; conditions are bool.
+    dimensions, and integers; conditions are bool. Without ``unique_loops`` two loops that are not nested may
+    have the same name.
     """
     found = [
         f"{buffer.name}: its shape reads {e}"
@@ -39,7 +40,7 @@ def violations(kernel: Kernel) -> list[str]:
         if isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes)
     ]
     found += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
-    return [*found, *_block(kernel, kernel.body, set(kernel.attributes), set())]
+    return [*found, *_block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)]
 
 
 def unowned(before: Kernel, kernel: Kernel, owners: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -80,13 +81,14 @@ def _accessed(statement: Stmt) -> set[str]:
     return names | ({statement.buffer} if isinstance(statement, Store) else set())
 
 
-def _block(kernel: Kernel, body: tuple[Stmt, ...], bound: set[str], loops: set[str]) -> Iterator[str]:
+def _block(kernel: Kernel, body: tuple[Stmt, ...], bound: set[str], loops: set[str] | None) -> Iterator[str]:
     for statement in body:
         yield from (f"line {statement.line}: {text}" for text in _statement(kernel, statement, bound))
         if isinstance(statement, For):
-            if statement.var in loops or statement.var in bound:
+            if statement.var in bound or (loops is not None and statement.var in loops):
                 yield f"line {statement.line}: {statement.var} is bound twice"
-            loops.add(statement.var)
+            if loops is not None:
+                loops.add(statement.var)
             yield from _block(kernel, statement.body, {*bound, statement.var}, loops)
         elif isinstance(statement, If):
             then, otherwise = set(bound), set(bound)

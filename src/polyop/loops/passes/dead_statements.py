@@ -3,9 +3,9 @@
 The rule looks at names alone: a statement is live if it writes an output, or a buffer or scalar that a live
 statement reads. Two other places remove code by other rules:
 
-derive/tidy.py    removes a store whose element is overwritten before it is read; isl proves that
-passes/inline.py  removes the one store it has inlined; the author's other statements stay, because an index
-                  out of range in them must still raise its error
+derive/dead_zeros.py  removes a store whose element is overwritten before it is read; isl proves that
+passes/inline.py      removes the one store it has inlined; the author's other statements stay, because an index
+                      out of range in them must still raise its error
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..ir.grammar import Assign, Kernel, Load, Stmt, Store, Var, map_body, statements, walk
+from ..program import AnyProgram
+
+
+def dead_statements(program: AnyProgram) -> AnyProgram:
+    """Return the program without the statements and local buffers that no output depends on."""
+    return program.with_(kernel=without_dead_statements(program.kernel))
 
 
 def without_dead_statements(kernel: Kernel) -> Kernel:

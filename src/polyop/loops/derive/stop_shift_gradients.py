@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..analysis.session import IslSession
 from ..analysis.tree import Place
 from ..ir.grammar import (
     Const,
@@ -31,8 +30,10 @@ from ..ir.grammar import (
     walk,
 )
 from ..ir.types import is_real, kind
-from .memory import Scopes, scopes_of
+from ..program import Note
+from .derivation import Derivation
 from .order import Order
+from .scopes import scopes_of
 
 
 class Degree(NamedTuple):
@@ -50,22 +51,29 @@ Found = Degree | None
 """None: nothing seen yet."""
 
 
-def without_shifts(
-    kernel: Kernel, session: IslSession, scopes: Scopes, outputs: Sequence[str]
-) -> tuple[Kernel, list[str]]:
-    """Return a kernel without scalars, derivatives stopped at maxima that no output depends on, and these.
+def stop_shift_gradients(derivation: Derivation) -> Derivation:
+    """Return the derivation with gradients stopped at maxima that no output depends on."""
+    kernel, shifts = _without_shifts(derivation)
+    buffers = kernel.buffers
+    notes = (
+        Note(buffers[n].line, f"no output depends on {n}: nothing is handed to it", "stop_shift_gradients")
+        for n in shifts
+    )
+    return derivation.with_(*notes, kernel=kernel)
 
-    ``scopes``: of its temporaries; ``outputs``: those with gradients.
-    """
+
+def _without_shifts(derivation: Derivation) -> tuple[Kernel, list[str]]:
+    """Return the kernel, and the maxima at which gradients were stopped."""
+    kernel, session = derivation.kernel, derivation.session
     nodes = list(statements(kernel.body))
     extremes = {s.buffer for s in nodes if isinstance(s, Store) and s.op in ("max", "min")}
     names = sorted(name for name in extremes if is_real(kernel, name))
     if not names or not any(isinstance(e, Op) and e.name == "exp" for s in nodes for e in walk(s)):
         return kernel, []
     found: list[str] = []
-    order = Order(kernel, session, {**scopes, **scopes_of(kernel, session, kernel.outputs)})
+    order = Order(kernel, session, {**derivation.owners, **scopes_of(kernel, session, kernel.outputs)})
     for name in names:
-        others = [o for o in outputs if o != name]
+        others = [o for o in derivation.outputs if o != name]
         single = _is_single(order, name) and _is_settled(order, name)
         if single and _Degrees(order, name).are_free(others):
             kernel = replace(kernel, body=tuple(_stopped(s, name) for s in kernel.body))

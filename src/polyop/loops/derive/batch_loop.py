@@ -1,0 +1,98 @@
+"""Put one more loop around a kernel, whose iterations are the samples.
+
+for i in range(x.shape[0]):               for sample in range(x.shape[0]):
+y[i] = 2.0 * x[i]              ->         for i in range(x.shape[1]):
+y[sample, i] = 2.0 * x[sample, i]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Size,
+    Stmt,
+    Store,
+    Var,
+    map_body,
+    rewrite,
+)
+from ..program import Program
+from .names import Names
+
+
+@dataclass(frozen=True)
+class Batch(Program):
+    """A kernel that is batched."""
+
+    axes: tuple[int | None, ...] = ()
+    """For each tensor the axis that counts samples, or None."""
+
+
+def batch_loop(batch: Batch) -> Batch:
+    """Return the batch with a loop over samples around its kernel."""
+    return batch.with_(kernel=_batched(batch.kernel, batch.axes))
+
+
+def _batched(kernel: Kernel, axes: Sequence[int | None]) -> Kernel:
+    names = Names(kernel)
+    tensors = [n for n in kernel.parameters if n in kernel.buffers]
+    places = {n: axis for n, axis in zip(tensors, axes, strict=True) if axis is not None}
+    counted = next(iter(places.items()))
+    places |= {n: 0 for n, b in kernel.buffers.items() if b.role != "input"}
+    sample = Var(names.new("sample"), INT)
+
+    def indexed(name: str, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        at = places.get(name)
+        return index if at is None else (*index[:at], sample, *index[at:])
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Load(buffer=name, index=index):
+                return replace(expr, index=indexed(name, index))
+            case Size(buffer=name, axis=axis):
+                return replace(expr, axis=axis + (name in places and axis >= places[name]))
+        return expr
+
+    def stored(node: Store | Assign) -> Sequence[Stmt]:
+        return (replace(node, index=indexed(node.buffer, node.index)) if isinstance(node, Store) else node,)
+
+    size = Size(*counted)
+    body = map_body([rewrite(node, change) for node in kernel.body], stored)
+    line = body[0].line if body else 0
+    shapes = {
+        n: tuple(rewrite(e, change) for e in b.shape) if b.role != "input" else b.shape
+        for n, b in kernel.buffers.items()
+    }
+    return replace(
+        kernel,
+        name=f"{kernel.name}__batched",
+        buffers=_buffers(kernel.buffers, shapes, places, size),
+        body=(For(sample.name, Const(0, INT), size, body, line),),
+    )
+
+
+def _buffers(
+    own: Mapping[str, Buffer],
+    shapes: Mapping[str, tuple[Expr, ...]],
+    places: Mapping[str, int],
+    size: Size,
+) -> dict[str, Buffer]:
+    found: dict[str, Buffer] = {}
+    for name, buffer in own.items():
+        shape = shapes[name]
+        if buffer.role != "input":
+            shape = (size, *shape)
+        elif name in places:
+            shape = tuple(Size(name, k) for k in range(len(shape) + 1))
+        found[name] = replace(buffer, shape=shape)
+    return found

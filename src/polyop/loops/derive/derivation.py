@@ -1,0 +1,53 @@
+"""What the passes of a derivation hand to one another: a program, with what is known about the derivation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..ir.grammar import INT, Const, Expr
+from ..program import Program
+from .recording import Recording
+
+SCALAR = (Const(1, INT),)
+"""The shape of a scalar in memory."""
+
+
+@dataclass(frozen=True)
+class Derivation(Program):
+    """A kernel on its way to its gradient, its tangent or its saving form.
+
+    ``owners`` are the scopes of temporaries: the loops whose iterations each have them for themselves.
+    """
+
+    inputs: tuple[str, ...] = ()
+    """The inputs with respect to which the kernel is differentiated."""
+    outputs: tuple[str, ...] = ()
+    """The outputs that are differentiated."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """The author's buffer that each buffer of a checkpointed segment stands for."""
+    recording: Recording | None = None
+    """Which values of this kernel its gradient reads, and where they come from."""
+
+    adjoints: tuple[str, ...] = ()
+    """After ``reverse``: the buffers in which gradients are accumulated."""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """After ``reverse``: by adjoint of an output, the parameter that it is a copy of at first."""
+    shapes: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
+    """By parameter, its shape in sizes of other parameters: either of them may then be absent."""
+    tapes: Mapping[str, str] = field(default_factory=dict)
+    """After ``reverse``: by tape, the author's buffer whose values it keeps."""
+    required: frozenset[str] = frozenset()
+    """The parameters that callers have in any case."""
+
+    tape: str = "auto"
+    """For the saving form: which temporaries it returns, "all" or "auto"."""
+    not_saved: frozenset[str] = frozenset()
+    """For the saving form: the temporaries that it must not return."""
+    saved: tuple[str, ...] = ()
+    """After ``return_temporaries``: the temporaries that it returns."""
+
+    def adjoints_left(self, *, scalars: bool = False) -> list[str]:
+        """Return the adjoints that the kernel still has; ``scalars``: only those of one element."""
+        buffers = self.kernel.buffers
+        return [n for n in self.adjoints if n in buffers and (not scalars or buffers[n].shape == SCALAR)]

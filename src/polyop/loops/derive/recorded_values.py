@@ -1,0 +1,297 @@
+"""Where each value that a derivative reads comes from.
+
+input        a tensor that the kernel only reads
+final        an output that nothing overwrites after the read: the forward's result has it
+recomputed   computed once more, in the iteration of the loops that the temporary belongs to
+taped        recomputed, and kept at the read, because the element changes later on
+
+A value is final, recomputed or taped by proof, never by guess: whatever may overwrite it counts.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..analysis.polyhedra import Access, Leaf
+from ..analysis.tree import Loop, Node, places
+from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children, walk
+from .order import Order, heads
+
+Scope = tuple[str, ...]
+
+
+class Read(NamedTuple):
+    """A load by a leaf, or by the loop or condition number ``depth`` around it (None: by itself)."""
+
+    leaf: str
+    load: Load
+    depth: int | None = None
+
+
+@dataclass
+class RecordedValues:
+    """Decides for each value that the derivative reads whether it is given, recomputed or taped.
+
+    Callers request values (:meth:`want`), then call :meth:`settle`. ``order`` is the order of the kernel's
+    accesses; in ``again`` outputs have scopes as well, because a recomputed output is a temporary.
+    """
+
+    order: Order
+    again: Order
+    slices: dict[Scope, set[str]] = field(default_factory=dict)
+    tapes: dict[Scope, list[Read]] = field(default_factory=dict)
+    changed: dict[Read, int] = field(default_factory=dict)
+    """Of each read that is taped, the line that overwrites what it reads."""
+    _asked: set[tuple[Read, Scope | None]] = field(default_factory=set)
+    _kept: dict[Read, None] = field(default_factory=dict)
+    _final: dict[Read, bool] = field(default_factory=dict)
+    _results: dict[str, Scope] = field(default_factory=dict)
+
+    def scope(self, buffer: str) -> Scope:
+        """Return the loops whose iterations have the buffer for themselves when it is computed again."""
+        return self.again.scopes.get(buffer, ())
+
+    def want(self, read: Read, within: Scope | None = None) -> None:
+        """Ask for a value that is read: when going backwards, or ``within`` a replayed scope."""
+        if (read, within) in self._asked:
+            return
+        self._asked.add((read, within))
+        for inner in loads(read.load.index):
+            self.want(read._replace(load=inner), within)
+        if self.is_given(read):
+            return
+        own = self.scope(read.load.buffer)
+        if within is not None and own[: len(within)] == within:
+            own = within
+        else:
+            self._kept[read] = None
+        for reader, access in self._accesses(self.again, read):
+            self._replay_all(self.again.written_before(reader, access), own)
+
+    def want_result(self, leaf: str, load: Load) -> bool:
+        """Ask for the element that a leaf updates, as it is after all updates by the same operator.
+
+        Returns False where it cannot be had; :meth:`lost` tells what turned out not to be there.
+        """
+        alike = self._alike(leaf)
+        if self._is_read_between(load.buffer, alike):
+            return False
+        if self.result_is_given(leaf, load):
+            return True
+        own = self.scope(load.buffer)
+        reader = self.leaf(leaf)
+        for access in self.again.updates(reader):
+            self._replay_all(self.again.written_before(reader, access), own)
+        for other in alike:
+            self._replay(other, own)
+        self._results[leaf] = own
+        return True
+
+    def lost(self) -> list[str]:
+        """Return, and forget, the leaves whose results are overwritten by what is computed again."""
+        found = []
+        for leaf, own in self._results.items():
+            others = frozenset(self.slices.get(own, ())) - self._alike(leaf)
+            reader = self.leaf(leaf)
+            if any(self.again.overwritten(reader, a, others) is not None for a in self.again.updates(reader)):
+                found.append(leaf)
+        for leaf in found:
+            del self._results[leaf]
+        return found
+
+    def _is_read_between(self, buffer: str, alike: frozenset[str]) -> bool:
+        """Whether an element may be read between two of the updates: what it is then is not their result."""
+        return any(
+            any(writer.id in alike for writer in self.again.written_before(reader, access))
+            and self.again.overwritten(reader, access, alike) is not None
+            for reader in self.again.model.leaves
+            for access in reader.accesses
+            if not access.write and access.target == buffer
+            if not (reader.id in alike and access.node is reader.node)
+        )
+
+    def result_is_given(self, leaf: str, load: Load) -> bool:
+        """Whether an output has that element in the end, and what was compared is at hand to the last bit."""
+        value = self.order.places[leaf].node.value
+        if self.order.kernel.buffers[load.buffer].role != "output" or not isinstance(value, (Load, Const)):
+            return False
+        if isinstance(value, Load) and not self.is_given(
+            Read(leaf, value)
+        ):  # what is computed again may differ in its last bit
+            return False
+        reader = next(x for x in self.order.model.leaves if x.id == leaf)
+        others = frozenset(x.id for x in self.order.model.leaves) - self._alike(leaf)
+        return all(self.order.overwritten(reader, a, others) is None for a in self.order.updates(reader))
+
+    def result_stays(self, leaf: str) -> bool:
+        """Whether an output has, in the end, what a leaf stores."""
+        place = self.order.places[leaf]
+        assert isinstance(place.node, Store)
+        if place.node.op or self.order.kernel.buffers[place.node.buffer].role != "output":
+            return False
+        return not self.order.overwriters(place.leaf)
+
+    def _alike(self, leaf: str) -> frozenset[str]:
+        node = self.order.places[leaf].node
+        return frozenset(
+            p.leaf.id
+            for p in self.order.places.values()
+            if isinstance(p.node, Store)
+            and isinstance(node, Store)
+            and (p.node.buffer, p.node.op) == (node.buffer, node.op)
+        )
+
+    def want_heads(self, leaf: str, within: Scope | None = None, above: int | None = None) -> None:
+        """Ask for what the loops and conditions around a leaf (the outer ``above``) read, inside a scope."""
+        loops = 0
+        for depth, node in enumerate(self.order.around[leaf][:above]):
+            if within is None or loops >= len(within):
+                for load in loads(heads(node)):
+                    self.want(Read(first_leaf(node), load, depth), within)
+            loops += isinstance(node, Loop)
+
+    def settle(self) -> None:
+        """Decide which of the values that were asked for are taped."""
+        changed = True
+        while changed:
+            changed = False
+            for read in list(self._kept):
+                own = self.scope(read.load.buffer)
+                by = None if read in self.changed else self._changes(read, own)
+                if by is None:
+                    continue
+                changed = True
+                self.changed[read] = by.line
+                self.tapes.setdefault(own, []).append(read)
+                test = self.guard(read)
+                for inner in loads((*read.load.index, *([] if test is None else [test]))):
+                    self.want(read._replace(load=inner), own)
+                self.want_heads(read.leaf, own, read.depth)
+
+    def guard(self, read: Read) -> Expr | None:
+        """Return the condition inside a statement under which a value is read, None: it always is."""
+        if read.depth is None:
+            node = self.order.places[read.leaf].node
+            assert isinstance(node, Store)
+            return guard_of((*node.index, node.value), read.load)
+        return guard_of(heads(self.order.around[read.leaf][read.depth]), read.load)
+
+    def _changes(self, read: Read, own: Scope) -> Leaf | None:
+        """Return what overwrites a value before its scope is computed again to the end."""
+        replayed = frozenset(self.slices.get(own, ()))
+        found = (
+            self.again.overwritten(reader, access, replayed)
+            for reader, access in self._accesses(self.again, read)
+        )
+        return next((leaf for leaf in found if leaf is not None), None)
+
+    def is_given(self, read: Read) -> bool:
+        """Whether an input or the forward's result has the value."""
+        role = self.order.kernel.buffers[read.load.buffer].role
+        if role != "output":
+            return role == "input"
+        if read not in self._final:
+            found = (self.order.overwritten(*at) for at in self._accesses(self.order, read))
+            self._final[read] = all(leaf is None for leaf in found)
+        return self._final[read]
+
+    def _accesses(self, order: Order, read: Read) -> Iterator[tuple[Leaf, Access]]:
+        """Yield the accesses that make a read: of a loop or condition all that is inside makes it.
+
+        One leaf does not do for all: its own conditions may leave out iterations that read.
+        """
+        leaves = [read.leaf]
+        if read.depth is not None:
+            leaves = [p.leaf.id for p in places((order.around[read.leaf][read.depth],))]
+        for leaf in leaves:
+            reader = order.places[leaf].leaf
+            yield from ((reader, access) for access in order.reads(reader, read.load))
+
+    def in_order(self, load: Load, within: Scope) -> bool:
+        """Whether a replayed scope computes what it reads of a buffer itself, in the original order."""
+        return self.scope(load.buffer)[: len(within)] == within
+
+    def recomputed(self) -> list[str]:
+        """Return the temporaries that are computed again, and do not change after they are read."""
+        names = dict.fromkeys(read.load.buffer for read in self._kept)
+        for read in self.changed:
+            names.pop(read.load.buffer, None)
+        return [n for n in names if self.order.kernel.buffers[n].role == "local"]
+
+    def told(self) -> Iterator[tuple[int, str]]:
+        """Yield (line, where from) for every value that going backwards reads and no input has."""
+        for leaf, load, _ in (read for read, final in self._final.items() if final):
+            line = self.order.places[leaf].node.line
+            yield line, f"{load.buffer} is final: the output has it when the kernel ends"
+        for read in self._kept:
+            own = self.scope(read.load.buffer)
+            line, name = self.order.places[read.leaf].node.line, read.load.buffer
+            where = f"in each iteration of {', '.join(own)}" if own else "once, before going backwards"
+            changed = self.changed.get(read)
+            if changed is None:
+                yield line, f"{name} is recomputed, {where}"
+            else:
+                why = f"line {changed} overwrites it"
+                yield line, f"{name} is recomputed, {where}, and taped at this line, as {why}"
+
+    def leaf(self, leaf: str) -> Leaf:
+        """Return a leaf of ``again``."""
+        return self.again.places[leaf].leaf
+
+    def _replay(self, leaf: str, scope: Scope) -> None:
+        chosen = self.slices.setdefault(scope, set())
+        if leaf in chosen:
+            return
+        chosen.add(leaf)
+        place = self.again.places[leaf]
+        assert isinstance(place.node, Store)
+        for load in loads((*place.node.index, place.node.value)):
+            self.want(Read(leaf, load), scope)
+        for access in self.again.updates(place.leaf):
+            self._replay_all(self.again.written_before(place.leaf, access), scope)
+        self.want_heads(leaf, scope)
+
+    def _replay_all(self, leaves: Iterable[Leaf], scope: Scope) -> None:
+        for leaf in leaves:
+            self._replay(leaf.id, scope)
+
+
+def loads(expressions: Iterable[object]) -> list[Load]:
+    """Return the loads in expressions, outermost first."""
+    return [e for x in expressions for e in walk(x) if isinstance(e, Load)]  # type: ignore[arg-type]
+
+
+def guard_of(expressions: Iterable[Expr], load: Load) -> Expr | None:
+    """Return the condition under which expressions read an element; None: they always do, or never."""
+    found = [test for e in expressions for test in _tests(e, load)]
+    if not found or any(test is None for test in found):
+        return None
+    tests = [test for test in found if test is not None]
+    return functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
+
+
+def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
+    if expr == load:
+        yield None
+    lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")
+    first, *rest = children(expr) or (None,)
+    for place, argument in enumerate((first, *rest)):
+        if argument is None:
+            continue
+        for inner in _tests(argument, load):
+            if not lazy or place == 0:
+                yield inner
+                continue
+            assert isinstance(expr, Op)
+            assert first is not None
+            holds = expr.name == "and" or (expr.name == "select" and place == 1)
+            own = first if holds else Op("not", (first,), BOOL)
+            yield own if inner is None else Op("and", (own, inner), BOOL)
+
+
+def first_leaf(node: Node) -> str:
+    """Return the id of the first leaf of a tree: what a condition reads, it reads before that."""
+    return next(place.leaf.id for place in places((node,)))

@@ -1,0 +1,149 @@
+"""The contributions of each statement to the adjoints of what it reads, and the values that they need.
+
+Of ``y[i] = x[i] * w[i]`` the contribution to the adjoint of ``x[i]`` is ``d_y[i] * w[i]``: the gradient reads
+``w[i]``. A recording requests all such values and decides where each of them comes from; see recorded_values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..analysis.session import IslSession
+from ..analysis.tree import Place
+from ..ir.grammar import Expr, Kernel, Load, Op, Store, Type, rewrite
+from ..ir.operate import operate
+from ..ir.types import cast
+from .activity import active
+from .names import Names, summed_as
+from .order import Order
+from .partials import Part, pull
+from .recorded_values import Read, RecordedValues, loads
+from .recover_exp import divided
+from .scopes import Scopes, scopes_of
+
+Parts = Sequence[Part]
+RESULT = "'"
+"""Ends the buffer's name in a load of what the statement itself stored, where an output has it in the end."""
+
+
+class Recording:
+    """The values that the gradient of one kernel reads. The kernel has no scalars.
+
+    ``inputs`` and ``outputs`` are those that are differentiated, ``scopes`` those of all temporaries.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        session: IslSession,
+        scopes: Scopes,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+    ) -> None:
+        self.kernel = kernel
+        self.scopes: Scopes = {n: s for n, s in scopes.items() if kernel.buffers[n].role == "local"}
+        self.order = Order(kernel, session, self.scopes)
+        again = Order(kernel, session, {**self.scopes, **scopes_of(kernel, session, kernel.outputs)})
+        self.values = RecordedValues(self.order, again)
+        self.active = active(kernel, inputs, outputs)
+        self._names = Names(kernel)
+        self.output_gradients = {n: self._names.new(f"d_{n}") for n in outputs}
+        """By output, the parameter that has its gradient."""
+        self.adjoints = {n: self._adjoint(n) for n in sorted(self.active)}
+        """By active buffer, the buffer in which its gradient is accumulated."""
+        self.stepwise: set[str] = set()
+        """The ``max=`` and ``min=`` statements of which each step chooses between the old and the new value.
+
+        Of all others the element that won in the end is searched for.
+        """
+        self._quotients: dict[str, tuple[str, Expr] | None] = {}
+        self._collect()
+
+    def names(self) -> Names:
+        """Return names that neither the kernel nor its adjoints have."""
+        names = Names(self.kernel)
+        names.taken |= {*self.output_gradients.values(), *self.adjoints.values()}
+        return names
+
+    def parts(self, node: Store, leaf: str) -> Parts:
+        """Return what a store contributes to the adjoint of each element it reads, in the kernel's values."""
+        buffer = self.kernel.buffers[node.buffer]
+        adjoint = Load(self.adjoints[node.buffer], node.index, Type(summed_as(buffer.dtype)), node.line)
+        value = node.value
+        old = Load(node.buffer, node.index, Type(buffer.dtype), node.line)
+        if node.op == "*":
+            value = operate("*", old, value)
+        if leaf in self.stepwise:
+            wins = operate(">=" if node.op == "max" else "<=", value, old)
+            value = Op("select", (wins, value, old), old.type)
+        parts = pull(value, cast(adjoint, value.type), lambda load: load.buffer in self.active)
+        if not isinstance(value, Op) or not (self.values.result_stays(leaf) or self.quotient(leaf)):
+            return parts
+        result = Load(node.buffer + RESULT, node.index, value.type, node.line)
+
+        def change(expr: Expr) -> Expr:
+            return result if expr == value else expr
+
+        return [part._replace(value=rewrite(part.value, change)) for part in parts]
+
+    def quotient(self, leaf: str) -> tuple[str, Expr] | None:
+        """Return the statement that divides the exponential of a leaf, and the divisor; see recover_exp."""
+        if leaf not in self._quotients:
+            self._quotients[leaf] = divided(self.values, self.order.places[leaf])
+        return self._quotients[leaf]
+
+    def told(self) -> Iterator[tuple[int, str]]:
+        """Yield (line, where from) for every value that the gradient reads and no input has."""
+        yield from self.values.told()
+        for leaf, quotient in self._quotients.items():
+            if quotient is not None:
+                node, divides = (self.order.places[x].node for x in (leaf, quotient[0]))
+                assert isinstance(node, Store)
+                yield node.line, f"{node.buffer} is had back from the quotient of line {divides.line}"
+
+    def _adjoint(self, name: str) -> str:
+        is_output = self.kernel.buffers[name].role == "output"
+        return self._names.new(f"d_{name}_now" if is_output else f"d_{name}")
+
+    def _collect(self) -> None:
+        """Request what the gradient reads, and settle where it comes from."""
+        for place in self.order.places.values():
+            self._request(place)
+        self.values.settle()
+        while lost := self.values.lost():
+            for leaf in lost:
+                self._take_stepwise(self.order.places[leaf])
+            self.values.settle()
+
+    def _request(self, place: Place) -> None:
+        node, leaf = place.node, place.leaf.id
+        assert isinstance(node, Store)
+        if node.buffer not in self.active:
+            return
+        own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
+        self._request_parts(place)
+        for load in loads(node.index):
+            self.values.want(Read(leaf, load))
+        if self.parts(node, leaf) or node.op != "+":
+            self.values.want_heads(leaf)
+        if node.op in ("max", "min"):
+            for load in loads((node.value,)):
+                self.values.want(Read(leaf, load))
+            if not self.values.want_result(leaf, own):
+                self._take_stepwise(place)
+
+    def _take_stepwise(self, place: Place) -> None:
+        self.stepwise.add(place.leaf.id)
+        self._request_parts(place)
+
+    def _request_parts(self, place: Place) -> None:
+        node, leaf = place.node, place.leaf.id
+        assert isinstance(node, Store)
+        for part in self.parts(node, leaf):
+            for load in loads((*part.load.index, part.value, *([part.guard] if part.guard else []))):
+                if load.buffer.endswith(RESULT):
+                    if (quotient := self.quotient(leaf)) is not None:
+                        for inner in loads((quotient[1],)):
+                            self.values.want(Read(quotient[0], inner))
+                elif load.buffer not in self.adjoints.values():
+                    self.values.want(Read(leaf, load))

@@ -1,0 +1,64 @@
+"""Store scalars in memory, as buffers of one element.
+
+    s = 0.0                         s[0] = 0.0
+    for j in range(m):        ->    for j in range(m):
+        s += x[i, j]                    s[0] += x[i, j]
+
+Derivations then know one kind of value, an element of a buffer, and one notion of where it is written and
+read. A scalar's scope, the loops whose iterations each have their own, becomes the owner of its buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..analysis.polyhedra import scalar_owners
+from ..ir.grammar import (
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    Expr,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Type,
+    Var,
+    map_body,
+    rewrite,
+    statements,
+)
+from .derivation import Derivation
+
+ZERO = (Const(0, INT),)
+"""The index of a scalar in memory."""
+
+
+def scalars_to_memory(derivation: Derivation) -> Derivation:
+    """Return the derivation without scalars."""
+    kernel = derivation.kernel
+    owners = {**scalar_owners(kernel), **derivation.owners}
+    return derivation.with_(kernel=_stored(kernel), owners=owners)
+
+
+def _stored(kernel: Kernel) -> Kernel:
+    types = {s.name: s.type for s in statements(kernel.body) if isinstance(s, Assign)}
+    if not types:
+        return kernel
+    first_lines = {s.name: s.line for s in reversed(list(statements(kernel.body))) if isinstance(s, Assign)}
+    scalars = {
+        name: Buffer(name, type_.dtype, (Const(1, INT),), "local", first_lines[name])
+        for name, type_ in types.items()
+    }
+
+    def read(expr: Expr) -> Expr:
+        is_scalar = isinstance(expr, Var) and expr.name in scalars
+        return Load(expr.name, ZERO, Type(expr.type.dtype)) if is_scalar and isinstance(expr, Var) else expr
+
+    def written(node: Store | Assign) -> Sequence[Stmt]:
+        return (Store(node.name, ZERO, node.value, node.op, node.line) if isinstance(node, Assign) else node,)
+
+    body = map_body([rewrite(node, read) for node in kernel.body], written)
+    return replace(kernel, body=body, buffers={**kernel.buffers, **scalars})
