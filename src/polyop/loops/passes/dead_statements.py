@@ -4,8 +4,8 @@ The rule looks at names alone: a statement is live if it writes an output, or a 
 statement reads. Two other places remove code by other rules:
 
 derive/dead_zeros.py  removes a store whose element is overwritten before it is read; isl proves that
-passes/inline.py      removes the one store it has inlined; the author's other statements stay, because an index
-                      out of range in them must still raise its error
+passes/inline.py      removes the one store it has inlined; the author's other statements stay, because an
+                      index out of range in them must still raise its error
 """
 
 from __future__ import annotations
