@@ -1,15 +1,15 @@
-"""Whether a row keeps its bar, beside the table of misses that are known (bench/known_misses.py).
+"""Decide whether a row keeps its bar, with the table of known misses (bench/known_misses.py).
 
-A row misses its bar when its 10 % quantile is above it: nine of ten rounds took longer. A median that is
-above the bar while the spread reaches below it is noise.
+A row misses its bar if its 10 % quantile is above it: nine of ten rounds took longer. If only the median is
+above the bar, the miss is noise.
 
     low <= bar                                        ok
     low >  bar, not in the table                      MISSED
     low >  bar, in the table, low <= 1.05 x listed    known miss
     low >  bar, in the table, low >  1.05 x listed    WORSE
 
-MISSED and WORSE are errors, and so is a row with a bar that failed. A row that lacks its peer on this machine
-is not.
+MISSED and WORSE are errors, and so is a row with a bar that failed. A row whose peer is not on this machine
+is no error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MARGIN = 1.05
-"""How far above the listed value a known miss may be; more is worse."""
+"""The ratio to the listed value that a known miss may have; above it the row is worse."""
 
 Line = Mapping[str, Any]
 
@@ -47,31 +47,31 @@ def verdict(line: Line, known: Iterable[KnownMiss]) -> str:
 
 
 def describe(lines: Sequence[Line], known: Sequence[KnownMiss]) -> list[str]:
-    """Return, as lines of text, what is missed and what the table of known misses should say."""
+    """Return lines of text on each missed bar, and on each known miss that should leave the table."""
     text = []
     for line in lines:
         listed = _listed(line, known)
         if line["verdict"] == "MISSED":
-            text.append(f"missed: {_seen(line)}, and the bar is {_amount(line['bar'], line)}")
+            text.append(f"missed: {_result(line)}, and the bar is {_amount(line['bar'], line)}")
         elif listed and line["verdict"] == "WORSE":
-            text.append(f"worse than listed: {_seen(line)}, listed {_amount(listed.ratio, line)}")
+            text.append(f"worse than listed: {_result(line)}, listed {_amount(listed.ratio, line)}")
         elif listed and line["verdict"] == "known miss":
-            text.append(f"known miss: {_seen(line)}, listed {_amount(listed.ratio, line)}: {listed.reason}")
+            text.append(f"known miss: {_result(line)}, listed {_amount(listed.ratio, line)}: {listed.reason}")
         elif listed and line["verdict"] == "ok":
-            text.append(f"no longer missed: {_seen(line)}; take it out of bench/known_misses.py")
+            text.append(f"no longer missed: {_result(line)}; take it out of bench/known_misses.py")
         elif is_error(line):
             text.append(f"{_name(line)}: {line['verdict']}")
     return text
 
 
 def is_error(line: Line) -> bool:
-    """Return whether the run must not pass because of this row."""
+    """Return whether this row makes the run fail."""
     failed = line["bar"] is not None and line["verdict"].startswith("failed")
     return failed or line["verdict"] in ("MISSED", "WORSE")
 
 
 def without_rows(lines: Iterable[Line], known: Iterable[KnownMiss]) -> list[str]:
-    """Return, as lines of text, the known misses that are no row of a whole run."""
+    """Return lines of text on the known misses that a whole run has no row for."""
     names = {_key(line) for line in lines}
     return [f"listed, and no row of this run: {miss.name}" for miss in known if _key(miss) not in names]
 
@@ -88,7 +88,7 @@ def _name(line: Line) -> str:
     return " beside ".join(part for part in _key(line) if part)
 
 
-def _seen(line: Line) -> str:
+def _result(line: Line) -> str:
     return f"{_name(line)}: {_amount(line['value'], line)} (10 %: {_amount(line['low'], line)})"
 
 

@@ -1,4 +1,4 @@
-"""The operators and peers that several rows time."""
+"""The operators and peers that are measured by several rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def torch_leaky() -> Any:
 
 
 def torch_mul() -> Any:
-    """Return the product as a C++ ``TORCH_LIBRARY`` operator, likewise."""
+    """Return the product as a C++ ``TORCH_LIBRARY`` operator, built once too."""
     return torch_peer("torch_mul.cpp").mul.default
 
 

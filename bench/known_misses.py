@@ -1,7 +1,7 @@
-"""The rows that miss their bar today, and why.
+"""The rows that miss their bar, and why.
 
-Seeded from bench/results/cpu.json. A row leaves the table when the bench says that it is no longer missed;
-a row joins it only with a reason.
+The values come from bench/results/cpu.json. Add a row only with a reason, and remove it when the bench prints
+that its bar is no longer missed.
 """
 
 from __future__ import annotations

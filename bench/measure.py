@@ -1,4 +1,4 @@
-"""How the rows are timed: beside their peer, in turn, many short slices, the median ratio."""
+"""Time a row and its peer alternately, in many short slices, and take the median of the ratios."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from typing import Any
 
 BYTECODE = Path(__file__).resolve().parent / "build" / "bytecode"
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
-"""Of malloc.h: when memory at the end of the heap is given back, and how many pieces lie outside it."""
-SETTLE_S = 0.15
+"""Options of ``mallopt``: when the end of the heap is returned, how many allocations are mapped instead."""
+SETTLE_S = 0.15  # longer than threads of OpenMP and OpenBLAS spin after a loop
 
 
-class Missing(Exception):  # noqa: N818 - says what a row lacks here; not a failure
-    """A row cannot be measured on this machine; the text says what it lacks."""
+class Missing(Exception):  # noqa: N818 - a row that cannot be measured is no error
+    """A row cannot be measured on this machine; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure: rounds of two slices of ``slice_s`` seconds; ``processes`` fresh ones."""
+    """How long to measure: ``rounds`` of two slices of ``slice_s`` seconds, or new ``processes``."""
 
     rounds: int = 61
     slice_s: float = 0.004
@@ -46,10 +46,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what is timed, beside what, and at most how much of it.
+    """One line of the table: what is measured, its peer, and the bar that the result must not exceed.
 
-    ``unit`` is ``"x"`` (times the peer) or ``"s"`` (seconds). Without a ``bar`` the row is
-    there to be looked at.
+    ``unit`` is ``"x"`` (a ratio to the peer) or ``"s"`` (seconds). A row without a ``bar`` only informs.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Timed:
-    """A statement and its variables: timed in a compiled loop, so that no lambda is in the way."""
+    """A statement and its variables; ``timeit`` compiles it, which saves the call of a lambda."""
 
     statement: str
     variables: Mapping[str, Any]
@@ -72,16 +71,16 @@ class Timed:
 
 
 def calls_per_slice(timer: timeit.Timer, slice_s: float) -> int:
-    """Return how many calls take about ``slice_s``; also warms up."""
-    timer.timeit(10)  # the first call prepares; it must not be taken for a usual one
+    """Warm up, and return how many calls take about ``slice_s`` seconds."""
+    timer.timeit(10)  # the first call prepares the kernel and takes longer than others
     number = 1
-    while (spent := timer.timeit(number)) < slice_s / 4:
+    while (elapsed := timer.timeit(number)) < slice_s / 4:
         number *= 2
-    return max(1, int(number * slice_s / spent))
+    return max(1, int(number * slice_s / elapsed))
 
 
 def summary(ours: list[float], peer: list[float]) -> Measured:
-    """Return the median of the ratios of neighbours in time."""
+    """Return the median of the ratios, each of two times that were measured one after the other."""
     ratios = sorted(a / b for a, b in zip(ours, peer, strict=True))
     last = len(ratios) - 1
     return Measured(
@@ -94,41 +93,42 @@ def summary(ours: list[float], peer: list[float]) -> Measured:
 
 
 def seconds(times: list[float]) -> Measured:
-    """Return the median of times that stand alone."""
-    found = summary(times, [1.0] * len(times))
-    return Measured(found.value, found.low, found.high, found.value)
+    """Return the median of times without a peer."""
+    measured = summary(times, [1.0] * len(times))
+    return Measured(measured.value, measured.low, measured.high, measured.value)
 
 
 def beside(ours: Timed, peer: Timed) -> Callable[[Settings], Measured]:
-    """Return a measurement of two statements in turn."""
+    """Return a function that measures two statements alternately."""
 
     def measure(settings: Settings) -> Measured:
         timers = ours.timer(), peer.timer()
         counts = tuple(calls_per_slice(timer, settings.slice_s) for timer in timers)
         times: tuple[list[float], list[float]] = ([], [])
         for turn in range(settings.rounds):
-            for which in (0, 1) if turn % 2 else (1, 0):
-                times[which].append(timers[which].timeit(counts[which]) / counts[which])
+            for i in (0, 1) if turn % 2 else (1, 0):
+                times[i].append(timers[i].timeit(counts[i]) / counts[i])
         return summary(*times)
 
     return measure
 
 
 def fresh_process(code: str, *, env: Mapping[str, str] | None = None) -> float:
-    """Return the number that ``code`` prints in a new interpreter; it keeps bytecode, as pip does."""
-    own = {**(os.environ if env is None else env), "PYTHONPYCACHEPREFIX": str(BYTECODE)}
-    own.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=False)
+    """Return the number that ``code`` prints in a new interpreter, which has bytecode files as after pip."""
+    variables = {**(os.environ if env is None else env), "PYTHONPYCACHEPREFIX": str(BYTECODE)}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{code!r} failed:\n{done.stderr}")
     return float(done.stdout)
 
 
 def settle(run: Callable[[], Any]) -> None:
-    """Call a contestant, not timed, until threads of the one before have gone to sleep.
+    """Call a contestant, untimed, until the threads of the previous one sleep.
 
-    Those of OpenMP and OpenBLAS spin for a while after a loop, on CPUs that the next one needs. To wait for
-    that without work is worse: a machine may put all threads on one CPU meanwhile.
+    Threads of OpenMP and OpenBLAS spin for a while after a loop, on CPUs that the next contestant needs.
+    Waiting without work is worse: meanwhile the system may move all threads to one CPU.
     """
     end = time.perf_counter() + SETTLE_S
     run()
@@ -137,9 +137,9 @@ def settle(run: Callable[[], Any]) -> None:
 
 
 def keep_memory() -> None:
-    """Have the C library keep memory that was freed, as a program has it that runs for a while.
+    """Make the C library keep freed memory, as it does in a program that has run for a while.
 
-    Else it is chance who of several in one process is given pages that the system must clear first.
+    Otherwise chance decides which contestant gets new pages, which the system must clear first.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):  # glibc

@@ -1,12 +1,12 @@
-"""Which rows are slower than in an earlier run, beyond noise.
+"""Find the rows that are slower than in an earlier run, beyond noise.
 
 A row with a bar is slower when both hold:
 
 * its 10 % quantile is above the earlier run's 90 % quantile: the two spreads do not overlap;
 * its median is at least 5 % above the earlier one.
 
-A row that was measured before and now cannot be measured counts as slower. Rows without a bar, new rows and
-removed rows do not count.
+A row that was measured before and cannot be measured now is slower. Rows without a bar, new rows and removed
+rows are ignored.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-LEAST = 1.05
-"""How much the median has to grow, as a ratio; less is noise however narrow the spreads are."""
+MIN_GROWTH = 1.05
+"""The least ratio of the medians; below it a change is noise, however narrow the spreads are."""
 
 Line = Mapping[str, Any]
 Key = tuple[str, str]
@@ -51,17 +51,17 @@ def _is_slower(old: Line, new: Line) -> bool:
         return False
     if "value" not in new:
         return True
-    apart: bool = new["low"] > old["high"] and new["value"] >= LEAST * old["value"]
+    apart: bool = new["low"] > old["high"] and new["value"] >= MIN_GROWTH * old["value"]
     return apart
 
 
 def describe(pairs: Sequence[tuple[Line, Line]], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the answer as lines of text. ``old`` and ``new`` are the machines of the runs."""
+    """Return lines of text on the slower rows. ``old`` and ``new`` are the machines of the runs."""
     text = []
     if old["processor"] != new["processor"]:
         text.append(f"the runs are of different processors: {old['processor']} and {new['processor']}")
     for before, after in pairs:
-        seen = f"{after['value']:.3g}" if "value" in after else after["verdict"]
+        result = f"{after['value']:.3g}" if "value" in after else after["verdict"]
         name = " beside ".join(part for part in key(after) if part)
-        text.append(f"slower: {name}: {before['value']:.3g} -> {seen} {after['unit']}")
+        text.append(f"slower: {name}: {before['value']:.3g} -> {result} {after['unit']}")
     return [*text, f"{len(pairs)} rows with a bar are slower than before beyond noise"]

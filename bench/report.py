@@ -1,4 +1,4 @@
-"""The table of a run: on the terminal, and in bench/results."""
+"""Print the table of a run, and write it to bench/results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("numpy", "torch", "jax", "mindspore")
 
 
 def machine() -> dict[str, Any]:
-    """Return what numbers depend on; no name or path of this machine."""
+    """Return the properties of the machine that numbers depend on; neither its name nor a path."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     model = next(
         (x.split(":")[1].strip() for x in _cpuinfo() if x.startswith("model name")), platform.machine()
@@ -64,7 +64,7 @@ def write(folder: Path, about: dict[str, Any], lines: Sequence[dict[str, Any]]) 
 
 
 def cells(line: dict[str, Any]) -> tuple[str, ...]:
-    """Return the text of a line under each word of ``HEAD``."""
+    """Return the cells of a row, one for each column of ``HEAD``."""
     bar = "-" if line["bar"] is None else _amount(line["bar"], line["unit"])
     if "value" not in line:
         return (line["name"], line["beside"], "", "", "", "", bar, line["verdict"])

@@ -1,18 +1,18 @@
-"""Measure the speed bars: every row of bench/rows beside its peer, in this run, on this machine.
+"""Measure every row of bench/rows and its peer, in this run, on this machine, and check the bars.
 
     python bench/run.py [--quick] [--plain] [--compare OLD.json] [WORD ...]
 
-Only rows whose file name or own name has one of the words are run, and then nothing is written.
-A full run writes bench/results/<kind of machine>.md and .json. A file of bench/rows adds rows with a table
-ROWS or a function rows().
+With words, only rows run whose name or file name has one of them, and nothing is written. A full run writes
+bench/results/<kind of machine>.md and .json. A file of bench/rows has its rows in a table ROWS or a function
+rows().
 
 The exit code is
 
-* 1 when a row misses its bar and is not in bench/known_misses.py, when a known miss has become worse beyond
-  noise, and when a row with a bar failed; the rule is in bench/bars.py. Known misses are printed with their
-  reasons, and so are those that are no longer missed;
-* 2 when, with --compare, a row with a bar is slower than in an earlier run; the rule is in
-  bench/regression.py. A row that looks slower is measured twice more, and counts when it is slower each time.
+* 1 if a row misses its bar and is not in bench/known_misses.py, if a known miss is worse beyond noise, or if
+  a row with a bar failed. bench/bars.py has the rule. Known misses are printed with their reasons, and
+  so are those that are no longer missed.
+* 2 if, with --compare, a row with a bar is slower than in an earlier run. bench/regression.py has the rule. A
+  row that looks slower is measured twice more, and must be slower each time.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def main(arguments: Sequence[str]) -> int:
 def compare(
     earlier: dict[str, Any], machine: dict[str, Any], lines: Sequence[dict[str, Any]], settings: Settings
 ) -> bool:
-    """Say which rows are slower than in an earlier run, and return whether there are any."""
+    """Print the rows that are slower than in an earlier run; return whether there are any."""
     pairs = regression.slower(earlier["rows"], lines)
-    for _ in range(2):  # another program that ran meanwhile makes a row slow once, not three times
+    for _ in range(2):  # another program on the machine makes a row slow once, not three times
         names = [after["name"] for _, after in pairs]
         again = [line for line in all_lines(names, settings) if line["name"] in names] if names else []
         suspects = {regression.key(after) for _, after in pairs}
@@ -92,7 +92,7 @@ def all_lines(words: Sequence[str], settings: Settings) -> Iterator[dict[str, An
 
 
 def measure(path: Path, words: Sequence[str], settings: Settings) -> Iterator[dict[str, Any]]:
-    """Yield one line per row of a file; a row that cannot be measured says why."""
+    """Yield one line per row of a file; the verdict of a row that cannot be measured is the reason."""
     whole = not words or any(word in path.stem for word in words)
     try:
         rows = load(path)
@@ -119,15 +119,15 @@ def load(path: Path) -> Sequence[Row]:
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Sequence[Row] = module.rows() if hasattr(module, "rows") else module.ROWS
-    return found
+    rows: Sequence[Row] = module.rows() if hasattr(module, "rows") else module.ROWS
+    return rows
 
 
 def line_of(row: Row, settings: Settings) -> dict[str, Any]:
-    """Return a row and what was measured, as plain data."""
+    """Measure a row; return it with the result as plain data."""
     line: dict[str, Any] = {"name": row.name, "beside": row.beside, "bar": row.bar, "unit": row.unit}
     try:
-        found = row.measure(settings)
+        result = row.measure(settings)
     except Missing as problem:
         return {**line, "verdict": f"not measured: {problem}"}
     except Exception as problem:  # noqa: BLE001 - one broken row must not hide the others
@@ -135,7 +135,7 @@ def line_of(row: Row, settings: Settings) -> dict[str, Any]:
             **line,
             "verdict": f"failed: {type(problem).__name__}: {str(problem).strip().splitlines()[-1:]}",
         }
-    measured = {**line, **dataclasses.asdict(found)}
+    measured = {**line, **dataclasses.asdict(result)}
     return {**measured, "verdict": bars.verdict(measured, KNOWN_MISSES)}
 
 

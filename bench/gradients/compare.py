@@ -1,4 +1,4 @@
-"""Gradients timed in turn, after it has been checked that they are the same."""
+"""Check that gradients agree, and time them alternately."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from . import contestants
 from .table import Gradient
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
-"""Of the greatest element: sums of a few thousand numbers in another order."""
+"""Relative to the greatest element, for sums of a few thousand numbers in another order."""
 SLICE_S = 0.02
-"""How long each is timed in a turn, at least."""
+"""The least time of each contestant in a turn."""
 
 
 def beside_frameworks(program: Gradient, turns: int) -> Times:
@@ -33,14 +33,14 @@ def beside_frameworks(program: Gradient, turns: int) -> Times:
     except ImportError:
         times.missing["JAX"] = "not installed"
     results = {who: [np.asarray(x) for x in run()] for who, run in runs.items()}
-    for who, found in results.items():
-        agree(program, who, found, results["PyTorch"])
+    for who, gradients in results.items():
+        agree(program, who, gradients, results["PyTorch"])
     times.seconds.update(in_turn(runs, turns))
     return times
 
 
 def beside_written(program: Gradient, turns: int) -> Times:
-    """Return the times of the kernels alone, polyop's and the one written in C, on given memory."""
+    """Return the times of the kernels alone, polyop's and the one in C, with results allocated beforehand."""
     arguments = program.arguments(program.bench)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -56,23 +56,23 @@ def beside_written(program: Gradient, turns: int) -> Times:
     return times
 
 
-def agree(program: Gradient, who: str, found: list[Any], expected: list[Any]) -> None:
-    """Raise ``RuntimeError`` when two gradients differ."""
-    for one, other in zip(found, expected, strict=True):
+def agree(program: Gradient, who: str, gradients: list[Any], expected: list[Any]) -> None:
+    """Raise ``RuntimeError`` if two gradients differ."""
+    for one, other in zip(gradients, expected, strict=True):
         far = float(np.max(np.abs(one - other))) / max(float(np.max(np.abs(other))), 1e-30)
         if not far <= TOLERANCE[program.dtype]:
             raise RuntimeError(f"{program.name}: the gradient of {who} is off by {far:.1e}")
 
 
 def in_turn(runs: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, list[float]]:
-    """Return the seconds of a call in each turn; who was first is last in the next."""
-    found: dict[str, list[float]] = {who: [] for who in runs}
+    """Return the seconds of a call in each turn; the order is reversed from turn to turn."""
+    seconds: dict[str, list[float]] = {who: [] for who in runs}
     calls = {who: min(20, 1 + int(SLICE_S / timed(run, 1))) for who, run in runs.items()}
     for turn in range(turns):
         for who in list(runs) if turn % 2 else list(runs)[::-1]:
             settle(runs[who])
-            found[who].append(timed(runs[who], calls[who]))
-    return found
+            seconds[who].append(timed(runs[who], calls[who]))
+    return seconds
 
 
 def timed(run: Callable[[], Any], calls: int) -> float:

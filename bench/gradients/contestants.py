@@ -1,4 +1,4 @@
-"""A gradient without arguments to give, ready to be timed: polyop's, PyTorch's, JAX's, hand-written C's."""
+"""Gradients as functions without arguments, ready to be timed: of polyop, PyTorch, JAX, and in C."""
 
 from __future__ import annotations
 
@@ -36,45 +36,45 @@ def _operator(kernel: Callable[..., Any]) -> Any:
 
 
 def through_torch(program: Gradient, arguments: tuple[Any, ...], *, ours: bool) -> Run:
-    """Return the gradient as a PyTorch user asks for it: of polyop's operator, or of PyTorch's own."""
+    """Return the gradient by ``torch.autograd.grad``: of polyop's operator, or of PyTorch's own."""
     import torch
 
     smooth = program.smooth(arguments)
     tensors = [torch.from_numpy(a.copy()).requires_grad_(i in smooth) for i, a in enumerate(arguments)]
-    made = (operator(program) if ours else program.torch)(*tensors)
-    above = torch.from_numpy(incoming(tuple(made.shape), arguments[0].dtype))
-    wanted = [tensors[i] for i in smooth]
-    return lambda: torch.autograd.grad(made, wanted, above, retain_graph=True)
+    output = (operator(program) if ours else program.torch)(*tensors)
+    cotangent = torch.from_numpy(incoming(tuple(output.shape), arguments[0].dtype))
+    leaves = [tensors[i] for i in smooth]
+    return lambda: torch.autograd.grad(output, leaves, cotangent, retain_graph=True)
 
 
 def through_jax(program: Gradient, arguments: tuple[Any, ...]) -> Run:
-    """Return the jitted gradient of JAX, with what the forward keeps computed beforehand."""
+    """Return the jitted gradient of JAX; the forward and its residuals are computed beforehand."""
     import jax
 
     smooth = program.smooth(arguments)
 
     def of_smooth(*values: Any) -> Any:
-        every = list(given)
+        inputs = list(arrays)
         for i, value in zip(smooth, values, strict=True):
-            every[i] = value
-        return program.jax(*every)
+            inputs[i] = value
+        return program.jax(*inputs)
 
     wide = enable_x64() if arguments[0].dtype == np.float64 else contextlib.nullcontext()
     with wide:
-        given = [jax.numpy.asarray(a) for a in arguments]
-        made, rule = jax.vjp(of_smooth, *(given[i] for i in smooth))
-        above = jax.numpy.asarray(incoming(made.shape, arguments[0].dtype))
-        compiled = jax.jit(lambda rule, above: rule(above)).lower(rule, above).compile()
+        arrays = [jax.numpy.asarray(a) for a in arguments]
+        output, rule = jax.vjp(of_smooth, *(arrays[i] for i in smooth))
+        cotangent = jax.numpy.asarray(incoming(output.shape, arguments[0].dtype))
+        compiled = jax.jit(lambda rule, cotangent: rule(cotangent)).lower(rule, cotangent).compile()
 
     def run() -> tuple[Any, ...]:
-        found: tuple[Any, ...] = jax.block_until_ready(compiled(rule, above))
-        return found
+        gradients: tuple[Any, ...] = jax.block_until_ready(compiled(rule, cotangent))
+        return gradients
 
     return run
 
 
 def enable_x64() -> Any:
-    """Return JAX's context of 64-bit numbers, wherever this JAX has it."""
+    """Return JAX's context manager for 64-bit numbers, which older versions have elsewhere."""
     import jax
 
     if hasattr(jax, "enable_x64"):
@@ -85,7 +85,7 @@ def enable_x64() -> Any:
 
 
 class Direct(comparison.Direct):
-    """The derived gradient on given arrays and results, without a framework around it."""
+    """The derived gradient as a call of the kernel's C function, without a framework."""
 
     def __init__(self, program: Gradient, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
         """Derive, schedule and compile it; ``results`` are the kernel's."""
@@ -122,20 +122,20 @@ def specs(arrays: Any) -> list[Spec]:
 
 
 class Written:
-    """The hand-written gradient on the same arrays; ``outputs`` holds what it wrote."""
+    """The hand-written gradient on the same arrays; ``outputs`` has its results."""
 
     def __init__(self, program: Gradient, arguments: tuple[Any, ...], results: tuple[Any, ...]) -> None:
         self.function = _written(program.written)
         (last,) = program.smooth(arguments)
-        above = incoming(results[0].shape, results[0].dtype)
+        cotangent = incoming(results[0].shape, results[0].dtype)
         self.outputs = [np.zeros_like(arguments[last])]
-        self._kept = [arguments[0], above, *self.outputs]
-        self.given = [ctypes.c_void_p(a.ctypes.data) for a in self._kept]
-        self.given += [ctypes.c_int64(n) for n in arguments[0].shape]
+        self._arrays = [arguments[0], cotangent, *self.outputs]  # keeps them alive
+        self.arguments = [ctypes.c_void_p(a.ctypes.data) for a in self._arrays]
+        self.arguments += [ctypes.c_int64(n) for n in arguments[0].shape]
 
     def __call__(self) -> None:
         """Run it once."""
-        self.function(*self.given)
+        self.function(*self.arguments)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Stencils, a recurrent network's scan, and rows picked by index."""
+"""Stencils, the scan of a recurrent network, and rows selected by index."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def stencil_jax(a: Any) -> Any:
 
 
 def reaction(x, q):
-    """Diffuse and react for as many steps as there are sources; the border stays."""
+    """Diffuse and react for one step per source; the border only takes the source."""
     u = output_tensor(q.shape, q.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -61,7 +61,7 @@ def reaction_data(dtype: Any, t: int, n: int) -> tuple[Any, ...]:
 
 
 def reaction_step(u: Any) -> Any:
-    """Return what a step adds to the points that are not on the border."""
+    """Return the change of the inner points in a step."""
     old = u[1:-1, 1:-1]
     around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
     return 0.1 * (around - 4.0 * old) + 0.1 * old * (1.0 - old)
@@ -70,10 +70,11 @@ def reaction_step(u: Any) -> Any:
 def reaction_torch(x: Any, q: Any) -> Any:
     import torch
 
-    found = [x + q[0]]
+    states = [x + q[0]]
     for source in q[1:]:
-        found.append(found[-1] + torch.nn.functional.pad(reaction_step(found[-1]), (1, 1, 1, 1)) + source)
-    return torch.stack(found)
+        change = torch.nn.functional.pad(reaction_step(states[-1]), (1, 1, 1, 1))
+        states.append(states[-1] + change + source)
+    return torch.stack(states)
 
 
 def reaction_jax(x: Any, q: Any) -> Any:

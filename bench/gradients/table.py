@@ -1,4 +1,4 @@
-"""What a line of the tables says, and the data that gradients are taken of."""
+"""A row of the tables of gradients, and data for output gradients and indices."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from loops.data import spread
 class Gradient:
     """A loop kernel with one output, and the same computation in PyTorch and in JAX.
 
-    ``make(dtype, **sizes)`` returns the inputs. ``torch`` and ``jax`` take tensors of their framework; each
-    gradient is the framework's own. ``wanted`` are the inputs that gradients are asked for: all real ones,
-    when it is empty. ``written`` names the function of written.c that computes them, when there is one.
+    ``make(dtype, **sizes)`` returns the inputs. ``torch`` and ``jax`` take tensors of their framework, which
+    derives the gradient itself. ``wanted`` are the positions of the inputs to differentiate; empty stands for
+    all of floating dtype. ``written`` is the function of written.c that computes the gradient, if there is
+    one.
     """
 
     name: str
@@ -31,19 +32,19 @@ class Gradient:
     written: str = ""
 
     def arguments(self, sizes: Mapping[str, int], dtype: str | None = None) -> tuple[Any, ...]:
-        """Return fresh inputs; the same ones each time."""
+        """Return new arrays with the same values each time."""
         return self.make(dtype or self.dtype, **sizes)
 
     def smooth(self, arguments: tuple[Any, ...]) -> tuple[int, ...]:
-        """Return the positions of the inputs that gradients are asked for."""
+        """Return the positions of the inputs to differentiate."""
         return self.wanted or tuple(i for i, a in enumerate(arguments) if a.dtype.kind == "f")
 
 
 def incoming(shape: Any, dtype: Any) -> Any:
-    """Return the gradient that comes from above, for an output of this shape."""
+    """Return the gradient of an output of this shape."""
     return spread(shape, dtype, -1.0, 1.0, which=7)
 
 
 def scattered(count: int, extent: int) -> Any:
-    """Return indices without an order, some of them more than once."""
+    """Return indices without order, some of them repeated."""
     return (np.arange(count) * 2654435761 // 128) % extent

@@ -1,1 +1,1 @@
-"""Loop kernels to measure and to check: PolyBench's, and those with peers beside them."""
+"""Loop kernels to measure and to check: those of PolyBench, and those of NPBench with peers."""

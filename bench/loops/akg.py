@@ -1,7 +1,7 @@
-"""The rows' kernels as MindSpore's AKG takes them: the same parameters, and the same results.
+"""The kernels of the rows in the form that MindSpore's AKG compiles, with the same parameters and results.
 
-A sum stands in an element of a tensor, as in AKG's documents; in a scalar, the results are wrong. What is
-summed is cleared by hand, and there is no atan2, which AKG lacks on CPUs.
+Sums are accumulated in elements of tensors, as in AKG's documents: with scalars its results are wrong. The
+elements are cleared explicitly, and there is no atan2, which AKG lacks on CPUs.
 """
 # ruff: noqa: F821, C901 - the language's words are not names of this module; loop nests in a row
 

@@ -1,7 +1,7 @@
-"""A program of the tables, timed beside its peers in turn, and against its bound.
+"""Time a program of the tables and its peers alternately, and compute its bound.
 
-All are given memory for their results beforehand, so that what is timed is the loop nest and not the
-page faults of new arrays; ``call`` is the operator as a program calls it.
+Memory for results is allocated beforehand, so that the loop nest is timed and not the page faults of new
+arrays.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Extra(ctypes.Structure):
 
 
 class Direct:
-    """A compiled loop kernel on given arrays and results, without a framework around it."""
+    """A loop kernel as a call of its C function, without a framework; results are allocated once."""
 
     def __init__(self, row: Row, arguments: tuple[Any, ...]) -> None:
         tensors = [a for a in arguments if isinstance(a, np.ndarray)]
@@ -78,13 +78,13 @@ class Direct:
         numbers = {name.encode(): value for name, value in self.attributes.items()}
 
         def find(_: Any, name: bytes, value: int) -> int:
-            found = numbers[name]
+            number = numbers[name]
             out = _Value.from_address(value)
-            if isinstance(found, float):
-                self._float = ctypes.c_double(found)
+            if isinstance(number, float):
+                self._float = ctypes.c_double(number)
                 out.kind, out.floats = 3, ctypes.pointer(self._float)
             else:
-                self._int = ctypes.c_int64(found)
+                self._int = ctypes.c_int64(number)
                 out.kind, out.ints = 2, ctypes.pointer(self._int)
             return 0
 
@@ -95,7 +95,7 @@ class Direct:
 
 @dataclass
 class Times:
-    """Seconds of each turn, by who was timed; ``bound`` is what the machine allows."""
+    """The seconds of each turn, by contestant. ``bound`` is the least time that the machine allows."""
 
     name: str
     bound: float
@@ -104,7 +104,7 @@ class Times:
     missing: dict[str, str] = field(default_factory=dict)
 
     def median(self, who: str) -> float:
-        """Return the median of one."""
+        """Return the median of one contestant."""
         return statistics.median(self.seconds[who])
 
     def best_peer(self) -> str:
@@ -113,12 +113,12 @@ class Times:
 
 
 def compare(row: Row, *, torch: bool = True, turns: int = 9) -> Times:
-    """Return the times of a program and of its peers, turn by turn; raises when results differ."""
+    """Return the times of a program and of its peers; raises ``RuntimeError`` if results differ."""
     arguments = row.arguments(row.bench)
-    kept = {i: arguments[i].copy() for i in row.updates}
+    initial = {i: arguments[i].copy() for i in row.updates}
 
     def reset() -> None:
-        for i, value in kept.items():
+        for i, value in initial.items():
             arguments[i][...] = value
 
     reset()
@@ -148,10 +148,10 @@ def _contestants(
     row: Row, arguments: tuple[Any, ...], spare: list[Any], times: Times, *, torch: bool
 ) -> dict[str, Callable[[], Any]]:
     direct = Direct(row, arguments)
-    found: dict[str, Callable[[], Any]] = {"polyop": direct, "NumPy": lambda: row.numpy(*arguments)}
+    contestants: dict[str, Callable[[], Any]] = {"polyop": direct, "NumPy": lambda: row.numpy(*arguments)}
     try:
         jitted = peers.jit(row.numba)
-        found["Numba"] = lambda: jitted(*arguments, *spare)
+        contestants["Numba"] = lambda: jitted(*arguments, *spare)
     except ImportError:
         times.missing["Numba"] = "not installed"
     if isinstance(row.torch, str) or not torch:
@@ -161,22 +161,22 @@ def _contestants(
 
         compiled = row.torch(framework.compile)
         tensors = [framework.from_numpy(a) if isinstance(a, np.ndarray) else a for a in arguments]
-        found["torch.compile"] = lambda: compiled(*tensors)
-    return found
+        contestants["torch.compile"] = lambda: compiled(*tensors)
+    return contestants
 
 
 def _agree(row: Row, arguments: Any, run: Any, expected: tuple[Any, ...], new: list[int]) -> None:
     fresh = iter(run.outputs)
     updates = iter(row.updates)
-    for position, wanted in enumerate(expected):
-        got = next(fresh) if position in new else arguments[next(updates)]
+    for position, reference in enumerate(expected):
+        result = next(fresh) if position in new else arguments[next(updates)]
         tolerance = 1e-3 if row.dtype == "float32" else 1e-8
-        if not np.allclose(got, wanted, rtol=tolerance, atol=tolerance):
+        if not np.allclose(result, reference, rtol=tolerance, atol=tolerance):
             raise RuntimeError(f"{row.name}: the compiled kernel and NumPy disagree")
 
 
 def bound(row: Row) -> tuple[float, str]:
-    """Return the least time that the machine allows, and what limits it."""
+    """Return the least time that the machine allows, and the resource that limits it."""
     size = np.dtype(row.dtype).itemsize
     rows = []
     for one in row.bounds:

@@ -1,4 +1,4 @@
-"""Deterministic initial data: no generator, no seed, the same on every machine."""
+"""Deterministic input data, without a generator or a seed: the same on every machine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
 def spread(shape: Any, dtype: Any, low: float = 0.0, high: float = 1.0, which: int = 0) -> Any:
-    """Return values spread evenly over ``[low, high)``: a sum of irrational steps, modulo one.
+    """Return values spread evenly over ``[low, high)``: multiples of irrational steps, modulo one.
 
-    Another ``which`` gives other values. Big arrays need no second one to be made.
+    ``which`` selects the steps, so that inputs of a kernel differ. No second array of the size is allocated.
     """
     out = np.zeros(shape, dtype)
     for axis, extent in enumerate(out.shape):

@@ -1,4 +1,4 @@
-"""What the Numba peers are written with; without Numba they remain plain Python."""
+"""Names and functions that the Numba peers use; without Numba they are plain Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ except ImportError:
     prange = range
 
     def part(function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function: Numba's mark of what a compiled function may call."""
+        """Return the function; with Numba, this marks a function that compiled ones may call."""
         return function
 
 
@@ -38,9 +38,9 @@ PI_HIGH, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
 
 @part
 def exp_float32(x):
-    """Return e to the power x, for x below 88: without branches, as a loop of it must become vectors.
+    """Return e to the power x, for x below 88, without branches, so that a loop can be vectorised.
 
-    The LLVM that Numba's wheels bring has no vector ``exp``.
+    The LLVM in Numba's wheels has no vector ``exp``.
     """
     x = max(x, LOWEST)
     n = np.floor(x * LOG2E + HALF)
@@ -63,7 +63,7 @@ def sin_float64(x):
 
 @part
 def angle_float64(y, x):
-    """Return atan2 of two numbers that are not negative, nor both zero: Moshier's quotient of polynomials."""
+    """Return atan2 for two numbers that are not negative, nor both zero, by Moshier's rational function."""
     t = min(x, y) / max(x, y)
     wide = t > 0.4142135623730951  # tan(pi / 8)
     t = (t - 1) / (t + 1) if wide else t

@@ -1,4 +1,4 @@
-"""The roofs of this machine, measured when they are asked for: bytes and operations per second."""
+"""Measure the roofs of this machine: bytes and floating-point operations per second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polyop.build import build
 
 FOLDER = Path(__file__).parents[1]
 LEVELS = {"dram": (1 << 26, 1), "l3": (1 << 20, 40), "l2": (1 << 16, 600)}
-"""Floats per array, and how often they are gone through."""
+"""Floats per array, and the number of times that it is traversed."""
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def _function() -> ctypes._CFuncPtr:
 
 
 def bandwidth(level: str) -> float:
-    """Return the bytes per second that are read and written, or read, whichever is more."""
+    """Return bytes per second: of reading and writing or of reading alone, whichever is more."""
     count, repeats = LEVELS[level]
     return max(_function()(kind, count, repeats) for kind in (0, 1))
 

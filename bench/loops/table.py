@@ -1,4 +1,4 @@
-"""What a line of the tables says."""
+"""A row of the tables of loop kernels."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 Kind = Literal["elementwise", "row reduction", "column reduction", "stencil", "contraction", "scan"]
-# given a compiler of functions of tensors (torch.compile, or one that returns its argument): the peer
+# takes a compiler of functions (torch.compile, or the identity) and returns the peer
 TorchPeer = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """What one call cannot avoid: ``amount(itemsize, **sizes)`` bytes, flops or transcendentals.
+    """The least work of a call: ``amount(itemsize, **sizes)`` bytes, flops or transcendental calls.
 
-    ``level`` is the memory that the working set of the bench sizes fits, for bytes.
+    For bytes, ``level`` is the memory that the working set of the bench sizes fits in.
     """
 
     unit: Literal["bytes", "flops", "calls"]
@@ -25,11 +25,11 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Program:
-    """A loop kernel, its data and its meaning in NumPy, written apart from it.
+    """A loop kernel, its data, and the same computation in NumPy.
 
     ``make(dtype, **sizes)`` returns the arguments: tensors, then numbers. ``kernel`` and ``numpy``
-    return the same output or tuple of outputs, and write into the arguments at ``updates`` and no others;
-    a harness that calls them again restores those.
+    return the same output or tuple of outputs. They write only the arguments at ``updates``, which must be
+    restored before the next call.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Program:
     updates: tuple[int, ...] = ()
 
     def arguments(self, sizes: Mapping[str, int], dtype: str | None = None) -> tuple[Any, ...]:
-        """Return fresh arguments; the same ones each time."""
+        """Return new arguments with the same values each time."""
         return self.make(dtype or self.dtype, **sizes)
 
 
@@ -51,10 +51,9 @@ class Program:
 class Row(Program):
     """A program with peers and a bound.
 
-    ``numba`` is plain Python that ``peers.jit`` compiles; it writes outputs that are no arguments into
-    further arguments, so that a fresh array's page faults are not counted against it. ``torch`` is a
-    ``TorchPeer`` that returns what ``numpy`` returns, or the reason why there is none. The bound is the
-    greatest of ``bounds``.
+    ``numba`` is a Python function that ``peers.jit`` compiles. It writes new outputs into further arguments,
+    so that page faults of new arrays are not counted. ``torch`` is a ``TorchPeer`` that returns the same as
+    ``numpy``, or the reason why there is none. The bound is the greatest of ``bounds``.
     """
 
     numba: Callable[..., Any]
@@ -63,7 +62,7 @@ class Row(Program):
 
 
 def results(program: Program, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int]]:
-    """Return NumPy's outputs, and the positions of those among them that are no arguments."""
+    """Return NumPy's outputs, and the positions of the outputs that are new arrays."""
     outputs = program.numpy(*arguments)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     updated = [id(arguments[position]) for position in program.updates]

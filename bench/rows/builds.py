@@ -1,4 +1,4 @@
-"""Making a kernel from C source: the first time, and with the cache filled. Each in a new process."""
+"""Build a kernel from C source, with an empty cache and with a filled one, each time in a new process."""
 
 import os
 import tempfile
@@ -9,12 +9,12 @@ from measure import Measured, Row, Settings, fresh_process, seconds
 
 CODE = """
 import time, polyop
-def made(name):
+def seconds(name):
     code = 'int %s(int n, void **p, int *r, void *s, const char **t, void *q, void *e) { return 0; }' % name
     start = time.perf_counter()
     polyop.source(function=name, language="c", code=code)
     return time.perf_counter() - start
-first, second = made("bench_first"), made("bench_second")
+first, second = seconds("bench_first"), seconds("bench_second")
 print(PRINTED)
 """
 

@@ -27,7 +27,7 @@ start = time.perf_counter()
 Direct(program, arguments, results)
 print(time.perf_counter() - start)
 """
-"""Deriving, scheduling and compiling, with all that this imports; the data is small, the kernel the same."""
+"""Derives, schedules and compiles, imports included. The data is small; the kernel is the same."""
 
 
 @functools.cache
@@ -41,41 +41,41 @@ def times(name: str, turns: int, kind: Callable[..., Times]) -> Times:
 def beside(
     name: str, peer: str, settings: Settings, kind: Callable[..., Times] = comparison.beside_frameworks
 ) -> Measured:
-    """Measure beside a peer, or beside the best of them when none is named."""
-    found = times(name, min(TURNS, settings.rounds // 3), kind)
-    peer = peer or found.best_peer()
-    if peer in found.missing:
-        raise Missing(f"{peer} is {found.missing[peer]}")
-    return summary(found.seconds["polyop"], found.seconds[peer])
+    """Measure beside a peer, or beside the best peer if none is named."""
+    measured = times(name, min(TURNS, settings.rounds // 3), kind)
+    peer = peer or measured.best_peer()
+    if peer in measured.missing:
+        raise Missing(f"{peer} is {measured.missing[peer]}")
+    return summary(measured.seconds["polyop"], measured.seconds[peer])
 
 
 def compile_cold(name: str, settings: Settings) -> Measured:
     program = gradients.PROGRAMS[name]
     result = program.torch(*map(need_torch().from_numpy, program.arguments(program.small))).shape
     code = COLD.replace("FOLDER", repr(str(FOLDER))).replace("NAME", repr(name))
-    found = []
+    runs = []
     for _ in range(min(3, settings.processes)):
         with tempfile.TemporaryDirectory() as folder:
             env = {**os.environ, "XDG_CACHE_HOME": folder}
-            found.append(fresh_process(code.replace("RESULT", repr(tuple(result))), env=env))
-    return seconds(found)
+            runs.append(fresh_process(code.replace("RESULT", repr(tuple(result))), env=env))
+    return seconds(runs)
 
 
 def rows_of(name: str) -> list[Row]:
     title = f"gradients: {name}"
-    found = [
+    table = [
         Row(title, "the best of PyTorch and JAX", 1.0, functools.partial(beside, name, "")),
         Row(title, "PyTorch's own", None, functools.partial(beside, name, "PyTorch")),
         Row(title, "JAX's own, jitted", None, functools.partial(beside, name, "JAX")),
     ]
     if gradients.PROGRAMS[name].written:
         kind = comparison.beside_written
-        found.append(
+        table.append(
             Row(
                 f"{title}, kernel", "C written by hand", 1.25, functools.partial(beside, name, "C", kind=kind)
             )
         )
-    return [*found, Row(f"{title}, compile cold", "", 1.0, functools.partial(compile_cold, name), "s")]
+    return [*table, Row(f"{title}, compile cold", "", 1.0, functools.partial(compile_cold, name), "s")]
 
 
 def rows() -> list[Row]:

@@ -1,4 +1,4 @@
-"""What importing costs, in new processes; the interpreter's own start is not in it."""
+"""The time of an import, in new processes, without the start of the interpreter."""
 
 from measure import Measured, Row, Settings, fresh_process, summary
 

@@ -1,4 +1,4 @@
-"""Loop kernels beside the best of NumPy, Numba and torch.compile, and against what the machine allows."""
+"""Loop kernels beside the best of NumPy, Numba and torch.compile, and beside the roof of the machine."""
 
 import functools
 import os
@@ -12,7 +12,7 @@ from loops.table import Row as Program
 from measure import Measured, Missing, Row, Settings, fresh_process, seconds
 
 BLAS = {"matmul_float32", "matmul_float64", "doitgen", "syrk", "covariance"}
-"""Contractions that NumPy does with OpenBLAS."""
+"""Contractions, which NumPy computes with OpenBLAS."""
 
 COLD = """
 import os, sys, tempfile, time
@@ -33,12 +33,12 @@ def times(name: str) -> comparison.Times:
     try:
         import torch  # noqa: F401
 
-        torch_too = True
+        with_torch = True
     except ImportError:
-        torch_too = False
+        with_torch = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return comparison.compare(program, torch=torch_too)
+        return comparison.compare(program, torch=with_torch)
 
 
 def ratio(ours: list[float], other: list[float]) -> Measured:
@@ -55,38 +55,39 @@ def ratio(ours: list[float], other: list[float]) -> Measured:
 
 def beside_peers(name: str, settings: Settings) -> Measured:
     del settings
-    found = times(name)
-    return ratio(found.seconds["polyop"], found.seconds[found.best_peer()])
+    measured = times(name)
+    return ratio(measured.seconds["polyop"], measured.seconds[measured.best_peer()])
 
 
 def beside_bound(name: str, settings: Settings) -> Measured:
     del settings
-    found = times(name)
-    if not found.bound:
+    measured = times(name)
+    if not measured.bound:
         raise Missing("it has no bound of bytes or operations")
-    return ratio(found.seconds["polyop"], [found.bound] * len(found.seconds["polyop"]))
+    ours = measured.seconds["polyop"]
+    return ratio(ours, [measured.bound] * len(ours))
 
 
 def beside_blas(name: str, settings: Settings) -> Measured:
     del settings
-    found = times(name)
-    return ratio(found.seconds["polyop"], found.seconds["NumPy"])
+    measured = times(name)
+    return ratio(measured.seconds["polyop"], measured.seconds["NumPy"])
 
 
 def compile_time(name: str, settings: Settings, *, warm: bool) -> Measured:
-    found = []
+    runs = []
     for _ in range(min(3, settings.processes)):
         with tempfile.TemporaryDirectory() as folder:
             env = {**os.environ, "XDG_CACHE_HOME": folder}
             code = COLD.replace("FOLDER", repr(str(comparison.roof.FOLDER))).replace("NAME", repr(name))
             first = fresh_process(code, env=env)
-            found.append(fresh_process(code, env=env) if warm else first)
-    return seconds(found)
+            runs.append(fresh_process(code, env=env) if warm else first)
+    return seconds(runs)
 
 
 def rows_of(program: Program) -> list[Row]:
     name = program.name
-    here = [
+    table = [
         Row(
             f"loops: {name}",
             "the best of NumPy, Numba, torch.compile",
@@ -95,11 +96,11 @@ def rows_of(program: Program) -> list[Row]:
         )
     ]
     if name in BLAS:
-        here.append(
+        table.append(
             Row(f"loops: {name}, contraction", "NumPy's OpenBLAS", 1.5, functools.partial(beside_blas, name))
         )
     bar = 1.25 if any(b.unit == "bytes" for b in program.bounds) and name not in BLAS else None
-    here.append(
+    table.append(
         Row(
             f"loops: {name}, bound",
             "the roof measured in this run",
@@ -108,11 +109,11 @@ def rows_of(program: Program) -> list[Row]:
         )
     )
     cold = functools.partial(compile_time, name, warm=False)
-    here.append(Row(f"loops: {name}, compile cold", "", 0.5, cold, "s"))
-    return here
+    table.append(Row(f"loops: {name}, compile cold", "", 0.5, cold, "s"))
+    return table
 
 
 def rows() -> list[Row]:
-    found = [row for program in npbench.ROWS.values() for row in rows_of(program)]
+    table = [row for program in npbench.ROWS.values() for row in rows_of(program)]
     warm = functools.partial(compile_time, "softmax", warm=True)
-    return [*found, Row("loops: softmax, compile warm", "", 0.01, warm, "s")]
+    return [*table, Row("loops: softmax, compile warm", "", 0.01, warm, "s")]

@@ -1,7 +1,7 @@
-"""Loop kernels in MindSpore's graphs beside AKG, its own compiler of them, in MindSpore's environment.
+"""Loop kernels in MindSpore's graphs beside AKG, MindSpore's compiler of loop kernels.
 
-POLYOP_BENCH_MINDSPORE is the Python of that environment; ``make bench`` sets it. Each kernel has a process of
-its own, as AKG's compiler may end it, or not end.
+POLYOP_BENCH_MINDSPORE is the Python of an environment with MindSpore; ``make bench`` sets it. Each kernel
+runs in another process, because AKG's compiler may crash or never end.
 """
 
 import contextlib
@@ -23,21 +23,24 @@ PEER = Path(__file__).resolve().parents[1] / "peers" / "mindspore_akg.py"
 LIMIT_S = 60
 TURNS = 9
 OURS_AGREES = "polyop agrees with NumPy"
-"""What the peer says before it comes to AKG."""
+"""Printed by the peer before it starts AKG."""
 REASON = re.compile(r"^(?:TVMError|RuntimeError): (?!Response is empty)(.+)$", re.MULTILINE)
 
 
-def run(command: list[str], said: Any, **options: Any) -> bool:
-    """Whether a command succeeds; what it has started has ended then: AKG's compiler goes on by itself."""
-    process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True, **options)
+def run(command: list[str], output: Any, **options: Any) -> bool:
+    """Run a command and return whether it succeeded.
+
+    All processes of its session are ended, because AKG's compiler outlives the process that started it.
+    """
+    process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True, **options)
     try:
         return process.wait(LIMIT_S) == 0
     except subprocess.TimeoutExpired:
-        said.write(f"RuntimeError: not done after {LIMIT_S} s\n")
+        output.write(f"RuntimeError: not done after {LIMIT_S} s\n")
         return False
     finally:
         with contextlib.suppress(ProcessLookupError):
-            for _ in range(100):  # 5 s at most, as what nobody waits for may stay as a name
+            for _ in range(100):  # 5 s at most: a zombie that nobody waits for stays in the group
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 time.sleep(0.05)
@@ -45,12 +48,12 @@ def run(command: list[str], said: Any, **options: Any) -> bool:
 
 @functools.cache
 def times(python: str, name: str) -> list[dict[str, Any]]:
-    """Return the first call's seconds and each turn's, of ours and of AKG's."""
-    with tempfile.TemporaryDirectory() as folder, Path(folder, "said").open("w+") as said:
+    """Return the seconds of the first call and of each turn, for polyop and for AKG."""
+    with tempfile.TemporaryDirectory() as folder, Path(folder, "output").open("w+") as output:
         env = {**os.environ, "XDG_CACHE_HOME": folder}
-        failed = not run([python, str(PEER), name, str(TURNS)], said, cwd=folder, env=env)
-        said.seek(0)
-        text = said.read()
+        failed = not run([python, str(PEER), name, str(TURNS)], output, cwd=folder, env=env)
+        output.seek(0)
+        text = output.read()
     if failed and OURS_AGREES not in text:
         raise RuntimeError(text)
     if failed:
@@ -75,7 +78,7 @@ def rows() -> list[Row]:
     python = os.environ.get("POLYOP_BENCH_MINDSPORE", "")
     if not Path(python).is_file():
         raise Missing("POLYOP_BENCH_MINDSPORE names no Python with MindSpore")
-    found = [
+    table = [
         Row(
             f"loops: {name}, MindSpore graph",
             "MindSpore's AKG",
@@ -85,4 +88,4 @@ def rows() -> list[Row]:
         for name in npbench.ROWS
     ]
     first = functools.partial(first_call, python, "chain")
-    return [*found, Row("loops: chain, first call in a MindSpore graph", "MindSpore's AKG", None, first)]
+    return [*table, Row("loops: chain, first call in a MindSpore graph", "MindSpore's AKG", None, first)]

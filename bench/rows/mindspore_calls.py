@@ -1,6 +1,6 @@
-"""MindSpore calls beside MindSpore's own ``ops.Custom``, in MindSpore's environment.
+"""Calls with MindSpore's tensors beside MindSpore's own ``ops.Custom``.
 
-POLYOP_BENCH_MINDSPORE is the Python of that environment; ``make bench`` sets it.
+POLYOP_BENCH_MINDSPORE is the Python of an environment with MindSpore; ``make bench`` sets it.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from measure import Measured, Missing, Row, Settings, summary
 
 PEER = Path(__file__).resolve().parents[1] / "peers" / "mindspore_calls.py"
-ROWS_OF_PEER = (  # the name in the peer, the row's name, beside what, the bar
+ROWS_OF_PEER = (  # the name in the peer's program; the row's name, peer and bar
     ("pynative", "MindSpore PyNative call, 4 elements", "MindSpore's ops.Custom, aot", 0.1),
     ("gradient", "MindSpore PyNative value and gradient", "the same by ops.Custom", None),
     ("graph", "MindSpore graph call", "the same by ops.Custom", None),

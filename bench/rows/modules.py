@@ -1,4 +1,4 @@
-"""C++ operator modules: the same product built and called beside PyTorch's C++ extensions."""
+"""Build and call a C++ module, beside a C++ extension of PyTorch that computes the same product."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ print(time.perf_counter() - start)
 
 
 def cold_build(settings: Settings) -> Measured:
-    """Build both in turn, each time in a new process with empty folders."""
+    """Build both alternately, each time in a new process with empty folders."""
     need_torch()
     ours, peers = [], []
     for _ in range(min(settings.processes, TURNS)):

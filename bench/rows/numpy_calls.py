@@ -1,4 +1,4 @@
-"""NumPy calls beside a ufunc of NumPy's own."""
+"""Calls with NumPy arrays, beside a ufunc of NumPy."""
 
 import numpy as np
 from kernels import leaky, scaled

@@ -17,7 +17,7 @@ def rows() -> list[Row]:
     def call(f: object, x: object, statement: str = "f(x)") -> Timed:
         return Timed(statement, {"f": f, "x": x, "g": torch.ones(4)})
 
-    wanted = torch.randn(4, requires_grad=True)
+    leaf = torch.randn(4, requires_grad=True)
     every_other = torch.randn(8)[::2]
     return [
         Row("torch call, no gradient, 4 elements", OPERATOR, 0.5, beside(call(ours, x), call(peer, x))),
@@ -26,13 +26,13 @@ def rows() -> list[Row]:
             "torch forward + backward, 4 elements",
             FUNCTION,
             1.2,
-            beside(call(ours, wanted, BOTH_WAYS), call(peer, wanted, BOTH_WAYS)),
+            beside(call(ours, leaf, BOTH_WAYS), call(peer, leaf, BOTH_WAYS)),
         ),
         Row(
             "forward + backward through torch.ops",
             FUNCTION,
             1.6,
-            beside(call(ours.torch, wanted, BOTH_WAYS), call(peer, wanted, BOTH_WAYS)),
+            beside(call(ours.torch, leaf, BOTH_WAYS), call(peer, leaf, BOTH_WAYS)),
         ),
         Row("torch call, 1000 elements", OPERATOR, None, beside(call(ours, large), call(peer, large))),
         Row(

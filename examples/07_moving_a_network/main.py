@@ -58,16 +58,16 @@ for net in (by_name, by_module):
 
 # [compare]
 x = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
-given = torch.tensor(x, requires_grad=True)
-wanted = original(given)
-wanted.backward()
+leaf = torch.tensor(x, requires_grad=True)
+expected = original(leaf)
+expected.backward()
 
 for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
     ms.set_context(mode=mode, device_target="CPU")
     for net in (by_name, by_module):
         value, (dx, weights) = ms.value_and_grad(net, 0, net.trainable_params())(Tensor(x))
-        assert np.allclose(value.asnumpy(), wanted.item(), atol=1e-5)
-        assert np.allclose(dx.asnumpy(), given.grad.numpy(), atol=1e-5)
+        assert np.allclose(value.asnumpy(), expected.item(), atol=1e-5)
+        assert np.allclose(dx.asnumpy(), leaf.grad.numpy(), atol=1e-5)
         for ours, theirs in zip(weights, original.parameters(), strict=True):
             assert np.allclose(ours.asnumpy(), theirs.grad.numpy(), atol=1e-5)
 # [/compare]

@@ -43,10 +43,10 @@ assert scaled(x, n=1, alpha=0.5).tolist() == [1.5] * 3
 
 
 # [inplace]
-def add_rows(total, rows, where):
-    for i in range(where.shape[0]):
+def add_rows(total, rows, index):
+    for i in range(index.shape[0]):
         for j in range(rows.shape[1]):
-            total[where[i], j] += rows[i, j]
+            total[index[i], j] += rows[i, j]
     return total
 
 
@@ -62,22 +62,22 @@ assert total.tolist() == [[1, 1, 1], [3, 3, 3]]
 # [several]
 def smallest(x):
     value = output_tensor((x.shape[0],), x.dtype)
-    place = output_tensor((x.shape[0],), "int64")
+    position = output_tensor((x.shape[0],), "int64")
     for i in parallel(x.shape[0]):
         best = 0
         for j in range(1, x.shape[1]):
             if x[i, j] < x[i, best]:
                 best = j
         value[i] = x[i, best]
-        place[i] = best
-    return value, place
+        position[i] = best
+    return value, position
 
 
-value, place = Custom(smallest, func_type="hybrid")(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -4.0]]))
-print(value, place)
+value, position = Custom(smallest, func_type="hybrid")(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -4.0]]))
+print(value, position)
 # [/several]
 assert value.tolist() == [1, -4]
-assert place.tolist() == [1, 2]
+assert position.tolist() == [1, 2]
 
 
 # [temporary]
@@ -102,16 +102,16 @@ assert smoothed(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2).tolist() == [0, 0.25, 0.
 
 
 # [debug]
-def taken(x, which):
-    y = output_tensor(which.shape, x.dtype)
-    for i in range(which.shape[0]):
-        y[i] = x[which[i]]
+def select(x, index):
+    y = output_tensor(index.shape, x.dtype)
+    for i in range(index.shape[0]):
+        y[i] = x[index[i]]
     return y
 
 
 os.environ["POLYOP_LOOPS_DEBUG"] = "1"  # or @kernel(compile_attrs={"debug": True}); before the first call
 try:
-    Custom(taken, func_type="hybrid")(np.ones(3), np.array([0, 5]))
+    Custom(select, func_type="hybrid")(np.ones(3), np.array([0, 5]))
 except polyop.PolyopError as problem:
     print(problem)  # ... index 5 is outside dimension 0 of x, which has size 3 ...
     message = str(problem)

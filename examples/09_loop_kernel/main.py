@@ -15,12 +15,12 @@ import polyop
 def softmax(x):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
-        most = x[i, 0]
+        largest = x[i, 0]
         for j in range(1, x.shape[1]):
-            most = max(most, x[i, j])
+            largest = max(largest, x[i, j])
         total = 0.0
         for j in range(x.shape[1]):
-            y[i, j] = exp(x[i, j] - most)
+            y[i, j] = exp(x[i, j] - largest)
             total += y[i, j]
         for j in range(x.shape[1]):
             y[i, j] /= total

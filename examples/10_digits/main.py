@@ -1,4 +1,4 @@
-"""Train one network on scikit-learn's handwritten digits in every framework found; plot the losses.
+"""Train one network on scikit-learn's handwritten digits in every installed framework; plot the losses.
 
 python main.py [--plot losses.png]
 """
@@ -16,7 +16,7 @@ FRAMEWORKS = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "mindspore": "
 
 
 def accuracy(parameters):
-    """Return the share of all digits that are told right."""
+    """Return the share of digits that are classified correctly."""
     images, labels = network.data()
     return float((network.logits(parameters, images).argmax(1) == labels.argmax(1)).mean())
 
@@ -29,17 +29,17 @@ def main():
     )
     options = parser.parse_args()
     curves = {}
-    for name, shown in FRAMEWORKS.items():
+    for name, label in FRAMEWORKS.items():
         if importlib.util.find_spec(name) is None:
-            print(f"{shown:<10} is not installed: not run")
+            print(f"{label:<10} is not installed: not run")
             continue
         losses, parameters = importlib.import_module(f"in_{name}").train()
-        curves[shown] = losses
-        told = accuracy([np.asarray(p) for p in parameters])
-        print(f"{shown:<10} loss {losses[0]:.4f} -> {losses[-1]:.4f}, {told:.1%} of the digits right")
-        assert told > 0.95
-    for shown, losses in curves.items():  # rounding grows from step to step, and not far
-        np.testing.assert_allclose(losses, curves["NumPy"], rtol=2e-3, err_msg=shown)
+        curves[label] = losses
+        share = accuracy([np.asarray(p) for p in parameters])
+        print(f"{label:<10} loss {losses[0]:.4f} -> {losses[-1]:.4f}, {share:.1%} of the digits right")
+        assert share > 0.95
+    for label, losses in curves.items():  # rounding errors grow from step to step, but stay small
+        np.testing.assert_allclose(losses, curves["NumPy"], rtol=2e-3, err_msg=label)
     print("the same curve in each")
     plot(curves, options.plot)
 
@@ -49,8 +49,8 @@ def plot(curves, path):
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    for width, (shown, losses) in enumerate(curves.items()):
-        plt.plot(losses, label=shown, linewidth=6 - width, alpha=0.6)
+    for width, (label, losses) in enumerate(curves.items()):
+        plt.plot(losses, label=label, linewidth=6 - width, alpha=0.6)
     plt.xlabel("step")
     plt.ylabel("cross entropy")
     plt.legend()

@@ -1,4 +1,4 @@
-"""A network for handwritten digits out of three custom operators; the same lines for every framework."""
+"""A network for handwritten digits with three custom operators; the same code for every framework."""
 # ruff: noqa: F821 - output_tensor and sqrt are words of the loop kernels' language
 
 import pathlib
@@ -73,8 +73,8 @@ HIDDEN, CLASSES, BATCH, RATE, STEPS = 32, 10, 128, 0.5, 150
 
 def data():
     """Return images (1797, 64) in 0 to 1, one-hot labels (1797, 10), in float32."""
-    found = load_digits()
-    return (found.data / 16).astype(np.float32), np.eye(CLASSES, dtype=np.float32)[found.target]
+    digits = load_digits()
+    return (digits.data / 16).astype(np.float32), np.eye(CLASSES, dtype=np.float32)[digits.target]
 
 
 def start():

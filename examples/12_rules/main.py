@@ -7,11 +7,11 @@ import polyop
 
 # [gradient]
 def huber_gradient(x, delta, out, dout):  # the inputs, the output, its gradient
-    xp = polyop.array_namespace(x)  # where, abs, sign ... of whatever framework is calling
+    xp = polyop.array_namespace(x)  # where, abs, sign ... of the calling framework
     return xp.where(xp.abs(x) <= delta, x, delta * xp.sign(x)) * dout, None  # None: an attribute
 
 
-def huber_tangent(x, delta, out, tangents):  # a tangent per argument; None where it does not move
+def huber_tangent(x, delta, out, tangents):  # one tangent per argument, None for zero
     return huber_gradient(x, delta, out, tangents[0])[0]
 
 
@@ -27,12 +27,12 @@ huber = polyop.operator(
 
 
 # [batch]
-def softmax_batch(dims, inputs):  # where the batch is in each argument (None: nowhere); the arguments
+def softmax_batch(dims, inputs):  # the batch axis of each argument, or None; the arguments
     (x,), (dim,) = inputs, dims
     xp = polyop.array_namespace(x)
     rows = xp.moveaxis(x, dim, 0)
     flat = softmax(xp.reshape(rows, (-1, rows.shape[-1])))
-    return xp.reshape(flat, rows.shape), 0  # the output, and where the batch is in it
+    return xp.reshape(flat, rows.shape), 0  # the output and its batch axis
 
 
 softmax = polyop.operator(

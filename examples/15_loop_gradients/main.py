@@ -1,4 +1,4 @@
-"""Derived gradients of loop kernels: shown, compared with finite differences, refused."""
+"""Derived gradients of loop kernels: printed, compared with finite differences, and one refused."""
 
 from pathlib import Path
 
@@ -14,22 +14,22 @@ rng = np.random.default_rng(0)
 
 def differences(op, inputs, weight, step=1e-6):
     """Return the gradients of ``sum(weight * op(*inputs))`` by central differences."""
-    found = []
+    gradients = []
     for x in inputs:
         grad = np.zeros_like(x)
-        for place in np.ndindex(x.shape):
-            kept = x[place]
+        for index in np.ndindex(x.shape):
+            value = x[index]
             sums = []
-            for moved in (kept + step, kept - step):
-                x[place] = moved
+            for moved in (value + step, value - step):
+                x[index] = moved
                 sums.append(np.sum(weight * op(*inputs)))
-            x[place] = kept
-            grad[place] = (sums[0] - sums[1]) / (2 * step)
-        found.append(grad)
-    return found
+            x[index] = value
+            grad[index] = (sums[0] - sums[1]) / (2 * step)
+        gradients.append(grad)
+    return gradients
 
 
-def shown(name, function, *inputs):
+def show(name, function, *inputs):
     """Compare a derived gradient with differences, and print its loops."""
     # [use]
     op = Custom(function, func_type="hybrid")
@@ -43,10 +43,10 @@ def shown(name, function, *inputs):
     print(f"{name}: equal to finite differences\n")
 
 
-shown("stencil", burgers, rng.standard_normal(9))
-shown("norm", rms_norm, rng.standard_normal((3, 5)), rng.standard_normal(5))
-shown("scan", filtered, rng.standard_normal((3, 5)), rng.standard_normal(5))
-shown("own", log_sum_exp, rng.standard_normal((3, 5)))
+show("stencil", burgers, rng.standard_normal(9))
+show("norm", rms_norm, rng.standard_normal((3, 5)), rng.standard_normal(5))
+show("scan", filtered, rng.standard_normal((3, 5)), rng.standard_normal(5))
+show("own", log_sum_exp, rng.standard_normal((3, 5)))
 
 # [asked]
 op = polyop.operator("example::filtered(Tensor x, Tensor decay) -> Tensor", polyop.kernel(filtered))

@@ -1,4 +1,4 @@
-"""A pass of one's own: a function from Program to Program, in a copy of the table of passes."""
+"""Add a pass: a function from Program to Program, in a copy of the table of passes."""
 
 # ruff: noqa: F821 - the words of loop kernels
 
@@ -46,8 +46,8 @@ def reciprocal(expr):
 # [pipeline]
 def with_pass(passes, added, before):
     """Return a copy of a table of passes with a further row."""
-    where = [one.name for one in passes].index(before)
-    return (*passes[:where], added, *passes[where:])
+    position = [one.name for one in passes].index(before)
+    return (*passes[:position], added, *passes[position:])
 
 
 MINE = Pass(divide_by_powers_of_two, "A multiplication takes less time than a division.")

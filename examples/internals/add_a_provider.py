@@ -1,4 +1,4 @@
-"""A provider: somebody else's operators, found by name. Here NumPy's ufuncs of two arguments."""
+"""Add a provider, which finds the operators of another library by name: NumPy's ufuncs of two arguments."""
 
 import threading
 
@@ -22,7 +22,7 @@ def hypot_gradient(x, y, out, dout):
 
 
 def logaddexp_gradient(x, y, out, dout):
-    xp = array_namespace(out)  # NumPy's functions, or those of the framework that asks
+    xp = array_namespace(out)  # NumPy's functions, or those of the calling framework
     return dout * xp.exp(x - out), dout * xp.exp(y - out)
 
 
@@ -39,11 +39,11 @@ def ufunc(name):
     if name not in ROWS:
         raise ArgumentValueError("ufunc", f"must be one of {', '.join(ROWS)}", repr(name))
     with _lock:
-        found = registry.named(f"ufunc::{name}")
-        return found if found is not None else made(name)
+        bound = registry.named(f"ufunc::{name}")
+        return bound if bound is not None else make_operator(name)
 
 
-def made(name):
+def make_operator(name):
     schema = parse(f"ufunc::{name}(Tensor x, Tensor y) -> Tensor")
     kernel = PythonKernel(getattr(np, name))
     rule = FromSpecs(outputs, schema)

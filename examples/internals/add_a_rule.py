@@ -1,4 +1,4 @@
-"""Gradient rules: one that an author writes, and one that polyop derives from loops."""
+"""Add gradient rules: one that an author writes, and one that polyop derives from loops."""
 
 # ruff: noqa: F821 - the words of loop kernels
 

@@ -1,4 +1,4 @@
-"""A target: an instruction set that kernels are printed and compiled for. Here x86-64 with SSE 4.2."""
+"""Add a target, an instruction set that kernels are compiled for: x86-64 with SSE 4.2."""
 
 # ruff: noqa: F821 - the words of loop kernels
 
@@ -31,8 +31,8 @@ program = schedule(parse(matmul, [("float32", 2), ("float32", 2)], {}))
 SSE4 = Target(
     "sse4",
     "x86",
-    features=("sse4.2",),  # what the processor must have, and what clang is told
-    pragmas=("sse4.2",),  # what gcc is told, in the text
+    features=("sse4.2",),  # what the processor must have, and clang's flag
+    pragmas=("sse4.2",),  # gcc's pragma, in the printed C
     tile=(4, 2),  # a register tile of 4 rows x 2 vectors
 )
 TARGETS["sse4"] = SSE4

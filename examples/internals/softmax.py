@@ -1,6 +1,6 @@
-"""A loop kernel to look at: ``polyop explain softmax.py demo::softmax`` shows what each pass makes of it.
+"""A loop kernel to try ``polyop explain`` on: it shows what each pass changes.
 
-It is written one step after the other, with a temporary tensor for each, as one writes it in NumPy.
+The kernel is written as in NumPy: one step after the other, each with a temporary tensor.
 """
 
 # ruff: noqa: F821 - the words of loop kernels
