@@ -122,7 +122,7 @@ def test_inputs_are_left_alone():
             TypeError,
             "weights must be a Parameter, or a list or ParameterTuple of them, but got int",
         ),
-        ((NET, 0, None, False, True), NotImplementedError, "return_ids is not here"),
+        ((NET, 0, None, False, True), NotImplementedError, "return_ids is not supported"),
     ],
 )
 def test_wrong_arguments(arguments, error, words):

@@ -1,8 +1,9 @@
-"""MindSpore-style scripts on PyTorch, on a machine without MindSpore.
+"""Run MindSpore scripts on PyTorch, on a machine without MindSpore.
 
-``import polyop.mindspore as ms`` in place of ``import mindspore as ms``: tensors, cells,
-gradients and graphs are PyTorch's; ``ops.Custom`` and its friends are polyop's own. It has what
-programs with custom operators use, and never uses a MindSpore that is installed.
+A script writes ``import polyop.mindspore as ms`` in place of ``import mindspore as ms``. Tensors,
+cells, gradients and graphs are PyTorch's; ``ops.Custom``, ``ops.kernel`` and ``ops.CustomOpBuilder``
+are polyop's own. The package has the names that programs with custom operators use. It never uses a
+MindSpore that is installed.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ ms_function = jit
 
 
 def set_seed(seed: int) -> None:
-    """Make random numbers repeatable."""
+    """Set the seed of all random numbers."""
     _torch.manual_seed(seed)
 
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
-    """Return the value: here every input of a graph may change."""
+    """Return the value unchanged: every input of a graph may change here."""
     del dynamic_len
     return input_data
 
 
 def jit_class(cls: Any) -> Any:
-    """Return the class: PyTorch traces through any."""
+    """Return the class unchanged: PyTorch traces through any class."""
     return cls
 
 

@@ -1,4 +1,4 @@
-"""A ``bprop`` as a node of PyTorch's autograd: a cell's own, and a ``Custom``'s in a graph."""
+"""A hand-written ``bprop`` as a node of PyTorch's autograd: that of a cell, or of a ``Custom`` in a graph."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ def bridge(
     *,
     attributes: bool = False,
 ) -> Function:
-    """Return a function that computes and has ``bprop(*inputs, out, dout)`` as its gradient.
+    """Return a function that calls ``compute`` and has ``bprop(*inputs, out, dout)`` as its gradient.
 
-    ``parameters`` are what ``compute`` reads beside its arguments; ``bprop`` then returns a
-    dict of their gradients, too. With ``attributes`` what it returns for an argument that is no
-    tensor counts for nothing, as in an operator's gradient rule. The class is made here, before
-    any tracing: PyTorch's compiler traces functions of such a class, but not the making of one.
+    ``parameters`` are tensors that ``compute`` reads beside its arguments; ``bprop`` then also
+    returns a dict of their gradients. With ``attributes``, the gradient of an argument that is no
+    tensor is ignored, as in an operator's gradient rule.
+
+    Call this before tracing: PyTorch's compiler traces calls of an ``autograd.Function`` class, but
+    not the creation of one.
     """
     count = len(parameters)
-    least, most = _arguments(bprop)
+    minimum, maximum = _positional_range(bprop)
 
     def forward(ctx: Any, *args: Any) -> Any:
         inputs = args[: len(args) - count]
@@ -50,15 +52,17 @@ def bridge(
         outputs = tuple(wrap_traced(x) for x in saved)
         douts = filled(gradients, outputs)
         results = (outputs[0], douts[0]) if ctx.single else (outputs, douts)
-        if not least <= len(inputs) + 2 <= most:
+        if not minimum <= len(inputs) + 2 <= maximum:
             rule = f"is called with {len(inputs)} inputs, out and dout"
-            raise GradientError(subject, rule, f"a bprop of {_range(least, most)} arguments")
-        mine, of_parameters = _parts(subject, call_script(bprop, *inputs, *results))
-        if attributes and len(mine) == len(inputs):
-            mine = [g if isinstance(x, torch.Tensor) else None for g, x in zip(mine, inputs, strict=True)]
-        return checked(subject, mine, inputs) + _of(subject, of_parameters, parameters)
+            raise GradientError(subject, rule, f"a bprop of {_range_text(minimum, maximum)} arguments")
+        input_grads, by_parameter = _split_result(subject, call_script(bprop, *inputs, *results))
+        if attributes and len(input_grads) == len(inputs):
+            rows = zip(input_grads, inputs, strict=True)
+            input_grads = [g if isinstance(x, torch.Tensor) else None for g, x in rows]
+        parameter_grads = _parameter_gradients(subject, by_parameter, parameters)
+        return checked(subject, input_grads, inputs) + parameter_grads
 
-    # PyTorch's compiler leaves ctx out where the call has as many inputs as forward has parameters
+    # PyTorch's compiler omits ctx if a call has as many inputs as forward has parameters
     forward.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
     body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     node: Any = type("Bprop", (torch.autograd.Function,), body)
@@ -68,30 +72,32 @@ def bridge(
 def of_cell(cell: Any) -> Function:
     """Return ``cell.construct`` with ``cell.bprop`` as its gradient.
 
-    Its parameters are those of the attribute ``internal_params``, or all that it has.
+    The gradient covers the parameters in the attribute ``internal_params``, or all of the cell's.
     """
     listed = getattr(cell, "internal_params", None) or cell.parameters()
     parameters = [p for p in listed if p.requires_grad]
     return bridge(f"{type(cell).__name__}.bprop", cell.construct, cell.bprop, parameters)
 
 
-def _arguments(function: Function) -> tuple[int, float]:
-    """Return how many positional arguments a function takes at least and at most."""
+def _positional_range(function: Function) -> tuple[int, float]:
+    """Return the smallest and the largest number of positional arguments that a function takes."""
     try:
-        taken = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # written in C: it says so itself
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C: it checks its arguments itself
         return 0, math.inf
-    positional = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    most = math.inf if any(p.kind == p.VAR_POSITIONAL for p in taken) else len(positional)
-    return sum(p.default is p.empty for p in positional), most
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    maximum = math.inf if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(positional)
+    return sum(p.default is p.empty for p in positional), maximum
 
 
-def _range(least: int, most: float) -> str:
-    return str(least) if least == most else f"{least} to {most}" if most < math.inf else f"at least {least}"
+def _range_text(minimum: int, maximum: float) -> str:
+    if minimum == maximum:
+        return str(minimum)
+    return f"{minimum} to {maximum}" if maximum < math.inf else f"at least {minimum}"
 
 
-def _parts(subject: str, result: Any) -> tuple[Any, dict[Any, Any]]:
-    """Return the inputs' gradients and the parameters'."""
+def _split_result(subject: str, result: Any) -> tuple[Any, dict[Any, Any]]:
+    """Return the gradients of the inputs, and those of the parameters by parameter."""
     if not isinstance(result, tuple):
         rule = "must return a tuple with one gradient for each input, even for one"
         raise GradientError(subject, rule, type(result).__name__)
@@ -100,11 +106,13 @@ def _parts(subject: str, result: Any) -> tuple[Any, dict[Any, Any]]:
     return result, {}
 
 
-def _of(subject: str, found: dict[Any, Any], parameters: Sequence[Any]) -> tuple[Any, ...]:
-    by_identity = {id(key): value for key, value in found.items()}
-    strangers = [key for key in found if not any(key is p for p in parameters)]
-    if strangers:
-        names = ", ".join(getattr(key, "name", type(key).__name__) for key in strangers)
-        known = ", ".join(p.name for p in parameters) or "none"
-        raise GradientError(subject, f"gradients of parameters must be of this cell's ({known})", names)
+def _parameter_gradients(
+    subject: str, by_parameter: dict[Any, Any], parameters: Sequence[Any]
+) -> tuple[Any, ...]:
+    by_identity = {id(key): value for key, value in by_parameter.items()}
+    unknown = [key for key in by_parameter if not any(key is p for p in parameters)]
+    if unknown:
+        names = ", ".join(getattr(key, "name", type(key).__name__) for key in unknown)
+        own = ", ".join(p.name for p in parameters) or "none"
+        raise GradientError(subject, f"gradients of parameters must be of this cell's ({own})", names)
     return checked(subject, [by_identity.get(id(p)) for p in parameters], parameters)

@@ -1,7 +1,7 @@
-"""``jit``, and what ``GRAPH_MODE`` does with a cell: ``torch.compile(fullgraph=True)``.
+"""Graphs, for ``jit`` and for cells in ``GRAPH_MODE``: ``torch.compile(fullgraph=True)``.
 
-The compiled code is given plain tensors: PyTorch's compiler traces through a subclass, but the
-check that it makes of operators other than its own does not know any.
+Compiled code gets plain tensors. PyTorch's compiler can trace through a tensor subclass, but its
+checks of custom operators cannot.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import torch
 
 from ..core.errors import ArgumentTypeError
-from .interpose import plain, plain_attributes, wrap_apart
+from .interpose import plain, plain_attributes, wrap_new
 
-# MindSpore's backends, and their other options, which ask for nothing that is done here
+# MindSpore's backends, and their options, which have no effect here
 BACKENDS = {"": "inductor", "ms_backend": "inductor", "GE": "inductor"}
 OPTIONS = frozenset({
     "mode", "input_signature", "hash_args", "jit_config", "compile_once", "capture_mode", "jit_level",
@@ -27,29 +27,29 @@ OPTIONS = frozenset({
 
 
 def captured(function: Callable[..., Any], backend: str = "inductor", dynamic: Any = None) -> Any:
-    """Return the function, compiled as one graph at the first call with arguments of a kind."""
-    # torch.compile keeps what it compiled by code object, and recompiles by backend
+    """Return the function, compiled as one graph for each kind of arguments, at the first such call."""
+    # torch.compile caches by code object, and recompiles if the backend is another object: see _backend
     compiled = torch.compile(function, fullgraph=True, backend=_backend(backend), dynamic=dynamic)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_dynamo_compiling():  # already within a graph
+        if torch.compiler.is_dynamo_compiling():  # part of another graph
             return function(*args, **kwargs)
         try:
             with _gradients_in_graphs():
-                return wrap_apart(compiled(*args, **kwargs), (*args, *kwargs.values()))
+                return wrap_new(compiled(*args, **kwargs), (*args, *kwargs.values()))
         except torch._dynamo.exc.Unsupported as problem:  # noqa: SLF001
-            _raise_its_own(function, args, kwargs, problem)
+            _raise_script_error(function, args, kwargs, problem)
             raise
 
     return call
 
 
 def captured_cell(cell: Any) -> Any:
-    """Return the cell's call, as a graph of its own.
+    """Return the cell's call, compiled as a separate graph.
 
-    PyTorch's compiler counts what it compiled, and remembers which sizes varied, by code object
-    and its name: were the code shared, one cell after the other would use up its limit.
+    Each cell gets a copy of the code object with a new name. PyTorch's compiler counts recompiles,
+    and remembers which sizes varied, per code object and name; shared code would soon reach its limit.
     """
     code = _call_module.__code__.replace(co_name=f"{type(cell).__name__}_{next(_numbers)}")
     return captured(types.MethodType(types.FunctionType(code, globals()), cell))
@@ -62,26 +62,26 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
     return torch.nn.Module.__call__(module, *args, **kwargs)
 
 
-# what PyTorch's compiler says where the script itself raises, a class of its own among exceptions
+# the words of PyTorch's compiler for an exception that the script itself raises
 _RAISED = ("Observed exception", "Attempted to call a super() attribute")
 
 
-def _raise_its_own(function: Callable[..., Any], args: Any, kwargs: Any, problem: Exception) -> None:
-    """Raise what the function or a gradient in it raises, where that is why it cannot be captured."""
+def _raise_script_error(function: Callable[..., Any], args: Any, kwargs: Any, problem: Exception) -> None:
+    """Run the function and its gradient uncompiled, to raise the script's own error, if that is the cause."""
     if not any(words in str(problem) for words in _RAISED):
         return
     with in_capture():
         _differentiate(function(*args, **kwargs), (*args, *kwargs.values()), function)
 
 
-def _differentiate(result: Any, given: Iterable[Any], function: Callable[..., Any]) -> None:
-    """Run the gradient of a result for what it raises: a graph holds it, too."""
+def _differentiate(result: Any, inputs: Iterable[Any], function: Callable[..., Any]) -> None:
+    """Compute the gradient of a result for the error it may raise: a graph contains the gradient too."""
     owner = getattr(function, "__self__", function)
-    held = owner.parameters() if isinstance(owner, torch.nn.Module) else ()
+    parameters = owner.parameters() if isinstance(owner, torch.nn.Module) else ()
     outputs = result if isinstance(result, (tuple, list)) else (result,)
     with plain_attributes():
         ends = [x for x in outputs if isinstance(x, torch.Tensor) and x.requires_grad]
-        starts = [x for x in (*given, *held) if isinstance(x, torch.Tensor) and x.requires_grad]
+        starts = [x for x in (*inputs, *parameters) if isinstance(x, torch.Tensor) and x.requires_grad]
         if ends and starts:
             torch.autograd.grad(ends, starts, [torch.ones_like(x) for x in ends], allow_unused=True)
 
@@ -90,7 +90,7 @@ _capturing = False
 
 
 def is_capturing() -> bool:
-    """Whether a graph is captured, or a function runs to show why it cannot be."""
+    """Whether a graph is being captured, or a function runs to find out why it cannot be."""
     return _capturing or torch.compiler.is_dynamo_compiling()
 
 
@@ -106,7 +106,7 @@ def in_capture() -> Iterator[None]:
 
 
 def _gradients_in_graphs() -> Any:
-    """Let a graph hold a call of ``grad``; PyTorch before 2.13 has no such setting, and says so itself."""
+    """Allow ``grad`` inside a graph. PyTorch before 2.13 has no such setting, and raises its own error."""
     settings = torch._dynamo.config  # noqa: SLF001
     return (
         settings.patch(trace_autograd_ops=True)
@@ -127,9 +127,9 @@ def _backend(name: str) -> Callable[..., Any]:
 def jit(function: Any = None, *, backend: str = "", dynamic: int = 0, **options: Any) -> Any:
     """Return the function as one graph; a decorator, with or without arguments.
 
-    ``backend``: MindSpore's names mean PyTorch's "inductor"; any backend that
-    ``torch._dynamo.list_backends(None)`` names will do. ``dynamic=1`` lets sizes vary. What
-    PyTorch cannot capture raises its own error; ``ArgumentTypeError`` for an unknown option.
+    ``backend`` is MindSpore's name, which means PyTorch's "inductor", or any name that
+    ``torch._dynamo.list_backends(None)`` returns. ``dynamic=1`` lets sizes vary. Raises PyTorch's
+    error for code that cannot be captured, and ``ArgumentTypeError`` for an unknown option.
     """
     for name in options:
         if name not in OPTIONS:

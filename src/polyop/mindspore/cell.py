@@ -15,19 +15,19 @@ from .parameter import DEFAULT_NAME, Parameter
 
 
 class Cell(torch.nn.Module):  # type: ignore[misc]
-    """A network or a part of one: parameters and cells as attributes, ``construct`` computes.
+    """A network or a part of one. Parameters and cells are attributes; ``construct`` computes.
 
-    In ``GRAPH_MODE`` the outermost cell that is called is captured whole, with the cells in it.
-    A method ``bprop(self, *inputs, out, dout)`` is the cell's gradient: it returns a tuple with
-    one gradient or None for each input; a cell that has parameters of its own returns that and
-    a dict from them to their gradients.
+    In ``GRAPH_MODE`` the outermost cell that is called is captured as one graph, with the cells in
+    it. A method ``bprop(self, *inputs, out, dout)`` is the cell's gradient: it returns a tuple with
+    one gradient or None per input. For a cell with parameters it returns (that tuple, a dict from
+    the parameters to their gradients).
     """
 
-    _is_captured = True  # whether a call in GRAPH_MODE is a graph
+    _is_captured = True  # whether GRAPH_MODE makes a graph of a call
 
     def __init__(self, auto_prefix: bool = True, flags: Any = None) -> None:
         super().__init__()
-        del flags  # MindSpore's own marks for its compiler
+        del flags  # hints for MindSpore's compiler
         self.auto_prefix = auto_prefix
         self._own_bprop = getattr(type(self), "bprop", None) is not None
         self._bridge: Any = None
@@ -43,7 +43,7 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         return {**self.__dict__, "_bridge": None, "_graph": None}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what ``construct`` does; in ``GRAPH_MODE``, as a graph."""
+        """Return ``construct``'s result; in ``GRAPH_MODE`` it is computed by a graph."""
         if self._own_bprop and self._bridge is None:
             self._prepare()
         if torch.compiler.is_dynamo_compiling() or not (context.graph_mode() and self._is_captured):
@@ -59,21 +59,21 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
             self._bridge = of_cell(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return ``construct``'s result, with ``bprop`` as its gradient where there is one."""
+        """Return ``construct``'s result, with ``bprop`` as its gradient if the cell has one."""
         if self._own_bprop:
             return self._bridge(*args, **kwargs)
         return self.construct(*args, **kwargs)
 
     def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute; every cell writes its own."""
+        """Compute the cell's result. Every cell defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no method construct")
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
-        """Yield the parameters, those of cells inside too unless ``expand`` is False."""
+        """Yield the parameters, with those of the cells inside unless ``expand`` is False."""
         yield from self.parameters(recurse=expand)
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Any]]:
-        """Yield (path of attributes, parameter)."""
+        """Yield (attribute path, parameter)."""
         yield from self.named_parameters(prefix=name_prefix, recurse=expand)
 
     def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Any]:
@@ -89,7 +89,7 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         return [p for p in self.get_parameters(recurse) if not p.requires_grad]
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Put ``prefix`` before the names of the parameters."""
+        """Add a prefix to the names of the parameters."""
         for parameter in self.get_parameters(recurse):
             parameter.name = prefix + parameter.name
 
@@ -102,31 +102,31 @@ class Cell(torch.nn.Module):  # type: ignore[misc]
         return OrderedDict(self.named_children())
 
     def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield (path, cell) of this cell and all inside."""
+        """Yield (attribute path, cell) for this cell and all cells inside."""
         for name, cell in self.named_modules(cells, name_prefix):
             if isinstance(cell, Cell):
                 yield name, cell
 
     def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
-        """Make a cell an attribute."""
+        """Set a cell as an attribute."""
         setattr(self, child_name, child_cell)
 
     def insert_param_to_cell(self, param_name: str, param: Any, check_name_contain_dot: bool = True) -> None:
-        """Make a parameter an attribute."""
+        """Set a parameter as an attribute."""
         del check_name_contain_dot
         setattr(self, param_name, param)
 
     def set_train(self, mode: bool = True) -> Any:
-        """Set whether the cell is in training, and return it."""
+        """Set training mode and return the cell."""
         return self.train(mode)
 
     def set_grad(self, requires_grad: bool = True) -> Any:
-        """Return the cell: here every call can be differentiated."""
+        """Return the cell unchanged: every call can be differentiated."""
         del requires_grad
         return self
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Do nothing: shapes are taken from the call."""
+        """Do nothing: shapes come from the call."""
         del inputs, kwargs
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

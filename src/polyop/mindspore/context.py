@@ -1,7 +1,7 @@
 """Mode and device of a script: ``set_context``, ``get_context``, ``set_device``.
 
-``PYNATIVE_MODE`` runs operator by operator. In ``GRAPH_MODE`` calling a ``Cell`` captures the
-whole graph with ``torch.compile(fullgraph=True)``; what cannot be captured is an error.
+``PYNATIVE_MODE`` runs operator by operator. In ``GRAPH_MODE`` the call of a ``Cell`` is captured as
+one graph by ``torch.compile(fullgraph=True)``; code that cannot be captured is an error.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ PYNATIVE_MODE = 1
 
 DEVICES = ("CPU", "GPU", "Ascend")
 
-# what MindSpore's own compiler, memory pool and log are told: kept for get_context, without effect here
-KEPT = {
+# settings of MindSpore's compiler, memory pool and log: without effect, but get_context returns them
+WITHOUT_EFFECT = {
     "save_graphs": False, "save_graphs_path": ".", "precompile_only": False, "max_call_depth": 1000,
     "max_device_memory": "1024GB", "variable_memory_max_size": "30GB", "mempool_block_size": "1GB",
     "memory_optimize_level": "O0", "memory_offload": "OFF", "enable_graph_kernel": False,
@@ -32,11 +32,11 @@ KEPT = {
     "support_binary": False, "debug_level": 0, "save_compile_cache": False, "load_compile_cache": False,
 }  # fmt: skip
 
-_values: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0, **KEPT}
+_values: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0, **WITHOUT_EFFECT}
 
 
 def set_context(**settings: Any) -> None:
-    """Set mode, ``device_target`` and ``device_id``; other names of MindSpore are kept without effect.
+    """Set mode, ``device_target`` and ``device_id``. MindSpore's other settings are stored without effect.
 
     Raises ``ArgumentValueError`` for an unknown name or value, ``HostError`` for a device that
     this machine does not have.
@@ -58,7 +58,7 @@ def set_context(**settings: Any) -> None:
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """Set the device; raises what ``set_context`` does."""
+    """Set the device; raises what ``set_context`` raises."""
     set_context(device_target=device_target, device_id=device_id or 0)
 
 
@@ -79,7 +79,7 @@ def device() -> Any:
 
 
 def device_of(target: str) -> Any:
-    """Return PyTorch's device for "CPU", "GPU" or "Ascend"; raises what ``set_context`` does."""
+    """Return PyTorch's device for "CPU", "GPU" or "Ascend"; raises what ``set_context`` raises."""
     if target == "GPU":
         _check_device(target, _values["device_id"])
         return torch.device("cuda", _values["device_id"])
@@ -102,8 +102,7 @@ def _check_device(target: Any, number: int) -> None:
 
         ascend()
     if target == "GPU" and number >= torch.cuda.device_count():
-        rule = (
-            f"device_target is 'GPU' with device_id {number}, and PyTorch finds {torch.cuda.device_count()}"
-        )
+        count = torch.cuda.device_count()
+        rule = f"device_target is 'GPU' with device_id {number}, and PyTorch finds {count} CUDA devices"
         hint = "use device_target='CPU', or install a PyTorch that is built for this machine's CUDA"
-        raise HostError("set_context", f"{rule} CUDA devices", hint=hint)
+        raise HostError("set_context", rule, hint=hint)

@@ -1,4 +1,7 @@
-"""What a gradient written by hand must return; ``Cell.bprop`` and ``_Function`` share it."""
+"""Checks of hand-written gradients, shared by ``Cell.bprop`` and ``_Function``.
+
+The texts of the errors are MindSpore's.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,18 @@ from ..core.errors import GradientError
 from .interpose import plain, plain_attributes, wrap_traced
 
 
-def checked(subject: str, found: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return one gradient or None for each input, of the input's dtype and shape.
+def checked(subject: str, result: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Return one gradient or None per input, cast and summed to the input's dtype and shape.
 
-    Raises ``GradientError`` for a wrong number, a gradient of something that is no tensor, a
-    gradient that is none, and one that cannot be summed to the input's shape.
+    Raises ``GradientError`` for a wrong number of gradients, for a gradient of a value that is no
+    tensor, for one that is no tensor itself, and for one that cannot be summed to the input's shape.
     """
-    given = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-    if len(given) != len(inputs):
+    gradients = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    if len(gradients) != len(inputs):
         rule = f"Function backward return a wrong number of gradients, expect: {len(inputs)}"
-        raise GradientError(subject, f"{rule} but: {len(given)}")
-    return tuple(
-        _fitted(f"{subject}, gradient {i}", g, x) for i, (g, x) in enumerate(zip(given, inputs, strict=True))
-    )
+        raise GradientError(subject, f"{rule} but: {len(gradients)}")
+    rows = enumerate(zip(gradients, inputs, strict=True))
+    return tuple(_fitted(f"{subject}, gradient {i}", g, x) for i, (g, x) in rows)
 
 
 def _fitted(subject: str, gradient: Any, value: Any) -> Any:
@@ -43,17 +45,17 @@ def _fitted(subject: str, gradient: Any, value: Any) -> Any:
 
 
 def _summed(subject: str, gradient: Any, value: Any) -> Any:
-    """Sum over what broadcasting has repeated."""
-    wanted, seen = tuple(value.shape), tuple(gradient.shape)
-    ones = (1,) * (len(seen) - len(wanted)) + wanted
-    if len(wanted) > len(seen) or any(w not in (1, s) for w, s in zip(ones, seen, strict=True)):
-        rule = f"For custom function, grad tensor should be broadcast to input shape {wanted}"
-        raise GradientError(subject, rule, seen)
-    return gradient.sum_to_size(wanted)
+    """Return the gradient summed over the broadcast dimensions."""
+    target, actual = tuple(value.shape), tuple(gradient.shape)
+    padded = (1,) * (len(actual) - len(target)) + target
+    if len(target) > len(actual) or any(w not in (1, s) for w, s in zip(padded, actual, strict=True)):
+        rule = f"For custom function, grad tensor should be broadcast to input shape {target}"
+        raise GradientError(subject, rule, actual)
+    return gradient.sum_to_size(target)
 
 
 def filled(gradients: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the output gradients with zeros for those that nothing has asked for."""
+    """Return the output gradients, with zeros for an output that was not used."""
     return tuple(
         wrap_traced(torch.zeros_like(x) if g is None else g) for g, x in zip(gradients, outputs, strict=True)
     )

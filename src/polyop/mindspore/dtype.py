@@ -1,4 +1,4 @@
-"""MindSpore's dtypes: ``float32`` prints as ``Float32`` and equals ``torch.float32``."""
+"""MindSpore's dtypes. Each equals PyTorch's: ``float32 == torch.float32``, but prints as ``Float32``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .nearest import missing
 
 
 class Type:
-    """A dtype: ``str()`` is MindSpore's name, ``.torch`` PyTorch's object.
+    """A dtype: ``str()`` gives MindSpore's name, ``.torch`` is PyTorch's object.
 
     >>> print(float32, float32 == torch.float32, float32 == float16)
     Float32 True False
@@ -32,7 +32,7 @@ class Type:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Type):
             return self.torch is other.torch
-        # out_dtype functions of a Custom are given polyop's own dtypes
+        # an out_dtype function of a Custom gets polyop's own dtypes
         return other is self.torch or (isinstance(other, DType) and other.name == self.name.lower())
 
     def __hash__(self) -> int:
@@ -74,15 +74,17 @@ _PYTHON = {bool: bool_, int: int64, float: float32}
 
 
 def from_torch(kind: Any) -> Type:
-    """Return MindSpore's dtype for PyTorch's; raises ``ArgumentTypeError`` where there is none."""
-    found = TYPES.get(kind)
-    if found is None:
+    """Return MindSpore's dtype for PyTorch's; raises ``ArgumentTypeError`` if there is none."""
+    row = TYPES.get(kind)
+    if row is None:
         raise ArgumentTypeError("dtype", f"must be one of {', '.join(map(str, TYPES.values()))}", kind)
-    return found
+    return row
 
 
 def to_torch(kind: Any) -> Any:
-    """Return PyTorch's dtype for any spelling of one, None for None; raises ``ArgumentTypeError``.
+    """Return PyTorch's dtype for MindSpore's, NumPy's, Python's or a name; None for None.
+
+    Raises ``ArgumentTypeError`` for anything else.
 
     >>> import numpy as np
     >>> to_torch(float16), to_torch("int32"), to_torch(np.float64), to_torch(float)
@@ -98,7 +100,7 @@ def to_torch(kind: Any) -> Any:
 
 
 def dtype_to_nptype(kind: Any) -> Any:
-    """Return the NumPy type of a dtype, as ``np.float32``."""
+    """Return the NumPy type of a dtype, such as ``np.float32``."""
     return dtype(kind).numpy.type
 
 

@@ -1,7 +1,7 @@
-"""``_Function``: a forward and a backward written in Python, with MindSpore's checks.
+"""``_Function``: a forward and a backward written in Python, on PyTorch's ``autograd.Function``.
 
-PyTorch's ``autograd.Function`` does the work. What MindSpore adds: gradients take the input's
-dtype and are summed to its shape, and every wrong use is an error that says so.
+MindSpore adds that gradients are cast to the input's dtype and summed to its shape, and checks
+every use. The texts of the errors are MindSpore's.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import torch
 from ..core.errors import ArgumentTypeError, GradientError, UnsupportedError
 from .capture import is_capturing
 from .custom_gradient import checked
-from .interpose import call_script, plain_attributes, wrap_apart
+from .interpose import call_script, plain_attributes, wrap_new
 
-_CLASS = "_autograd"  # attribute of a _Function: PyTorch's class for it
+_CLASS = "_autograd"  # the attribute that holds PyTorch's class for a _Function
 
 
 class FunctionContext:
-    """What ``forward`` tells ``backward``: attributes of any name, and the methods below."""
+    """What ``forward`` passes to ``backward``: attributes of any name, and the methods below."""
 
-    def __init__(self, needs: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
         self._saved: tuple[Any, ...] = ()
         self._dirty: tuple[Any, ...] = ()
         self._constant: tuple[Any, ...] = ()
@@ -32,11 +32,11 @@ class FunctionContext:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that ``save_for_backward`` was given."""
+        """The tensors passed to ``save_for_backward``."""
         return self._saved
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors, or None in their places, for ``backward``; a second call replaces the first."""
+        """Save tensors or None for ``backward``; a second call replaces the first."""
         for i, value in enumerate(tensors):
             if value is not None and not isinstance(value, torch.Tensor):
                 rule = "takes tensors and None; other values can be attributes of ctx"
@@ -57,7 +57,7 @@ class FunctionContext:
 
 
 class _Function:
-    """A function with a gradient of its own: static ``forward(ctx, ...)`` and ``backward(ctx, *grads)``.
+    """A function with its own gradient: static ``forward(ctx, ...)`` and ``backward(ctx, *grads)``.
 
     ``apply`` calls it. ``backward`` returns one gradient, or None, for each argument of
     ``forward`` after ``ctx``.
@@ -79,25 +79,25 @@ class _Function:
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        """Compute; every function writes its own."""
+        """Compute the result. Every function defines it."""
         raise NotImplementedError("a _Function needs a static method forward(ctx, ...)")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Return the gradients; every function writes its own."""
+        """Return the gradients. Every function defines it."""
         raise NotImplementedError("a _Function needs a static method backward(ctx, *grads)")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Return what ``forward`` does, as one node of the gradient."""
+        """Return ``forward``'s result, as one node of the gradient."""
         if is_capturing():
             rule = "a _Function runs in PYNATIVE_MODE only, as MindSpore's does"
             raise UnsupportedError(cls.__name__, rule, hint="in a graph, use a cell with construct and bprop")
-        return wrap_apart(_node(cls).apply(*args), args)
+        return wrap_new(_node(cls).apply(*args), args)
 
 
 def _node(function: Any) -> Any:
-    if _CLASS not in function.__dict__:  # a class of its own for each subclass
+    if _CLASS not in function.__dict__:  # one class per subclass
         body = {
             "forward": staticmethod(functools.partial(_forward, function)),
             "backward": staticmethod(functools.partial(_backward, function)),
@@ -115,22 +115,22 @@ def _forward(function: Any, node: Any, *args: Any) -> Any:
     node.mark_non_differentiable(*ctx._constant)  # noqa: SLF001
     node.set_materialize_grads(ctx._materialise)  # noqa: SLF001
     node.save_for_backward(*ctx._saved)  # noqa: SLF001
-    # forward's inputs are not kept: their shapes and dtypes are
+    # shapes and dtypes of the inputs, without their memory
     node.inputs = [x.detach().new_empty(()).expand(x.shape) if _is_tensor(x) else x for x in args]
-    ctx._saved = ()  # noqa: SLF001 - PyTorch holds them, and tells when one was written since
+    ctx._saved = ()  # noqa: SLF001 - PyTorch saves them, and detects later writes
     node.user = ctx
     return result
 
 
 def _backward(function: Any, node: Any, *gradients: Any) -> Any:
     ctx = node.user
-    ctx._saved = wrap_apart(node.saved_tensors)  # noqa: SLF001
+    ctx._saved = wrap_new(node.saved_tensors)  # noqa: SLF001
     try:
-        found = call_script(function.backward, ctx, *wrap_apart(gradients))
+        input_grads = call_script(function.backward, ctx, *wrap_new(gradients))
     finally:
         ctx._saved = ()  # noqa: SLF001
     subject = f"{function.__name__}.backward"
-    return checked(subject, found, node.inputs)
+    return checked(subject, input_grads, node.inputs)
 
 
 def _check_dirty(name: str, ctx: Any, args: Sequence[Any], outputs: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""``grad`` and ``value_and_grad``: gradients of functions and cells, by PyTorch's autograd."""
+"""``grad`` and ``value_and_grad``: gradients of functions and cells, computed by PyTorch's autograd."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ def grad(
     has_aux: bool = False,
     return_ids: bool = False,
 ) -> Callable[..., Any]:
-    """Return a function for the gradient of ``fn``, which may be a cell.
+    """Return a function that computes the gradient of ``fn``, a function or a cell.
 
-    ``grad_position``  an int gives one gradient, a tuple a tuple; None none of the inputs'.
-    ``weights``        a ``Parameter`` gives one gradient, a list a tuple, beside the inputs':
-                       ``(of the inputs, of the weights)``.
+    ``grad_position``  an int: the gradient of that input; a tuple of ints: a tuple of gradients;
+                       None: no gradient of an input.
+    ``weights``        a ``Parameter``: its gradient; a list: a tuple of gradients. With both, the
+                       result is ``(gradients of the inputs, gradients of the weights)``.
     ``has_aux``        only the first output is differentiated; the result is
                        ``(gradients, the other outputs)``.
 
-    Several outputs are summed, and what an output does not depend on has gradient zero.
+    Several outputs are summed. An input that the outputs do not depend on has gradient zero.
 
     >>> from polyop.mindspore import Tensor
     >>> print(grad(lambda x: x * x)(Tensor([1.0, 4.0, 9.0])))
     [ 2.  8. 18.]
 
-    Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for a position that is no tensor's,
+    Raises ``ArgumentTypeError`` or ``ArgumentValueError`` if there is no tensor at a position, and
     ``UnsupportedError`` for ``return_ids``.
     """
     both = value_and_grad(fn, grad_position, weights, has_aux, return_ids)
 
     @functools.wraps(_function(fn))
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, tuple(value[1:])) if has_aux else found
+        value, gradients = both(*args, **kwargs)
+        return (gradients, tuple(value[1:])) if has_aux else gradients
 
     return gradient
 
@@ -69,11 +70,11 @@ def value_and_grad(
     @functools.wraps(_function(fn))
     def both(*args: Any, **kwargs: Any) -> Any:
         value, inputs, of_weights = evaluate(fn, args, kwargs, positions, parameters, has_aux)
-        mine: Any = inputs[0] if isinstance(grad_position, int) else inputs
-        theirs: Any = of_weights[0] if isinstance(weights, Parameter) else of_weights
+        input_grads: Any = inputs[0] if isinstance(grad_position, int) else inputs
+        weight_grads: Any = of_weights[0] if isinstance(weights, Parameter) else of_weights
         if weights is None:
-            return value, mine
-        return value, (theirs if grad_position is None else (mine, theirs))
+            return value, input_grads
+        return value, (weight_grads if grad_position is None else (input_grads, weight_grads))
 
     return both
 
@@ -89,53 +90,60 @@ def evaluate(
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Return (value, gradients of the inputs at positions, gradients of the parameters).
 
-    ``sens`` are the gradients of the outputs; ones, without.
+    ``sens`` are the gradients of the outputs; the default is ones.
     """
     with _level() as nested, torch.enable_grad():
-        given = list(args)
+        tracked = list(args)
         for position in positions:
-            given[position] = _tracked(args, position, nested)
-        value = fn(*given, **kwargs)
+            tracked[position] = _tracked(args, position, nested)
+        value = fn(*tracked, **kwargs)
         first = value[0] if has_aux else value
-        wanted = [given[p] for p in positions]
-        flat, form = pytree.tree_flatten((wanted, list(parameters)))
-        found = differentiate(first, flat, sens, keep=nested)
-        inputs, of_parameters = pytree.tree_unflatten(found, form)
+        inputs = [tracked[p] for p in positions]
+        flat, form = pytree.tree_flatten((inputs, list(parameters)))
+        gradients = differentiate(first, flat, sens, create_graph=nested)
+        input_grads, parameter_grads = pytree.tree_unflatten(gradients, form)
     if not nested:
         value = detached(value)
-    return value, tuple(inputs), tuple(of_parameters)
+    return value, tuple(input_grads), tuple(parameter_grads)
 
 
-def differentiate(outputs: Any, wanted: list[Any], sens: Any = None, *, keep: bool = False) -> list[Any]:
-    """Return the gradient of the outputs for each wanted tensor; zeros where there is none."""
+def differentiate(
+    outputs: Any, inputs: list[Any], sens: Any = None, *, create_graph: bool = False
+) -> list[Any]:
+    """Return the gradient of the outputs for each input; zeros if they do not depend on it.
+
+    With ``create_graph`` the gradients can be differentiated again.
+    """
     flat = [x for x in pytree.tree_leaves(outputs) if isinstance(x, torch.Tensor)]
-    with plain_attributes():  # a graph's backward knows PyTorch's own class only
-        given = [torch.ones_like(x) for x in flat] if sens is None else _sens(sens, flat)
-    pairs = [(x, g) for x, g in zip(flat, given, strict=True) if x.requires_grad]
-    smooth = [x for x in wanted if x.requires_grad]
-    found: Iterator[Any] = iter(())
+    with plain_attributes():  # a graph's backward accepts PyTorch's own tensor class only
+        output_grads = [torch.ones_like(x) for x in flat] if sens is None else _sens(sens, flat)
+    pairs = [(x, g) for x, g in zip(flat, output_grads, strict=True) if x.requires_grad]
+    smooth = [x for x in inputs if x.requires_grad]
+    remaining: Iterator[Any] = iter(())
     if pairs and smooth:
         ends, starts = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(ends, smooth, starts, create_graph=keep, allow_unused=True))
-    gradients = (next(found, None) if x.requires_grad else None for x in wanted)
-    return [wrap(torch.zeros_like(x) if g is None else g) for x, g in zip(wanted, gradients, strict=True)]
+        remaining = iter(
+            torch.autograd.grad(ends, smooth, starts, create_graph=create_graph, allow_unused=True)
+        )
+    gradients = (next(remaining, None) if x.requires_grad else None for x in inputs)
+    return [wrap(torch.zeros_like(x) if g is None else g) for x, g in zip(inputs, gradients, strict=True)]
 
 
 def detached(value: Any) -> Any:
-    """Return the value without its history; containers are opened."""
+    """Return the value with every tensor in it, at any depth of containers, detached."""
     return pytree.tree_map(lambda x: x.detach() if isinstance(x, torch.Tensor) else x, value)
 
 
 def _sens(sens: Any, outputs: list[Any]) -> list[Any]:
-    given = pytree.tree_leaves(sens)
-    if len(given) != len(outputs):
+    gradients = pytree.tree_leaves(sens)
+    if len(gradients) != len(outputs):
         rule = f"needs one gradient for each of {len(outputs)} outputs"
-        raise ArgumentValueError("the gradient of the outputs", rule, str(len(given)))
-    for g, x in zip(given, outputs, strict=True):
+        raise ArgumentValueError("the gradient of the outputs", rule, str(len(gradients)))
+    for g, x in zip(gradients, outputs, strict=True):
         if tuple(g.shape) != tuple(x.shape):
             rule = f"must be of the output's shape {tuple(x.shape)}"
             raise ArgumentValueError("the gradient of the outputs", rule, tuple(g.shape))
-    return [plain(g) for g in given]
+    return [plain(g) for g in gradients]
 
 
 def _tracked(args: Sequence[Any], position: int, nested: bool) -> Any:
@@ -148,7 +156,7 @@ def _tracked(args: Sequence[Any], position: int, nested: bool) -> Any:
             rule = f"input {position} must be a Tensor, or a tuple or list of them"
             raise ArgumentTypeError("grad_position", rule, type(value).__name__)
         if nested and value.requires_grad:
-            return value.view_as(value)  # this call's own, with the outer call's history
+            return value.view_as(value)  # a new tensor, which keeps the outer call's history
         start = value.detach()
         return start.requires_grad_(start.is_floating_point() or start.is_complex())
 
@@ -157,7 +165,7 @@ def _tracked(args: Sequence[Any], position: int, nested: bool) -> Any:
 
 @contextlib.contextmanager
 def _level() -> Iterator[bool]:
-    """Yield whether another gradient is being taken around this one."""
+    """Yield whether this gradient is computed inside another."""
     depth = getattr(_nesting, "depth", 0)
     _nesting.depth = depth + 1
     try:
@@ -175,7 +183,7 @@ def _check(fn: Any, position: Any, weights: Any, return_ids: Any) -> None:
         raise ArgumentTypeError("grad", "fn must be a function or a Cell", type(fn).__name__)
     if return_ids:
         hint = "leave return_ids out: the gradients come in the order of grad_position and weights"
-        raise UnsupportedError("grad", "return_ids is not here", hint=hint)
+        raise UnsupportedError("grad", "return_ids is not supported", hint=hint)
     if position is None and weights is None:
         raise ArgumentValueError("grad", "grad_position and weights cannot both be None")
     items = position if isinstance(position, tuple) else () if position is None else (position,)

@@ -1,12 +1,11 @@
-"""How PyTorch's tensors become MindSpore's, and who sees which attributes.
+"""Turns PyTorch's tensors into MindSpore's, and decides whose attributes a caller sees.
 
-``Tensor.__torch_function__`` comes here. Results of PyTorch's functions become ``Tensor`` by
-their class alone: no copy, no view, the same autograd node. While ``torch.compile`` traces,
-where a class cannot be assigned, ``as_subclass`` does it.
+``Tensor.__torch_function__`` calls :func:`run`. A result of a PyTorch function becomes a ``Tensor``
+by assigning its class: no copy, no view, the same autograd node. A class cannot be assigned while
+``torch.compile`` traces, so ``as_subclass`` is used there.
 
-``dtype``, ``shape``, ``size`` and a few methods differ between the two frameworks. A script
-gets MindSpore's; PyTorch's own Python code and polyop's hosts, which are handed the same
-object, get PyTorch's: the calling frame decides.
+``dtype``, ``shape``, ``size`` and a few methods differ between the two frameworks. The calling frame
+decides: a script gets MindSpore's, PyTorch's Python code and polyop's hosts get PyTorch's.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from ..core.errors import GradientError
 
 NO_WRAP = frozenset(torch.overrides.get_default_nowrap_functions())
 
-plain_attributes = torch._C.DisableTorchFunctionSubclass  # noqa: SLF001 - PyTorch names it so for subclasses
-"""Within it a ``Tensor`` is to PyTorch like any other, and results are plain."""
+plain_attributes = torch._C.DisableTorchFunctionSubclass  # noqa: SLF001 - it has no public name
+"""A context in which ``__torch_function__`` is off: attributes are PyTorch's, and results are plain."""
 
 tensor_class: list[Any] = []
-"""The class of results; ``tensor.py`` puts it here."""
+"""The class of results. ``tensor.py``, which imports this file, appends it."""
 
-_ERRORS = (  # PyTorch's words, MindSpore's
+_ERRORS = (  # part of PyTorch's message, MindSpore's message
     (
         "created inside a custom Function",
         "This view tensor is output of custom cell, which has custom bprop, it may not support view+inplace",
@@ -40,7 +39,7 @@ _ERRORS = (  # PyTorch's words, MindSpore's
 
 
 def wrap(value: Any) -> Any:
-    """Return a result with MindSpore's ``Tensor`` in place of each plain tensor; containers are opened."""
+    """Return a result with each plain tensor turned into a ``Tensor``, in tuples and lists too."""
     if isinstance(value, torch.Tensor):
         if torch.compiler.is_dynamo_compiling():
             return value if isinstance(value, tensor_class[0]) else value.as_subclass(tensor_class[0])
@@ -52,58 +51,59 @@ def wrap(value: Any) -> Any:
     return value
 
 
-def wrap_apart(value: Any, given: Iterable[Any] | None = None) -> Any:
-    """Do the same, but leave plain tensors that are somebody else's as they are: all, or those given.
+def wrap_new(value: Any, shared: Iterable[Any] | None = None) -> Any:
+    """Return the same as ``wrap``, without changing the class of tensors that the caller shares.
 
-    In their place comes a ``Tensor`` of the same memory and history.
+    For these the result is a new ``Tensor`` with the same memory and history. ``shared`` lists them;
+    None means that all tensors are shared.
     """
     if isinstance(value, (tuple, list)):
-        return type(value)(wrap_apart(item, given) for item in value)
-    foreign = given is None or any(value is other for other in given)
-    if foreign and type(value) is torch.Tensor and not torch.compiler.is_dynamo_compiling():
+        return type(value)(wrap_new(item, shared) for item in value)
+    is_shared = shared is None or any(value is other for other in shared)
+    if is_shared and type(value) is torch.Tensor and not torch.compiler.is_dynamo_compiling():
         return value.as_subclass(tensor_class[0])
     return wrap(value)
 
 
 def wrap_traced(value: Any) -> Any:
-    """Do the same for a tensor that PyTorch's compiler gives a traced backward."""
+    """Return the same as ``wrap_new``, for a tensor passed to a backward that may be traced."""
     if isinstance(value, torch.Tensor) and torch.compiler.is_dynamo_compiling():
-        with plain_attributes():  # it may be of a class between the two, of which as_subclass is not traced
+        with plain_attributes():  # as_subclass cannot be traced for an intermediate class
             value = value.view_as(value)
         return wrap(value)
-    return wrap_apart(value)
+    return wrap_new(value)
 
 
 def plain(value: Any) -> Any:
-    """Return a tensor as PyTorch's own class, its history kept; anything else as it is."""
+    """Return a ``Tensor`` as PyTorch's own class, with its history; anything else unchanged."""
     if not isinstance(value, tensor_class[0]):
         return value
-    if torch.compiler.is_dynamo_compiling():  # which makes subclasses of tensors, and not the way back
+    if torch.compiler.is_dynamo_compiling():  # it traces as_subclass to a subclass only
         with plain_attributes():
             return value.view_as(value)
     return value.as_subclass(torch.Tensor)
 
 
 def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what PyTorch's function returns, as MindSpore's; errors take MindSpore's words."""
+    """Call a PyTorch function and return its result as ``Tensor``; errors get MindSpore's words."""
     try:
         with plain_attributes():
             result = function(*args, **kwargs)
     except RuntimeError as problem:
-        for words, text in _ERRORS:
-            if words in str(problem):
+        for part, text in _ERRORS:
+            if part in str(problem):
                 raise GradientError(getattr(function, "__name__", "tensor"), text) from problem
         raise
     if function in NO_WRAP or any(result is value for value in args):
         return result
     if result is kwargs.get("out", function):
         return result
-    return wrap_apart(result, args) if isinstance(result, (tuple, list)) else wrap(result)
+    return wrap_new(result, args) if isinstance(result, (tuple, list)) else wrap(result)
 
 
 def run_traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Do the same while ``torch.compile`` traces."""
-    if isinstance(function, types.FunctionType):  # asks its arguments again, and the tracer says yes
+    """Return what ``run`` returns, while ``torch.compile`` traces."""
+    if isinstance(function, types.FunctionType):  # it would call __torch_function__ again
         args = _plain_all(args)
         kwargs = {name: _plain_all(value) for name, value in kwargs.items()}
     with plain_attributes():
@@ -118,30 +118,30 @@ def _plain_all(value: Any) -> Any:
 
 
 def call_script(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a script's function from within PyTorch, a gradient's for one: its tensors stay MindSpore's."""
+    """Call a script's function from inside PyTorch, with MindSpore's attributes of its tensors."""
     if torch.compiler.is_dynamo_compiling():
         return function(*args)
-    with torch._C._EnableTorchFunction():  # noqa: SLF001 - the engine runs with it switched off
+    with torch._C._EnableTorchFunction():  # noqa: SLF001 - the autograd engine switches it off
         return function(*args)
 
 
 def for_script(depth: int) -> bool:
-    """Whether the frame ``depth`` above the caller is a script's, not PyTorch's nor a host's."""
+    """Whether the frame ``depth`` above the caller is a script's: neither PyTorch's nor a host's."""
     names = sys._getframe(depth + 1).f_globals  # noqa: SLF001
-    if "__name__" not in names and "G" in names:  # a guard: code that PyTorch's compiler generates
+    if "__name__" not in names and "G" in names:  # a guard, which PyTorch's compiler generates
         return False
     name = names.get("__name__", "")
     return name.partition(".")[0] not in ("torch", "polyop") or name.startswith("polyop.mindspore")
 
 
 def unlike_torch(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a method whose arguments mean something else in PyTorch: PyTorch's own code gets PyTorch's."""
+    """Decorate a method whose meaning differs from PyTorch's: PyTorch's own code still gets PyTorch's."""
     original = getattr(torch.Tensor, method.__name__)
 
     @functools.wraps(method)
-    def chosen(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def dispatch(self: Any, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_dynamo_compiling() or for_script(1):
             return method(self, *args, **kwargs)
         return original(self, *args, **kwargs)
 
-    return chosen
+    return dispatch

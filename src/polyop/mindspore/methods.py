@@ -1,8 +1,8 @@
-"""The methods that MindSpore's tensors have and PyTorch's have not, or have with other arguments.
+"""The methods of MindSpore's tensors that PyTorch's lack, or have with other arguments.
 
-PyTorch itself takes ``axis`` and ``keepdims`` for ``dim`` and ``keepdim`` nearly everywhere;
-what is here knows ``keep_dims``, empty axes and other defaults. Where PyTorch's own code calls
-a method with PyTorch's meaning, it gets that (``unlike_torch``).
+PyTorch accepts ``axis`` and ``keepdims`` for ``dim`` and ``keepdim`` nearly everywhere. The methods
+here also accept ``keep_dims`` and empty axes, and have MindSpore's defaults. PyTorch's own code
+gets PyTorch's method of the same name (``unlike_torch``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .reduce import T, reduce
 
 
 def reduction(name: str) -> Callable[..., Any]:
-    """Return a method ``(axis, keepdims or dtype, ...)`` around PyTorch's of this name."""
+    """Return a method ``(axis, keepdims or dtype, ...)`` that calls PyTorch's reduction of this name."""
     function = getattr(T, name)
 
-    def method(  # the names of both frameworks, so that every caller is understood
+    def method(  # accepts the parameter names of both frameworks
         self: Any,
         axis: Any = None,
         keep: Any = False,
@@ -36,8 +36,8 @@ def reduction(name: str) -> Callable[..., Any]:
         if not isinstance(keep, bool):  # Tensor.sum(axis, dtype, keepdims)
             keep, dtype = False, keep if dtype is None else dtype
         kind = to_torch(dtype)
-        kept = keep or keepdims or keep_dims or keepdim
-        return reduce(function, self, dim if axis is None else axis, kept, dtype=kind)
+        keep_any = keep or keepdims or keep_dims or keepdim
+        return reduce(function, self, dim if axis is None else axis, keep_any, dtype=kind)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return the {name} over ``axis``: an int, a tuple, or None for all."
@@ -45,7 +45,7 @@ def reduction(name: str) -> Callable[..., Any]:
 
 
 class Methods:
-    """What a ``Tensor`` adds to PyTorch's; every method returns a ``Tensor`` where not said otherwise."""
+    """The methods that a ``Tensor`` adds to PyTorch's; they return a ``Tensor`` unless noted."""
 
     sum = reduction("sum")
     mean = reduction("mean")
@@ -74,7 +74,7 @@ class Methods:
         return self
 
     def init_data(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the tensor: here its data are always there."""
+        """Return the tensor, whose data always exist here."""
         del args, kwargs
         return self
 
@@ -89,7 +89,7 @@ class Methods:
         return T.to(self, context.device_of(to), non_blocking=not blocking)
 
     def assign_value(self, value: Any) -> Any:
-        """Write the values of another tensor here, outside of any gradient; return the tensor."""
+        """Copy another tensor's values into this one, without a gradient; return this tensor."""
         with torch.no_grad():
             T.copy_(self, value)
         return self
@@ -101,7 +101,7 @@ class Methods:
 
     @property
     def has_init(self) -> bool:
-        """Whether data are still to come: never."""
+        """Whether the data are not initialised yet: always False here."""
         return False
 
     def expand_dims(self, axis: int) -> Any:
@@ -109,7 +109,7 @@ class Methods:
         return T.unsqueeze(self, axis)
 
     def flatten(self, order: Any = "C", start_dim: int = 0, end_dim: int = -1) -> Any:
-        """Return the dimensions from ``start_dim`` to ``end_dim`` as one; order "F" goes by columns."""
+        """Return the tensor with ``start_dim`` to ``end_dim`` merged; order "F" is column-major."""
         if isinstance(order, int):  # PyTorch's flatten(start_dim, end_dim)
             order, start_dim, end_dim = "C", order, start_dim or end_dim
         if order == "F":
@@ -118,19 +118,19 @@ class Methods:
 
     @unlike_torch
     def transpose(self, *axes: Any) -> Any:
-        """Return the dimensions in the order of ``axes``; reversed, without."""
+        """Return the tensor with its dimensions in the order of ``axes``, or reversed."""
         if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
             axes = tuple(axes[0])
         return T.permute(self, axes or _reversed(self))
 
     @unlike_torch
     def max(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
-        """Return the largest values; with ``return_indices`` also where they are."""
+        """Return the largest values; with ``return_indices`` also their indices."""
         return _extreme(T.amax, T.max, self, axis, keepdims, return_indices)
 
     @unlike_torch
     def min(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
-        """Return the smallest values; with ``return_indices`` also where they are."""
+        """Return the smallest values; with ``return_indices`` also their indices."""
         return _extreme(T.amin, T.min, self, axis, keepdims, return_indices)
 
     @unlike_torch
@@ -165,18 +165,18 @@ class Methods:
 
     @unlike_torch
     def equal(self, other: Any) -> Any:
-        """Return where the entries are equal, as a tensor of bool."""
+        """Return an elementwise comparison, as a tensor of bool."""
         return T.eq(self, other)
 
     @unlike_torch
     def gather(self, input_indices: Any, axis: Any, batch_dims: int = 0) -> Any:
-        """Return the slices of ``axis`` with these numbers."""
+        """Return the slices of ``axis`` with these indices."""
         from .ops import functions
 
         return functions.gather(self, input_indices, axis, batch_dims)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return the values for NumPy."""
+        """Return a NumPy array, for NumPy."""
         del copy
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 

@@ -1,4 +1,4 @@
-"""``mindspore.mint``: PyTorch's functions with PyTorch's arguments; results are ``Tensor``."""
+"""``mindspore.mint``: PyTorch's functions with PyTorch's arguments, whose results are ``Tensor``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from .nearest import missing
 from .ops import creation
-from .ops.arguments import Function, passed_on
+from .ops.arguments import Function, wrapped
 from .ops.elementwise import FUNCTIONS as _ELEMENTWISE
 
 _NAMES = (
@@ -23,7 +23,7 @@ _NAMES = (
 
 FUNCTIONS: dict[str, Function] = {
     **{name: function for name, function in _ELEMENTWISE.items() if hasattr(torch, name)},
-    **{name: passed_on(getattr(torch, name)) for name in _NAMES},
+    **{name: wrapped(getattr(torch, name)) for name in _NAMES},
     **{name: function for name, function in creation.FUNCTIONS.items() if hasattr(torch, name)},
 }
 
@@ -34,7 +34,7 @@ class _Functional:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not callable(getattr(functional, name, None)):
             raise missing(f"{__name__}.nn.functional", name, dir(functional))
-        return passed_on(getattr(functional, name))
+        return wrapped(getattr(functional, name))
 
 
 class nn:  # noqa: N801 - a module in MindSpore

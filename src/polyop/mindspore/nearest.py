@@ -1,11 +1,11 @@
-"""The answer to a name that is not here: what this layer is, and the nearest name that it has."""
+"""The error for a name that polyop.mindspore does not have, with the nearest name that it has."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
 
-# PyTorch's names, MindSpore's: of cells, and of what is in the package itself
+# PyTorch's name: MindSpore's name; of cells in nn, and of the package
 OF_NN = {
     "Linear": "nn.Dense",
     "Module": "nn.Cell, with construct in place of forward",
@@ -38,9 +38,9 @@ custom-operator programs use; the nearest is 'Sigmoid'
     if of_pytorch and name in of_pytorch:
         text = f"module {module!r} has no attribute {name!r}, which is PyTorch's name"
         return AttributeError(f"{text}; MindSpore's is {of_pytorch[name]}")
-    # a capital tells a primitive from a function: look without regard to it, and prefer its like
-    likes = sorted(names, key=lambda known: known[:1].isupper() == name[:1].isupper())
-    by_lower = {known.lower(): known for known in likes if not known.startswith("_")}
+    # compare without regard to case; of Relu and relu, the later entry, with the same initial, wins
+    candidates = sorted(names, key=lambda other: other[:1].isupper() == name[:1].isupper())
+    by_lower = {other.lower(): other for other in candidates if not other.startswith("_")}
     close = difflib.get_close_matches(name.lower(), by_lower, n=3)
     nearest = " or ".join(repr(by_lower[c]) for c in close)
     text = f"module {module!r} has no attribute {name!r}: this layer has what custom-operator programs use"

@@ -16,17 +16,18 @@ _NUMBERS = {int: torch.int32, float: torch.float32}
 
 
 class Parameter(Tensor):
-    """A tensor that is trained: made of whatever a ``Tensor`` is, a Python number included.
+    """A tensor that is trained, made of the same data as a ``Tensor`` or of a Python number.
 
-    A float becomes Float32, an int Int32. ``name`` is the attribute's once a ``Cell`` holds it.
+    A float becomes Float32, an int Int32. A parameter without a name gets the name of the attribute
+    of the ``Cell`` that holds it.
 
     >>> Parameter(2.0, name="scale")
     Parameter (name=scale, shape=(), dtype=Float32, requires_grad=True)
 
-    Raises ``ArgumentTypeError`` for a bool and for what no ``Tensor`` is made of.
+    Raises ``ArgumentTypeError`` for a bool and for data that a ``Tensor`` refuses.
     """
 
-    _is_param = True  # torch.nn.Module registers what has this
+    _is_param = True  # torch.nn.Module registers tensors that have it
     _name = DEFAULT_NAME
 
     def __new__(
@@ -38,19 +39,19 @@ class Parameter(Tensor):
         parallel_optimizer: bool = True,
     ) -> Any:
         """Return the parameter."""
-        del layerwise_parallel, parallel_optimizer  # of one device they say nothing
+        del layerwise_parallel, parallel_optimizer  # no effect on one device
         if isinstance(default_input, bool):
             raise ArgumentTypeError("Parameter", "the data cannot be a bool", repr(default_input))
         data = data_of(default_input, _NUMBERS.get(type(default_input)))
         smooth = data.is_floating_point() or data.is_complex()
-        made = torch.Tensor._make_subclass(cls, data, requires_grad and smooth)  # noqa: SLF001
+        parameter = torch.Tensor._make_subclass(cls, data, requires_grad and smooth)  # noqa: SLF001
         if name is not None:
-            made.name = name
-        return made
+            parameter.name = name
+        return parameter
 
     @property
     def name(self) -> str:
-        """The name: what was given, or the attribute of the cell that holds it."""
+        """The name: the constructor's, or that of the cell's attribute that holds it."""
         return self._name
 
     @name.setter
@@ -79,8 +80,8 @@ class Parameter(Tensor):
     def set_data(self, data: Any, slice_shape: bool = False) -> Any:
         """Write new values and return the parameter.
 
-        Raises ``ArgumentValueError`` for another shape, unless ``slice_shape``; values of
-        another dtype are converted.
+        Values of another dtype are converted. Raises ``ArgumentValueError`` for another shape, unless
+        ``slice_shape`` is true.
         """
         with plain_attributes(), torch.no_grad():
             new = data if isinstance(data, torch.Tensor) else data_of(data, None)
@@ -101,14 +102,14 @@ class ParameterTuple(tuple):  # type: ignore[type-arg]
 
     def __new__(cls, iterable: Iterable[Any]) -> Any:
         """Return the tuple."""
-        found = tuple(iterable)
-        for i, item in enumerate(found):
+        parameters = tuple(iterable)
+        for i, item in enumerate(parameters):
             if not isinstance(item, Parameter):
                 raise ArgumentTypeError(f"ParameterTuple[{i}]", "must be a Parameter", type(item).__name__)
-        return super().__new__(cls, found)
+        return super().__new__(cls, parameters)
 
     def clone(self, prefix: str, init: str = "same") -> Any:
-        """Return copies with ``prefix.`` before their names: of the values, or "zeros" or "ones"."""
+        """Return copies named ``prefix.name``, with the same values, or with "zeros" or "ones"."""
         fill = {"zeros": torch.zeros_like, "ones": torch.ones_like}.get(init, torch.clone)
         return ParameterTuple(
             Parameter(fill(p.detach()), f"{prefix}.{p.name}", p.requires_grad) for p in self

@@ -1,7 +1,7 @@
 """A tensor as ``repr()`` shows it in MindSpore.
 
-Floating values take a fixed width in scientific notation, others the width of the longest;
-beyond six entries of a dimension the middle is left out.
+Floating values have a fixed width in scientific notation, others the width of the longest. A
+dimension of more than six entries is shown without its middle.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-EDGE = 3  # entries shown on either side of what is left out
-LONGEST_ROW = 1000  # a vector is shown whole up to here
-PER_LINE = {"float": 12, "bool": 12}  # of a vector; 24 of others
-CELLS = {  # dtype to the format of an element
+EDGE = 3  # entries shown on either side of an omitted middle
+LONGEST_ROW = 1000  # a vector up to this length is shown whole
+PER_LINE = {"float": 12, "bool": 12}  # entries per line of a vector; 24 for other dtypes
+CELLS = {  # dtype: format of an element
     "float16": "{:11.4e}",
     "float32": "{:15.8e}",
     "float64": "{:15.8e}",
@@ -87,11 +87,11 @@ def _block(shape: tuple[int, ...], cells: Iterator[str], depth: int, per_line: i
         row = [next(cells) for _ in _entries(shape, depth)]
         if gap:
             return f"[{', '.join(row[:EDGE])} ... {', '.join(row[EDGE:])}]"
-        broken = len(shape) == 1 and len(row) > EDGE
+        wraps = len(shape) == 1 and len(row) > EDGE
         text = ""
         for i, cell in enumerate(row, 1):
             text += cell + (", " if i < len(row) else "")
-            text += "\n " if broken and i % per_line == 0 else ""
+            text += "\n " if wraps and i % per_line == 0 else ""
         return f"[{text}]"
     rows = [_block(shape, cells, depth + 1, per_line) for _ in _entries(shape, depth)]
     line = "\n" + " " * (depth + 1)

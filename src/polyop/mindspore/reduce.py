@@ -1,4 +1,4 @@
-"""Reductions of PyTorch, with MindSpore's meaning of no axis."""
+"""PyTorch's reductions with MindSpore's rule that no axis means all axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = torch.Tensor
 
 
 def reduce(function: Any, tensor: Any, axis: Any, keep: bool, **others: Any) -> Any:
-    """Call a reduction; no axis, or an empty tuple, means all of them."""
+    """Call a reduction; None or an empty tuple as the axis means all axes."""
     others = {name: value for name, value in others.items() if value is not None}
     if axis is None or (isinstance(axis, (tuple, list)) and not axis):
         if not keep:

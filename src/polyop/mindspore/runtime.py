@@ -6,6 +6,6 @@ import torch
 
 
 def synchronize() -> None:
-    """Return when the device has done what it was given; the CPU always has."""
+    """Wait until the device has finished its work; the CPU runs nothing in the background."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()

@@ -19,8 +19,8 @@ from .methods import Methods
 class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
     """A tensor of MindSpore, made of a number, a list, a NumPy array or another tensor.
 
-    Python floats become Float32, ints Int64, and so do lists of them; arrays keep their dtype.
-    The data are copied. Everything that PyTorch's functions return from it is a ``Tensor``.
+    Python floats and lists of floats become Float32, ints become Int64; arrays keep their dtype. The
+    data are copied. PyTorch's functions, called with a ``Tensor``, return one.
 
     >>> Tensor(6.0)
     Tensor(shape=[], dtype=Float32, value= 6)
@@ -28,7 +28,7 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
     [[2. 4.]
      [6. 8.]]
 
-    Raises ``ArgumentTypeError`` for data that are no numbers.
+    Raises ``ArgumentTypeError`` for data other than numbers.
     """
 
     def __new__(cls, input_data: Any = None, dtype: Any = None) -> Any:
@@ -39,7 +39,7 @@ class Tensor(Methods, torch.Tensor):  # type: ignore[misc]
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Run a function of PyTorch on tensors of which one is a ``Tensor``."""
+        """Run a PyTorch function that was called with a ``Tensor``."""
         own = _ATTRIBUTES.get(func)
         if torch.compiler.is_dynamo_compiling():
             return interpose.run_traced(func, args, kwargs or {}) if own is None else own(*args)
@@ -93,7 +93,7 @@ def _transposed(tensor: Any) -> Any:
     return tensor.permute(tuple(range(tensor.dim()))[::-1])
 
 
-# getters of torch.Tensor, and what a script gets in their place
+# getter of torch.Tensor: the function that a script gets instead
 _ATTRIBUTES: dict[Any, Callable[[Any], Any]] = {
     torch.Tensor.dtype.__get__: _dtype,
     torch.Tensor.shape.__get__: _shape,
@@ -111,7 +111,7 @@ def _no_data(tensor: Any) -> bool:
 
 
 def data_of(value: Any, kind: Any) -> Any:
-    """Return a new plain tensor on the context's device with the values of anything MindSpore takes.
+    """Return a new plain tensor on the context's device, from a number, list, array or tensor.
 
     Raises ``ArgumentTypeError`` for anything else.
     """
@@ -123,8 +123,8 @@ def data_of(value: Any, kind: Any) -> Any:
     if torch.compiler.is_dynamo_compiling() and isinstance(value, (list, tuple)):
         return torch.tensor(value, dtype=kind, device=context.device())  # NumPy is not traced
     array = _array(value)
-    made = tensors.copied(array, context.device())
-    return made.to(dtype=kind) if kind is not None else made
+    data = tensors.copied(array, context.device())
+    return data.to(dtype=kind) if kind is not None else data
 
 
 def _array(value: Any) -> np.ndarray[Any, Any]:

@@ -18,9 +18,9 @@ from .parameter import Parameter
 class GradOperation:
     """Makes gradient functions, as MindSpore did before ``grad``.
 
-    Without arguments the gradient of the first input. ``get_all``: a tuple, of all inputs.
-    ``get_by_list``: a tuple, of the weights (a cell's own, if none are given). Both: the two.
-    ``sens_param``: the last argument of a call is the output's gradient.
+    Without arguments it computes the gradient of the first input. ``get_all``: a tuple for all
+    inputs. ``get_by_list``: a tuple for the weights; without weights, for the cell's own. Both: a pair
+    of these tuples. ``sens_param``: the last argument of a call is the gradient of the output.
 
     >>> from polyop.mindspore import Tensor
     >>> print(GradOperation()(lambda x: x * x)(Tensor(3.0)))
@@ -31,34 +31,35 @@ class GradOperation:
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
     def __call__(self, fn: Callable[..., Any], weights: Any = None) -> Callable[..., Any]:
-        """Return the gradient function; raises ``ArgumentValueError`` where weights cannot be found."""
+        """Return the gradient function; raises ``ArgumentValueError`` if weights are needed and missing."""
         listed: list[Any] = []
         if self.get_by_list:
             own = getattr(fn, "trainable_params", None)
             if weights is None and own is None:
                 raise ArgumentValueError("GradOperation", "get_by_list of a function needs weights")
-            found = own() if weights is None and own is not None else weights
-            listed = [found] if isinstance(found, Parameter) else list(found)
+            chosen = own() if weights is None and own is not None else weights
+            listed = [chosen] if isinstance(chosen, Parameter) else list(chosen)
 
         def gradient(*args: Any, **kwargs: Any) -> Any:
             inputs, sens = (args[:-1], args[-1]) if self.sens_param else (args, None)
             positions = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
             if not self.get_all:
                 positions = [] if self.get_by_list else [0]
-            _, mine, of_weights = evaluate(fn, inputs, kwargs, positions, listed, sens=sens)
-            theirs: Any = of_weights[0] if isinstance(weights, Parameter) else of_weights
+            _, input_grads, of_weights = evaluate(fn, inputs, kwargs, positions, listed, sens=sens)
+            weight_grads: Any = of_weights[0] if isinstance(weights, Parameter) else of_weights
             if not self.get_by_list:
-                return mine if self.get_all else mine[0]
-            return (mine, theirs) if self.get_all else theirs
+                return input_grads if self.get_all else input_grads[0]
+            return (input_grads, weight_grads) if self.get_all else weight_grads
 
         return gradient
 
 
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> Any:
-    """Return (outputs, a function from their gradients to the inputs') and, with ``has_aux``, the rest.
+    """Return (outputs, pullback), and with ``has_aux`` the other outputs as a third item.
 
-    The function gives one gradient for one input, a tuple for several; with ``weights``, that
-    and a tuple of theirs. It can be called more than once.
+    The pullback takes the gradients of the outputs. It returns one gradient for one input, a tuple
+    for several; with ``weights``, a pair of that and the tuple of their gradients. It can be called
+    more than once.
     """
     listed = [weights] if isinstance(weights, Parameter) else list(weights or ())
     with torch.enable_grad():
@@ -68,18 +69,18 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
 
     def pull(*gradients: Any) -> Any:
         sens = gradients[0] if len(gradients) == 1 else gradients
-        found = differentiate(outputs, [*tracked, *listed], sens, keep=True)
-        plain = [g.detach() for g in found]
-        mine: Any = tuple(plain[: len(tracked)])
-        mine = mine[0] if len(mine) == 1 else mine
-        return mine if weights is None else (mine, tuple(plain[len(tracked) :]))
+        every = differentiate(outputs, [*tracked, *listed], sens, create_graph=True)
+        every = [g.detach() for g in every]
+        input_grads: Any = tuple(every[: len(tracked)])
+        input_grads = input_grads[0] if len(input_grads) == 1 else input_grads
+        return input_grads if weights is None else (input_grads, tuple(every[len(tracked) :]))
 
-    shown = detached(outputs)
-    return (shown, pull, tuple(detached(value[1:]))) if has_aux else (shown, pull)
+    results = detached(outputs)
+    return (results, pull, tuple(detached(value[1:]))) if has_aux else (results, pull)
 
 
 def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> Any:
-    """Return (outputs, their derivative in the direction ``v``) and, with ``has_aux``, the rest."""
+    """Return (outputs, their derivative in the direction ``v``), and with ``has_aux`` the other outputs."""
     primals = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     directions = tuple(v) if isinstance(v, (tuple, list)) else (v,)
 
@@ -94,7 +95,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> A
 
 
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
-    """Return ``fn`` for a batch: ``in_axes`` says where each input has it (None: not at all)."""
+    """Return ``fn`` for a batch; ``in_axes`` has each input's batch axis, or None for an unbatched input."""
 
     def inner(*args: Any) -> Any:
         return fn(*wrap(args))
@@ -104,14 +105,14 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callabl
 
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    # PyTorch's transforms ask their tensors for PyTorch's attributes, also while they are traced
+    # PyTorch's transforms need PyTorch's attributes, also while they are traced
     args = tuple(map(plain, args))
-    # a transform takes no compiled function: in GRAPH_MODE the transform is in the graph
+    # a transform does not accept a compiled function, so in GRAPH_MODE the whole transform is compiled
     if context.graph_mode() and not torch.compiler.is_dynamo_compiling():
         return captured(function)(*args)
     return function(*args)
 
 
 def stop_gradient(value: Any) -> Any:
-    """Return the value as a constant to every gradient."""
+    """Return the value, which every gradient treats as a constant."""
     return wrap(value.detach())

@@ -1,1 +1,1 @@
-"""Somebody else's operators by name."""
+"""Operators of other libraries, looked up by name: PyTorch's and Ascend's."""

@@ -131,7 +131,7 @@ ON_ARRAYS = {
         2 * np.cos(X),
         "numpy",
     ),
-    "any arguments": (lambda *given: (given[2] * 3,), 3, "its text is not to be found"),
+    "any arguments": (lambda *given: (given[2] * 3,), 3, "its source text cannot be found"),
 }
 
 

@@ -1,4 +1,8 @@
-"""The gradient of a call inside a graph: the author's rule, read by the compiler or run on arrays."""
+"""The gradient of a call inside a graph.
+
+MindSpore's compiler reads the author's rule if it can. Otherwise, and for rules that are no Python
+text (a C++ module's, a provider's), the gradient is an operator that runs on NumPy arrays.
+"""
 
 from __future__ import annotations
 
@@ -21,50 +25,53 @@ from ...core.origin import of_function
 from ...core.parse import parse
 from ...core.spec import Spec
 from ...kernels.tensors import TensorKernel
+from .flat_tensors import flat_gradients, tensor_names, with_tensors
+from .generated import calling_function, make_function
 from .gradient import no_rule
-from .places import filled, names, paired
 from .rule_text import as_function, foreign
-from .written import call_of, function
 
 
-def of(launch: Any) -> Any:
-    """Return the function that MindSpore asks for the gradient of a launch.
+def bprop_of(launch: Any) -> Any:
+    """Return the function that computes the gradient of a launch.
 
-    What has no gradient is told when one is computed: MindSpore also makes gradients that nobody wants.
+    Without a gradient, the function raises when it runs: MindSpore also asks for gradients that it
+    never computes.
     """
     operator: Operator = launch.bound.operator
     if operator.part_of and operator.gradient is None:
-        again = "was run on NumPy arrays or recorded, and MindSpore cannot differentiate it again"
-        return _refusing(
-            launch, GradientError(operator.part_of, f"its gradient {again}", where=operator.origin)
+        problem = (
+            "its gradient was run on NumPy arrays or recorded, and MindSpore cannot differentiate it again"
         )
+        return _raising(launch, GradientError(operator.part_of, problem, where=operator.origin))
     if operator.gradient is None or operator.schema.mutates:
-        return _refusing(launch, no_rule(operator))
+        return _raising(launch, no_rule(operator))
     if isinstance(operator.gradient, Rule):
-        return _on_arrays(launch)  # a C++ module's, or a provider's: it is no Python text
+        return _on_arrays(launch)
     rule = as_function(operator.gradient, len(operator.schema.arguments) + 2)
-    why = "its text is not to be found" if rule is None else foreign(rule)
+    why = "its source text cannot be found" if rule is None else foreign(rule)
     if rule is None or why:
         text = f"{operator.name}: MindSpore's compiler cannot read the gradient rule: {why}"
         warnings.warn(f"{text}. It runs on NumPy arrays, without a second derivative", FallbackWarning, 2)
         return _on_arrays(launch)
-    return _read(launch, rule)
+    return _compiled(launch, rule)
 
 
-def _names(launch: Any) -> list[str]:
+def _input_names(launch: Any) -> list[str]:
     return [f"a{i}" for i in range(launch.inputs)]
 
 
-def _refusing(launch: Any, problem: GradientError) -> Any:
-    def refuse(*given: Any) -> NoReturn:
-        del given
+def _raising(launch: Any, problem: GradientError) -> Any:
+    def fail(*arrays: Any) -> NoReturn:
+        del arrays
         raise problem
 
-    return _through(launch, refuse)
+    return _through(launch, fail)
 
 
-_UNKNOWN = "something else"  # the compiler says no more of what is no constant
+_UNKNOWN = "something else"  # in errors: what the compiler passes for a value that is no constant
 
+# The texts of a compiled rule. check, listed, refuse and shape are Python functions, which the compiler
+# calls while it compiles the graph: see _checks.
 _FIT = """
 def fit{n}(checked, number, grad, like):
     if not checked or grad is None:
@@ -78,7 +85,7 @@ def fit{n}(checked, number, grad, like):
 
 _RULE = """
 def bprop{n}({names}, out, dout):
-    grads = rule{n}({given})
+    grads = rule{n}({arguments})
     count = len(grads) if isinstance(grads, tuple) else -1
     checked = check{n}(count)
 """
@@ -92,86 +99,93 @@ _LIST = """
 """
 
 
-def _read(launch: Any, rule: types.FunctionType) -> Any:
-    """Return a function that calls the rule with the operator's arguments, attributes among them."""
+def _compiled(launch: Any, rule: types.FunctionType) -> Any:
+    """Return a function that calls the rule with the operator's arguments, for MindSpore to compile.
+
+    The attributes are constants of the function. It checks and casts each gradient.
+    """
     operator: Operator = launch.bound.operator
     schema = operator.schema
-    tensors = _names(launch)
-    fixed: dict[str, Any] = {}
-    shown: list[str] = []
+    tensors = _input_names(launch)
+    attributes: dict[str, Any] = {}
+    passed: list[str] = []  # the rule's arguments, as text
     fits: list[str] = []
     lists: list[str] = []
-    rows = zip(schema.arguments, launch.arguments, filled(schema, launch.arguments, tensors), strict=True)
+    rows = zip(
+        schema.arguments, launch.arguments, with_tensors(schema, launch.arguments, tensors), strict=True
+    )
     for i, (argument, value, name) in enumerate(rows):
         if not argument.type.is_tensor:
-            fixed[f"fixed{i}_"] = value
-            shown.append(f"fixed{i}_{{n}}")
+            attributes[f"fixed{i}_"] = value
+            passed.append(f"fixed{i}_{{n}}")
         elif isinstance(name, tuple):
-            shown.append("(" + "".join(f"{one}, " for one in name) + ")")
+            passed.append("(" + "".join(f"{item}, " for item in name) + ")")
             lists.append(_LIST.replace("{i}", str(i)).replace("{absent}", "None, " * len(name)))
-            places = [(f"row{i}[{k}] if checked{i} else None", one) for k, one in enumerate(name) if one]
-            fits += [f"fit{{n}}(checked, {len(fits) + k}, {g}, {one}), " for k, (g, one) in enumerate(places)]
+            items = [(f"row{i}[{k}] if checked{i} else None", item) for k, item in enumerate(name) if item]
+            fits += [
+                f"fit{{n}}(checked, {len(fits) + k}, {g}, {item}), " for k, (g, item) in enumerate(items)
+            ]
         else:
-            shown.append(str(name))
+            passed.append(str(name))
             if name is not None:
                 fits.append(f"fit{{n}}(checked, {len(fits)}, grads[{i}], {name}), ")
-    given = ", ".join((*shown, *(("out", "dout") if operator.several else ("out[0]", "dout[0]"))))
-    head = _RULE.replace("{names}", ", ".join(tensors)).replace("{given}", given)
+    passed += ("out", "dout") if operator.several else ("out[0]", "dout[0]")
+    head = _RULE.replace("{names}", ", ".join(tensors)).replace("{arguments}", ", ".join(passed))
     text = f"{_FIT}{head}{''.join(lists)}\n    return ({''.join(fits)})"
     checks = {name: constexpr(check) for name, check in _checks(launch).items()}
-    return function(
-        "bprop", text, rule=rule, zeros=ops.zeros_like, cast=ops.cast, Tensor=Tensor, **checks, **fixed
+    return make_function(
+        "bprop", text, rule=rule, zeros=ops.zeros_like, cast=ops.cast, Tensor=Tensor, **checks, **attributes
     )
 
 
 def _checks(launch: Any) -> dict[str, Any]:
-    """Return what is asked while a graph is compiled; each answers True, or raises as PyNative does."""
+    """Return the checks of a rule's result, run while a graph is compiled; they raise PyNative's errors."""
     operator: Operator = launch.bound.operator
     arguments = operator.schema.arguments
-    tensors = names(operator.schema, launch.arguments)
+    names = tensor_names(operator.schema, launch.arguments)
 
-    def known(seen: Any) -> Any:
-        if not isinstance(seen, (int, tuple, list)):
+    def constant(value: Any) -> Any:
+        if not isinstance(value, (int, tuple, list)):
             rule = "MindSpore's compiler cannot tell what the gradient rule returns"
             raise GradientError(operator.name, rule, where=of_function(operator.gradient))
-        return seen if seen != -1 else _UNKNOWN
+        return value if value != -1 else _UNKNOWN
 
-    def check(seen: Any) -> bool:
-        if known(seen) != len(arguments):
-            raise wrong_result(operator, len(arguments), known(seen))
+    def check(count: Any) -> bool:
+        if constant(count) != len(arguments):
+            raise wrong_result(operator, len(arguments), constant(count))
         return True
 
-    def listed(number: int, seen: Any) -> bool:
-        count = len(launch.arguments[number])
-        if known(seen) != count:
-            raise wrong_list(operator, arguments[number].name, count, known(seen))
+    def listed(number: int, count: Any) -> bool:
+        expected = len(launch.arguments[number])
+        if constant(count) != expected:
+            raise wrong_list(operator, arguments[number].name, expected, constant(count))
         return True
 
     def refuse(number: int, grad: Any, shape: Any) -> None:
         shown = type(_UNKNOWN, (), {})() if grad is None else grad
-        check_gradient(operator, tensors[number], shown, shape, Tensor)
+        check_gradient(operator, names[number], shown, shape, Tensor)
 
-    def shape(number: int, seen: Any, wanted: Any) -> bool:
-        seen = types.SimpleNamespace(shape=tuple(known(seen)))
-        check_gradient(operator, tensors[number], seen, wanted)
+    def shape(number: int, grad_shape: Any, expected: Any) -> bool:
+        grad = types.SimpleNamespace(shape=tuple(constant(grad_shape)))
+        check_gradient(operator, names[number], grad, expected)
         return True
 
     return {"check": check, "listed": listed, "refuse": refuse, "shape": shape}
 
 
 def _through(launch: Any, pull: Any) -> Any:
-    """Return a function that leaves the gradient to ``pull``, an operator's kernel on NumPy arrays."""
-    names = _names(launch)
+    """Return a function that computes the gradient by an operator, whose kernel is ``pull``."""
+    names = _input_names(launch)
     text = (
         f"def bprop{{n}}({', '.join(names)}, out, dout):\n"
-        f"    found = pull{{n}}(({''.join(f'{name}, ' for name in names)}), out, dout)\n"
-        f"    return ({''.join(f'found[{i}], ' for i in range(len(names)))})"
+        f"    grads = pull{{n}}(({''.join(f'{name}, ' for name in names)}), out, dout)\n"
+        f"    return ({''.join(f'grads[{i}], ' for i in range(len(names)))})"
     )
-    return function("bprop", text, pull=call_of(_pull_operator(launch.bound.operator, pull)))
+    return make_function("bprop", text, pull=calling_function(_pull_operator(launch.bound.operator, pull)))
 
 
 class _LikeInputs:
-    """Gradients are like the inputs."""
+    """The infer rule of a gradient: like the inputs."""
 
     repeatable = True
 
@@ -183,14 +197,14 @@ class _LikeInputs:
 def _pull_operator(operator: Operator, pull: Any) -> BoundOperator:
     name = registry.unique(operator.schema.namespace, f"{operator.schema.name}_pulled")
     text = "(Tensor[] inputs, Tensor[] outputs, Tensor[] grads) -> Tensor[]"
-    made = Operator(
+    pull_operator = Operator(
         schema=parse(f"{operator.schema.namespace}::{name}{text}"),
         infer=_LikeInputs(),
         kernels=(TensorKernel(pull, f"the gradient of {operator.name}"),),
         part_of=operator.part_of or operator.name,
         origin=operator.origin,
     )
-    return BoundOperator(made, register=False)
+    return BoundOperator(pull_operator, register=False)
 
 
 def _on_arrays(launch: Any) -> Any:
@@ -199,12 +213,11 @@ def _on_arrays(launch: Any) -> Any:
 
     def pull(inputs: Any, outputs: Any, grads: Any) -> tuple[Any, ...]:
         del outputs
-        arguments = filled(bound.schema, launch.arguments, inputs)
+        arguments = with_tensors(bound.schema, launch.arguments, inputs)
         host = load("numpy")
         assert host is not None
-        _, back = host.vjp(bound, arguments)
-        found = back(tuple(grads))
-        flat = paired(bound.schema, arguments, found)
+        _, pullback = host.vjp(bound, arguments)
+        flat = flat_gradients(bound.schema, arguments, pullback(tuple(grads)))
         return tuple(
             np.zeros_like(x) if grad is None else np.asarray(grad, x.dtype)
             for x, grad in zip(inputs, flat, strict=True)

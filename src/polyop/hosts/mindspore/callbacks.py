@@ -1,7 +1,8 @@
-"""Python functions that a graph runs: MindSpore waits there for the graph, which waits for them.
+"""Python kernels that a graph runs: they must not use MindSpore, or the process would hang.
 
-Such a function may use NumPy and what it likes, not MindSpore: the call would never return. The
-functions of MindSpore that are written in Python are watched for, and so are the tensors that reach polyop.
+A graph waits for its Python kernel. A MindSpore function called in the kernel waits for the graph. To
+raise an error instead, a profile function watches for calls of MindSpore's Python functions, and
+``check`` is called when polyop receives a MindSpore tensor.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from ...core.errors import HostError
 
 _FOLDER = os.path.join(os.path.dirname(mindspore.__file__), "")  # noqa: PTH118, PTH120 - compared as a text
 _HARMLESS = {_FOLDER + name for name in (os.path.join("common", "dtype.py"), "context.py", "log.py")}  # noqa: PTH118
-_ALLOWED = {"__instancecheck__", "__subclasscheck__", "__del__"}  # the last is the collector's, at any time
+_ALLOWED = {"__instancecheck__", "__subclasscheck__", "__del__"}  # the garbage collector calls __del__
 _thread = threading.local()
 
 
 def start() -> None:
-    """Watch what runtimes call."""
+    """Watch every Python kernel that a compiled program runs."""
     foreign.watch(lambda operator, run: functools.partial(_watched, operator.part_of or operator.name, run))
 
 
 def check() -> None:
-    """Raise ``HostError`` on a thread that runs a function for a graph."""
+    """Raise ``HostError`` if this thread is running a Python kernel for a graph."""
     name = getattr(_thread, "operator", None)
     if name is not None:
         rule = "its Python function uses MindSpore while a compiled program runs it, and would wait forever"
@@ -38,15 +39,15 @@ def check() -> None:
 
 
 def _watched(name: str, run: foreign.Run, arrays: list[Any]) -> None:
-    before, outer = sys.getprofile(), getattr(_thread, "operator", None)
+    profiler, outer = sys.getprofile(), getattr(_thread, "operator", None)
     _thread.operator = name
-    if before is None:  # else somebody measures this thread
+    if profiler is None:  # a profiler of the user is left alone, and nothing is watched
         sys.setprofile(_watch)
     try:
         run(arrays)
     finally:
         _thread.operator = outer
-        sys.setprofile(before)
+        sys.setprofile(profiler)
 
 
 def _watch(frame: Any, event: str, argument: Any) -> None:

@@ -20,33 +20,34 @@ from ...core.errors import ArgumentTypeError, GradientError
 from ...core.schema import Argument
 from ...rules.module.recorded import Recorded, failed
 from . import tensors
-from .places import filled, paired
+from .flat_tensors import flat_gradients, with_tensors
 
 Run = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
 Pull = Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
 class Call:
-    """One call whose gradient is recorded: its arguments, tensors left out, and how it is pulled back.
+    """A call whose gradient is recorded: its arguments without their tensors, and its pullback.
 
-    ``Function`` loses gradients of tensors inside lists, so it is given all tensors one by one.
+    MindSpore's ``_Function`` loses the gradients of tensors inside lists, so it gets a call and the
+    tensors one by one.
     """
 
     def __init__(self, bound: Any, arguments: tuple[Any, ...], run: Run) -> None:
-        """Take the tensors out."""
+        """Keep the arguments, with a marker for each tensor."""
         self.bound, self.run = bound, run
-        self.layout = filled(bound.schema, arguments, itertools.repeat(True))
+        self.layout = with_tensors(bound.schema, arguments, itertools.repeat(True))
         self.pull: Pull | None = None
         self.outputs = 0  # how many of the node's outputs are the operator's
 
 
 class _Recorded(_Function):  # type: ignore[misc]
-    """The node of a call."""
+    """The node of a call in MindSpore's gradient."""
 
     @staticmethod
     def forward(ctx: Any, call: Call, *flat: Any) -> Any:
         """Run the operator."""
-        arguments = filled(call.bound.schema, call.layout, flat)
+        arguments = with_tensors(call.bound.schema, call.layout, flat)
         _check_written(call.bound, arguments)
         recorded = isinstance(call.bound.operator.gradient, Recorded)
         ctx.set_materialize_grads(not recorded)
@@ -55,9 +56,9 @@ class _Recorded(_Function):  # type: ignore[misc]
         dirty = written(call.bound.schema, arguments)
         if dirty:
             ctx.mark_dirty(*dirty)
-        # MindSpore wants all that is written among the outputs
-        outputs += tuple(one for one in dirty if not any(one is other for other in outputs))
-        constant = [x for x in outputs if not tensors.spec(x).dtype.is_floating or _buffer(x)]
+        # MindSpore requires every dirty tensor to be an output
+        outputs += tuple(x for x in dirty if not any(x is output for output in outputs))
+        constant = [x for x in outputs if not tensors.spec(x).dtype.is_floating or _is_buffer(x)]
         if constant:
             ctx.mark_non_differentiable(*constant)
         ctx.call = call
@@ -68,7 +69,7 @@ class _Recorded(_Function):  # type: ignore[misc]
         """Return the input gradients."""
         call: Call = ctx.call
         assert call.pull is not None  # forward has run
-        return (None, *paired(call.bound.schema, call.layout, call.pull(grads[: call.outputs])))
+        return (None, *flat_gradients(call.bound.schema, call.layout, call.pull(grads[: call.outputs])))
 
 
 def call(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
@@ -77,23 +78,23 @@ def call(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[Any, ...]:
 
 
 def _apply(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Call]:
-    made = Call(bound, arguments, run)
-    outputs = _Recorded.apply(made, *flatten(bound.schema, arguments))
-    found = tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
-    return found[: made.outputs], made
+    node_call = Call(bound, arguments, run)
+    result = _Recorded.apply(node_call, *flatten(bound.schema, arguments))
+    outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    return outputs[: node_call.outputs], node_call
 
 
 def vjp(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
     """Return the outputs, and the function from output gradients to input gradients.
 
-    Within a function that MindSpore differentiates, the outputs are recorded as a call's are.
+    Inside a function that MindSpore differentiates, the outputs are recorded like those of a call.
     """
     recorded = isinstance(bound.operator.gradient, Recorded)
     if not tensors.recording(arguments):
         return (_vjp_recorded if recorded else _vjp_rule)(bound, arguments, run)
-    outputs, made = _apply(bound, arguments, run)
-    if recorded and made.pull is not None:
-        return outputs, made.pull
+    outputs, node_call = _apply(bound, arguments, run)
+    if recorded and node_call.pull is not None:
+        return outputs, node_call.pull
     return outputs, _pull_rule(bound.operator, arguments, outputs)
 
 
@@ -104,11 +105,11 @@ def _vjp_rule(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[A
 
 def _pull_rule(operator: Operator, arguments: tuple[Any, ...], outputs: tuple[Any, ...]) -> Pull:
     if operator.gradient is None:
-        return functools.partial(_refuse, operator)  # which keeps none of the tensors
+        return functools.partial(_refuse, operator)  # a closure would keep the tensors alive
 
     def pull(grads: Sequence[Any]) -> tuple[Any, ...]:
-        found = apply_rule(operator, arguments, outputs, grads)
-        rows = zip(operator.schema.arguments, arguments, found, strict=True)
+        input_grads = apply_rule(operator, arguments, outputs, grads)
+        rows = zip(operator.schema.arguments, arguments, input_grads, strict=True)
         return tuple(_checked(operator, argument, value, grad) for argument, value, grad in rows)
 
     return pull
@@ -120,25 +121,25 @@ def _refuse(operator: Operator, grads: Sequence[Any]) -> NoReturn:
 
 
 def no_rule(operator: Operator) -> GradientError:
-    """Return the error for a gradient that there is not."""
+    """Return the error for the gradient of an operator that has none."""
     if not operator.schema.mutates:
         return no_gradient(operator)
-    words = "writes an argument in place, and such an operator has no gradient"
+    rule = "writes an argument in place, and such an operator has no gradient"
     hint = "return a new tensor instead, or call it on ops.stop_gradient of what it reads"
-    return GradientError(operator.name, words, where=operator.origin, hint=hint)
+    return GradientError(operator.name, rule, where=operator.origin, hint=hint)
 
 
 def _checked(operator: Operator, argument: Argument, value: Any, grad: Any) -> Any:
     if grad is None or value is None or not argument.type.is_tensor:
-        return None  # an attribute has a place in the tuple and no gradient
+        return None  # an attribute has an entry in the tuple, but no gradient
     if not argument.type.is_list:
         return _as_tensor(operator, argument.name, grad, value)
     seen = len(grad) if isinstance(grad, (list, tuple)) else type(grad).__name__
     if seen != len(value):
         raise wrong_list(operator, argument.name, len(value), seen)
     return tuple(
-        None if one is None else _as_tensor(operator, f"{argument.name}[{i}]", one, item)
-        for i, (item, one) in enumerate(zip(value, grad, strict=True))
+        None if item_grad is None else _as_tensor(operator, f"{argument.name}[{i}]", item_grad, item)
+        for i, (item, item_grad) in enumerate(zip(value, grad, strict=True))
     )
 
 
@@ -147,36 +148,36 @@ def _as_tensor(operator: Operator, name: str, grad: Any, value: Any) -> Any:
     return grad
 
 
-def _buffer(tensor: Any) -> bool:
-    """Whether a tensor takes part in no gradient, whatever is written into it, as for ``ops.assign``."""
+def _is_buffer(tensor: Any) -> bool:
+    """Whether a tensor has no gradient, whatever is written into it, as ``ops.assign`` decides too."""
     return isinstance(tensor, mindspore.Parameter) and not tensor.requires_grad
 
 
-def _history(tensor: Any) -> bool:
-    """Whether a tensor has a gradient to lose; one that an operator wrote before has none."""
+def _has_history(tensor: Any) -> bool:
+    """Whether a write to a tensor would lose a gradient; an operator's earlier write already has."""
     node = getattr(tensor, "_grad_node", None)
     ours = isinstance(node, _Recorded) and node.call.bound.schema.mutates
-    return bool(tensor._requires_grad) and not ours  # noqa: SLF001 - has no other name
+    return bool(tensor._requires_grad) and not ours  # noqa: SLF001 - has no public name
 
 
 def _check_written(bound: Any, arguments: tuple[Any, ...]) -> None:
     for argument, value in zip(bound.schema.arguments, arguments, strict=True):
-        if argument.type.writes and any(map(_history, tensors.every((value,)))):
+        if argument.type.writes and any(map(_has_history, tensors.tensors_in((value,)))):
             rule = "is written in place, so no gradient can be recorded through it"
             hint = "call the operator on a copy, or on ops.stop_gradient of it"
             subject = f"{bound.name}: argument {argument.name}"
             raise GradientError(subject, rule, where=bound.operator.origin, hint=hint)
 
 
-class _Once(_Function):  # type: ignore[misc]
-    """Gradients that have no gradient: asking for one is an error, and it is known only then."""
+class _OnceDifferentiable(_Function):  # type: ignore[misc]
+    """A node whose outputs are gradients that cannot be differentiated again; ``backward`` raises."""
 
     @staticmethod
-    def forward(ctx: Any, problem: GradientError, made: list[Any], *inputs: Any) -> Any:
-        """Return what was made; it depends on the inputs."""
+    def forward(ctx: Any, problem: GradientError, gradients: list[Any], *inputs: Any) -> Any:
+        """Return the gradients, as outputs that depend on the inputs."""
         del inputs
         ctx.problem = problem
-        return tuple(made)
+        return tuple(gradients)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -185,52 +186,53 @@ class _Once(_Function):  # type: ignore[misc]
         raise ctx.problem
 
 
-def _once(operator: Operator, made: list[Any], arguments: Any, grads: Any) -> list[Any]:
-    words = "its gradient was recorded, and MindSpore cannot differentiate it again"
-    problem = GradientError(operator.name, words, where=operator.origin)
-    inputs = tensors.every((*arguments, *grads))
-    found = iter(_Once.apply(problem, [one for one in made if one is not None], *inputs))
-    return [None if one is None else next(found) for one in made]
+def _once_differentiable(operator: Operator, gradients: list[Any], arguments: Any, grads: Any) -> list[Any]:
+    rule = "its gradient was recorded, and MindSpore cannot differentiate it again"
+    problem = GradientError(operator.name, rule, where=operator.origin)
+    inputs = tensors.tensors_in((*arguments, *grads))
+    outputs = iter(_OnceDifferentiable.apply(problem, [g for g in gradients if g is not None], *inputs))
+    return [None if g is None else next(outputs) for g in gradients]
 
 
 def _vjp_recorded(bound: Any, arguments: tuple[Any, ...], run: Run) -> tuple[tuple[Any, ...], Pull]:
-    """Record a C++ module's Forward; its Backward is run on what that saved."""
-    del run  # it would run without a record
+    """Record a C++ module's Forward. The pullback runs its Backward on what Forward saved."""
+    del run  # it does not record
     operator: Operator = bound.operator
     ctx = types.SimpleNamespace()
-    owners: dict[int, Any] = {}
+    owners: dict[int, Any] = {}  # id of an array: its tensor
 
     def array(name: str, value: Any, argument: Argument) -> Any:
         del argument
-        made = tensors.array(operator, name, value)
-        owners[id(made)] = value
-        return made
+        view = tensors.array(operator, name, value)
+        owners[id(view)] = value
+        return view
 
     arrays = map_tensors(operator, arguments, array)
     result = bound.record(ctx, *arrays)
-    if result is NotImplemented and bound.operator is not operator:  # it was learned what is written
+    if result is NotImplemented and bound.operator is not operator:
+        # the first try has taught the operator which arguments are written
         _check_written(bound, arguments)
         result = bound.record(ctx, *arrays)
     if result is NotImplemented:
         rule = "its gradient cannot be recorded for these tensors"
         raise ArgumentTypeError(operator.name, rule, where=operator.origin)
     fresh = result if isinstance(result, tuple) else () if result is None else (result,)
-    # an input may be written before the gradient is asked for, and nobody would notice
+    # copies, because an input may be changed before the pullback is called
     saved = tuple(array.copy() for array in ctx.to_save)
 
     def pull(grads: Sequence[Any]) -> tuple[Any, ...]:
-        given = tuple(None if g is None else tensors.array(operator, "gradient", g) for g in grads)
+        output_grads = tuple(None if g is None else tensors.array(operator, "gradient", g) for g in grads)
         try:
-            pulled = _core.backward(ctx.tape, saved, given)
+            arrays = _core.backward(ctx.tape, saved, output_grads)
         except RuntimeError as problem:
             raise failed(operator.name, problem, operator.origin) from None
 
-        made = [None if one is None else tensors.tensor(one, operator.name) for one in pulled]
+        gradients = [None if x is None else tensors.tensor(x, operator.name) for x in arrays]
         if tensors.EXECUTOR.requires_grad():
-            made = _once(operator, made, arguments, grads)
-        found = iter(made)
-        grown = map_tensors(operator, arguments, lambda *_: next(found))
-        rows = zip(operator.schema.arguments, grown, strict=True)
+            gradients = _once_differentiable(operator, gradients, arguments, grads)
+        remaining = iter(gradients)
+        by_argument = map_tensors(operator, arguments, lambda *_: next(remaining))
+        rows = zip(operator.schema.arguments, by_argument, strict=True)
         return tuple(value if argument.type.is_tensor else None for argument, value in rows)
 
     outputs = tuple(owners[id(x)] if id(x) in owners else tensors.tensor(x, operator.name) for x in fresh)

@@ -1,9 +1,11 @@
-"""Operators inside MindSpore's graphs: what its compiler reads in place of a call.
+"""Operators inside MindSpore's graphs: the method that its compiler reads in place of a call.
 
-The compiler reads the Python text of what it calls. An operator shows it :func:`method`, which sorts
-the arguments into tensors and constants; the constants choose a launch while the graph is compiled,
-and the tensors go to it. A launch is MindSpore's own ``ops.Custom`` of type aot, whose function is
-one of a table in polyop's native core (csrc/hosts/mindspore_slots.cc).
+The compiler reads the Python text of what is called. An operator gives it :func:`method`, which
+sorts the arguments into tensors and constants. The constants choose a launch while the graph is
+compiled, and the tensors are passed to it. A launch is MindSpore's own ``ops.Custom`` of type aot,
+whose function is a slot of a table in the native core (csrc/hosts/mindspore_slots.cc):
+
+    op(x, 2.0)   ->   choose((mark, 2.0))(x)   ->   launch(x)
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from ...call.prepare import normalise
 from ...core.arguments import bind
 from ...core.errors import UnsupportedError
 from ...core.schema import MISSING
+from .generated import make_function
 from .launch import Launch
-from .written import function
 
 _WALK = """
     for one{n} in {arguments}:
         if isinstance(one{n}, Tensor{n}):
             flat{n} = flat{n} + (one{n},)
-            shown{n} = shown{n} + (mark{n},)
+            constants{n} = constants{n} + (mark{n},)
         elif isinstance(one{n}, (list, tuple)):
             row{n} = ()
             for item{n} in one{n}:
@@ -51,70 +53,70 @@ _WALK = """
                     row{n} = row{n} + (inner{n},)
                 else:
                     row{n} = row{n} + (item{n},)
-            shown{n} = shown{n} + (row{n},)
+            constants{n} = constants{n} + (row{n},)
         else:
-            shown{n} = shown{n} + (one{n},)
+            constants{n} = constants{n} + (one{n},)
 """
 
 _ATTRIBUTE = """
     if isinstance({name}, Tensor{n}):
-        shown{n} = shown{n} + (mark{n},)
+        constants{n} = constants{n} + (mark{n},)
     else:
-        shown{n} = shown{n} + ({name},)
+        constants{n} = constants{n} + ({name},)
 """
 
-_MARK = f"\0tensor {secrets.token_hex(8)}"  # no attribute is this
+_MARK = f"\0tensor {secrets.token_hex(8)}"  # stands for a tensor; no attribute has this value
 _methods: weakref.WeakKeyDictionary[Any, tuple[Operator, Any]] = weakref.WeakKeyDictionary()
 
 
 def method(bound: Any) -> Any:
-    """Return the method of an operator that MindSpore's compiler reads as its call."""
-    known = _methods.get(bound)
-    if known is None or known[0] is not bound.operator:
-        known = (bound.operator, _written(bound))
-        _methods[bound] = known
-    return types.MethodType(known[1], bound)
+    """Return the method that MindSpore's compiler reads in place of a call of the operator."""
+    cached = _methods.get(bound)
+    if cached is None or cached[0] is not bound.operator:
+        cached = (bound.operator, _generate(bound))
+        _methods[bound] = cached
+    return types.MethodType(cached[1], bound)
 
 
-def _written(bound: Any) -> Any:
+def _generate(bound: Any) -> Any:
     arguments = () if bound._by_signature else bound.schema.arguments  # noqa: SLF001 - polyop's own
-    taken = {a.name: f"{a.name}_" if a.name == "self" else a.name for a in arguments}
+    names = {a.name: f"{a.name}_" if a.name == "self" else a.name for a in arguments}
     parameters = ", ".join(
-        taken[a.name] if a.default is MISSING else f"{taken[a.name]}={_literal(a.default)}" for a in arguments
+        names[a.name] if a.default is MISSING else f"{names[a.name]}={_literal(a.default)}" for a in arguments
     )
     lines = [
         f"def call{{n}}(self, {parameters if arguments else '*args'}):",
         "    flat{n} = ()",
-        "    shown{n} = ()",
+        "    constants{n} = ()",
     ]
-    for a in arguments:  # a long list of numbers is not walked: the compiler walks slowly, and not far
+    for a in arguments:  # attributes are not walked: a long list of numbers exceeds the compiler's limits
         text = _WALK if a.type.is_tensor else _ATTRIBUTE
-        lines.append(text.replace("{arguments}", f"({taken[a.name]},)").replace("{name}", taken[a.name]))
+        lines.append(text.replace("{arguments}", f"({names[a.name]},)").replace("{name}", names[a.name]))
     if not arguments:
         lines.append(_WALK.replace("{arguments}", "args"))
-    text = "\n".join([*lines, "    return choose{n}(shown{n})(*flat{n})"])
+    text = "\n".join([*lines, "    return choose{n}(constants{n})(*flat{n})"])
     owner, name, origin = weakref.ref(bound), bound.name, bound.operator.origin
 
-    chosen: dict[str, Any] = {}
+    runs: dict[str, Any] = {}
 
-    def choose(shown: Any) -> Any:
-        if not isinstance(shown, tuple):  # MindSpore does not know all of it now
+    def choose(constants: Any) -> Any:
+        if not isinstance(constants, tuple):  # one of them is known only when the graph runs
             rule = "must be called with attributes that are constants of the graph"
             raise UnsupportedError(name, rule, where=origin)
-        key = repr(shown)  # 1, 1.0 and True are equal, and different constants
-        if key not in chosen:
-            chosen[key] = _chosen(owner(), shown)
-        return chosen[key]
+        key = repr(constants)  # 1, 1.0 and True are equal, but different constants
+        if key not in runs:
+            runs[key] = _run_for(owner(), constants)
+        return runs[key]
 
-    return function("call", text, choose=constexpr(choose), Tensor=mindspore.Tensor, mark=_MARK)
+    return make_function("call", text, choose=constexpr(choose), Tensor=mindspore.Tensor, mark=_MARK)
 
 
 def _literal(value: Any) -> str:
     return repr(value) if not isinstance(value, float) or math.isfinite(value) else f'float("{value}")'
 
 
-def _chosen(bound: Any, shown: tuple[Any, ...]) -> Any:
-    """Return the function that makes a call with these constants, tensors as marks."""
+def _run_for(bound: Any, constants: tuple[Any, ...]) -> Any:
+    """Return the function that calls the operator with these arguments; a mark stands for a tensor."""
     tensor = mindspore.Tensor(np.float32(0))
 
     def fill(value: Any) -> Any:
@@ -122,48 +124,49 @@ def _chosen(bound: Any, shown: tuple[Any, ...]) -> Any:
             return tuple(map(fill, value))
         return tensor if isinstance(value, str) and value == _MARK else value
 
-    given = tuple(map(fill, shown))
+    filled = tuple(map(fill, constants))
     if bound._by_signature:  # noqa: SLF001
-        bound = bound._for(given)  # noqa: SLF001
-    args, keywords = bound.opened(given[: len(bound.schema.arguments)], {})
+        bound = bound._for(filled)  # noqa: SLF001
+    args, keywords = bound.opened(filled[: len(bound.schema.arguments)], {})
     keyword_only = [a.name for a in bound.schema.arguments if a.keyword_only]
     positional = len(bound.schema.arguments) - len(keyword_only)
     keywords = {**keywords, **dict(zip(keyword_only, args[positional:], strict=False))}
     arguments = bind(bound.schema, args[:positional], keywords, bound.operator.origin)
-    find_host(bound.operator, arguments)  # a constant where a tensor must be is an error in words
+    find_host(bound.operator, arguments)  # raises for a constant in the place of a tensor
     arguments = normalise(bound.operator, arguments)
     return _run(Launch.of(bound, arguments))
 
 
 def call_traced(bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Make a call that MindSpore traces: as a launch, which it sees. Returns all outputs.
+    """Make a call under ``capture_mode="trace"``, as a launch, which MindSpore records. Return all outputs.
 
-    Raises ``UnsupportedError`` where an argument is written: a trace has no place for that.
+    Raises ``UnsupportedError`` for an argument that is written, because a trace cannot record a write.
     """
     if bound.schema.mutates:
         rule = 'writes an argument in place, which capture_mode="trace" cannot record'
         hint = "leave capture_mode out"
         raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=hint)
     launch = Launch.of(bound, arguments)
-    found = launch(*flatten(bound.schema, arguments))
-    return tuple(found[place] for place in launch.places) if launch.places else tuple(found)
+    outputs = launch(*flatten(bound.schema, arguments))
+    indices = launch.return_indices
+    return tuple(outputs[i] for i in indices) if indices else tuple(outputs)
 
 
 def _run(launch: Launch) -> Any:
-    """Return the function from a call's tensors to what the operator returns."""
+    """Return the function from a call's tensors to the operator's result, as a compiled text."""
     names = [f"a{i}" for i in range(launch.inputs)]
-    lines = [f"def run{{n}}({', '.join(names)}):", f"    found = launch{{n}}({', '.join(names)})"]
-    lines += [f"    done{k} = assign{{n}}({names[i]}, found[{k}])" for i, k in launch.written]
-    owners = {k: names[i] for i, k in launch.written}  # what is returned can be written again
+    lines = [f"def run{{n}}({', '.join(names)}):", f"    outputs = launch{{n}}({', '.join(names)})"]
+    lines += [f"    done{k} = assign{{n}}({names[i]}, outputs[{k}])" for i, k in launch.written]
+    owners = {k: names[i] for i, k in launch.written}  # an output that is an argument: the argument itself
     operator = launch.bound.operator
-    if operator.schema.returns_list and not launch.places:
+    if operator.schema.returns_list and not launch.return_indices:
         lines.append(
-            "    return found[0] if len(found) == 1 else found"
+            "    return outputs[0] if len(outputs) == 1 else outputs"
             if operator.unpacks
-            else "    return list(found)"
+            else "    return list(outputs)"
         )
     else:
-        results = [owners.get(k, f"found[{k}]") for k in launch.places]
+        results = [owners.get(k, f"outputs[{k}]") for k in launch.return_indices]
         single = len(results) == 1 and not operator.returns_tuple
         lines.append(f"    return {results[0] if single else '(' + ''.join(r + ', ' for r in results) + ')'}")
-    return function("run", "\n".join(lines), launch=launch, assign=ops.assign)
+    return make_function("run", "\n".join(lines), launch=launch, assign=ops.assign)

@@ -1,4 +1,4 @@
-"""The MindSpore host: what the files beside it do, under the names that every host has."""
+"""The MindSpore host: the protocol ``Host``, implemented with the files beside this one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...core.spec import Spec
 from . import callbacks, gradient, tensors, vmap
 
 OLDEST = (2, 7)
+"""The first version of MindSpore that this was tested with."""
 
 
 class MindSporeHost:
@@ -23,7 +24,7 @@ class MindSporeHost:
     name = "mindspore"
 
     def __init__(self) -> None:
-        """Make the tensors known; raises ``HostError`` for a MindSpore that is too old."""
+        """Set up tensors, callbacks and vmap; raises ``HostError`` for a MindSpore that does not work."""
         version = str(getattr(mindspore, "__version__", "0"))
         numbers = tuple(int(part) if part.isdigit() else 0 for part in version.split(".")[:2])
         if numbers < OLDEST or not hasattr(mindspore.Tensor, "data_ptr"):
@@ -43,28 +44,30 @@ class MindSporeHost:
         return tensors.spec(tensor)
 
     def call(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the operator on tensors of any layout, recording its gradient where one is wanted."""
+        """Run the operator on tensors of any layout; record its gradient if MindSpore needs one."""
         callbacks.check()
         if tensors.tracing() is not None:
             from .graph import call_traced
 
             return call_traced(bound, arguments)
-        if tensors.EXECUTOR.requires_grad() and (bound.schema.mutates or any(tensors.wanted(arguments))):
+        if tensors.EXECUTOR.requires_grad() and (
+            bound.schema.mutates or any(tensors.require_grad(arguments))
+        ):
             return gradient.call(bound, arguments, self.run)
         return self.run(bound, arguments)
 
     def run(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the operator; no gradient is recorded."""
+        """Run the operator without recording a gradient."""
         operator: Operator = bound.operator
         _check_target(operator)
-        specs(self, operator, arguments)  # refuses what has no spec, in words
-        owners: dict[int, Any] = {}
+        specs(self, operator, arguments)  # raises for a value without a spec
+        owners: dict[int, Any] = {}  # id of an array that is written: its tensor
 
         def array(name: str, value: Any, argument: Any) -> Any:
-            made = tensors.array(operator, name, value)
+            view = tensors.array(operator, name, value)
             if argument.type.writes:
-                owners[id(made)] = value
-            return made
+                owners[id(view)] = value
+            return view
 
         arrays = map_tensors(operator, arguments, array)
         numpy = load("numpy")
@@ -95,10 +98,10 @@ class MindSporeHost:
         return tensor.copy()
 
     def start(self) -> None:
-        """Do nothing: operators are asked for when a program calls them."""
+        """Do nothing: MindSpore keeps no table of operators by name."""
 
     def state(self, bound: Any) -> str:
-        """Say that it is there."""
+        """Return that MindSpore is present: all calls are made in the same way."""
         del bound
         return "present"
 

@@ -1,4 +1,4 @@
-"""One call of an operator as MindSpore's ``ops.Custom``: its function, and what it gives."""
+"""A call of an operator in a graph, as an ``ops.Custom`` of MindSpore with fixed attributes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ...core.errors import ArgumentTypeError, HostError, PolyopError, Unsupporte
 from ...core.schema import Schema
 from ...core.spec import Spec
 from . import bprop
-from .places import filled
+from .flat_tensors import with_tensors
 from .tensors import MS_DTYPES
 
-_kept: dict[str, Any] = {}  # by the name of its function, the operator: a graph may run it at any time
+_operators: dict[str, Any] = {}  # slot name: operator, kept alive because a graph may run at any time
 
 
 class Launch(ops.Custom):  # type: ignore[misc]
-    """A call with fixed attributes. It gives a tuple: the new outputs, then what it wrote."""
+    """A call with fixed attributes. It returns a tuple: the new outputs, then what it wrote."""
 
     @classmethod
     def of(cls, bound: Any, arguments: tuple[Any, ...]) -> Launch:
-        """Return the launch of a call with bound arguments, each tensor any object.
+        """Return the launch of a call with bound arguments; any object may stand for a tensor.
 
-        Raises ``UnsupportedError`` when all functions are taken or the operator has no outputs.
+        Raises ``UnsupportedError`` if all slots are taken, or the operator has no outputs.
         """
         tensors = list(flatten(bound.schema, arguments))
         text = call_text(bound, arguments)
@@ -40,66 +40,72 @@ class Launch(ops.Custom):  # type: ignore[misc]
             rule = "cannot be compiled: a process can have 1024 different calls in MindSpore's graphs"
             hint = "pass what varies as a tensor, not as an attribute"
             raise UnsupportedError(bound.name, rule, where=bound.operator.origin, hint=hint)
-        _kept[name] = bound
-        made = cls._named(name)
-        made.fill(name, bound, arguments, len(tensors))
-        if made.written:
-            made.by_reference()
-        return made
+        _operators[name] = bound
+        launch = cls._of_slot(name)
+        launch.fill(name, bound, arguments, len(tensors))
+        if launch.written:
+            launch.pass_by_reference()
+        return launch
 
     @classmethod
-    def _named(cls, slot: str) -> Launch:
+    def _of_slot(cls, slot: str) -> Launch:
         return cls(f"{_core.__file__}:{slot}", out_shape=(), out_dtype=(), func_type="aot")
 
     def by_value(self) -> Launch:
-        """Return the same launch without a side effect, as ``ms.vmap`` wants it: what it wrote it gives."""
-        made = self._named(self.slot)
-        made.fill(self.slot, self.bound, self.arguments, self.inputs)
-        return made
+        """Return the same launch without a side effect, for ``ms.vmap``: it only returns what it wrote."""
+        launch = self._of_slot(self.slot)
+        launch.fill(self.slot, self.bound, self.arguments, self.inputs)
+        return launch
 
     def fill(self, slot: str, bound: Any, arguments: tuple[Any, ...], inputs: int) -> None:
-        """Keep what the call is."""
+        """Set the attributes of the launch, and find its outputs among the schema's returns."""
         schema: Schema = bound.schema
         self.slot, self.bound, self.arguments, self.inputs = slot, bound, arguments, inputs
         self.bprop: Any = None
-        self.ordered = False  # whether MindSpore keeps it in its place, as what has a side effect
-        numbers = filled(schema, arguments, itertools.count())
-        rows = written(schema, numbers)
+        self.ordered = False  # whether it has a side effect, so MindSpore keeps its order
+        indices = with_tensors(schema, arguments, itertools.count())
+        written_indices = written(schema, indices)
         fresh = [] if schema.returns_list else list(schema.fresh)
-        if not rows and not schema.returns:
+        if not written_indices and not schema.returns:
             rule = "has no outputs, and MindSpore's graphs leave out what gives nothing"
             raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
-        self.written = [(number, len(fresh) + k) for k, number in enumerate(rows)]
-        self.places: list[int] = []  # of each return among what the launch gives; none: all of it, a list
-        at = dict(self.written)
+        # (index of the tensor, index of its new value among the launch's outputs)
+        self.written = [(index, len(fresh) + k) for k, index in enumerate(written_indices)]
+        # per return, its index among the launch's outputs; empty if the return is one list of all of them
+        self.return_indices: list[int] = []
+        output_of = dict(self.written)
         for i in [] if schema.returns_list and not schema.mutates else range(len(schema.returns)):
-            place = fresh.index(i) if i in fresh else at.get(_one(numbers[schema.alias_of(i)]))
-            if place is None:
+            output = fresh.index(i) if i in fresh else output_of.get(_single(indices[schema.alias_of(i)]))
+            if output is None:
                 rule = "returns a list of tensors that it writes, which MindSpore's graphs cannot have"
                 raise UnsupportedError(bound.name, rule, where=bound.operator.origin)
-            self.places.append(place)
+            self.return_indices.append(output)
 
-    def by_reference(self) -> None:
-        """Take these tensors as they are, in the order of what writes them.
+    def pass_by_reference(self) -> None:
+        """Make MindSpore pass the tensors themselves, and keep this launch in program order.
 
-        MindSpore copies what is read and written later, and those of float64 by way of float32.
+        Otherwise MindSpore copies a tensor that is read here and written later, and a copy of a
+        float64 tensor goes through float32.
         """
         self.ordered = True
         self.add_prim_attr("side_effect_mem", True)
-        numbers = {number for number, _ in self.written}
-        ways = (sig_rw.RW_WRITE if i in numbers else sig_rw.RW_READ for i in range(self.inputs))
-        self.set_signatures(tuple(make_sig(f"a{i}", way) for i, way in enumerate(ways)))
+        indices = {index for index, _ in self.written}
+        modes = (sig_rw.RW_WRITE if i in indices else sig_rw.RW_READ for i in range(self.inputs))
+        self.set_signatures(tuple(make_sig(f"a{i}", mode) for i, mode in enumerate(modes)))
 
     def get_bprop(self) -> Any:
-        """Return the gradient, made when MindSpore first asks for it."""
+        """Return the gradient function, made when MindSpore first asks for it."""
         if self.bprop is None:
-            self.bprop = bprop.of(self)
+            self.bprop = bprop.bprop_of(self)
         return self.bprop
 
-    def __infer__(self, *given: Any) -> dict[str, Any]:
-        """Return shapes and dtypes of the outputs, as MindSpore asks for them."""
+    def __infer__(self, *tensors: Any) -> dict[str, Any]:
+        """Return shapes and dtypes of the outputs, in the form that MindSpore expects.
+
+        Each tensor comes as a dict with its shape, dtype, and value if it is a constant.
+        """
         for number, _ in self.written:
-            if given[number]["value"] is not None:
+            if tensors[number]["value"] is not None:
                 rule = "is written and is a constant of the graph, where what reads it sees the old values"
                 hint = (
                     "a tensor of the program: pass it as an argument of its own (or in ms.mutable(list)), "
@@ -108,7 +114,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
                 )
                 subject = f"{self.bound.name}: tensor {number}"
                 raise UnsupportedError(subject, rule, where=self.bound.operator.origin, hint=hint)
-        specs = self._outputs([self._spec(i, one) for i, one in enumerate(given)])
+        specs = self._outputs([self._spec(i, one) for i, one in enumerate(tensors)])
         for spec in specs:
             if spec.dtype.name not in MS_DTYPES:
                 rule = f"gives a dtype that MindSpore's tensors do not have: {', '.join(MS_DTYPES)}"
@@ -121,7 +127,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
 
     def _outputs(self, specs: Sequence[Spec]) -> list[Spec]:
         bound = self.bound
-        arguments = filled(bound.schema, self.arguments, specs)
+        arguments = with_tensors(bound.schema, self.arguments, specs)
         operator = bound.operator
         if hasattr(bound, "settle"):
             bound.settle(arguments)
@@ -132,11 +138,11 @@ class Launch(ops.Custom):  # type: ignore[misc]
         prepared = prepare(bound.operator, arguments, infer=True)
         return [*prepared.outputs, *written(bound.schema, arguments)]
 
-    def _spec(self, number: int, given: Any) -> Spec:
+    def _spec(self, number: int, tensor: Any) -> Spec:
         subject = f"{self.bound.name}: tensor {number}"
-        kind = given["dtype"]
+        kind = tensor["dtype"]
         element = kind.element_type() if hasattr(kind, "element_type") else kind
-        shape = tuple(given["shape"])
+        shape = tuple(tensor["shape"])
         if any(size < 0 for size in shape):
             rule = "must have sizes that are known when the graph is compiled"
             hint = "MindSpore asks Python for shapes only then; call the operator outside the graph"
@@ -148,5 +154,5 @@ class Launch(ops.Custom):  # type: ignore[misc]
             raise ArgumentTypeError(f"{subject}: dtype", rule, str(element)) from None
 
 
-def _one(number: Any) -> int:
-    return -1 if isinstance(number, tuple) else int(number)
+def _single(index: Any) -> int:
+    return -1 if isinstance(index, tuple) else int(index)  # a tuple: a list of tensors is returned

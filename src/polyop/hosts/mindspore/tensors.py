@@ -34,9 +34,9 @@ MS_DTYPES: dict[str, Any] = {
 
 
 def start() -> None:
-    """Make the tensors known to the native call."""
+    """Give the native call what it needs to recognise and read MindSpore's tensors."""
     functions = (
-        TensorPy._data_ptr,  # noqa: SLF001 - data_ptr() is this, through one more call
+        TensorPy._data_ptr,  # noqa: SLF001 - data_ptr() calls it
         TensorPy.is_contiguous,
         TensorPy.stride,
         TensorPy.from_numpy,
@@ -48,7 +48,7 @@ def start() -> None:
 
 
 def _other_devices() -> bool:
-    """Whether a tensor can be elsewhere than on the CPU."""
+    """Whether this MindSpore can have tensors on a device other than the CPU."""
     try:
         supports = MSContext.get_instance().is_pkg_support_device
         return any(supports(name) for name in DEVICES if name != "CPU")
@@ -57,7 +57,7 @@ def _other_devices() -> bool:
 
 
 def spec(tensor: Any) -> Spec:
-    """Return shape, dtype and device; raises ``ArgumentTypeError`` for a dtype no kernel takes."""
+    """Return shape, dtype and device; raises ``ArgumentTypeError`` for a dtype that no kernel accepts."""
     try:
         row = dtype(tensor.dtype)
     except ArgumentTypeError:
@@ -69,14 +69,14 @@ def spec(tensor: Any) -> Spec:
 
 
 def is_meta(tensor: Any) -> bool:
-    """Whether a tensor has no data and never will."""
+    """Whether a tensor has a shape and a dtype only."""
     return bool(getattr(tensor, "is_meta", False))
 
 
 def array(operator: Operator, name: str, tensor: Any) -> Any:
-    """Return an array over a tensor's memory, after what is pending on it is done.
+    """Return an array over a tensor's memory. Waits for operations on the tensor that are still running.
 
-    Raises ``HostError`` for a tensor that has no memory on the CPU.
+    Raises ``HostError`` if the tensor has no memory on the CPU.
     """
     subject = f"{operator.name}: argument {name}"
     if is_meta(tensor):
@@ -84,30 +84,30 @@ def array(operator: Operator, name: str, tensor: Any) -> Any:
         raise HostError(subject, rule, where=operator.origin, hint=hint)
     if tensor.has_init:
         tensor.init_data()
-    made = _core.mindspore_array(tensor)
-    if made is None:
+    view = _core.mindspore_array(tensor)
+    if view is None:
         spec(tensor)
         rule = "must have its memory on the CPU"
         seen = f"a tensor on {tensor.device}" if tensor.device != "CPU" else "a tensor without memory"
         raise HostError(subject, rule, seen, where=operator.origin)
-    return made
+    return view
 
 
-def tensor(made: Any, name: str) -> Any:
-    """Return a tensor over an array's memory; ``name`` is the operator's.
+def tensor(array: Any, name: str) -> Any:
+    """Return a tensor over the memory of an array, or of its copy if it is not contiguous.
 
-    Raises ``ArgumentTypeError`` for a dtype that MindSpore does not have.
+    ``name`` is the operator's, for the ``ArgumentTypeError`` if MindSpore has no such dtype.
     """
-    made = np.asarray(made)
-    row = dtype(made.dtype)
+    array = np.asarray(array)
+    row = dtype(array.dtype)
     if row.name not in MS_DTYPES:
         rule = f"gives a dtype that MindSpore's tensors do not have: {', '.join(MS_DTYPES)}"
         raise ArgumentTypeError(name, rule, row.name)
-    return TensorPy.from_numpy(np.ascontiguousarray(made) if made.ndim else made)
+    return TensorPy.from_numpy(np.ascontiguousarray(array) if array.ndim else array)
 
 
-def each(arguments: Sequence[Any], function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Return arguments with ``function(tensor)`` in place of each tensor; lists are opened."""
+def map_each(arguments: Sequence[Any], function: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return the arguments with ``function(tensor)`` in place of each tensor, in lists too."""
     return tuple(
         tuple(function(item) if isinstance(item, TensorPy) else item for item in value)
         if isinstance(value, (list, tuple))
@@ -119,17 +119,17 @@ def each(arguments: Sequence[Any], function: Callable[[Any], Any]) -> tuple[Any,
 
 
 def recording(arguments: Sequence[Any]) -> bool:
-    """Whether gradients are being recorded, and any of the tensors takes part."""
-    return bool(EXECUTOR.requires_grad()) and any(wanted(arguments))
+    """Whether MindSpore records gradients now, and any of the tensors requires one."""
+    return bool(EXECUTOR.requires_grad()) and any(require_grad(arguments))
 
 
-def wanted(arguments: Sequence[Any]) -> tuple[bool, ...]:
-    """Return, tensor by tensor, whether a gradient of it is wanted; an absent one has no place."""
-    return tuple(bool(one._requires_grad) for one in every(arguments))  # noqa: SLF001 - has no other name
+def require_grad(arguments: Sequence[Any]) -> tuple[bool, ...]:
+    """Return, for each tensor that is present, whether it requires a gradient."""
+    return tuple(bool(x._requires_grad) for x in tensors_in(arguments))  # noqa: SLF001 - has no public name
 
 
-def every(arguments: Sequence[Any]) -> list[Any]:
-    """Return the tensors among arguments; lists are opened."""
-    found: list[Any] = []
-    each(arguments, found.append)
-    return found
+def tensors_in(arguments: Sequence[Any]) -> list[Any]:
+    """Return the tensors among the arguments, those in lists too."""
+    tensors: list[Any] = []
+    map_each(arguments, tensors.append)
+    return tensors

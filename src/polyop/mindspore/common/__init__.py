@@ -1,4 +1,4 @@
-"""``mindspore.common``: where scripts also look for tensors, dtypes and ``jit``."""
+"""``mindspore.common``: tensors, dtypes and ``jit`` under the path that some scripts import."""
 
 from __future__ import annotations
 

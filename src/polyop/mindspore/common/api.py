@@ -1,4 +1,4 @@
-"""``mindspore.common.api``: another name for what ``mindspore`` has."""
+"""``mindspore.common.api``: ``jit`` under the path that some scripts import."""
 
 from ..capture import jit
 

@@ -1,4 +1,4 @@
-"""``initializer``: the values that a parameter starts with."""
+"""``initializer``: the initial values of a parameter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INITIALIZERS: dict[str, Callable[[Any], Any]] = {
 
 
 def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Return a tensor of values by name, of one number, or of a tensor's values.
+    """Return a tensor with the values of a named initializer, of one number, or of another tensor.
 
     >>> print(initializer("ones", (2,)))
     [1. 1.]
@@ -40,12 +40,12 @@ def initializer(init: Any, shape: Any = None, dtype: Any = None) -> Any:
                 "initializer", f"needs values of shape {tuple(shape)}", tuple(init.shape)
             )
         return wrap(init.detach().clone())
-    made = torch.empty(tuple(shape or ()), dtype=kind, device=context.device())
+    values = torch.empty(tuple(shape or ()), dtype=kind, device=context.device())
     if isinstance(init, (int, float)):
-        return wrap(made.fill_(init))
-    found = INITIALIZERS.get(init.lower()) if isinstance(init, str) else None
-    if found is None:
+        return wrap(values.fill_(init))
+    fill = INITIALIZERS.get(init.lower()) if isinstance(init, str) else None
+    if fill is None:
         raise ArgumentValueError(
             "initializer", f"must be a number or one of {', '.join(INITIALIZERS)}", repr(init)
         )
-    return wrap(found(made))
+    return wrap(fill(values))

@@ -1,4 +1,4 @@
-"""``mindspore.common.parameter``: another name for what ``mindspore`` has."""
+"""``mindspore.common.parameter``: ``Parameter`` and ``ParameterTuple`` under an older path."""
 
 from ..parameter import Parameter, ParameterTuple
 

@@ -1,4 +1,4 @@
-"""``mindspore.common.tensor``: another name for what ``mindspore`` has."""
+"""``mindspore.common.tensor``: ``Tensor`` under the path that some scripts import."""
 
 from ..tensor import Tensor, is_tensor, tensor
 

@@ -13,7 +13,7 @@ from .loss import BCELoss, CrossEntropyLoss, L1Loss, MSELoss, SoftmaxCrossEntrop
 from .optim import SGD, Adam, Momentum, Optimizer
 from .training import TrainOneStepCell, WithLossCell
 
-__all__ = [  # noqa: PLE0604 - the activations' names, too
+__all__ = [  # noqa: PLE0604 - with the names of a table
     "SGD",
     "Adam",
     "BCELoss",

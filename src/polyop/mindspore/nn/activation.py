@@ -1,4 +1,4 @@
-"""Activations as cells: one row each."""
+"""Activations as cells: one row of a table each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.errors import ArgumentTypeError
 from ..cell import Cell
 from ..interpose import wrap
 
-# cell: (function, (constructor's argument, the function's, default)...)
+# cell: (function, ((constructor's argument, the function's argument, default), ...))
 ROWS: dict[str, tuple[Callable[..., Any], tuple[tuple[str, str, Any], ...]]] = {
     "ReLU": (torch.relu, ()),
     "ReLU6": (functional.relu6, ()),
@@ -37,36 +37,40 @@ class Activation(Cell):
     """A function of PyTorch as a cell."""
 
     _function: Callable[..., Any]
-    _fixed: tuple[tuple[str, str, Any], ...] = ()
+    _options: tuple[tuple[str, str, Any], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        names = [name for name, _, _ in self._fixed]
+        names = [name for name, _, _ in self._options]
         if len(args) > len(names) or kwargs.keys() - set(names[len(args) :]):
             rule = f"takes {', '.join(names) or 'no arguments'}"
             raise ArgumentTypeError(f"nn.{type(self).__name__}", rule, f"{args} {kwargs}")
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        self.settings = {theirs: given.get(name, default) for name, theirs, default in self._fixed}
+        values = {**dict(zip(names, args, strict=False)), **kwargs}
+        self.settings = {torch_name: values.get(name, default) for name, torch_name, default in self._options}
 
     def construct(self, x: Any) -> Any:
-        """Return the function of ``x``."""
+        """Return the activation of ``x``."""
         return wrap(self._function(x, **self.settings))
 
 
 class GELU(Cell):
-    """The Gaussian error unit; ``approximate`` (the default) by tanh."""
+    """The Gaussian error linear unit; ``approximate`` (the default) uses tanh."""
 
     def __init__(self, approximate: bool = True) -> None:
         super().__init__()
         self.approximate = "tanh" if approximate else "none"
 
     def construct(self, x: Any) -> Any:
-        """Return the function of ``x``."""
+        """Return the activation of ``x``."""
         return wrap(functional.gelu(x, approximate=self.approximate))
 
 
-def _make(name: str, function: Any, fixed: Any) -> type[Activation]:
-    body = {"_function": staticmethod(function), "_fixed": fixed, "__doc__": f"The activation {name}."}
+def _make(name: str, function: Any, options: Any) -> type[Activation]:
+    body = {
+        "_function": staticmethod(function),
+        "_options": options,
+        "__doc__": f"The activation {name}.",
+    }
     return type(name, (Activation,), body)
 
 
@@ -75,7 +79,7 @@ ACTIVATIONS["GELU"] = GELU
 
 
 def activation(value: Any) -> Any:
-    """Return a cell for the name of an activation in lower case, a cell as it is, None for None."""
+    """Return the cell of a named activation, in any case of letters; a cell or None unchanged."""
     if not isinstance(value, str):
         return value
     by_name = {name.lower(): kind for name, kind in ACTIVATIONS.items()}

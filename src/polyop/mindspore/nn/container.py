@@ -9,7 +9,7 @@ from typing import Any
 from ..cell import Cell
 
 
-class _Listed(Cell):
+class _CellContainer(Cell):
     def __len__(self) -> int:
         return len(self._modules)
 
@@ -17,8 +17,8 @@ class _Listed(Cell):
         return iter(self._modules.values())
 
     def __getitem__(self, index: Any) -> Any:
-        found = list(self._modules.values())[index]
-        return type(self)(found) if isinstance(index, slice) else found
+        selected = list(self._modules.values())[index]
+        return type(self)(selected) if isinstance(index, slice) else selected
 
     def append(self, cell: Any) -> Any:
         """Add a cell at the end, and return this one."""
@@ -26,8 +26,8 @@ class _Listed(Cell):
         return self
 
 
-class SequentialCell(_Listed):
-    """Calls its cells one after the other; of cells, a list of them, or an ``OrderedDict``."""
+class SequentialCell(_CellContainer):
+    """Calls its cells one after the other. Made of cells, a list of cells, or an ``OrderedDict``."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -45,8 +45,8 @@ class SequentialCell(_Listed):
         return x
 
 
-class CellList(_Listed):
-    """A list of cells, which are parts of the cell that holds it."""
+class CellList(_CellContainer):
+    """A list of cells, registered with the cell that holds it."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ class Dense(Cell):
         self.activation = activation_of(activation)
 
     def construct(self, x: Any) -> Any:
-        """Return the layer's value."""
+        """Return the layer's output."""
         value = wrap(functional.linear(x, self.weight, self.bias))
         return value if self.activation is None else self.activation(value)
 
@@ -124,18 +124,18 @@ class LayerNorm(Cell):
 
     def construct(self, input_x: Any) -> Any:
         """Return the normalised tensor, scaled and shifted."""
-        over = tuple(input_x.shape)[self.begin_norm_axis :]
-        return wrap(functional.layer_norm(input_x, over, eps=self.epsilon) * self.gamma + self.beta)
+        sizes = tuple(input_x.shape)[self.begin_norm_axis :]
+        return wrap(functional.layer_norm(input_x, sizes, eps=self.epsilon) * self.gamma + self.beta)
 
 
 class Embedding(Cell):
-    """Rows of a table by their numbers."""
+    """A table whose rows are looked up by index."""
 
     def __init__(
         self, vocab_size: int, embedding_size: int, use_one_hot: bool = False, embedding_table: Any = "normal"
     ) -> None:
         super().__init__()
-        del use_one_hot  # another way to the same values
+        del use_one_hot  # selects another implementation with the same result
         self.embedding_table = Parameter(initializer(embedding_table, (vocab_size, embedding_size)))
 
     def construct(self, ids: Any) -> Any:
@@ -144,12 +144,12 @@ class Embedding(Cell):
 
 
 class Dropout(Cell):
-    """Zeros a part ``p`` of the entries in training, or keeps a part ``keep_prob``."""
+    """Sets a fraction ``p`` (or ``1 - keep_prob``) of the entries to zero in training."""
 
     def __init__(self, keep_prob: float = 0.5, p: float | None = None) -> None:
         super().__init__()
         self.p = 1 - keep_prob if p is None else p
-        self.training = False  # as MindSpore's cells are before set_train
+        self.training = False  # MindSpore's cells start outside training mode
 
     def construct(self, x: Any) -> Any:
         """Return the entries."""
@@ -157,7 +157,7 @@ class Dropout(Cell):
 
 
 class Flatten(Cell):
-    """Joins the dimensions from ``start_dim`` to ``end_dim``."""
+    """Merges the dimensions from ``start_dim`` to ``end_dim`` into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ class BCELoss(_Loss):
 
 
 class CrossEntropyLoss(_Loss):
-    """The cross entropy of softmax; labels are classes, of any integer dtype, or probabilities."""
+    """The cross entropy of softmax; labels are class indices of any integer dtype, or probabilities."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class CrossEntropyLoss(_Loss):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """Return the loss."""
-        given = (self.weight, self.ignore_index, self.reduction, self.label_smoothing)
-        return losses.cross_entropy(logits, labels, *given)
+        settings = (self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+        return losses.cross_entropy(logits, labels, *settings)
 
 
 class SoftmaxCrossEntropyWithLogits(_Loss):
-    """The cross entropy of softmax for each row; ``sparse`` labels are classes, else probabilities."""
+    """The cross entropy of softmax per row; labels are class indices if ``sparse``, else probabilities."""
 
     def __init__(self, sparse: bool = False, reduction: str = "none") -> None:
         super().__init__(reduction)

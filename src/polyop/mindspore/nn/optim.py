@@ -1,4 +1,4 @@
-"""Optimizers: called with gradients, in the order of the parameters, they update these."""
+"""Optimizers: a call takes one gradient per parameter, in order, and updates the parameters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..parameter import Parameter, ParameterTuple
 
 
 class Optimizer(Cell):
-    """The base: ``weight_decay`` adds that part of the value to a gradient, ``loss_scale`` divides it."""
+    """The base class. A gradient is divided by ``loss_scale``; then ``weight_decay * value`` is added."""
 
-    _is_captured = False  # an update is not a graph
+    _is_captured = False  # an update is never captured as a graph
 
     def __init__(
         self, learning_rate: Any, parameters: Any, weight_decay: float = 0.0, loss_scale: float = 1.0
@@ -28,16 +28,17 @@ class Optimizer(Cell):
             raise ArgumentTypeError(
                 type(self).__name__, "params must be a list of Parameter", repr(parameters)
             )
-        self.__dict__["_updated"] = ParameterTuple(listed)  # past Module: they are another cell's
+        # in __dict__, because __setattr__ would register parameters that another cell owns
+        self.__dict__["_updated"] = ParameterTuple(listed)
         self.learning_rate, self.weight_decay, self.loss_scale = learning_rate, weight_decay, loss_scale
         self.steps = 0
         self.state: dict[int, Any] = {}
 
     @property
-    def parameters(self) -> ParameterTuple:  # not a method, as in MindSpore
+    def parameters(self) -> ParameterTuple:  # a property, as in MindSpore
         """The parameters that are updated."""
-        found: ParameterTuple = self.__dict__["_updated"]
-        return found
+        updated: ParameterTuple = self.__dict__["_updated"]
+        return updated
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
         """Yield the parameters that are updated."""
@@ -45,14 +46,14 @@ class Optimizer(Cell):
         yield from self.parameters
 
     def construct(self, gradients: Any) -> bool:
-        """Update the parameters; raises ``ArgumentValueError`` for another number of gradients."""
-        given, parameters = list(gradients), self.parameters
-        if len(given) != len(parameters):
+        """Update the parameters; raises ``ArgumentValueError`` for a wrong number of gradients."""
+        listed, parameters = list(gradients), self.parameters
+        if len(listed) != len(parameters):
             rule = f"needs one gradient for each of {len(parameters)} parameters"
-            raise ArgumentValueError(type(self).__name__, rule, str(len(given)))
+            raise ArgumentValueError(type(self).__name__, rule, str(len(listed)))
         self.steps += 1
         with torch.no_grad(), plain_attributes():
-            for i, (parameter, gradient) in enumerate(zip(parameters, given, strict=True)):
+            for i, (parameter, gradient) in enumerate(zip(parameters, listed, strict=True)):
                 scaled = gradient / self.loss_scale if self.loss_scale != 1.0 else gradient
                 if self.weight_decay:
                     scaled = scaled + self.weight_decay * parameter
@@ -60,11 +61,11 @@ class Optimizer(Cell):
         return True
 
     def update(self, number: int, parameter: Any, gradient: Any) -> None:
-        """Write a parameter's new value; every optimizer has its own rule."""
+        """Write a parameter's new value. Every optimizer defines it."""
         raise NotImplementedError
 
     def rate(self) -> float:
-        """Return the learning rate of this step; a function is given the number of steps before."""
+        """Return the learning rate of this step; a function is called with the number of earlier steps."""
         value = self.learning_rate
         return float(value(self.steps - 1) if callable(value) else value)
 
@@ -89,9 +90,9 @@ class Momentum(Optimizer):
         step = gradient
         if self.momentum:
             old = self.state.get(number)
-            # the first step takes the gradient whole
-            part = gradient if old is None else gradient * (1 - self.dampening)
-            velocity = part.clone() if old is None else self.momentum * old + part
+            # dampening does not apply to the first step
+            dampened = gradient if old is None else gradient * (1 - self.dampening)
+            velocity = dampened.clone() if old is None else self.momentum * old + dampened
             self.state[number] = velocity
             step = gradient + self.momentum * velocity if self.nesterov else velocity
         parameter.sub_(self.rate() * step)
@@ -115,7 +116,7 @@ class SGD(Momentum):
 
 
 class Adam(Optimizer):
-    """Adam; ``eps`` is added to the root before the correction of the bias, as MindSpore does."""
+    """Adam. As in MindSpore, ``eps`` is added to the root of the second moment before bias correction."""
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class Adam(Optimizer):
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        del use_locking  # one writer
+        del use_locking  # nothing else writes the parameters
         self.beta1, self.beta2, self.eps, self.nesterov = beta1, beta2, eps, use_nesterov
 
     def update(self, number: int, parameter: Any, gradient: Any) -> None:

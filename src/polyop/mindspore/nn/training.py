@@ -22,9 +22,9 @@ class WithLossCell(Cell):
 
 
 class TrainOneStepCell(Cell):
-    """One step: the loss, its gradients times ``sens``, and the update. Returns the loss.
+    """One training step: computes the loss and its gradients times ``sens``, updates, returns the loss.
 
-    In ``GRAPH_MODE`` the network is the graph, forward and backward; the update is not in it.
+    In ``GRAPH_MODE`` the network's forward and backward are a graph; the update is not part of it.
     """
 
     _is_captured = False

@@ -1,4 +1,4 @@
-"""``mindspore.ops``: functions, primitives, transforms, and polyop's own ``Custom`` and friends."""
+"""``mindspore.ops``: functions, primitives, transforms, and polyop's ``Custom`` and ``CustomOpBuilder``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAMES: dict[str, Any] = {**FUNCTIONS, **PRIMITIVES}
 
-__all__ = [  # noqa: PLE0604 - the tables' names, too
+__all__ = [  # noqa: PLE0604 - with the names of tables
     "Custom",
     "CustomOpBuilder",
     "CustomRegOp",
@@ -40,7 +40,7 @@ __all__ = [  # noqa: PLE0604 - the tables' names, too
 
 
 def __getattr__(name: str) -> Any:
-    if name == "CustomOpBuilder":  # with what compiles: when it is asked for
+    if name == "CustomOpBuilder":  # late, because it imports the code that builds C++
         from .builder import CustomOpBuilder
 
         return CustomOpBuilder

@@ -1,4 +1,4 @@
-"""``ops.CustomOpBuilder``: polyop's own, whose modules make MindSpore's tensors."""
+"""``ops.CustomOpBuilder``: polyop's builder, whose modules return MindSpore's ``Tensor``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...define.module.builder import CustomOpBuilder as _Builder
 from ...define.module.module import OperatorModule, PlainFunction
 from .. import context
 from ..capture import is_capturing
-from .arguments import passed_on
+from .arguments import wrapped
 
 _MODULES: dict[int, Module] = {}
 
@@ -20,9 +20,9 @@ class Module:
     """The functions of a C++ module as attributes; an unknown name raises ``AttributeError``."""
 
     def __init__(self, loaded: OperatorModule) -> None:
-        self.loaded = loaded  # kept, so that its id stays its own
+        self.loaded = loaded  # keeps it alive, so that its id is not used again
         if loaded.has_modes:
-            return  # what a name means is asked at each use
+            return  # a name means another function in graph mode, so it is looked up at each use
         for name in dir(loaded):
             value = _named(getattr(loaded, name))
             if not name.startswith("__") and callable(value):
@@ -36,12 +36,12 @@ class Module:
 
 
 def _named(value: Any) -> Any:
-    # a plain function is given no tensor that would say whose results it makes
-    return passed_on(value) if isinstance(value, PlainFunction) else value
+    # a plain function gets no tensor from which it could tell the framework of its results
+    return wrapped(value) if isinstance(value, PlainFunction) else value
 
 
 def in_graph() -> bool:
-    """Whether operators are looked up for graph mode: it is set, or a graph is being captured."""
+    """Whether functions are looked up for graph mode: it is set, or a graph is being captured."""
     return context.graph_mode() or is_capturing()
 
 
@@ -49,7 +49,7 @@ class CustomOpBuilder(_Builder):
     """Builds C++ sources into a module of operators; see ``polyop.CustomOpBuilder``."""
 
     def load(self, *, infer: Mapping[str, Any] | None = None) -> Any:
-        """Return the module, built where needed; raises what ``polyop.CustomOpBuilder`` does."""
+        """Return the module, built if it is not cached; raises what ``polyop.CustomOpBuilder`` raises."""
         loaded = super().load(infer=infer)
         if id(loaded) not in _MODULES:
             _MODULES[id(loaded)] = Module(loaded)

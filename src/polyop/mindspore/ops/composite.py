@@ -1,4 +1,4 @@
-"""The transforms, where older scripts look: ``from mindspore.ops import composite as C``."""
+"""The transforms under the path that older scripts import: ``from mindspore.ops import composite as C``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that make tensors; they are on the context's device."""
+"""Functions that create tensors, on the context's device."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .arguments import Function, sizes
 
 def _filled(function: Any) -> Function:
     def call(size: Any, dtype: Any = None, *, shape: Any = None) -> Any:
-        given = sizes(size if shape is None else shape)
-        return wrap(function(given, dtype=to_torch(dtype) or torch.float32, device=context.device()))
+        target = sizes(size if shape is None else shape)
+        return wrap(function(target, dtype=to_torch(dtype) or torch.float32, device=context.device()))
 
     call.__name__, call.__doc__ = (
         function.__name__,
@@ -24,7 +24,7 @@ def _filled(function: Any) -> Function:
     return call
 
 
-def _alike(function: Any) -> Function:
+def _filled_like(function: Any) -> Function:
     def call(input: Any, *, dtype: Any = None) -> Any:  # noqa: A002 - MindSpore's name
         return wrap(function(input, dtype=to_torch(dtype)))
 
@@ -49,20 +49,20 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:  # noqa
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
-    """Return the numbers from ``start`` until before ``end``; of one argument, from 0 until it."""
+    """Return numbers from ``start`` to ``end``, without ``end``; one argument is the end."""
     first, last = (0, start) if end is None else (start, end)
     return wrap(torch.arange(first, last, step, dtype=to_torch(dtype), device=context.device()))
 
 
 def eye(n: int, m: int | None = None, dtype: Any = None) -> Any:
-    """Return ones on the diagonal of zeros."""
+    """Return a matrix with ones on the diagonal and zeros elsewhere."""
     return wrap(
         torch.eye(n, n if m is None else m, dtype=to_torch(dtype) or torch.float32, device=context.device())
     )
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
-    """Return numbers at equal distances, both ends among them."""
+    """Return evenly spaced numbers, both ends included."""
     return wrap(
         torch.linspace(start, end, steps, dtype=to_torch(dtype) or torch.float32, device=context.device())
     )
@@ -70,21 +70,21 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None) -> Any:
 
 def _random(function: Any) -> Function:
     def call(*size: Any, dtype: Any = None) -> Any:
-        given = sizes(size[0]) if len(size) == 1 else size
-        return wrap(function(given, dtype=to_torch(dtype) or torch.float32, device=context.device()))
+        shape = sizes(size[0]) if len(size) == 1 else size
+        return wrap(function(shape, dtype=to_torch(dtype) or torch.float32, device=context.device()))
 
     call.__name__, call.__doc__ = function.__name__, "Return random numbers of a shape."
     return call
 
 
 def standard_normal(shape: Any, seed: int | None = None) -> Any:
-    """Return random numbers of the normal distribution; ``ms.set_seed`` decides which."""
+    """Return normally distributed random numbers; ``seed`` is ignored, ``ms.set_seed`` counts."""
     del seed
     return wrap(torch.randn(sizes(shape), dtype=torch.float32, device=context.device()))
 
 
 def randint(low: int, high: int, size: Any, *, dtype: Any = None) -> Any:
-    """Return random integers from ``low`` until before ``high``."""
+    """Return random integers from ``low`` to ``high``, without ``high``."""
     kind = to_torch(dtype) or torch.int64
     return wrap(torch.randint(low, high, sizes(size), dtype=kind, device=context.device()))
 
@@ -92,7 +92,7 @@ def randint(low: int, high: int, size: Any, *, dtype: Any = None) -> Any:
 FUNCTIONS: dict[str, Function] = {
     **{function.__name__: _filled(function) for function in (torch.zeros, torch.ones, torch.empty)},
     **{
-        function.__name__: _alike(function)
+        function.__name__: _filled_like(function)
         for function in (torch.zeros_like, torch.ones_like, torch.empty_like)
     },
     "rand": _random(torch.rand),

@@ -1,4 +1,4 @@
-"""``ops.Custom``: polyop's own, whose ``bprop`` sees MindSpore's tensors."""
+"""``ops.Custom``: polyop's ``Custom``, whose ``bprop`` gets MindSpore's ``Tensor``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from ...define.custom.custom import Custom as _Custom
 from ..bprop import bridge
-from ..interpose import call_script, plain, wrap_apart
+from ..interpose import call_script, plain, wrap_new
 
 
 class Custom(_Custom):
@@ -25,27 +25,28 @@ class Custom(_Custom):
         bprop: Callable[..., Any] | None = None,
         reg_info: Any = None,
     ) -> None:
-        """Check everything that can be checked before the first call."""
+        """Check what can be checked before the first call."""
         super().__init__(func, out_shape, out_dtype, func_type, _eager(bprop), reg_info)
         compute = functools.partial(_Custom.__call__, self)
         self._traced = None if bprop is None else bridge(self.subject, compute, bprop, attributes=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
-        # This is what a tracer reads; below it, a rule is given tensors without MindSpore's methods.
-        whole = not kwargs and not any(isinstance(value, (list, tuple)) for value in args)
-        if self._traced is not None and whole and torch.compiler.is_dynamo_compiling():
+        # PyTorch's compiler traces this function. A rule that it traces further down would get tensors
+        # without MindSpore's methods.
+        bridgeable = not kwargs and not any(isinstance(value, (list, tuple)) for value in args)
+        if self._traced is not None and bridgeable and torch.compiler.is_dynamo_compiling():
             return self._traced(*args)
         return super().__call__(*args, **kwargs)
 
 
 def _eager(bprop: Any) -> Any:
     if not callable(bprop):
-        return bprop  # None, or what the constructor refuses
+        return bprop  # None, or a value that the constructor refuses
 
     @functools.wraps(bprop)
     def rule(*args: Any) -> Any:
-        found = call_script(bprop, *wrap_apart(args))
-        return tuple(map(plain, found)) if isinstance(found, tuple) else found
+        result = call_script(bprop, *wrap_new(args))
+        return tuple(map(plain, result)) if isinstance(result, tuple) else result
 
     return rule

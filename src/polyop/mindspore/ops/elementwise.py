@@ -1,4 +1,4 @@
-"""Functions of each entry: those that PyTorch has under the same meaning, one row each."""
+"""Elementwise functions. Most are rows of a table: PyTorch has the same function."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch.nn import functional
 
 from ..dtype import to_torch
 from ..interpose import wrap
-from .arguments import Function, as_tensor, of_two, passed_on
+from .arguments import Function, as_tensor, of_two, wrapped
 
-# one tensor; the name is PyTorch's, too
+# same name and arguments in PyTorch
 _SAME = (
     "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "bernoulli", "ceil", "conj", "cos",
     "cosh", "deg2rad", "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "frac", "imag",
@@ -22,7 +22,7 @@ _SAME = (
     "lerp", "addcmul", "addcdiv", "where",
 )  # fmt: skip
 
-# MindSpore's name, PyTorch's function
+# MindSpore's name: PyTorch's function with the same arguments
 _OTHER: dict[str, Any] = {
     "absolute": torch.abs,
     "invert": torch.bitwise_not,
@@ -116,8 +116,8 @@ def add_n(inputs: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: passed_on(getattr(torch, name)) for name in _SAME},
-    **{name: passed_on(function) for name, function in _OTHER.items()},
+    **{name: wrapped(getattr(torch, name)) for name in _SAME},
+    **{name: wrapped(function) for name, function in _OTHER.items()},
     **{name: of_two(function) for name, function in _TWO.items()},
     "add": add,
     "sub": sub,

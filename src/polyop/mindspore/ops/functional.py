@@ -1,4 +1,4 @@
-"""The functions, where older scripts look: ``from mindspore.ops import functional as F``."""
+"""The functions under the path that older scripts import: ``from mindspore.ops import functional as F``."""
 
 from __future__ import annotations
 

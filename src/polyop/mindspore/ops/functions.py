@@ -1,4 +1,4 @@
-"""Functions whose arguments are MindSpore's own: reductions, shapes, indexing, matrices."""
+"""Functions whose arguments differ from PyTorch's: reductions, shapes, indexing, matrices."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch.nn import functional
 from ..dtype import to_torch
 from ..interpose import wrap
 from ..reduce import T, reduce
-from .arguments import Function, as_tensor, axes_of, passed_on, sizes
+from .arguments import Function, as_tensor, axes_of, sizes, wrapped
 
 
-def reduced(name: str) -> Function:
-    """Return ``(x, axis, keep_dims)`` around PyTorch's reduction of this name."""
+def reduction(name: str) -> Function:
+    """Return a function ``(input, axis, keep_dims)`` that calls PyTorch's reduction of this name."""
     function = getattr(T, name)
 
     def call(
@@ -28,39 +28,39 @@ def reduced(name: str) -> Function:
         dim: Any = None,
         dtype: Any = None,
     ) -> Any:
-        chosen = axes_of(dim if axis is None else axis)
-        kept = keep_dims or keepdims or keepdim
-        return wrap(reduce(function, input, chosen, kept, dtype=to_torch(dtype)))
+        axes = axes_of(dim if axis is None else axis)
+        keep = keep_dims or keepdims or keepdim
+        return wrap(reduce(function, input, axes, keep, dtype=to_torch(dtype)))
 
     call.__name__, call.__doc__ = name, f"Return the {name} over ``axis``, or over all."
     return call
 
 
 def extreme(name: str) -> Function:
-    """Return ``(x, axis, keepdims)`` for the largest or smallest values and where they are."""
-    function, whole = getattr(torch, name), getattr(torch, f"arg{name}")
+    """Return a function ``(input, axis, keepdims)`` for extreme values and their indices."""
+    function, index_of_all = getattr(torch, name), getattr(torch, f"arg{name}")
 
     def call(input: Any, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
         if axis is None:
-            return wrap((function(input), whole(input)))
+            return wrap((function(input), index_of_all(input)))
         return wrap(tuple(function(input, axis, keepdims)))
 
-    call.__name__, call.__doc__ = name, f"Return ({name} values, their positions)."
+    call.__name__, call.__doc__ = name, f"Return ({name} values, their indices)."
     return call
 
 
 def reshape(input: Any, shape: Any) -> Any:  # noqa: A002
-    """Return the entries in another shape."""
+    """Return the tensor with another shape."""
     return wrap(input.reshape(sizes(shape)))
 
 
 def transpose(input: Any, input_perm: Any) -> Any:  # noqa: A002
-    """Return the dimensions in another order."""
+    """Return the tensor with its dimensions permuted."""
     return wrap(torch.permute(input, sizes(input_perm)))
 
 
 def squeeze(input: Any, axis: Any = None) -> Any:  # noqa: A002
-    """Return the tensor without its dimensions of 1, or without these."""
+    """Return the tensor without its dimensions of size 1, or without those in ``axis``."""
     return wrap(torch.squeeze(input) if axis is None else torch.squeeze(input, axis))
 
 
@@ -70,7 +70,7 @@ def broadcast_to(input: Any, shape: Any) -> Any:  # noqa: A002
 
 
 def tile(input: Any, repeats: Any) -> Any:  # noqa: A002
-    """Return the tensor side by side with itself."""
+    """Return the tensor repeated along each dimension."""
     return wrap(torch.tile(input, sizes(repeats)))
 
 
@@ -85,7 +85,7 @@ def stack(tensors: Sequence[Any], axis: int = 0) -> Any:
 
 
 def unstack(input_x: Any, axis: int = 0) -> Any:
-    """Return the tuple of entries of a dimension."""
+    """Return the tuple of slices along a dimension."""
     return wrap(torch.unbind(input_x, axis))
 
 
@@ -95,32 +95,32 @@ def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> Any:
 
 
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Any:
-    """Return the slices of ``axis`` with these numbers; ``batch_dims`` leading ones go along."""
-    where = axis % input_params.dim()
+    """Return the slices of ``axis`` at the indices; the first ``batch_dims`` dimensions are batches."""
+    dim = axis % input_params.dim()
     if batch_dims:
         parts = [
-            gather(x, i, where - 1, batch_dims - 1) for x, i in zip(input_params, input_indices, strict=True)
+            gather(x, i, dim - 1, batch_dims - 1) for x, i in zip(input_params, input_indices, strict=True)
         ]
         return wrap(torch.stack(parts))
-    taken = torch.index_select(input_params, where, input_indices.reshape(-1))
-    old, new = tuple(input_params.shape), tuple(input_indices.shape)
-    return wrap(taken.reshape((*old[:where], *new, *old[where + 1 :])))
+    selected = torch.index_select(input_params, dim, input_indices.reshape(-1))
+    shape, indices_shape = tuple(input_params.shape), tuple(input_indices.shape)
+    return wrap(selected.reshape((*shape[:dim], *indices_shape, *shape[dim + 1 :])))
 
 
 def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Any:
     """Return ``on_value`` at each index and ``off_value`` elsewhere, along a new dimension."""
     hot = functional.one_hot(indices.long(), depth).bool()
-    made = torch.where(hot, as_tensor(on_value), as_tensor(off_value))
-    return wrap(made if axis == -1 else torch.movedim(made, -1, axis))
+    values = torch.where(hot, as_tensor(on_value), as_tensor(off_value))
+    return wrap(values if axis == -1 else torch.movedim(values, -1, axis))
 
 
 def meshgrid(*inputs: Any, indexing: str = "xy") -> Any:
-    """Return the grids of some axes; "xy", the default, has the second axis first, "ij" the first."""
+    """Return coordinate grids; with "xy" (the default) the first two dimensions are swapped."""
     return wrap(torch.meshgrid(*inputs, indexing=indexing))
 
 
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Any:  # noqa: A002
-    """Return ``exp`` of the entries over its sum along a dimension."""
+    """Return the softmax along a dimension."""
     return wrap(torch.softmax(input, axis, dtype=to_torch(dtype)))
 
 
@@ -140,27 +140,27 @@ def shape(input_x: Any) -> tuple[int, ...]:
 
 
 def depend(value: Any, expr: Any) -> Any:
-    """Return ``value``: what comes before it has been computed."""
+    """Return ``value``. ``expr`` is an argument, so it has been computed before."""
     del expr
     return value
 
 
 def assign(variable: Any, value: Any) -> Any:
     """Write a value into a parameter and return it."""
-    return _written(variable, lambda: variable.copy_(as_tensor(value)))
+    return _write(variable, lambda: variable.copy_(as_tensor(value)))
 
 
 def assign_add(variable: Any, value: Any) -> Any:
     """Add a value to a parameter in place and return it."""
-    return _written(variable, lambda: variable.add_(value))
+    return _write(variable, lambda: variable.add_(value))
 
 
 def assign_sub(variable: Any, value: Any) -> Any:
     """Subtract a value from a parameter in place and return it."""
-    return _written(variable, lambda: variable.sub_(value))
+    return _write(variable, lambda: variable.sub_(value))
 
 
-def _written(variable: Any, write: Any) -> Any:
+def _write(variable: Any, write: Any) -> Any:
     with torch.no_grad():
         write()
     return variable
@@ -188,14 +188,14 @@ _SAME = {
 }
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: passed_on(function) for name, function in _SAME.items()},
-    **{name: reduced(name) for name in ("sum", "mean", "prod", "any", "all", "amax", "amin", "std", "var")},
+    **{name: wrapped(function) for name, function in _SAME.items()},
+    **{name: reduction(name) for name in ("sum", "mean", "prod", "any", "all", "amax", "amin", "std", "var")},
     "max": extreme("max"),
     "min": extreme("min"),
-    "reduce_sum": reduced("sum"),
-    "reduce_mean": reduced("mean"),
-    "reduce_max": reduced("amax"),
-    "reduce_min": reduced("amin"),
+    "reduce_sum": reduction("sum"),
+    "reduce_mean": reduction("mean"),
+    "reduce_max": reduction("amax"),
+    "reduce_min": reduction("amin"),
     "cat": concat,
     **{
         function.__name__: function

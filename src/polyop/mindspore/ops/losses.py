@@ -1,4 +1,4 @@
-"""Losses as functions, with the order of MindSpore's arguments; class numbers may be of any integer dtype."""
+"""Losses as functions, with MindSpore's arguments. Class indices may have any integer dtype."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def checked_reduction(subject: str, reduction: Any) -> str:
     return reduction
 
 
-def _classes(target: Any) -> Any:
-    """Return class numbers as PyTorch takes them, Int64; probabilities as they are."""
+def _class_indices(target: Any) -> Any:
+    """Return class indices as Int64, which PyTorch needs; probabilities unchanged."""
     with plain_attributes():
-        numbers = not (target.is_floating_point() or target.is_complex())
-    return torch.Tensor.to(target, torch.int64) if numbers else target
+        is_index = not (target.is_floating_point() or target.is_complex())
+    return torch.Tensor.to(target, torch.int64) if is_index else target
 
 
 def cross_entropy(
@@ -37,16 +37,16 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Return the cross entropy of softmax; ``target`` holds classes or probabilities."""
-    found = functional.cross_entropy(
+    """Return the cross entropy of softmax; ``target`` has class indices or probabilities."""
+    loss = functional.cross_entropy(
         input,
-        _classes(target),
+        _class_indices(target),
         weight,
         ignore_index=ignore_index,
         reduction=checked_reduction("cross_entropy", reduction),
         label_smoothing=label_smoothing,
     )
-    return wrap(found)
+    return wrap(loss)
 
 
 def nll_loss(
@@ -56,10 +56,10 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Any:
-    """Return the negative of the logarithms of the classes in ``target``."""
+    """Return the negative log likelihood of the class indices in ``target``."""
     how = checked_reduction("nll_loss", reduction)
-    given = _classes(target)
-    return wrap(functional.nll_loss(inputs, given, weight, ignore_index=ignore_index, reduction=how))
+    indices = _class_indices(target)
+    return wrap(functional.nll_loss(inputs, indices, weight, ignore_index=ignore_index, reduction=how))
 
 
 def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction: str = "mean") -> Any:

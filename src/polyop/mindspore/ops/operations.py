@@ -1,4 +1,4 @@
-"""The primitives, where older scripts look: ``from mindspore.ops import operations as P``."""
+"""The primitives under the path that older scripts import: ``from mindspore.ops import operations as P``."""
 
 from __future__ import annotations
 

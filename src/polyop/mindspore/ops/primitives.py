@@ -1,6 +1,6 @@
-"""The class forms: ``ops.Mul()(x, y)``, ``ops.ReduceSum(keep_dims=True)(x, 0)``.
+"""Primitives, operations as classes: ``ops.Mul()(x, y)``, ``ops.ReduceSum(keep_dims=True)(x, 0)``.
 
-A row says which function a primitive calls, and which arguments its constructor has.
+A row of the table has the function that a primitive calls, and the arguments of its constructor.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ FUNCTIONS = {**elementwise.FUNCTIONS, **functions.FUNCTIONS, **losses.FUNCTIONS,
 
 
 class Primitive:
-    """An operation as an object: its constructor's arguments are kept, a call computes."""
+    """An operation as an object: the constructor takes its attributes, a call computes."""
 
     _function: Callable[..., Any]
-    _fixed: tuple[tuple[str, Any], ...] = ()
+    _options: tuple[tuple[str, Any], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        names = [name for name, _ in self._fixed]
+        names = [name for name, _ in self._options]
         if len(args) > len(names) or kwargs.keys() - set(names[len(args) :]):
             rule = f"takes {', '.join(names) or 'no arguments'}"
             raise ArgumentTypeError(type(self).__name__, rule, f"{args} {kwargs}")
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        self.attributes: dict[str, Any] = {name: given.get(name, value) for name, value in self._fixed}
+        values = {**dict(zip(names, args, strict=False)), **kwargs}
+        self.attributes: dict[str, Any] = {name: values.get(name, default) for name, default in self._options}
 
     @property
     def name(self) -> str:
@@ -45,12 +45,12 @@ class Primitive:
         return f"Prim[{self.name}]<{', '.join(f'{k}={v}' for k, v in self.attributes.items())}>"
 
     def add_prim_attr(self, name: str, value: Any) -> Primitive:
-        """Return the primitive; attributes are for kernels that are not here."""
+        """Return the primitive unchanged: no kernel here reads such attributes."""
         del name, value
         return self
 
     def set_device(self, device_target: str) -> Primitive:
-        """Return the primitive, which computes where its tensors are; raises for another device."""
+        """Return the primitive; raises ``UnsupportedError`` for a device other than "CPU"."""
         if device_target != "CPU":
             raise UnsupportedError(
                 self.name, "runs where its tensors are", hint="move them: x.move_to('GPU')"
@@ -70,13 +70,13 @@ def _split(x: Any, axis: int = 0, output_num: int = 1) -> Any:
 
 def _arg_with_value(name: str) -> Callable[..., Any]:
     def call(x: Any, axis: int = 0, keep_dims: bool = False) -> Any:
-        values, places = getattr(torch, name)(x, axis, keep_dims)
-        return wrap((places.to(torch.int32), values))
+        values, indices = getattr(torch, name)(x, axis, keep_dims)
+        return wrap((indices.to(torch.int32), values))
 
     return call
 
 
-def _argument(name: str) -> Callable[..., Any]:
+def _arg_extreme(name: str) -> Callable[..., Any]:
     def call(x: Any, axis: int = -1, output_type: Any = torch.int32) -> Any:
         return wrap(getattr(torch, name)(x, axis).to(for_torch(output_type)))
 
@@ -119,16 +119,16 @@ ROWS: dict[str, tuple[Any, tuple[tuple[str, Any], ...]]] = {
     "Squeeze": ("squeeze", (("axis", None),)), "Stack": ("stack", AXIS), "Sub": ("sub", ()),
     "Tan": ("tan", ()), "Tanh": ("tanh", ()), "Tile": ("tile", ()), "Transpose": ("transpose", ()),
     "Unstack": ("unstack", AXIS), "Zeros": ("zeros", ()), "ZerosLike": ("zeros_like", ()),
-    "Argmax": (_argument("argmax"), (("axis", -1), ("output_type", torch.int32))),
-    "Argmin": (_argument("argmin"), (("axis", -1), ("output_type", torch.int32))),
+    "Argmax": (_arg_extreme("argmax"), (("axis", -1), ("output_type", torch.int32))),
+    "Argmin": (_arg_extreme("argmin"), (("axis", -1), ("output_type", torch.int32))),
     "ArgMaxWithValue": (_arg_with_value("max"), (("axis", 0), ("keep_dims", False))),
     "ArgMinWithValue": (_arg_with_value("min"), (("axis", 0), ("keep_dims", False))),
 }  # fmt: skip
 
 
-def _make(name: str, function: Any, fixed: tuple[tuple[str, Any], ...]) -> type[Primitive]:
-    found = FUNCTIONS[function] if isinstance(function, str) else function
-    body = {"_function": staticmethod(found), "_fixed": fixed, "__doc__": f"The primitive {name}."}
+def _make(name: str, function: Any, options: tuple[tuple[str, Any], ...]) -> type[Primitive]:
+    call = FUNCTIONS[function] if isinstance(function, str) else function
+    body = {"_function": staticmethod(call), "_options": options, "__doc__": f"The primitive {name}."}
     return type(name, (Primitive,), body)
 
 

@@ -1,7 +1,7 @@
-"""aclnn operators, Ascend's library, by name: on the CPU where CANN does not run.
+"""Operators of aclnn, Ascend's library, looked up by name; without CANN they run on the CPU.
 
-``launch`` runs one on NumPy arrays, ``evaluate`` in any array namespace; ``register`` and
-``register_library`` add an author's own. ``cann`` calls CANN itself.
+``launch`` runs an operator on NumPy arrays, ``evaluate`` in any array namespace. ``register`` and
+``register_library`` add an author's operators. ``cann`` calls CANN itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Objects of CANN's C interface: from Python values to ``aclTensor`` and its relatives, and back."""
+"""Objects of CANN's C interface (``aclTensor``, ``aclScalar`` ...), made from Python values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.dtypes import DType, dtype
 from ...core.errors import LibraryError, UnsupportedError
 from ...core.schema import Argument
 
-DTYPES: dict[str, int] = {  # dtype to aclDataType
+DTYPES: dict[str, int] = {  # dtype: aclDataType
     "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "uint16": 7, "uint32": 8,
     "int64": 9, "uint64": 10, "float64": 11, "bool": 12, "complex64": 16, "complex128": 17, "bfloat16": 27,
     "float8_e5m2": 35, "float8_e4m3fn": 36, "float8_e8m0fnu": 37,
@@ -32,7 +32,7 @@ _SCALARS: tuple[tuple[type, Any, str], ...] = (
     (int, ctypes.c_int64, "int64"),
     (float, ctypes.c_double, "float64"),
 )
-_ARRAYS: dict[str, tuple[str, Any]] = {  # base type of a list to the object's name and its items
+_ARRAYS: dict[str, tuple[str, Any]] = {  # base type of a list: (object's name, C type of an item)
     "int": ("IntArray", ctypes.c_int64),
     "bool": ("BoolArray", ctypes.c_bool),
     "float": ("FloatArray", ctypes.c_float),
@@ -40,7 +40,7 @@ _ARRAYS: dict[str, tuple[str, Any]] = {  # base type of a list to the object's n
 
 
 class Symbols:
-    """Functions by name in several libraries, the first that has one wins."""
+    """Functions looked up by name in several libraries, in order."""
 
     def __init__(self, libraries: Sequence[ctypes.CDLL], subject: str) -> None:
         """Search ``libraries`` in order; ``subject`` is named in errors."""
@@ -48,86 +48,86 @@ class Symbols:
 
     def find(self, name: str) -> Any | None:
         """Return the function, or None."""
-        found = (getattr(library, name, None) for library in self.libraries)
-        return next((function for function in found if function is not None), None)
+        functions = (getattr(library, name, None) for library in self.libraries)
+        return next((function for function in functions if function is not None), None)
 
     def get(self, name: str, result: Any = ctypes.c_int) -> Any:
         """Return the function with its result type; raises ``LibraryError``."""
-        found = self.find(name)
-        if found is None:
+        function = self.find(name)
+        if function is None:
             hint = "link it with the library that has it (libnnopbase.so of CANN has aclCreateTensor)"
             raise LibraryError(
                 self.subject, f"has no function {name}, and nothing that it is linked with", hint=hint
             )
-        found.restype = result
-        return found
+        function.restype = result
+        return function
 
 
 class Memory(Protocol):
-    """Where the operator's tensors are: in the caller's memory, or on a device."""
+    """The memory that holds an operator's tensors: the caller's, or a device's."""
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
-        """Return where the operator finds the array."""
+        """Return the address that the operator gets for the array."""
 
     def workspace(self, size: int) -> int:
-        """Return the address of ``size`` bytes that live until the call is over."""
+        """Return the address of ``size`` bytes that live until the end of the call."""
 
     def finish(self, written: Sequence[np.ndarray[Any, Any]], stream: int | None) -> None:
-        """Wait for the operator and bring the arrays that it wrote back."""
+        """Wait for the operator and copy the arrays that it wrote back to the caller's."""
 
     def release(self) -> None:
         """Free what was allocated."""
 
 
 class HostMemory:
-    """The caller's own memory: arrays are passed as they are."""
+    """The caller's memory: arrays are passed by their address."""
 
     def __init__(self) -> None:
-        """Nothing is allocated yet."""
-        self._kept: list[Any] = []
+        """Start without workspaces."""
+        self._workspaces: list[Any] = []
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
         """Return the array's own address."""
         return int(array.ctypes.data)
 
     def workspace(self, size: int) -> int:
-        """Return the address of fresh bytes."""
-        self._kept.append(np.empty(size, np.uint8))
-        return int(self._kept[-1].ctypes.data)
+        """Return the address of new bytes."""
+        self._workspaces.append(np.empty(size, np.uint8))
+        return int(self._workspaces[-1].ctypes.data)
 
     def finish(self, written: Sequence[np.ndarray[Any, Any]], stream: int | None) -> None:
-        """Nothing is to be done: the second phase has written the arrays."""
+        """Do nothing: the second phase has written the arrays."""
 
     def release(self) -> None:
         """Drop the workspaces."""
-        self._kept.clear()
+        self._workspaces.clear()
 
 
 class Objects:
-    """The objects of one call; ``of`` makes one, leaving the context destroys all."""
+    """The C objects of one call. ``of`` makes one; the end of ``alive`` destroys all."""
 
     def __init__(self, name: str, symbols: Symbols, memory: Memory) -> None:
         """Make objects for the operator ``name``."""
         self.name, self.symbols, self.memory = name, symbols, memory
-        self._made: list[tuple[str, int]] = []
-        self._kept: list[Any] = []
-        self._copies: list[tuple[Any, Any]] = []
+        self._created: list[tuple[str, int]] = []  # (kind, address), destroyed in reverse order
+        self._references: list[Any] = []  # Python objects whose memory C reads
+        self._copies: list[tuple[Any, Any]] = []  # (array, the dense copy passed in its place)
         self.written: list[Any] = []
 
     @contextmanager
     def alive(self) -> Iterator[Objects]:
-        """Destroy the objects at the end, and write arrays back that were passed as copies."""
+        """Write back arrays that were passed as copies, and destroy the objects at the end."""
         try:
             yield self
             for array, copy in self._copies:
                 array[...] = copy
         finally:
-            for kind, made in reversed(self._made):
-                self.symbols.get(f"aclDestroy{kind}")(ctypes.c_void_p(made))
+            for kind, address in reversed(self._created):
+                self.symbols.get(f"aclDestroy{kind}")(ctypes.c_void_p(address))
             self.memory.release()
 
     def of(self, argument: Argument, value: Any) -> Any:
-        """Return the C argument for a value; an absent one is a null pointer."""
+        """Return the C argument for a value; None becomes a null pointer."""
         if value is None:
             return ctypes.c_void_p(None)
         kind = argument.type
@@ -152,25 +152,25 @@ class Objects:
         return {"bool": ctypes.c_bool, "float": ctypes.c_double}.get(base, ctypes.c_int64)(value)
 
     def _keep(self, value: Any) -> Any:
-        self._kept.append(value)
+        self._references.append(value)
         return value
 
     def _create(self, kind: str, *arguments: Any) -> int:
-        made = self.symbols.get(f"aclCreate{kind}", ctypes.c_void_p)(*arguments)
-        if not made:
+        address = self.symbols.get(f"aclCreate{kind}", ctypes.c_void_p)(*arguments)
+        if not address:
             raise LibraryError(self.name, f"aclCreate{kind} gave no object", hint=recent_error(self.symbols))
-        return int(made)
+        return int(address)
 
-    def _own(self, kind: str, made: int) -> int:
-        self._made.append((kind, made))
-        return made
+    def _own(self, kind: str, address: int) -> int:
+        self._created.append((kind, address))
+        return address
 
     def _tensor(self, array: np.ndarray[Any, Any], writes: bool) -> int:
-        given = array
-        if not _plain(array):
+        original = array
+        if not _is_expressible(array):
             array = np.array(array, order="C")
             if writes:
-                self._copies.append((given, array))
+                self._copies.append((original, array))
         self._keep(array)
         if writes:
             self.written.append(array)
@@ -186,28 +186,30 @@ class Objects:
         )  # fmt: skip
 
     def _tensor_list(self, arrays: Sequence[Any], writes: bool) -> Any:
-        made = [None if a is None else self._tensor(a, writes) for a in arrays]
-        items = self._keep((ctypes.c_void_p * len(made))(*made))
+        tensors = [None if a is None else self._tensor(a, writes) for a in arrays]
+        items = self._keep((ctypes.c_void_p * len(tensors))(*tensors))
         # the list owns its tensors
         return ctypes.c_void_p(
-            self._own("TensorList", self._create("TensorList", items, ctypes.c_uint64(len(made))))
+            self._own("TensorList", self._create("TensorList", items, ctypes.c_uint64(len(tensors))))
         )
 
     def _array(self, argument: Argument, values: Sequence[Any]) -> Any:
-        found = _ARRAYS.get(argument.type.base)
-        if found is None:
+        row = _ARRAYS.get(argument.type.base)
+        if row is None:
             rule = (
                 f"has an argument {argument.name} of type {argument.type}, which no two-phase function takes"
             )
             raise UnsupportedError(self.name, rule)
-        kind, item = found
+        kind, item = row
         items = self._keep((item * len(values))(*values))
         return ctypes.c_void_p(self._own(kind, self._create(kind, items, ctypes.c_uint64(len(values)))))
 
     def _scalar(self, value: Any) -> Any:
-        made, name = next((c(value), name) for kind, c, name in _SCALARS if isinstance(value, kind))
-        created = self._create("Scalar", ctypes.byref(self._keep(made)), ctypes.c_int32(DTYPES[name]))
-        return ctypes.c_void_p(self._own("Scalar", created))
+        number, name = next(
+            (c_type(value), name) for kind, c_type, name in _SCALARS if isinstance(value, kind)
+        )
+        address = self._create("Scalar", ctypes.byref(self._keep(number)), ctypes.c_int32(DTYPES[name]))
+        return ctypes.c_void_p(self._own("Scalar", address))
 
 
 def acl_dtype(row: DType) -> int:
@@ -218,7 +220,7 @@ def acl_dtype(row: DType) -> int:
 
 
 def recent_error(symbols: Symbols) -> str | None:
-    """Return what CANN says of its last error, or None."""
+    """Return CANN's message for its last error, or None."""
     message: Callable[[], bytes | None] | None = symbols.find("aclGetRecentErrMsg")
     if message is None:
         return None
@@ -227,8 +229,8 @@ def recent_error(symbols: Symbols) -> str | None:
     return text.decode(errors="replace").strip() or None if text else None
 
 
-def _plain(array: np.ndarray[Any, Any]) -> bool:
-    """Whether strides are whole elements and forward: others CANN cannot be told."""
+def _is_expressible(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an ``aclTensor`` can describe the array: native bytes, strides of whole elements, from 0."""
     return all(s >= 0 and s % array.itemsize == 0 for s in array.strides) and array.dtype.isnative
 
 

@@ -1,7 +1,7 @@
-"""CANN itself, where it is installed: found, opened and called through its C interface.
+"""Calls CANN, if it is installed: finds its libraries, opens them, and uses their C interface.
 
-This has been run against a small library of the same interface, and never on Ascend
-hardware. Nothing is opened before the first question.
+This has been tested with a small library of the same interface, never on Ascend hardware. No library
+is opened before the first use.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .two_phase import Allocator, call
 _CUSTOM = Path("op_api") / "lib" / "libcust_opapi.so"
 _VARIABLES = ("ASCEND_CUSTOM_OPP_PATH", "ASCEND_OPP_PATH", "ASCEND_HOME_PATH", "LD_LIBRARY_PATH")
 _RUNTIME = ("libascendcl.so", "libnnopbase.so")
-_REPEATED = 100002  # aclInit was called by somebody else before
+_REPEATED = 100002  # aclInit's status if it was called before
 _TO_DEVICE, _TO_HOST = 1, 2
 
 
 def operator_libraries() -> Iterator[str]:
-    """Yield the libraries of operators in the order in which they are searched.
+    """Yield the paths of operator libraries in search order.
 
-    Custom operators of ``ASCEND_CUSTOM_OPP_PATH``, those installed beside CANN's in the
-    order of their ``config.ini``, then CANN's own.
+    First come custom operators of ``ASCEND_CUSTOM_OPP_PATH``, then those of vendors in the order of
+    CANN's ``config.ini``, then CANN's own.
     """
     for entry in _entries("ASCEND_CUSTOM_OPP_PATH"):
         yield from _existing(entry / _CUSTOM)
@@ -41,18 +41,18 @@ def operator_libraries() -> Iterator[str]:
     for entry in _entries("ASCEND_HOME_PATH"):
         yield from map(str, sorted((entry / "lib64").glob("libopapi_*.so")))
         yield from _existing(entry / "lib64" / "libopapi.so")
-    yield "libopapi.so"  # wherever the loader finds it
+    yield "libopapi.so"  # found by the loader
 
 
 def available() -> bool:
-    """Whether CANN's runtime and a library of operators can be opened."""
+    """Whether CANN's runtime and an operator library can be opened."""
     return _open(tuple(os.environ.get(name, "") for name in _VARIABLES)) is not None
 
 
 def has(name: str) -> bool:
     """Whether CANN has the operator."""
-    found = _open(tuple(os.environ.get(name, "") for name in _VARIABLES))
-    return found is not None and found.find(f"{name}GetWorkspaceSize") is not None
+    symbols = _open(tuple(os.environ.get(name, "") for name in _VARIABLES))
+    return symbols is not None and symbols.find(f"{name}GetWorkspaceSize") is not None
 
 
 def launch(
@@ -60,8 +60,8 @@ def launch(
 ) -> None:
     """Run an operator of CANN on NumPy arrays, which are copied to the device and back.
 
-    Raises ``HostError`` where CANN is not installed or its runtime does not start,
-    ``UnsupportedError`` for an operator that it does not have, and what the two phases raise.
+    Raises ``HostError`` if CANN is not installed or its runtime does not start, ``UnsupportedError``
+    for an operator that it does not have, and what the two phases raise.
     """
     symbols = _open(tuple(os.environ.get(name, "") for name in _VARIABLES))
     if symbols is None:
@@ -74,21 +74,21 @@ def launch(
 
 
 class DeviceMemory:
-    """Memory of the device: arrays are copied there, and those that were written come back."""
+    """The device's memory: arrays are copied there, and those that were written are copied back."""
 
     def __init__(self, symbols: Symbols) -> None:
-        """Nothing is allocated yet."""
+        """Start without allocations."""
         self.symbols = symbols
         self._addresses: dict[int, int] = {}
         self._allocated: list[int] = []
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
-        """Return where on the device a dense copy of the array is."""
+        """Copy the array to the device, dense, and return its address there."""
         dense = np.ascontiguousarray(array)
-        made = self.workspace(max(dense.nbytes, 1))
-        self._copy(made, dense.ctypes.data, dense.nbytes, _TO_DEVICE)
-        self._addresses[id(array)] = made
-        return made
+        address = self.workspace(max(dense.nbytes, 1))
+        self._copy(address, dense.ctypes.data, dense.nbytes, _TO_DEVICE)
+        self._addresses[id(array)] = address
+        return address
 
     def workspace(self, size: int) -> int:
         """Return the address of ``size`` bytes on the device."""
@@ -98,7 +98,7 @@ class DeviceMemory:
         return pointer.value or 0
 
     def finish(self, written: Sequence[np.ndarray[Any, Any]], stream: int | None) -> None:
-        """Wait for the stream and copy the arrays that were written to the host."""
+        """Wait for the stream, and copy the arrays that were written back to the host."""
         self._check("aclrtSynchronizeStream", ctypes.c_void_p(stream))
         for array in written:
             dense = np.empty(array.shape, array.dtype)
@@ -125,7 +125,7 @@ class DeviceMemory:
 
 @lru_cache(maxsize=4)
 def _open(environment: tuple[str, ...]) -> Symbols | None:
-    """Return the functions of CANN, or None; asked again when the environment has changed."""
+    """Return the functions of CANN, or None. ``environment`` is the key of the cache."""
     del environment
     opened = [library for name in operator_libraries() if (library := _library(name)) is not None]
     homes = [str(entry / "lib64" / name) for entry in _entries("ASCEND_HOME_PATH") for name in _RUNTIME]
@@ -143,7 +143,7 @@ def _library(name: str) -> ctypes.CDLL | None:
 
 @lru_cache(maxsize=4)
 def _start(symbols: Symbols) -> None:
-    """Start the runtime and take the first device, unless a framework has done both."""
+    """Start the runtime and select the first device, unless a framework has started it."""
     status = symbols.get("aclInit")(ctypes.c_char_p(None))
     if status not in (0, _REPEATED):
         raise HostError("CANN", f"aclInit returned {status}", hint=recent_error(symbols))
@@ -167,5 +167,5 @@ def _vendors(path: Path) -> list[str]:
     except OSError:
         return []
     pairs = (line.partition("=") for line in lines)
-    found = next((value for key, _, value in pairs if key.strip() == "load_priority"), "")
-    return [name.strip() for name in found.split(",") if name.strip()]
+    priority = next((value for key, _, value in pairs if key.strip() == "load_priority"), "")
+    return [name.strip() for name in priority.split(",") if name.strip()]

@@ -1,6 +1,7 @@
-"""What ``EXEC_NPU_CMD`` of ``pytorch_npu_helper.hpp`` calls in rehearsal, at ``ADDRESS``.
+"""The function behind ``EXEC_NPU_CMD`` of ``pytorch_npu_helper.hpp`` in rehearsal.
 
-The header imports this module at its first call, and passes structures of ``include/polyop/npu``.
+The header imports this module at its first call, and calls the C function at ``ADDRESS`` with the
+structures of ``include/polyop/npu``.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from .rehearsal import ascend
 from .row import Row
 from .run import launch, run
 
-load("torch")  # whose compiler must not trace what runs here
+load("torch")  # registers the functions that PyTorch's compiler must not trace
 
 SAMPLES = {
     row.name: row
     for row in (Row("aclnnAddCustom(Tensor x, Tensor y, Tensor(a!) z) -> ()", lambda xp, x, y: x + y),)
 }
-"""Operators of CANN's own tutorials, which its library does not have: an author's of the same name wins."""
+"""Operators of CANN's tutorials, which its library lacks. An author's operator of the same name wins."""
 
-_DTYPES: dict[str, str] = {  # PyTorch's name in C++ to ours
+_DTYPES: dict[str, str] = {  # PyTorch's name in C++: polyop's name
     "Bool": "bool", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64",
     "Byte": "uint8", "UInt16": "uint16", "UInt32": "uint32", "UInt64": "uint64",
     "Half": "float16", "BFloat16": "bfloat16", "Float": "float32", "Double": "float64",
@@ -39,7 +40,7 @@ _DTYPES: dict[str, str] = {  # PyTorch's name in C++ to ours
 
 
 class _Value(ctypes.Structure):
-    """One argument, as ``polyop::npu::Value``."""
+    """One argument: ``polyop::npu::Value`` in C++."""
 
 
 _Value._fields_ = [
@@ -56,7 +57,7 @@ _Value._fields_ = [
 
 
 def _tensor(value: Any) -> np.ndarray[Any, Any]:
-    """Return an array over the tensor's own memory."""
+    """Return an array over the tensor's memory."""
     kind = _dtype(value).numpy
     shape, steps = tuple(value.sizes[: value.count]), value.strides[: value.count]
     if 0 in shape:
@@ -99,7 +100,7 @@ def _read(value: Any) -> Any:
 
 
 def _execute(name: str, arguments: list[Any]) -> None:
-    ascend(above=2)  # refuses another value of the switch, and warns once, where C++ was called
+    ascend(above=2)  # checks POLYOP_ASCEND; the warning names the line that called C++
     if name in SAMPLES and not registry.known(name):
         run(SAMPLES[name], match(SAMPLES[name], arguments))
     else:
@@ -107,14 +108,15 @@ def _execute(name: str, arguments: list[Any]) -> None:
 
 
 @untraced
-def _entry(name: bytes, values: Any, count: int, message: int, room: int) -> int:
-    """Return 0, or 1 with the error's text in ``message``: nothing may be raised through C++."""
+def _entry(name: bytes, values: Any, count: int, message: int, capacity: int) -> int:
+    """Return 0, or 1 with the error's text in ``message``: no exception may pass through C++."""
     try:
         _execute(name.decode(), [_read(values[i]) for i in range(count)])
-    except BaseException as problem:  # noqa: BLE001 - C++ raises it again, an interrupt too
+    except BaseException as problem:  # noqa: BLE001 - C++ raises every error again, an interrupt too
         text = str(problem) or type(problem).__name__
-        whole = text.encode()[: room - 1].decode(errors="ignore").encode()
-        ctypes.memmove(message, whole + b"\0", len(whole) + 1)
+        # cut to the capacity, without half a character at the end
+        encoded = text.encode()[: capacity - 1].decode(errors="ignore").encode()
+        ctypes.memmove(message, encoded + b"\0", len(encoded) + 1)
         return 1
     return 0
 
@@ -124,4 +126,4 @@ _ENTRY = ctypes.CFUNCTYPE(
 )(_entry)
 
 ADDRESS: int = ctypes.cast(_ENTRY, ctypes.c_void_p).value or 0
-"""Where C++ finds the entry."""
+"""The address of the entry, which C++ reads."""

@@ -1,4 +1,4 @@
-"""Gathering, scattering, padding and windows for both namespaces: see ``special``."""
+"""Gather, scatter, sort, pad and pool in any array namespace, as ``special`` does for other functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .special import axis_of
 
 
 def _grid(index: Any, dim: int) -> tuple[Any, ...]:
-    """Return the coordinates of each element of ``index``, which itself is the one along ``dim``."""
+    """Return the coordinates of each element of ``index``, with ``index`` as those along ``dim``."""
     grid: list[Any] = list(np.indices(index.shape, sparse=True))
     if grid:
         grid[axis_of(dim, index.ndim)] = index
@@ -32,42 +32,42 @@ def scatter(xp: Any, x: Any, dim: int, index: Any, source: Any, reduce: int) -> 
         if reduce == 0:
             return xp.scatter(x, dim, index, source)
         return xp.scatter_reduce(x, dim, index, source, "sum" if reduce == 1 else "prod")
-    made = np.array(x)
-    where: Any = _grid(index, dim)
+    result = np.array(x)
+    coordinates: Any = _grid(index, dim)
     if isinstance(source, np.ndarray):
         source = source[tuple(slice(size) for size in index.shape)]
     if reduce == 0:
-        made[where] = source
+        result[coordinates] = source
     else:
-        (np.add if reduce == 1 else np.multiply).at(made, where, source)
-    return made
+        (np.add if reduce == 1 else np.multiply).at(result, coordinates, source)
+    return result
 
 
 def index_put(xp: Any, x: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
-    """Return a copy of ``x`` with values written or added at ``x[indices]``."""
+    """Return a copy of ``x`` with values assigned to, or added at, ``x[indices]``."""
     if hasattr(xp, "index_put"):
         return xp.index_put(x, tuple(indices), values, accumulate)
-    made = np.array(x)
-    where: Any = tuple(slice(None) if index is None else index for index in indices)
+    result = np.array(x)
+    key: Any = tuple(slice(None) if index is None else index for index in indices)
     if accumulate:
-        np.add.at(made, where, values)
+        np.add.at(result, key, values)
     else:
-        made[where] = values
-    return made
+        result[key] = values
+    return result
 
 
 def index_add(xp: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
     """Return a copy of ``x`` with each slice of ``source`` added at its index."""
     if hasattr(xp, "index_add"):
         return xp.index_add(x, dim, index, source)
-    made = np.array(x)
-    where: Any = (slice(None),) * axis_of(dim, made.ndim) + (index,)
-    np.add.at(made, where, source)
-    return made
+    result = np.array(x)
+    key: Any = (slice(None),) * axis_of(dim, result.ndim) + (index,)
+    np.add.at(result, key, source)
+    return result
 
 
 def sort(xp: Any, x: Any, dim: int, descending: bool, count: int | None = None) -> tuple[Any, Any]:
-    """Return the first ``count`` sorted values along one axis and their positions."""
+    """Return the first ``count`` sorted values along one axis, and their indices."""
     if not x.ndim:
         return x, xp.zeros_like(x, dtype=xp.int64)
     order = xp.argsort(x, axis=dim, descending=descending, stable=True)
@@ -76,7 +76,7 @@ def sort(xp: Any, x: Any, dim: int, descending: bool, count: int | None = None) 
 
 
 def one_hot(xp: Any, x: Any, count: int, on: Any, off: Any, axis: int) -> Any:
-    """Return ``on`` where the new axis's position is the index, ``off`` elsewhere."""
+    """Return ``on`` at each index along a new axis, ``off`` elsewhere."""
     spread = xp.expand_dims(x, axis=axis)
     classes = xp.arange(count, dtype=x.dtype)
     shape = [1] * spread.ndim
@@ -85,17 +85,17 @@ def one_hot(xp: Any, x: Any, count: int, on: Any, off: Any, axis: int) -> Any:
 
 
 def pad(xp: Any, x: Any, padding: Sequence[int], value: Any) -> Any:
-    """Return the array with (before, after) of each dimension added, the last dimension first.
+    """Return the array padded by (before, after) of each dimension, from the last dimension on.
 
-    A negative number takes away.
+    A negative number removes elements.
     """
     for i in range(len(padding) // 2):
         axis, before, after = x.ndim - 1 - i, padding[2 * i], padding[2 * i + 1]
         size = x.shape[axis]
         x = x[(slice(None),) * axis + (slice(max(-before, 0), size - max(-after, 0)),)]
         parts = [_border(xp, x, axis, before, value), x, _border(xp, x, axis, after, value)]
-        kept = [part for part in parts if part is not None]
-        x = xp.concat(kept, axis=axis) if len(kept) > 1 else x
+        present = [part for part in parts if part is not None]
+        x = xp.concat(present, axis=axis) if len(present) > 1 else x
     return x
 
 
@@ -110,12 +110,12 @@ def split(x: Any, sizes: Sequence[int], dim: int) -> list[Any]:
     """Return consecutive pieces of the given sizes along one axis."""
     before = (slice(None),) * axis_of(dim, x.ndim)
     ends = itertools.accumulate(sizes)
-    where = [(*before, slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
-    return [x[at] for at in where]
+    keys = [(*before, slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+    return [x[key] for key in keys]
 
 
 def pieces(size: int, section: int) -> list[int]:
-    """Return the sizes of pieces of ``section``, the last one smaller.
+    """Return the sizes of consecutive pieces of ``section`` elements; the last may be smaller.
 
     >>> pieces(7, 3)
     [3, 3, 1]
@@ -130,7 +130,7 @@ def _pair(values: Sequence[int]) -> tuple[int, int]:
 def _positions(size: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
     span = size + 2 * padding - kernel
     count = (math.ceil(span / stride) if ceil else span // stride) + 1
-    # a window that starts in the padding behind the data is left out
+    # with ceil, a window that would start in the padding after the data does not count
     return count - 1 if ceil and (count - 1) * stride >= size + padding else count
 
 
@@ -146,7 +146,7 @@ def average_pool(
 ) -> Any:
     """Return the mean of each window of the last two axes.
 
-    ``include`` counts the padding; a ``divisor`` that is not 0 is used instead of a count.
+    With ``include`` the padding counts as elements; a nonzero ``divisor`` replaces the count.
     """
     sizes = (x.shape[-2], x.shape[-1])
     window, step, edge = _pair(kernel), _pair(strides or kernel), _pair(paddings or (0,))
@@ -155,14 +155,14 @@ def average_pool(
 
     def total(array: Any, fill: float) -> Any:
         padded = pad(xp, array, (edge[1], edge[1], edge[0], edge[0]), fill)
-        # what rounding up adds behind the padding counts as nothing
+        # elements that ceil adds after the padding never count
         rest = [max(r - n - 2 * p, 0) for r, n, p in zip(reach, sizes, edge, strict=True)]
         padded = pad(xp, padded, (0, rest[1], 0, rest[0]), 0)
-        found = 0
+        sums = 0
         for row, column in itertools.product(range(window[0]), range(window[1])):
             rows = slice(row, row + (grid[0] - 1) * step[0] + 1, step[0])
             columns = slice(column, column + (grid[1] - 1) * step[1] + 1, step[1])
-            found = found + padded[..., rows, columns]
-        return found
+            sums = sums + padded[..., rows, columns]
+        return sums
 
     return total(x, 0) / (divisor or total(xp.ones_like(x), 1 if include else 0))

@@ -1,4 +1,4 @@
-"""An author's own operators in a shared library with the two-phase C interface."""
+"""Registers operators of an author's shared library with aclnn's two-phase C interface."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ _END = "GetWorkspaceSize"
 
 
 def pairs(path: str | Path) -> list[str]:
-    """Return the operators that a library exports: both phases of them are there.
+    """Return the operators of which a library exports both phases, sorted by name.
 
     None of the library's code runs. Raises ``LibraryError`` for a file that is no library.
     """
     functions = set(read(path).functions)
-    found = (name.removesuffix(_END) for name in functions if name.endswith(_END))
-    return sorted(name for name in found if name in functions and name.startswith("aclnn"))
+    candidates = (name.removesuffix(_END) for name in functions if name.endswith(_END))
+    return sorted(name for name in candidates if name in functions and name.startswith("aclnn"))
 
 
 def register_library(path: str | Path, prototypes: Iterable[str]) -> list[str]:
     """Register operators of a library that works on the CPU's memory; return their names.
 
-    A library records no types, so each operator comes with its prototype: the arguments of
+    A library records no types, so each operator needs a prototype: the arguments of
     ``aclnn<Name>GetWorkspaceSize`` without the last two. ``Tensor`` is an ``aclTensor``,
     ``Scalar`` an ``aclScalar``, ``int[]`` an ``aclIntArray``, ``int`` an ``int64_t``,
-    ``float`` a ``double``. Other operators of the library stay unregistered.
+    ``float`` a ``double``. Operators without a prototype are not registered.
 
     Raises ``LibraryError`` for a file that cannot be opened or lacks a phase,
-    ``ArgumentTypeError`` for one outside the folders that POLYOP_LIBRARY_PATHS allows,
-    ``SchemaError``, and ``ArgumentValueError`` for no prototypes or a name that is taken.
+    ``ArgumentTypeError`` for a file outside the folders that POLYOP_LIBRARY_PATHS allows,
+    ``SchemaError`` for a wrong prototype, and ``ArgumentValueError`` for no prototypes or a name that
+    is already registered.
     """
-    where, found, texts = caller(), pairs(path), list(prototypes)
-    listed = ", ".join(found) or "none"
-    if not found:
+    where, exported, texts = caller(), pairs(path), list(prototypes)
+    listed = ", ".join(exported) or "none"
+    if not exported:
         rule = f"must export both aclnn<Name>{_END} and aclnn<Name>, as C functions"
         raise LibraryError(path, rule, ", ".join(read(path).functions[:12]) or "no functions")
     if not texts:
@@ -58,7 +59,7 @@ def register_library(path: str | Path, prototypes: Iterable[str]) -> list[str]:
     rows = []
     for text in texts:
         row = checked(Row(text, _array_function, where=where, direct=partial(_run, parse(text), symbols)))
-        if row.name not in found:
+        if row.name not in exported:
             raise LibraryError(path, f"has no {row.name} of two phases; it has {listed}", where=where)
         rows.append(row)
     add(rows)

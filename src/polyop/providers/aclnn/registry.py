@@ -1,4 +1,4 @@
-"""Which aclnn operators there are on the CPU: polyop's own, and those that authors register."""
+"""The aclnn operators that run on the CPU: polyop's own, and those that authors register."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...core.origin import caller, calling_frame, of_function
 from ...core.schema import Schema
 from .row import Function, Row
 
-HOW = (
+HOW_TO_REGISTER = (
     "register it: polyop.register_aclnn(prototype, function), "
     "or polyop.register_aclnn_library(path, prototypes)"
 )
@@ -23,12 +23,12 @@ HOW = (
 _lock = threading.Lock()
 _registered: dict[str, Row] = {}
 _frames: dict[str, FrameType] = {}
-"""Of names that a module or a notebook cell has registered, the frame that did."""
+"""Name to frame, for operators that the code of a module or a notebook cell registered."""
 
 
 @lru_cache(maxsize=1)
 def builtin() -> dict[str, Row]:
-    """Return polyop's own rows by name, the derived in-place ones included."""
+    """Return polyop's own rows by name, with the in-place operators derived from them."""
     from .tables import activation, comparison, elementwise, indexing, linear, normalisation, reduction, shape
 
     tables = (elementwise, comparison, reduction, linear, activation, normalisation, indexing, shape)
@@ -65,9 +65,9 @@ def find(name: str) -> Row:
     row = _registered.get(full) or builtin().get(full)
     if row is not None:
         return row
-    folded = {known.lower(): known for known in names()}
-    near = [folded[n] for n in difflib.get_close_matches(full.lower(), folded, n=4, cutoff=0.7)]
-    hint = f"the nearest names are {', '.join(near)}; or {HOW}" if near else HOW
+    by_lower = {other.lower(): other for other in names()}
+    near = [by_lower[n] for n in difflib.get_close_matches(full.lower(), by_lower, n=4, cutoff=0.7)]
+    hint = f"the nearest names are {', '.join(near)}; or {HOW_TO_REGISTER}" if near else HOW_TO_REGISTER
     rule = (
         "aclnn operators need CANN, which is not used here, or an implementation for the CPU: this has none"
     )
@@ -84,12 +84,12 @@ def prototype(name: str) -> Schema:
 
 
 def function(name: str) -> Function:
-    """Return the array function of an operator: of the namespace and the inputs, without outputs."""
+    """Return the array function of an operator, called with the array namespace and the inputs."""
     return find(name).function
 
 
 def loops() -> dict[str, str]:
-    """Return the NumPy ufunc of each operator that is nothing else: name to name.
+    """Return {operator: ufunc} for operators that are a single NumPy ufunc.
 
     ``aclnnAdd`` and ``aclnnSub`` are among them for an ``alpha`` of 1.
 
@@ -101,11 +101,11 @@ def loops() -> dict[str, str]:
 
 
 on_replacement: list[Callable[[], None]] = []
-"""Called after a registered row was replaced: the native core must not go on with the old loop."""
+"""Called after a registered row was replaced, so that the native core drops the old loop."""
 
 
 def core_loops() -> dict[str, tuple[Any, bool]]:
-    """Return ``loops`` as the native core takes them: the ufunc, and whether a factor must be 1.
+    """Return {operator: (ufunc, whether the factor must be 1)} for the native core.
 
     The factor is the attribute before the output: ``alpha`` of ``aclnnAdd``.
     """
@@ -118,13 +118,13 @@ def core_loops() -> dict[str, tuple[Any, bool]]:
 
 
 def register(prototype: str, function: Callable[..., Any], *, loops: str | None = None) -> None:
-    """Register an operator of one's own, to be found by its name wherever aclnn operators are.
+    """Register an operator, which is then found by its name like any aclnn operator.
 
-    ``prototype`` lists the arguments as the first phase has them, written ones as
-    ``Tensor(a!)``; one of these is read, too, when its name ends in ``Ref``. ``function`` is
-    called with the inputs as arrays (a first parameter ``xp`` gets the array namespace) and
-    returns one value for each written argument, a tuple of several. ``loops`` names the NumPy
-    ufunc that the function is.
+    ``prototype`` lists the arguments of the first phase, those that are written as ``Tensor(a!)``; a
+    written argument whose name ends in ``Ref`` is also read. ``function`` is called with the inputs
+    as arrays, and gets the array namespace if its first parameter is named ``xp``. It returns one
+    value per written argument, several as a tuple. ``loops`` names a NumPy ufunc that computes the
+    same.
 
     >>> register("aclnnTwice(Tensor x, Tensor(a!) out) -> ()", lambda x: x + x)
     >>> import numpy as np
@@ -133,10 +133,9 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
     array([2., 2.])
     >>> forget("Twice")
 
-    Running the same line, the module or the notebook cell again replaces it. Raises
-    ``SchemaError`` for a prototype that is none, ``ArgumentTypeError`` for a function that does
-    not take the inputs, and ``ArgumentValueError`` for a name that is taken, with both places,
-    or an unknown ufunc.
+    Running the same line, module or notebook cell again replaces the operator. Raises ``SchemaError``
+    for a wrong prototype, ``ArgumentTypeError`` for a function that does not take the inputs, and
+    ``ArgumentValueError`` for an unknown ufunc or a name that is already registered.
     """
     row = checked(Row(prototype, _with_namespace(function), ufunc=loops, where=caller()))
     if loops is not None:
@@ -150,14 +149,14 @@ def register(prototype: str, function: Callable[..., Any], *, loops: str | None 
     try:
         inspect.signature(row.function).bind(*range(count + 1))
     except TypeError as problem:
-        given = ", ".join(row.schema.arguments[i].name for i in row.inputs)
-        rule = f"the function must take the {count} inputs ({given}) of {row.schema}: {problem}"
+        listed = ", ".join(row.schema.arguments[i].name for i in row.inputs)
+        rule = f"the function must take the {count} inputs ({listed}) of {row.schema}: {problem}"
         raise ArgumentTypeError(row.name, rule, where=of_function(function)) from None
     add([row])
 
 
 def forget(name: str) -> None:
-    """Forget an operator that was registered; raises ``UnsupportedError`` when none was."""
+    """Remove a registered operator; raises ``UnsupportedError`` if the name is not registered."""
     with _lock:
         _frames.pop(full_name(name), None)
         if _registered.pop(full_name(name), None) is None:
@@ -166,7 +165,7 @@ def forget(name: str) -> None:
 
 
 def checked(row: Row) -> Row:
-    """Return the row; raises ``SchemaError`` for a prototype that no aclnn operator can have."""
+    """Return the row; raises ``SchemaError`` if its prototype cannot be an aclnn operator's."""
     schema = row.schema
     if schema.namespace or schema.overload or not schema.name.startswith("aclnn"):
         rule = "the name of a prototype must be aclnn and the operator's name, as aclnnMul"
@@ -178,14 +177,14 @@ def checked(row: Row) -> Row:
 
 
 def add(rows: Sequence[Row]) -> None:
-    """Register rows, all or none; raises ``ArgumentValueError`` for a name that is taken."""
+    """Register all rows or none; raises ``ArgumentValueError`` for a name that is already registered."""
     frame = calling_frame()
     with _lock:
         for row in rows:
             old = _registered.get(row.name) or builtin().get(row.name)
             if old is not None and not _runs_again(old, row, frame):
-                place = old.where or "polyop's own operators"
-                rule = f"the name is taken by the one registered at {place}"
+                origin = old.where or "polyop's own operators"
+                rule = f"the name is taken by the one registered at {origin}"
                 hint = (
                     "choose another name" if old.where else "aclnn names that polyop has cannot be replaced"
                 )
@@ -200,7 +199,7 @@ def add(rows: Sequence[Row]) -> None:
 
 
 def _runs_again(old: Row, new: Row, frame: FrameType) -> bool:
-    # a cell that is run again and a module that is reloaded have another frame over the same globals
+    # running a cell again, or reloading a module, makes a new frame with the same globals
     if old.where is not None and old.where == new.where:
         return True
     before = _frames.get(old.name)
@@ -229,12 +228,12 @@ def _with_namespace(function: Callable[..., Any]) -> Function:
         del xp
         return function(*arguments)
 
-    with_namespace.__signature__ = _extended(function)  # type: ignore[attr-defined]
-    with_namespace.__wrapped__ = function  # type: ignore[attr-defined] # where it is written
+    with_namespace.__signature__ = _signature_with_namespace(function)  # type: ignore[attr-defined]
+    with_namespace.__wrapped__ = function  # type: ignore[attr-defined] # for the origin of the function
     return with_namespace
 
 
-def _extended(function: Callable[..., Any]) -> inspect.Signature:
+def _signature_with_namespace(function: Callable[..., Any]) -> inspect.Signature:
     signature = inspect.signature(function)
     first = inspect.Parameter("xp", inspect.Parameter.POSITIONAL_ONLY)
     return signature.replace(parameters=[first, *signature.parameters.values()])

@@ -1,4 +1,4 @@
-"""Where what is meant for Ascend runs: on CANN, or in rehearsal on the CPU."""
+"""Decides where operators for Ascend run: on CANN, or on the CPU as a rehearsal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _warned = False
 
 
 def ascend(above: int = 0) -> str:
-    """Return "cann", or "rehearse" when ``POLYOP_ASCEND=rehearse`` is set.
+    """Return "cann", or "rehearse" if ``POLYOP_ASCEND=rehearse`` is set.
 
-    The first rehearsal of a process gives ``FallbackWarning`` at the caller, or so many frames
-    ``above`` it. Raises ``HostError`` where there is neither CANN nor the switch, and
-    ``ArgumentValueError`` for another value of it.
+    The first rehearsal of a process gives a ``FallbackWarning`` at the caller, or ``above`` frames
+    higher. Raises ``HostError`` if CANN is missing and the variable is not set, and
+    ``ArgumentValueError`` for any other value of the variable.
     """
     value = os.environ.get(VARIABLE)
     if value is not None and value != REHEARSE:
@@ -37,7 +37,7 @@ def ascend(above: int = 0) -> str:
 
 
 def _warn(above: int) -> None:
-    global _warned  # noqa: PLW0603 - once for each process
+    global _warned  # noqa: PLW0603 - once per process
     with _lock:
         if _warned:
             return

@@ -1,4 +1,4 @@
-"""One aclnn operator: its prototype, and what it computes."""
+"""One aclnn operator: its prototype and the function that computes it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from ...core.parse import parse
 from ...core.schema import Schema
 
 Function: TypeAlias = Callable[..., Any]
-"""What an operator computes, of the array namespace and its inputs."""
+"""The function of an operator; it takes the array namespace and the inputs."""
 
 DEFAULTS: dict[str, Any] = {"alpha": 1, "beta": 1, "cubeMathType": 0}
-"""Values of attributes that a caller may leave out, by name; CANN itself has no defaults."""
+"""Default values of attributes, by name. CANN itself has no defaults."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """An operator: ``prototype`` in the grammar of schemas, arguments as in CANN's first phase.
+    """An operator. ``prototype`` is a schema with the arguments of CANN's first phase.
 
-    ``function`` is called with the array namespace and every argument that is not a pure
-    output, in order; it returns one value for each written argument, a tuple of several.
-    A written argument whose name ends in ``Ref``, or is among ``reads``, is an input too.
-    ``ufunc`` names the NumPy ufunc that does the same to dense tensors of one dtype.
-    ``direct`` is called instead, with all arguments in order, and writes them itself.
-    ``inplace`` says that ``aclnnInplace<Name>`` exists, which writes its first argument.
+    ``function``  takes the array namespace and every argument that is not a pure output, in order.
+                  Returns one value per written argument, several as a tuple.
+    ``ufunc``     the name of a NumPy ufunc that computes the same for dense tensors of one dtype
+    ``inplace``   whether ``aclnnInplace<Name>`` exists, which writes its first argument
+    ``reads``     written arguments that are inputs too; so is one whose name ends in ``Ref``
+    ``where``     the origin of an author's operator; None for polyop's own
+    ``direct``    replaces ``function``: takes all arguments in order and writes the outputs itself
     """
 
     prototype: str
@@ -65,7 +66,7 @@ class Row:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Positions of the arguments that the function gets."""
+        """Positions of the arguments that are passed to the function."""
         return tuple(i for i in range(len(self.schema.arguments)) if i not in self.outputs)
 
     def in_place(self) -> Row:

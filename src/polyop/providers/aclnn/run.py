@@ -1,4 +1,4 @@
-"""Running an operator: on NumPy arrays into its outputs, or in any namespace to new values."""
+"""Runs an operator: ``launch`` writes NumPy arrays, ``evaluate`` returns new values in any namespace."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .arguments import is_tensor, match, shown, tensors, written
 from .registry import core_loops, find, known, on_replacement
 from .row import Row
 
-# computed in float32 and rounded once at the end, as Ascend's vector units do
-_SMALL = {row.numpy for row in DTYPES if row.kind == "float" and row.itemsize < 4}
+# computed in float32 and rounded once at the end, as on Ascend's vector units
+_SMALL_FLOATS = {row.numpy for row in DTYPES if row.kind == "float" and row.itemsize < 4}
 
 
 @untraced
 def launch(name: str, args: Sequence[Any]) -> None:
-    """Run an operator on NumPy arrays: what the two phases of aclnn do on Ascend.
+    """Run an operator on NumPy arrays, as the two phases of aclnn do on Ascend.
 
-    ``args`` are in the order of the prototype, or outputs last. Inputs may have any strides;
-    results are cast to the outputs' dtypes. Division by zero and overflow give inf and nan.
+    ``args`` are in the order of the prototype, or have the outputs last. Inputs may have any strides.
+    Results are cast to the outputs' dtypes. Division by zero and overflow give inf and nan.
 
     >>> out = np.empty(2)
     >>> launch("aclnnMul", [np.array([1.0, 2.0]), np.array([3.0, 4.0]), out]); out
@@ -41,7 +41,7 @@ def launch(name: str, args: Sequence[Any]) -> None:
 
 @untraced
 def writes(name: str, count: int) -> tuple[tuple[int, ...], ...]:
-    """Return where the arguments that an operator writes can be among ``count``; () for an unknown name.
+    """Return the possible positions of the written arguments among ``count``; () for an unknown name.
 
     >>> writes("aclnnAdd", 4), writes("aclnnInplaceMul", 2), writes("aclnnNobody", 2)
     (((3,),), ((0,),), ())
@@ -50,7 +50,7 @@ def writes(name: str, count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def run(row: Row, values: Sequence[Any]) -> None:
-    """Run an operator on arguments that match its prototype, outputs among them."""
+    """Run an operator on all arguments of its prototype, and write the outputs among them."""
     _check_written(row, values)
     if row.direct is not None:
         row.direct(values)
@@ -64,11 +64,11 @@ def run(row: Row, values: Sequence[Any]) -> None:
 
 
 def evaluate(name: str, args: Sequence[Any], xp: Any) -> tuple[Any, ...]:
-    """Return the values of the written arguments as new arrays of the namespace ``xp``.
+    """Return new values of the written arguments, as arrays of the namespace ``xp``.
 
-    Nothing is written, so a namespace that differentiates (``array_api_compat.torch``) can.
-    Pure outputs among ``args`` may be None or left out; where they are given, the values have their
-    dtypes. Raises what ``launch`` does, and ``UnsupportedError`` for an operator of a library.
+    Nothing is written, so a namespace with gradients (``array_api_compat.torch``) can differentiate
+    the call. Pure outputs in ``args`` may be None or missing; a value for a given output is cast to its
+    dtype. Raises what ``launch`` raises, and ``UnsupportedError`` for an operator of a library.
     """
     row = find(name)
     if row.direct is not None:
@@ -78,29 +78,29 @@ def evaluate(name: str, args: Sequence[Any], xp: Any) -> tuple[Any, ...]:
     inputs = [_named(xp, values[i]) if isinstance(values[i], DType) else values[i] for i in row.inputs]
     with np.errstate(all="ignore"):
         results = call(row, xp, inputs)
-    made = []
+    returned = []
     for i, result in zip(row.written, results, strict=True):
         out, argument = values[i], row.schema.arguments[i]
         if is_tensor(out) and result is not None:
             _check_shape(row, argument.name, out, result)
-            result = xp.astype(result, out.dtype)  # noqa: PLW2901 - the value as its output has it
-        made.append(result)
-    return tuple(made)
+            result = xp.astype(result, out.dtype)  # noqa: PLW2901 - cast to the output's dtype
+        returned.append(result)
+    return tuple(returned)
 
 
 def call(row: Row, xp: Any, inputs: Sequence[Any]) -> list[Any]:
-    """Return one value for each written argument."""
+    """Return one value per written argument, computed by the row's function."""
     try:
-        found = row.function(xp, *inputs)
+        returned = row.function(xp, *inputs)
     except PolyopError:
         raise
     except Exception as problem:
         if row.where is not None:
-            raise  # the author's own function: its own traceback says most
+            raise  # an author's function: its own traceback is most useful
         seen = ", ".join(map(shown, tensors(inputs)))
         rule = f"cannot take these arguments: {problem}"
         raise ArgumentValueError(row.name, rule, seen, hint=f"its prototype: {row.schema}") from problem
-    results = list(found) if isinstance(found, tuple) else [found]
+    results = list(returned) if isinstance(returned, tuple) else [returned]
     if len(results) != len(row.written):
         rule = f"must return {len(row.written)} values, one for each written argument"
         raise KernelError(row.name, rule, len(results), where=of_function(row.function))
@@ -109,7 +109,7 @@ def call(row: Row, xp: Any, inputs: Sequence[Any]) -> list[Any]:
 
 @lru_cache(maxsize=1)
 def numpy_namespace() -> Any:
-    """Return NumPy in the vocabulary of the array API standard."""
+    """Return NumPy with the names of the array API standard."""
     import array_api_compat.numpy as namespace
 
     return namespace
@@ -120,14 +120,14 @@ def _named(xp: Any, row: DType) -> Any:
 
 
 def _input(value: Any) -> Any:
-    """Return an argument as the array function sees it: read-only, small floats as float32."""
+    """Return an argument for the array function: read-only, with small floats as float32."""
     if isinstance(value, list):
         return [_input(item) for item in value]
     if isinstance(value, DType):
-        return np.dtype(np.float32) if value.numpy in _SMALL else value.numpy
+        return np.dtype(np.float32) if value.numpy in _SMALL_FLOATS else value.numpy
     if not isinstance(value, np.ndarray):
         return value
-    if value.dtype in _SMALL:
+    if value.dtype in _SMALL_FLOATS:
         return value.astype(np.float32)
     view = value.view()
     view.flags.writeable = False
@@ -147,13 +147,13 @@ def _check_written(row: Row, values: Sequence[Any]) -> None:
 
 
 def _check_dtype(row: Row, values: Sequence[Any]) -> None:
-    """Refuse a first output that is not what a dtype attribute says: it would be rounded twice."""
-    wanted = next((v for v in values if isinstance(v, DType)), None)
+    """Raise if the first output differs from a dtype attribute: the result would be rounded twice."""
+    declared = next((v for v in values if isinstance(v, DType)), None)
     out = values[row.written[0]]
-    if wanted is not None and isinstance(out, np.ndarray) and out.dtype != wanted.numpy:
+    if declared is not None and isinstance(out, np.ndarray) and out.dtype != declared.numpy:
         name = row.schema.arguments[row.written[0]].name
         raise ArgumentTypeError(
-            f"{row.name}: argument {name}", f"must be {wanted}, as dtype says", shown(out)
+            f"{row.name}: argument {name}", f"must be {declared}, as dtype says", shown(out)
         )
 
 
@@ -175,11 +175,11 @@ def _write(row: Row, argument: Argument, out: Any, result: Any) -> None:
         raise ArgumentValueError(
             f"{row.name}: argument {argument.name}", f"the result has {seen} tensors", len(out)
         )
-    for number, (one, made) in enumerate(zip(out, result, strict=True)):
-        _check_shape(row, f"{argument.name}[{number}]", one, made)
-    copies = [np.array(made) for made in result]
-    for one, made in zip(out, copies, strict=True):
-        np.copyto(one, made, casting="unsafe")
+    for number, (item, value) in enumerate(zip(out, result, strict=True)):
+        _check_shape(row, f"{argument.name}[{number}]", item, value)
+    copies = [np.array(value) for value in result]
+    for item, value in zip(out, copies, strict=True):
+        np.copyto(item, value, casting="unsafe")
 
 
 def _check_shape(row: Row, name: str, out: Any, result: Any) -> None:
@@ -192,7 +192,7 @@ def _check_shape(row: Row, name: str, out: Any, result: Any) -> None:
 
 
 def connect() -> None:
-    """Give the native core what modules launch: the provider and its loops, as they are registered now."""
+    """Give the native core the functions that C++ modules call, with the ufuncs registered now."""
     from ... import _core
 
     _core.connect(launch, core_loops(), writes)

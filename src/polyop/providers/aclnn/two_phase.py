@@ -1,4 +1,4 @@
-"""Calling an operator in its two phases: how much workspace, then the work."""
+"""Calls an operator in aclnn's two phases: the first returns the workspace size, the second computes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core.schema import Schema
 from .acl import Memory, Objects, Symbols, recent_error
 
 Allocator: TypeAlias = Callable[[int], int]
-"""From a size in bytes to the address of a workspace, which lives until the stream is done."""
+"""Takes a size in bytes, returns the address of a workspace that lives until the stream is done."""
 
 
 def call(
@@ -23,11 +23,10 @@ def call(
     stream: int | None = None,
     allocator: Allocator | None = None,
 ) -> None:
-    """Run the operator of a prototype on arrays; the outputs among them are written.
+    """Run the operator of a prototype on arrays, and write the outputs among them.
 
-    The workspace is the memory's own, or the ``allocator``'s. Raises ``KernelError`` for a
-    phase that fails, with the library's own message, and ``LibraryError`` for a function
-    that is missing.
+    The workspace comes from ``allocator``, or without one from ``memory``. Raises ``KernelError`` with
+    the library's message if a phase fails, and ``LibraryError`` if a function is missing.
     """
     first = symbols.get(f"{schema.name}GetWorkspaceSize")
     second = symbols.get(schema.name)

@@ -1,4 +1,4 @@
-"""PyTorch's operators, and those that others registered with PyTorch, by name."""
+"""Operators of PyTorch, and operators that other packages registered with it, looked up by name."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ def aten(name: Any) -> BoundOperator:
     """Return an operator of PyTorch as one that every host present can call.
 
     ``name`` is ``"leaky_relu"``, ``"add.Tensor"``, ``"torchvision::nms"``, or an object such as
-    ``torch.ops.mine.op``. Without an overload the default one is taken, or else the one called
-    ``Tensor``, or else the only one. Asking twice gives the same object.
+    ``torch.ops.mine.op``. A name without an overload means the default one, else the one called
+    ``Tensor``, else the only one. The same name always returns the same object.
 
-    PyTorch tensors reach PyTorch's own operator, with its own autograd, ``vmap`` and compiler.
-    Other tensors are passed by their memory; what is a view in PyTorch is a new tensor there.
+    PyTorch tensors are passed to PyTorch's own operator, with its autograd, ``vmap`` and compiler.
+    Other tensors are passed by their memory; a result that is a view in PyTorch is a new tensor for
+    them.
 
     >>> import numpy as np
     >>> aten("leaky_relu")(np.array([-1.0, 2.0]), 0.5)
     array([-0.5,  2. ])
 
     Raises ``ArgumentValueError`` for a name that PyTorch does not know or that needs an
-    overload, ``UnsupportedError`` for an operator whose results are no tensors, and
+    overload, ``UnsupportedError`` for an operator that returns anything but tensors, and
     ``HostError`` without PyTorch.
     """
     _need_torch(f"aten({name!r})")
@@ -33,9 +34,10 @@ def aten(name: Any) -> BoundOperator:
 
 
 def listing(word: str = "") -> list[tuple[str, str]]:
-    """Return schema, and why :func:`aten` refuses it or "", of each operator with ``word`` in its name.
+    """Return (schema, reason) for each operator with ``word`` in its name.
 
-    Without a word these are the operators of ``aten::`` alone, otherwise those of every namespace.
+    The reason says why :func:`aten` refuses the operator, or is "". Without a word the list has the
+    operators of ``aten::`` only, otherwise those of all namespaces.
     Raises ``HostError`` without PyTorch.
     """
     _need_torch("the list of PyTorch's operators")
@@ -46,7 +48,7 @@ def listing(word: str = "") -> list[tuple[str, str]]:
 
 def _need_torch(subject: str) -> None:
     try:
-        import torch  # noqa: F401 - what follows needs it
+        import torch  # noqa: F401 - the files of this folder import it
     except ImportError as problem:
         rule = f"needs PyTorch, which cannot be imported ({problem})"
         raise HostError(subject, rule, hint="pip install torch") from problem

@@ -1,4 +1,4 @@
-"""A function over PyTorch tensors with a schema of ours, and how its arguments are written."""
+"""A function over PyTorch tensors with a polyop schema, and conversions of its arguments."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ...hosts.torch.tensors import TORCH_DTYPES
 
 @dataclass(frozen=True, eq=False)
 class TorchFunction:
-    """An operator of PyTorch, or the gradient of one, called with one value per argument.
+    """An operator of PyTorch, or its gradient, called with one value per argument.
 
-    Calling it returns a flat list: the results that are tensors, opened lists of them, and None
-    where PyTorch leaves one undefined. ``aliases`` are dropped: what was written is an argument.
+    It returns a flat list of tensors, with lists flattened, and None for a result that PyTorch leaves
+    undefined. A result that aliases a written argument is left out.
     """
 
     schema: Schema
     function: Callable[..., Any]
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        """Return the new tensors; what PyTorch raises is a ``KernelError`` with its words."""
+        """Return the new tensors; an error of PyTorch becomes a ``KernelError`` with its message."""
         positional, keywords = self.schema.split(arguments)
         try:
             result = self.function(*positional, **keywords)
         except PolyopError:
             raise
         except Exception as problem:
-            raise refused(self.schema, problem) from problem
+            raise call_error(self.schema, problem) from problem
         items = result if isinstance(result, tuple) else (result,)
         if not self.schema.returns:
             items = ()
@@ -45,17 +45,17 @@ class TorchFunction:
         return flat
 
 
-def refused(schema: Schema, problem: Exception) -> KernelError:
-    """Return the error for a call that PyTorch did not take."""
-    said = str(problem).split("\nException raised from", maxsplit=1)[0].strip()  # then a C++ backtrace
+def call_error(schema: Schema, problem: Exception) -> KernelError:
+    """Return the error for an exception that PyTorch raised in a call."""
+    message = str(problem).split("\nException raised from", maxsplit=1)[0].strip()  # no C++ backtrace
     return KernelError(
-        schema.qualified_name, f"PyTorch raised {type(problem).__name__}: {said or 'no message'}"
+        schema.qualified_name, f"PyTorch raised {type(problem).__name__}: {message or 'no message'}"
     )
 
 
-_OWN = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+_TORCH_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 
-_CONVERT: dict[str, Callable[[Any], Any]] = {  # types that have objects of their own in PyTorch
+_CONVERT: dict[str, Callable[[Any], Any]] = {  # schema type: to PyTorch's object
     "ScalarType": lambda value: TORCH_DTYPES[dtype(value).name],
     "Device": torch.device,
     "Layout": lambda value: getattr(torch, str(value).removeprefix("torch.")),
@@ -63,34 +63,34 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {  # types that have objects of thei
 }
 
 SPECIAL = frozenset(_CONVERT)
-"""The types of attributes that PyTorch has objects of its own for."""
+"""The attribute types for which PyTorch has its own classes."""
 
 
 def special(base: str, value: Any) -> Any:
     """Return an attribute of a type in :data:`SPECIAL` as PyTorch's object; None stays None."""
-    return value if value is None or isinstance(value, _OWN) else _CONVERT[base](value)
+    return value if value is None or isinstance(value, _TORCH_TYPES) else _CONVERT[base](value)
 
 
-special._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001 - computed while tracing
+special._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001 - the tracer may run it
 
 
 def to_torch(schema: Schema, arguments: Sequence[Any], tensor: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Return arguments as PyTorch takes them; ``tensor`` converts each tensor among them."""
-    made: list[Any] = []
+    """Return the arguments for PyTorch; ``tensor`` converts each tensor among them."""
+    converted: list[Any] = []
     for argument, value in zip(schema.arguments, arguments, strict=True):
         if argument.type.base in SPECIAL:
-            made.append(special(argument.type.base, value))
+            converted.append(special(argument.type.base, value))
         elif not argument.type.is_tensor or value is None:
-            made.append(value)
+            converted.append(value)
         elif argument.type.is_list:
-            made.append([None if item is None else tensor(item) for item in value])
+            converted.append([None if item is None else tensor(item) for item in value])
         else:
-            made.append(tensor(value))
-    return tuple(made)
+            converted.append(tensor(value))
+    return tuple(converted)
 
 
-def opened(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
-    """Return the tensors among arguments in order, lists opened, absent ones as None."""
+def flatten_tensors(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
+    """Return the tensors among the arguments in order, with lists flattened; an absent one is None."""
     flat: list[Any] = []
     for position in schema.tensor_positions:
         value = arguments[position]
@@ -101,14 +101,14 @@ def opened(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
     return flat
 
 
-def closed(schema: Schema, arguments: Sequence[Any], flat: Iterator[Any]) -> tuple[Any, ...]:
-    """Return one value per argument from what :func:`opened` gave; None for attributes."""
-    made: list[Any] = []
+def unflatten_tensors(schema: Schema, arguments: Sequence[Any], flat: Iterator[Any]) -> tuple[Any, ...]:
+    """Return one value per argument from the order of :func:`flatten_tensors`; None for attributes."""
+    values: list[Any] = []
     for argument, value in zip(schema.arguments, arguments, strict=True):
         if not argument.type.is_tensor:
-            made.append(None)
+            values.append(None)
         elif argument.type.is_list:
-            made.append(None if value is None else tuple(next(flat) for _ in value))
+            values.append(None if value is None else tuple(next(flat) for _ in value))
         else:
-            made.append(next(flat))
-    return tuple(made)
+            values.append(next(flat))
+    return tuple(values)

@@ -1,4 +1,4 @@
-"""Gradients of PyTorch's operators: recorded by its autograd, and as operators of their own."""
+"""Gradients of PyTorch's operators, recorded by its autograd, and operators that compute them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...core.dtypes import dtype
 from ...core.errors import ArgumentValueError, GradientError, KernelError
 from ...core.origin import caller
 from ...core.schema import MISSING, Argument, Return, Schema, Type
-from .function import TorchFunction, closed, opened, to_torch
+from .function import TorchFunction, flatten_tensors, to_torch, unflatten_tensors
 from .infer import LikeInputs
 from .kernel import AtenKernel
 
@@ -26,59 +26,62 @@ Pull = Callable[[Sequence[Any]], list[Any]]
 
 
 def record(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], Pull]:
-    """Return the outputs of a call, and the function from their gradients to those of the tensors.
+    """Return the outputs of a call, and the function from output gradients to input gradients.
 
-    The latter gives one gradient or None for each of the tensors as ``opened`` lists them. Both
-    stay differentiable for tensors that require a gradient already; others are copied.
-    Raises ``GradientError`` when PyTorch has no derivative.
+    The function returns one gradient or None per tensor, in the order of ``flatten_tensors``. If a
+    tensor requires a gradient already, outputs and gradients stay differentiable; other tensors are
+    copied. Raises ``GradientError`` if PyTorch has no derivative.
     """
     schema = function.schema
-    further = any(value is not None and value.requires_grad for value in opened(schema, arguments))
+    tensors = flatten_tensors(schema, arguments)
+    has_history = any(value is not None and value.requires_grad for value in tensors)
     with torch.inference_mode(mode=False), torch.enable_grad():
         leaves, outputs = _recorded(function, arguments)
     inputs = [value if value is not None and value.requires_grad else None for value in leaves]
-    wanted = [value for value in inputs if value is not None]
-    _check_recorded(schema.qualified_name, wanted, outputs)
+    differentiable = [value for value in inputs if value is not None]
+    _check_recorded(schema.qualified_name, differentiable, outputs)
 
     def pull(grads: Sequence[Any]) -> list[Any]:
-        kept, given = _pairs(schema.qualified_name, outputs, grads)
-        create = torch.is_grad_enabled() and (further or any(grad.requires_grad for grad in given))
-        found = iter(_differentiate(schema.qualified_name, kept, wanted, given, create))
-        return [None if value is None else next(found) for value in inputs]
+        ends, end_grads = _pairs(schema.qualified_name, outputs, grads)
+        create_graph = torch.is_grad_enabled() and (has_history or any(g.requires_grad for g in end_grads))
+        computed = iter(_differentiate(schema.qualified_name, ends, differentiable, end_grads, create_graph))
+        return [None if value is None else next(computed) for value in inputs]
 
-    return (outputs if further else [_detached(output) for output in outputs]), pull
+    return (outputs if has_history else [_detached(output) for output in outputs]), pull
 
 
 def _recorded(function: TorchFunction, arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the tensors that the outputs were computed from, and the outputs."""
+    """Return the tensors from which the outputs were computed, and the outputs."""
     schema = function.schema
     names = [argument.name for argument in schema.arguments]
-    fixed: set[str] = set()  # such as the statistics of batch_norm, of which PyTorch wants no gradient
+    detached: set[str] = set()  # arguments whose gradient PyTorch refuses, as batch_norm's statistics
     while True:
         leaves = list(to_torch(schema, arguments, _leaf))
-        for name in fixed:
+        for name in detached:
             leaves[names.index(name)] = leaves[names.index(name)].detach()
         try:
             outputs = function(leaves)
         except KernelError as problem:
             match = re.search(r"not differentiable with respect to argument '(\w+)'", str(problem))
-            if match is None or match[1] not in names or match[1] in fixed:
+            if match is None or match[1] not in names or match[1] in detached:
                 raise
-            fixed.add(match[1])
+            detached.add(match[1])
         else:
-            return opened(schema, leaves), outputs
+            return flatten_tensors(schema, leaves), outputs
 
 
-def _differentiate(name: str, outputs: list[Any], inputs: list[Any], grads: list[Any], create: bool) -> Any:
+def _differentiate(
+    name: str, outputs: list[Any], inputs: list[Any], grads: list[Any], create_graph: bool
+) -> Any:
     if not outputs:
         return [torch.zeros_like(value) for value in inputs]
     try:
         return torch.autograd.grad(
-            outputs, inputs, grads, retain_graph=True, create_graph=create, materialize_grads=True
+            outputs, inputs, grads, retain_graph=True, create_graph=create_graph, materialize_grads=True
         )
     except RuntimeError as problem:
-        said = str(problem).splitlines()[0]
-        raise GradientError(name, f"PyTorch cannot differentiate it: {said}") from problem
+        message = str(problem).splitlines()[0]
+        raise GradientError(name, f"PyTorch cannot differentiate it: {message}") from problem
 
 
 def _is_floating(value: torch.Tensor) -> bool:
@@ -87,8 +90,8 @@ def _is_floating(value: torch.Tensor) -> bool:
 
 def _leaf(value: torch.Tensor) -> torch.Tensor:
     if value.requires_grad:
-        return value.view_as(value)  # the graph before it stays connected
-    copy = value.detach().clone()  # what the caller writes later does not reach what was saved
+        return value.view_as(value)  # stays connected to its history
+    copy = value.detach().clone()  # the caller may change the original later
     return copy.requires_grad_() if _is_floating(value) else copy
 
 
@@ -111,51 +114,52 @@ def _check_recorded(name: str, inputs: list[Any], outputs: list[Any]) -> None:
 def _pairs(name: str, outputs: list[Any], grads: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     if len(grads) != len(outputs):
         raise ArgumentValueError(name, f"needs {len(outputs)} output gradients", f"{len(grads)}")
-    kept, given = [], []
+    ends, end_grads = [], []
     for number, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
         if output is None or grad is None or not output.requires_grad:
-            continue  # integers, as the indices of max are, have no gradient
+            continue  # integers, such as the indices of max, have no gradient
         if grad.shape != output.shape:
             rule = f"must have the output's shape {tuple(output.shape)}"
             raise ArgumentValueError(f"{name}: gradient of output {number}", rule, tuple(grad.shape))
-        kept.append(output)
-        given.append(grad.to(output.dtype))
-    return kept, given
+        ends.append(output)
+        end_grads.append(grad.to(output.dtype))
+    return ends, end_grads
 
 
 class Backward(Rule):
     """The gradient rule of a function of PyTorch: it calls an operator ``<name>_backward_of``.
 
-    That operator takes the output gradients and all arguments, computes the outputs again in
-    PyTorch and differentiates them. Its own gradient is another such operator.
+    That operator takes the output gradients and all arguments, recomputes the outputs in PyTorch and
+    differentiates them. Its gradient is another such operator.
     """
 
     def __init__(self, function: TorchFunction) -> None:
-        """Keep the function; the operator is made when it is first asked for."""
+        """Keep the function; the operator is made at its first use."""
         self.function = function
         self._lock = threading.Lock()
-        self._made: BoundOperator | None = None
+        self._operator: BoundOperator | None = None
 
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         """Return one gradient or None per input: None for attributes and integer tensors."""
         *inputs, _, grad = values
         schema = self.function.schema
         positional, keywords = schema.split(inputs)
-        given = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
-        found = self.operator(given, *positional, **keywords)
-        each = found if isinstance(found, (tuple, list)) else (found,)
-        return closed(schema, inputs, map(_wanted, opened(schema, inputs), each))
+        output_grads = tuple(grad) if isinstance(grad, (tuple, list)) else (grad,)
+        result = self.operator(output_grads, *positional, **keywords)
+        flat = result if isinstance(result, (tuple, list)) else (result,)
+        input_grads = map(_none_unless_floating, flatten_tensors(schema, inputs), flat)
+        return unflatten_tensors(schema, inputs, input_grads)
 
     @property
     def operator(self) -> BoundOperator:
         """The operator ``polyop_<namespace>::<name>_backward_of``."""
         with self._lock:
-            if self._made is None:
-                self._made = _backward_operator(self.function)
-            return self._made
+            if self._operator is None:
+                self._operator = _backward_operator(self.function)
+            return self._operator
 
 
-def _wanted(value: Any, grad: Any) -> Any:
+def _none_unless_floating(value: Any, grad: Any) -> Any:
     return grad if value is not None and dtype(value.dtype).is_floating else None
 
 
@@ -165,8 +169,8 @@ def _backward_operator(first: TorchFunction) -> BoundOperator:
     def differentiate(grads: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = (*args, *(kwargs[a.name] for a in first.schema.arguments[len(args) :]))
         _, pull = record(first, arguments)
-        found = tuple(map(_or_zero, opened(first.schema, arguments), pull(grads)))
-        return list(found) if schema.returns_list else found
+        input_grads = tuple(map(_or_zero, flatten_tensors(first.schema, arguments), pull(grads)))
+        return list(input_grads) if schema.returns_list else input_grads
 
     function = TorchFunction(schema, differentiate)
     return BoundOperator(
@@ -182,7 +186,7 @@ def _backward_operator(first: TorchFunction) -> BoundOperator:
 
 
 def _or_zero(value: Any, grad: Any) -> Any:
-    """Return what the infer rule says: like each floating input, and nothing for others."""
+    """Return a gradient as ``LikeInputs`` declares it: a tensor without elements for no gradient."""
     if grad is not None:
         return grad
     return torch.empty(0) if value is None or not _is_floating(value) else torch.zeros_like(value)
@@ -191,15 +195,15 @@ def _or_zero(value: Any, grad: Any) -> Any:
 def backward_schema(schema: Schema) -> Schema:
     """Return the schema of the gradient: the output gradients, then all arguments.
 
-    It returns one tensor for each tensor among the arguments; a list where those are lists.
+    It returns one tensor per tensor argument; one list of them, if any argument is a list.
     """
     namespace = schema.namespace if schema.namespace.startswith("polyop_") else f"polyop_{schema.namespace}"
-    taken = {argument.name for argument in schema.arguments}
+    argument_names = {argument.name for argument in schema.arguments}
     name = "grads"
-    while name in taken:
+    while name in argument_names:
         name += "_"
     inputs = [schema.arguments[position] for position in schema.tensor_positions]
-    one = Return(Type("Tensor"))
+    tensor = Return(Type("Tensor"))
     listed = any(argument.type.is_list for argument in inputs)
     return Schema(
         namespace,
@@ -208,6 +212,6 @@ def backward_schema(schema: Schema) -> Schema:
             Argument(name, Type("Tensor", ("?", "[]"))),
             *(dataclasses.replace(argument, default=MISSING) for argument in schema.arguments),
         ),
-        (Return(Type("Tensor", ("[]",))),) if listed else (one,) * len(inputs),
+        (Return(Type("Tensor", ("[]",))),) if listed else (tensor,) * len(inputs),
         schema.overload,
     )

@@ -1,4 +1,4 @@
-"""The infer rule of PyTorch's operators: they are run on tensors without data."""
+"""The infer rule of PyTorch's operators: PyTorch runs them on tensors without data."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ...core.infer import first_device
 from ...core.schema import Schema
 from ...core.spec import Spec
 from ...hosts.torch.tensors import TORCH_DTYPES
-from .function import TorchFunction, opened, special, to_torch
+from .function import TorchFunction, flatten_tensors, special, to_torch
 
 
 class UnknownOutputsError(InferError):
-    """PyTorch cannot tell the outputs without the data, or was never told how."""
+    """PyTorch cannot compute the shapes of the outputs without the data."""
 
 
 class FromMeta:
-    """The rule: meta tensors, and fake ones for operators without a kernel for those."""
+    """Runs an operator on meta tensors; on fake tensors, if it has no kernel for meta tensors."""
 
     repeatable = True
 
@@ -33,21 +33,22 @@ class FromMeta:
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per new output.
 
-        Raises ``UnknownOutputsError`` when shapes depend on data, ``InferError`` when PyTorch refuses
-        the specs, ``ArgumentValueError`` when an argument that is written has the wrong shape.
+        Raises ``UnknownOutputsError`` if shapes depend on data, ``InferError`` if PyTorch refuses the
+        specs, and ``ArgumentValueError`` if an argument that is written has the wrong shape.
         """
         schema = self.function.schema
-        made = to_torch(schema, arguments, lambda spec: _empty(spec, "meta"))
-        kept = tuple(_on_meta(a.type.base, value) for a, value in zip(schema.arguments, made, strict=True))
+        converted = to_torch(schema, arguments, lambda spec: _empty(spec, "meta"))
+        rows = zip(schema.arguments, converted, strict=True)
+        meta = tuple(_on_meta(argument.type.base, value) for argument, value in rows)
         try:
-            results = self._run(kept)
+            results = self._run(meta)
         except KernelError as problem:
             cause = problem.__cause__
             if not isinstance(cause, NotImplementedError) and "meta" not in str(cause):
-                raise _refused(schema, problem) from None
+                raise _infer_error(schema, problem) from None
             results = self._fake(arguments)
         else:
-            self._check_written(arguments, kept)
+            self._check_written(arguments, meta)
         device = first_device(arguments)
         return tuple(self._spec(result, device) for result in results)
 
@@ -56,7 +57,7 @@ class FromMeta:
             with torch.no_grad():
                 return self.function(arguments)
         with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a resized out=, which is an error here
+            warnings.simplefilter("ignore")  # about a resized out=, which is an error here
             return self.function(arguments)
 
     def _fake(self, arguments: Sequence[Any]) -> list[Any]:
@@ -64,25 +65,25 @@ class FromMeta:
 
         schema = self.function.schema
         unknown: dict[type, tuple[str, str]] = {
-            fake_tensor.DynamicOutputShapeException: _ON_DATA,
-            fake_tensor.DataDependentOutputException: _ON_DATA,
-            fake_tensor.UnsupportedOperatorException: _NOT_TOLD,
+            fake_tensor.DynamicOutputShapeException: _DATA_DEPENDENT,
+            fake_tensor.DataDependentOutputException: _DATA_DEPENDENT,
+            fake_tensor.UnsupportedOperatorException: _NO_FAKE_KERNEL,
         }
         with fake_tensor.FakeTensorMode():
-            made = to_torch(schema, arguments, lambda spec: _empty(spec, spec.device))
+            fakes = to_torch(schema, arguments, lambda spec: _empty(spec, spec.device))
             try:
-                results = self._run(made)
+                results = self._run(fakes)
             except KernelError as problem:
                 rule, hint = unknown.get(type(problem.__cause__), ("", ""))
                 if rule:
                     raise UnknownOutputsError(schema.qualified_name, rule, hint=hint) from None
-                raise _refused(schema, problem) from None
-        self._check_written(arguments, made)
+                raise _infer_error(schema, problem) from None
+        self._check_written(arguments, fakes)
         return results
 
-    def _check_written(self, arguments: Sequence[Any], made: Sequence[Any]) -> None:
+    def _check_written(self, arguments: Sequence[Any], tensors: Sequence[Any]) -> None:
         schema = self.function.schema
-        for argument, spec, tensor in zip(schema.arguments, arguments, made, strict=True):
+        for argument, spec, tensor in zip(schema.arguments, arguments, tensors, strict=True):
             if not argument.type.writes or argument.type.is_list or spec is None:
                 continue
             if tuple(tensor.shape) != tuple(spec.shape):
@@ -98,37 +99,37 @@ class FromMeta:
         return Spec(tuple(result.shape), dtype(result.dtype), device)
 
 
-_ON_DATA = (
+_DATA_DEPENDENT = (
     "the shapes of its outputs depend on the data, which is not known here",
     "call it eagerly, on arrays that hold data",
 )
-_NOT_TOLD = (
+_NO_FAKE_KERNEL = (
     "PyTorch does not know the shapes of its outputs without running it",
-    "the author of the operator tells it with torch.library.register_fake",
+    "the author of the operator can add them with torch.library.register_fake",
 )
 
 
-def _refused(schema: Schema, problem: KernelError) -> InferError:
-    said = str(problem).removeprefix(f"{schema.qualified_name}: ").split("\n", maxsplit=1)[0]
-    return InferError(schema.qualified_name, said)
+def _infer_error(schema: Schema, problem: KernelError) -> InferError:
+    message = str(problem).removeprefix(f"{schema.qualified_name}: ").split("\n", maxsplit=1)[0]
+    return InferError(schema.qualified_name, message)
 
 
 class LikeInputs:
-    """The infer rule of a gradient: like each floating input; nothing, as shape (0,), for others."""
+    """The infer rule of a gradient: like each floating input; shape (0,) for any other."""
 
     repeatable = True
 
     def __init__(self, schema: Schema) -> None:
-        """Keep the schema of the operator that was differentiated."""
+        """Keep the schema of the operator that is differentiated."""
         self.schema = schema
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
         """Return one spec per tensor; the first argument holds the output gradients."""
         inputs = arguments[1:]
-        nothing = Spec((0,), dtype("float32"), first_device(inputs))
+        empty = Spec((0,), dtype("float32"), first_device(inputs))
         return tuple(
-            spec if spec is not None and spec.dtype.is_floating else nothing
-            for spec in opened(self.schema, inputs)
+            spec if spec is not None and spec.dtype.is_floating else empty
+            for spec in flatten_tensors(self.schema, inputs)
         )
 
 

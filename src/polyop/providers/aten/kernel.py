@@ -1,4 +1,4 @@
-"""The kernel for hosts other than PyTorch: arrays by their memory, PyTorch's operator, arrays."""
+"""The kernel for hosts other than PyTorch: runs PyTorch's operator on the memory of arrays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...core.schema import Schema
 from ...core.spec import Spec
 from ...hosts.torch import tensors
 from ...kernels.python import PythonKernel, empty
-from .function import TorchFunction, opened, to_torch
+from .function import TorchFunction, flatten_tensors, to_torch
 
 _CPU = torch.device("cpu")
-_STATISTICS = {"running_mean", "running_var"}  # PyTorch's normalisations write them, and do not say so
+_STATISTICS = {"running_mean", "running_var"}  # PyTorch writes them, but its schemas do not say so
 
 
 class AtenKernel(PythonKernel):
-    """PyTorch's operator on arrays of the CPU, whose memory it reads and writes in place."""
+    """PyTorch's operator on CPU arrays, whose memory it reads and writes in place."""
 
     def __init__(self, source: TorchFunction) -> None:
         """Keep the function of PyTorch."""
@@ -39,10 +39,10 @@ class AtenKernel(PythonKernel):
         fixed: Mapping[str, Any],
         new: Callable[[Spec], Any] = empty,
     ) -> list[Any]:
-        """Return the new outputs as dense arrays of PyTorch's that share no memory with the inputs.
+        """Return the new outputs as dense arrays that share no memory with the inputs.
 
-        ``outputs`` are checked where they are known, that is, not empty. Raises ``KernelError``
-        with PyTorch's words, and ``ArgumentValueError`` when it wrote a read-only array.
+        ``outputs`` are checked unless the list is empty, which means unknown. Raises ``KernelError``
+        with PyTorch's message, and ``ArgumentValueError`` if PyTorch wrote a read-only array.
         """
         del schema, fixed, new
         arrays = self._run(arguments)
@@ -58,14 +58,14 @@ class AtenKernel(PythonKernel):
 
     def _run(self, arguments: Sequence[Any]) -> list[Any]:
         schema = self.source.schema
-        given = to_torch(schema, arguments, _tensor)
+        converted = to_torch(schema, arguments, _tensor)
         with torch.inference_mode(mode=False), torch.no_grad():
-            results = self.source(given)
-        self._check_inputs(schema, arguments, given)
-        return self._arrays(results, opened(schema, given))
+            results = self.source(converted)
+        self._check_inputs(schema, arguments, converted)
+        return self._arrays(results, flatten_tensors(schema, converted))
 
-    def _check_inputs(self, schema: Schema, arguments: Sequence[Any], given: Sequence[Any]) -> None:
-        for argument, array, tensor in zip(schema.arguments, arguments, given, strict=True):
+    def _check_inputs(self, schema: Schema, arguments: Sequence[Any], converted: Sequence[Any]) -> None:
+        for argument, array, tensor in zip(schema.arguments, arguments, converted, strict=True):
             subject = f"{schema.qualified_name}: argument {argument.name}"
             if array is None or not argument.type.is_tensor or argument.type.is_list:
                 continue
@@ -78,9 +78,9 @@ class AtenKernel(PythonKernel):
                 rule = "was written, as its statistics are in training"
                 raise ArgumentValueError(subject, rule, "a read-only array", hint="pass a copy")
 
-    def _arrays(self, results: Iterable[Any], given: Iterable[Any]) -> list[Any]:
-        # a view of an input, or of another output, becomes an array of its own
-        taken = {tensor.untyped_storage().data_ptr() for tensor in given if tensor is not None}
+    def _arrays(self, results: Iterable[Any], inputs: Iterable[Any]) -> list[Any]:
+        # a view of an input or of another output is copied
+        storages = {tensor.untyped_storage().data_ptr() for tensor in inputs if tensor is not None}
         arrays: list[Any] = []
         for result in results:
             if result is None:
@@ -92,21 +92,21 @@ class AtenKernel(PythonKernel):
             except (ArgumentTypeError, NotImplementedError) as problem:
                 raise KernelError(self, "gave a result that is no array", str(problem)) from None
             memory = plain.untyped_storage().data_ptr()
-            if memory in taken:
+            if memory in storages:
                 plain = plain.clone()
-            taken.add(memory)
+            storages.add(memory)
             arrays.append(tensors.to_numpy(plain))
         return arrays
 
     def _check(self, arrays: list[Any], outputs: Sequence[Spec]) -> None:
-        wanted = [(tuple(spec.shape), spec.dtype.numpy) for spec in outputs]
-        found = [(array.shape, array.dtype) if array is not None else None for array in arrays]
-        if wanted != found:
+        expected = [(tuple(spec.shape), spec.dtype.numpy) for spec in outputs]
+        actual = [(array.shape, array.dtype) if array is not None else None for array in arrays]
+        if expected != actual:
             rule = f"must give {', '.join(map(str, outputs))}, as PyTorch said without the data"
-            seen = ", ".join("None" if item is None else f"{item[1]}{list(item[0])}" for item in found)
+            seen = ", ".join("None" if item is None else f"{item[1]}{list(item[0])}" for item in actual)
             raise KernelError(self, rule, seen)
 
 
 def _tensor(array: np.ndarray[Any, Any]) -> torch.Tensor:
-    # PyTorch has no read-only tensors: it gets a copy
+    # PyTorch has no read-only tensors, so a read-only array is copied
     return tensors.from_numpy(array if array.flags.writeable else array.copy(), _CPU)

@@ -1,4 +1,4 @@
-"""From a name to an overload of PyTorch, and the list of all names."""
+"""Finds the overload of PyTorch for a name, and lists all names."""
 
 # ruff: noqa: SLF001 - PyTorch has no public names for these
 
@@ -22,7 +22,7 @@ def overload_of(name: Any) -> Any:
     if isinstance(name, torch._ops.OpOverload):
         return name
     if isinstance(name, torch._ops.OpOverloadPacket):
-        return _chosen(name)
+        return _default_overload(name)
     if not isinstance(name, str):
         rule = "must be the name of an operator, or an operator of torch.ops"
         raise ArgumentTypeError(f"aten({name!r})", rule, type(name).__name__)
@@ -35,7 +35,7 @@ def overload_of(name: Any) -> Any:
     if not isinstance(packet, torch._ops.OpOverloadPacket) or not _overloads(packet):
         raise _unknown(name, match["namespace"] or "aten", match["name"])
     if match["overload"] is None:
-        return _chosen(packet)
+        return _default_overload(packet)
     if match["overload"] not in _overloads(packet):
         rule = f"has no overload {match['overload']!r}"
         raise ArgumentValueError(f"aten({name!r})", rule, hint=_listed(packet))
@@ -49,19 +49,19 @@ def qualified(overload: Any) -> str:
 
 def matching(word: str) -> list[tuple[str, str]]:
     """Return the list of :func:`polyop.providers.aten.listing`."""
-    found = []
+    rows = []
     for name in sorted(_names()):
         if word.lower() in name.lower() and (word or name.startswith("aten::")):
             base, _, overload = name.partition(".")
             schema = torch._C._get_schema(base, overload)
-            found.append((str(schema), _problem(schema)))
-    return found
+            rows.append((str(schema), _problem(schema)))
+    return rows
 
 
 def nearest(name: str) -> list[str]:
-    """Return the names most like ``name``, those of other namespaces included."""
-    plain = {known.partition(".")[0] for known in _names()}
-    short = {known.removeprefix("aten::"): known for known in plain}
+    """Return the most similar names, of all namespaces."""
+    plain = {full.partition(".")[0] for full in _names()}
+    short = {full.removeprefix("aten::"): full for full in plain}
     return difflib.get_close_matches(name.removeprefix("aten::"), short, n=5, cutoff=0.6)
 
 
@@ -79,7 +79,7 @@ def _problem(schema: Any) -> str:
 
 
 def _overloads(packet: Any) -> list[str]:
-    # TorchScript adds overloads on numbers and strings under the same names, which no tensor reaches
+    # TorchScript adds overloads for numbers and strings under the same names, which take no tensors
     return [name for name in packet.overloads() if _dispatched(getattr(packet, name)._schema)]
 
 
@@ -91,7 +91,7 @@ def _dispatched(schema: Any) -> bool:
     return True
 
 
-def _chosen(packet: Any) -> Any:
+def _default_overload(packet: Any) -> Any:
     names = _overloads(packet)
     plain = [name for name in names if not re.search(r"(^|_)out($|_)", name)]
     for name in ("default", "Tensor", *(plain if len(plain) == 1 else ())):
@@ -112,6 +112,6 @@ def _listed(packet: Any) -> str:
 def _unknown(name: str, namespace: str, short: str) -> ArgumentValueError:
     near = nearest(f"{namespace}::{short}")
     hint = f"the nearest names are {', '.join(near)}" if near else "polyop inspect aten WORD lists the names"
-    if not any(known.startswith(f"{namespace}::") for known in _names()):
+    if not any(other.startswith(f"{namespace}::") for other in _names()):
         hint = f"nothing is registered under {namespace}:: (import the package that does it first); {hint}"
     return ArgumentValueError(f"aten({name!r})", "PyTorch has no operator of this name", hint=hint)

@@ -1,4 +1,4 @@
-"""An operator of PyTorch as one of ours."""
+"""An operator of PyTorch as a bound operator of polyop."""
 
 # ruff: noqa: SLF001 - PyTorch has no public names for these
 
@@ -21,7 +21,7 @@ from ...core.arguments import bind
 from ...core.errors import GradientError, HostError
 from ...core.origin import caller
 from ...core.untraced import untraced
-from .function import SPECIAL, TorchFunction, closed, special, to_torch
+from .function import SPECIAL, TorchFunction, special, to_torch, unflatten_tensors
 from .gradient import Backward, record
 from .infer import FromMeta, UnknownOutputsError
 from .kernel import AtenKernel
@@ -32,30 +32,29 @@ _lock = threading.RLock()
 
 
 def find(name: Any) -> BoundOperator:
-    """Return the operator for a name or an object of ``torch.ops``, the same one each time.
+    """Return the operator for a name or an object of ``torch.ops``; the same object each time.
 
-    An operator that polyop itself registered with PyTorch is returned as it is.
+    For an operator that polyop registered with PyTorch, that is polyop's own operator.
     """
     overload = overload_of(name)
     with _lock:
-        found: BoundOperator | None = registry.named(qualified(overload))
-        if isinstance(found, AtenOperator) and found.overload is not overload:
-            registry.discard(found)  # its library was registered again
-            found = None
-        return found or AtenOperator(overload)
+        operator: BoundOperator | None = registry.named(qualified(overload))
+        if isinstance(operator, AtenOperator) and operator.overload is not overload:
+            registry.discard(operator)  # its library was registered again
+            operator = None
+        return operator or AtenOperator(overload)
 
 
 class AtenOperator(BoundOperator):
-    """An operator of PyTorch: its own on PyTorch's tensors, run on shared memory for other hosts."""
+    """An operator of PyTorch. PyTorch tensors go to PyTorch's own; other tensors are passed by memory."""
 
     def __init__(self, overload: Any) -> None:
         """Take schema, infer rule and gradient from PyTorch; raises ``UnsupportedError``."""
-        theirs = overload._schema
-        mine = signature(theirs)
-        schema = mine.schema
+        parsed = signature(overload._schema)
+        schema = parsed.schema
         function = TorchFunction(schema, overload)
-        self.overload, self.function, self._repeats = overload, function, mine.repeats
-        self.torch_overload = overload  # the PyTorch host finds it registered already
+        self.overload, self.function, self._repeats = overload, function, parsed.repeats
+        self.torch_overload = overload  # tells the PyTorch host that it is registered already
         kinds = [(i, a) for i, a in enumerate(schema.arguments) if a.type.base in SPECIAL]
         self._special: dict[int | str, str] = {
             key: argument.type.base for i, argument in kinds for key in (i, argument.name)
@@ -66,13 +65,13 @@ class AtenOperator(BoundOperator):
                 infer=FromMeta(function),
                 kernels=(AtenKernel(function),),
                 gradient=None if schema.mutates else Backward(function),
-                doc=f"PyTorch's operator {theirs}.",
+                doc=f"PyTorch's operator {overload._schema}.",
                 origin=caller(),
             )
         )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the outputs; what torch.compile reads."""
+        """Return the outputs. torch.compile traces this function."""
         if torch.compiler.is_compiling():
             return self._on_torch(args, kwargs)
         return self._slow(*args, **kwargs)
@@ -85,8 +84,8 @@ class AtenOperator(BoundOperator):
     def vjp(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the output, and a function from its gradient to the tuple of input gradients.
 
-        Raises ``GradientError`` when PyTorch has no derivative, when an argument is written in
-        place, and, for other hosts than PyTorch, when the operator draws random numbers.
+        Raises ``GradientError`` if PyTorch has no derivative, if an argument is written in place, and,
+        for hosts other than PyTorch, if the operator draws random numbers.
         """
         if self.schema.mutates:
             hint = "use the operator that returns a new tensor"
@@ -100,22 +99,22 @@ class AtenOperator(BoundOperator):
         return super().vjp(*positional, **keywords)
 
     def prepare(self, host: Host, arguments: tuple[Any, ...]) -> Prepared:
-        """Return the one kernel; NumPy is not asked to wait for an inference that it does not need."""
+        """Return the only kernel. For NumPy the infer rule does not run, because its result is not needed."""
         operator = self.operator
         if host.name != "numpy":
             return super().prepare(host, arguments)
         if operator.schema.mutates:
             with contextlib.suppress(UnknownOutputsError):
-                super().prepare(host, arguments)  # refuses an out= that PyTorch would resize
+                super().prepare(host, arguments)  # raises for an out= that PyTorch would resize
         return Prepared(operator, operator.kernels[0], (), (), {}, repeatable=False)
 
     def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the outputs of PyTorch's operator as they are."""
+        """Return the outputs of PyTorch's operator unchanged."""
         del args, kwargs
         return outputs
 
     def __reduce__(self) -> Any:
-        """Pickle as the name, which any process with the same PyTorch extensions knows."""
+        """Pickle as the name, which any process with the same PyTorch extensions can look up."""
         return find, (self.name,)
 
     @untraced
@@ -133,7 +132,7 @@ class AtenOperator(BoundOperator):
         return self.overload(*args, **kwargs)
 
     def _is_for_torch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether there is a tensor of PyTorch; raises ``HostError`` where another array is beside it."""
+        """Whether any argument is a PyTorch tensor; raises ``HostError`` if another is a NumPy array."""
         if not self.schema.tensor_positions:
             hint = f"{self.name} has none: call .torch for a tensor of PyTorch"
             rule = "needs at least one tensor to know which framework is calling"
@@ -142,11 +141,11 @@ class AtenOperator(BoundOperator):
         if not any(isinstance(value, torch.Tensor) for value in values):
             return False
         if any(isinstance(value, np.ndarray) for value in values):
-            find_host(self.operator, bind(self.schema, args, kwargs))  # says which two are mixed
+            find_host(self.operator, bind(self.schema, args, kwargs))  # raises, and names the two
         return True
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Return bound arguments; a number where PyTorch has ``int[N]`` is N times that number."""
+        """Return bound arguments; a single number for an ``int[N]`` of PyTorch is repeated N times."""
         values = list(bind(self.schema, args, kwargs, self.operator.origin))
         for position, count in self._repeats.items():
             if values[position] is not None and not isinstance(values[position], (list, tuple)):
@@ -155,12 +154,12 @@ class AtenOperator(BoundOperator):
 
     def _vjp_on_torch(self, arguments: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
         schema = self.schema
-        given = to_torch(schema, arguments, lambda tensor: tensor)
-        outputs, pull = record(self.function, given)
+        converted = to_torch(schema, arguments, lambda tensor: tensor)
+        outputs, pull = record(self.function, converted)
 
         def pullback(grads: Any) -> tuple[Any, ...]:
-            found = pull(tuple(grads) if self.operator.several else (grads,))
-            return closed(schema, given, iter(found))
+            input_grads = pull(tuple(grads) if self.operator.several else (grads,))
+            return unflatten_tensors(schema, converted, iter(input_grads))
 
         return self.pack(tuple(outputs)), pullback
 

@@ -1,4 +1,4 @@
-"""Operators that a library registers in PyTorch (``TORCH_LIBRARY``): whether it does, and which they are."""
+"""Libraries that register operators in PyTorch (``TORCH_LIBRARY``): detects them and lists the operators."""
 
 # ruff: noqa: SLF001 - PyTorch has no public names for these
 
@@ -14,18 +14,19 @@ from ...core.errors import HostError, LibraryError
 from ...kernels.module.registrations import KEYS
 
 _REGISTERS = re.compile(r"_ZN\w*5torch(7Library|6detail16TorchLibrary)|aoti_torch_library_|torch_library_")
-"""What a library calls that uses TORCH_LIBRARY, TORCH_LIBRARY_IMPL, or their stable forms."""
+"""Functions that TORCH_LIBRARY, TORCH_LIBRARY_IMPL and their stable forms call."""
 
 
 def registers_in_torch(file: LibraryFile) -> bool:
-    """Return whether the library calls what TORCH_LIBRARY calls; none of its code runs."""
+    """Whether the library imports a function that TORCH_LIBRARY calls; none of its code runs."""
     return any(_REGISTERS.match(name) for name in file.undefined)
 
 
 def torch_operators(path: Path) -> list[tuple[str, list[str]]]:
-    """Open a library and return what is new in PyTorch then: schemas with the keys that have functions.
+    """Open a library and return the operators that it registers in PyTorch.
 
-    Raises ``HostError`` without PyTorch, and ``LibraryError`` where the library cannot be opened.
+    Each comes as (schema, dispatch keys that have a kernel). Raises ``HostError`` without PyTorch,
+    and ``LibraryError`` if the library cannot be opened.
     """
     try:
         import torch
@@ -38,16 +39,16 @@ def torch_operators(path: Path) -> list[tuple[str, list[str]]]:
         torch.ops.load_library(resolved)
     except (OSError, RuntimeError) as problem:
         raise LibraryError(subject_of(path), f"cannot be opened: {problem}") from None
-    found: dict[str, list[str]] = {}
+    keys_of: dict[str, list[str]] = {}
     for name, key in sorted(_registered() - before):
-        found.setdefault(name, [])
+        keys_of.setdefault(name, [])
         if key:
-            found[name].append(key)
-    return [(_schema(name), sorted(keys, key=KEYS.index)) for name, keys in found.items()]
+            keys_of[name].append(key)
+    return [(_schema(name), sorted(keys, key=KEYS.index)) for name, keys in keys_of.items()]
 
 
 def _registered() -> set[tuple[str, str]]:
-    """Return every operator of PyTorch by name, with "" and with each key that has a function."""
+    """Return (name, "") for every operator of PyTorch, and (name, key) for each key with a kernel."""
     import torch
 
     names = {(name, "") for name in torch._C._dispatch_get_all_op_names()}
@@ -61,5 +62,5 @@ def _schema(name: str) -> str:
     base, _, overload = name.partition(".")
     try:
         return str(torch._C._get_schema(base, overload))
-    except RuntimeError:  # functions for an operator that nobody defined
+    except RuntimeError:  # kernels for an operator that was never defined
         return f"{name} (no schema)"

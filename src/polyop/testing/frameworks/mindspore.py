@@ -10,7 +10,7 @@ import numpy as np
 
 from ...call.bound import BoundOperator
 from ...hosts.mindspore import tensors
-from ...hosts.mindspore.written import function
+from ...hosts.mindspore.generated import make_function
 from ..case import Array, Case, NotRunError, as_list
 from ..difference import is_floating
 from .base import DemoRow, quiet_fallbacks
@@ -75,7 +75,7 @@ def _program(case: Case) -> Any:
     """Return the call as a function with a source text, which MindSpore's compiler reads."""
     names, call = _call(case)
     text = f"def program{{n}}({', '.join(names)}):\n    return {call}"
-    return function("program", text, bound=case.bound)
+    return make_function("program", text, bound=case.bound)
 
 
 def _gradients(case: Case, cotangents: Sequence[Array], wrap: Any) -> dict[str, Array | None]:
@@ -89,7 +89,8 @@ def _gradients(case: Case, cotangents: Sequence[Array], wrap: Any) -> dict[str, 
     head = f"def weighted{{n}}({', '.join([*names, *weights])}):"
     text = f"{head}\n    out = {call}\n    return {' + '.join(terms)}"
     smooth = [i for i, (_, value) in enumerate(case.tensors()) if is_floating(value)]
-    pull = wrap(mindspore.grad(function("weighted", text, bound=case.bound), grad_position=tuple(smooth)))
+    weighted = make_function("weighted", text, bound=case.bound)
+    pull = wrap(mindspore.grad(weighted, grad_position=tuple(smooth)))
     values = [*(value for _, value in case.tensors()), *map(np.asarray, weights.values())]
     grads = _arrays(case, as_list(pull(*map(_tensor, values))))
     by_position = dict(zip(smooth, grads, strict=True))

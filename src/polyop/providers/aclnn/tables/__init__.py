@@ -1,1 +1,1 @@
-"""The operators, one row each, by topic."""
+"""The tables of aclnn operators, one row per operator, one file per topic."""

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..row import Row
-from ..special import below, clamp, erf, log_softmax, reduced, scaled, sigmoid, softmax, softplus
+from ..special import clamp, erf, log_softmax, negative_part, reduce_loss, scaled, sigmoid, softmax, softplus
 
 _SELU = (1.6732632423543772, 1.0507009873554805)
 
@@ -20,7 +20,7 @@ def _gelu_tanh(xp: Any, x: Any) -> Any:
 
 
 def _elu(xp: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    return xp.where(x > 0, scale * x, scale * alpha * xp.expm1(input_scale * below(xp, x)))
+    return xp.where(x > 0, scale * x, scale * alpha * xp.expm1(input_scale * negative_part(xp, x)))
 
 
 def _softplus(xp: Any, x: Any, beta: Any, threshold: Any) -> Any:
@@ -28,9 +28,9 @@ def _softplus(xp: Any, x: Any, beta: Any, threshold: Any) -> Any:
 
 
 def _halves(x: Any, dim: int) -> tuple[Any, Any]:
-    before = (slice(None),) * (dim % x.ndim)
+    leading = (slice(None),) * (dim % x.ndim)
     middle = x.shape[dim] // 2
-    first, second = (*before, slice(middle)), (*before, slice(middle, None))
+    first, second = (*leading, slice(middle)), (*leading, slice(middle, None))
     return x[first], x[second]
 
 
@@ -56,20 +56,20 @@ def _gelu_backward(xp: Any, grad: Any, x: Any) -> Any:
 
 def _smooth_l1(xp: Any, x: Any, y: Any, reduction: int, beta: float) -> Any:
     d = xp.abs(x - y)
-    return reduced(xp, xp.where(d < beta, 0.5 * d * d / (beta or 1), d - 0.5 * beta), reduction)
+    return reduce_loss(xp, xp.where(d < beta, 0.5 * d * d / (beta or 1), d - 0.5 * beta), reduction)
 
 
 def _cross_entropy(xp: Any, x: Any, y: Any, weight: Any, reduction: int) -> Any:
-    # CANN, as PyTorch, does not let a logarithm fall below -100
+    # like PyTorch, CANN limits the logarithms to -100 and above
     loss = -(y * clamp(xp, xp.log(x), -100.0, None) + (1 - y) * clamp(xp, xp.log1p(-x), -100.0, None))
-    return reduced(xp, loss if weight is None else loss * weight, reduction)
+    return reduce_loss(xp, loss if weight is None else loss * weight, reduction)
 
 
 _UNARY = "(Tensor self, Tensor(a!) out) -> ()"
 
 ROWS = (
     Row(f"aclnnRelu{_UNARY}", lambda xp, x: xp.where(x <= 0, xp.zeros_like(x), x), inplace=True),
-    # CANN's first gelu is the tanh approximation; GeluV2 chooses
+    # aclnnGelu is the tanh approximation; GeluV2 has an attribute for it
     Row(f"aclnnGelu{_UNARY}", _gelu_tanh),
     Row("aclnnGeluV2(Tensor x, int approximate, Tensor(a!) y) -> ()",
         lambda xp, x, approximate: _gelu_tanh(xp, x) if approximate else _gelu(xp, x)),
@@ -121,9 +121,9 @@ ROWS = (
         lambda xp, grad, y, dim: grad - xp.exp(y) * xp.sum(grad, axis=dim, keepdims=True)),
     # reduction: 0 none, 1 mean, 2 sum
     Row("aclnnMseLoss(Tensor self, Tensor target, int reduction, Tensor(a!) out) -> ()",
-        lambda xp, x, y, reduction: reduced(xp, (x - y) * (x - y), reduction)),
+        lambda xp, x, y, reduction: reduce_loss(xp, (x - y) * (x - y), reduction)),
     Row("aclnnL1Loss(Tensor self, Tensor target, int reduction, Tensor(a!) out) -> ()",
-        lambda xp, x, y, reduction: reduced(xp, xp.abs(x - y), reduction)),
+        lambda xp, x, y, reduction: reduce_loss(xp, xp.abs(x - y), reduction)),
     Row("aclnnSmoothL1Loss(Tensor self, Tensor target, int reduction, float beta, Tensor(a!) result) -> ()",
         _smooth_l1),
     Row("aclnnBinaryCrossEntropy(Tensor self, Tensor target, Tensor? weight, int reduction, Tensor(a!) out)"

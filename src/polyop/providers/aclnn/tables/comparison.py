@@ -1,4 +1,4 @@
-"""Comparisons, logic and choices."""
+"""Comparisons, logic and selection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import special
 from ..row import Function, Row
 
 _COMPARE: tuple[tuple[str, Function, str], ...] = (
-    # name  of two elements, or an element and a number    NumPy's ufunc
+    # name  function of x and a tensor or number y         NumPy's ufunc
     ("Eq",  lambda xp, x, y: x == y,                       "equal"),
     ("Ne",  lambda xp, x, y: x != y,                       "not_equal"),
     ("Lt",  lambda xp, x, y: x < y,                        "less"),

@@ -1,4 +1,4 @@
-"""Arithmetic and functions of each element."""
+"""Arithmetic and elementwise functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import special
 from ..row import Function, Row
 
 _UNARY: tuple[tuple[str, Function, str | None, bool], ...] = (
-    # name          of each element                                       NumPy's ufunc   in place too
+    # name          function of an element                                NumPy's ufunc   has an in-place form
     ("Abs",         lambda xp, x: xp.abs(x),                              "absolute",     False),
     ("Neg",         lambda xp, x: -x,                                     "negative",     True),
     ("Exp",         lambda xp, x: xp.exp(x),                              "exp",          True),
@@ -46,7 +46,7 @@ _UNARY: tuple[tuple[str, Function, str | None, bool], ...] = (
 )  # fmt: skip
 
 _BINARY: tuple[tuple[str, Function, str, bool], ...] = (
-    # name                     of each pair of elements                   NumPy's ufunc   in place too
+    # name                     function of two elements                   NumPy's ufunc   has an in-place form
     ("Mul",                    lambda xp, x, y: x * y,                    "multiply",     True),
     ("Div",                    lambda xp, x, y: xp.divide(x, y),          "divide",       True),
     ("Maximum",                lambda xp, x, y: xp.maximum(x, y),         "maximum",      False),
@@ -62,7 +62,7 @@ _BINARY: tuple[tuple[str, Function, str, bool], ...] = (
 )  # fmt: skip
 
 _SCALAR: tuple[tuple[str, Function, bool], ...] = (
-    # name                     of each element and a number               in place too
+    # name                     function of an element and a number        has an in-place form
     ("Muls",                   lambda xp, x, s: x * s,                    True),
     ("Divs",                   lambda xp, x, s: x / s,                    True),
     ("FloorDivides",           lambda xp, x, s: x // s,                   True),
@@ -75,9 +75,9 @@ _SCALAR: tuple[tuple[str, Function, bool], ...] = (
 
 
 def _quotient(xp: Any, x: Any, y: Any, mode: int) -> Any:
-    """Return ``x / y`` as it is (0), towards zero (1) or downwards (2)."""
-    found = special.floating(xp, x) / y
-    return found if mode == 0 else xp.trunc(found) if mode == 1 else xp.floor(found)
+    """Return ``x / y`` unrounded (0), rounded towards zero (1) or down (2)."""
+    ratio = special.floating(xp, x) / y
+    return ratio if mode == 0 else xp.trunc(ratio) if mode == 1 else xp.floor(ratio)
 
 
 def _finite(xp: Any, x: Any, nan: float, positive: float, negative: float) -> Any:
@@ -138,14 +138,17 @@ _OTHERS = (
 )  # fmt: skip
 
 ROWS = (
-    *(Row(f"aclnn{n}(Tensor self, Tensor(a!) out) -> ()", f, ufunc, place) for n, f, ufunc, place in _UNARY),
     *(
-        Row(f"aclnn{n}(Tensor self, Tensor other, Tensor(a!) out) -> ()", f, ufunc, place)
-        for n, f, ufunc, place in _BINARY
+        Row(f"aclnn{n}(Tensor self, Tensor(a!) out) -> ()", f, ufunc, inplace)
+        for n, f, ufunc, inplace in _UNARY
     ),
     *(
-        Row(f"aclnn{n}(Tensor self, Scalar other, Tensor(a!) out) -> ()", f, None, place)
-        for n, f, place in _SCALAR
+        Row(f"aclnn{n}(Tensor self, Tensor other, Tensor(a!) out) -> ()", f, ufunc, inplace)
+        for n, f, ufunc, inplace in _BINARY
+    ),
+    *(
+        Row(f"aclnn{n}(Tensor self, Scalar other, Tensor(a!) out) -> ()", f, None, inplace)
+        for n, f, inplace in _SCALAR
     ),
     *_OTHERS,
 )

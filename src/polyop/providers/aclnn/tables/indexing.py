@@ -1,4 +1,4 @@
-"""Reading and writing at indices, sorting."""
+"""Reads and writes at indices, and sorting."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..row import Row
 
 
 def _take(xp: Any, x: Any, dim: int, index: Any) -> Any:
-    """Return the slices of ``x`` at an index of any shape, which takes the place of the axis."""
+    """Return the slices of ``x`` axis an index of any shape; its dimensions replace the axis."""
     flat = xp.take(x, xp.reshape(index, (-1,)), axis=dim)
-    at = dim % x.ndim
-    return xp.reshape(flat, (*x.shape[:at], *index.shape, *x.shape[at + 1 :]))
+    axis = dim % x.ndim
+    return xp.reshape(flat, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
 
 
-def _at(_xp: Any, x: Any, indices: Any) -> Any:
+def _index(_xp: Any, x: Any, indices: Any) -> Any:
     return x[tuple(slice(None) if index is None else index for index in indices)]
 
 
@@ -33,7 +33,7 @@ ROWS = (
         lambda xp, x, index: _take(xp, xp.reshape(x, (-1,)), 0, index)),
     Row("aclnnEmbedding(Tensor weight, Tensor indices, Tensor(a!) out) -> ()",
         lambda xp, weight, indices: _take(xp, weight, 0, indices)),
-    Row("aclnnIndex(Tensor self, Tensor?[] indices, Tensor(a!) out) -> ()", _at),
+    Row("aclnnIndex(Tensor self, Tensor?[] indices, Tensor(a!) out) -> ()", _index),
     Row("aclnnIndexPutImpl(Tensor(a!) selfRef, Tensor?[] indices, Tensor values, bool accumulate,"
         " bool unsafe) -> ()",
         lambda xp, x, indices, values, accumulate, _: indexed.index_put(xp, x, indices, values, accumulate)),

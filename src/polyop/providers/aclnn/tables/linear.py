@@ -1,4 +1,4 @@
-"""Products of matrices and vectors. ``cubeMathType`` chooses a precision on Ascend and nothing here."""
+"""Products of matrices and vectors. ``cubeMathType`` selects a precision on Ascend; here it is ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisation over parts of a tensor, and pooling."""
+"""Normalisation and pooling."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..row import Row
 from ..special import mean, var
 
 
-def _normal(xp: Any, x: Any, axis: Any, eps: float) -> tuple[Any, Any, Any]:
+def _normalise(xp: Any, x: Any, axis: Any, eps: float) -> tuple[Any, Any, Any]:
     """Return the normalised array, the mean and the inverse of the standard deviation."""
-    middle = mean(xp, x, axis, keepdims=True)
+    centre = mean(xp, x, axis, keepdims=True)
     inverse = 1 / xp.sqrt(var(xp, x, axis, 0, keepdims=True) + eps)
-    return (x - middle) * inverse, middle, inverse
+    return (x - centre) * inverse, centre, inverse
 
 
 def _affine(y: Any, weight: Any, bias: Any) -> Any:
@@ -24,8 +24,8 @@ def _affine(y: Any, weight: Any, bias: Any) -> Any:
 
 
 def _layer_norm(xp: Any, x: Any, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
-    y, middle, inverse = _normal(xp, x, tuple(range(x.ndim - len(shape), x.ndim)), eps)
-    return _affine(y, weight, bias), middle, inverse
+    y, centre, inverse = _normalise(xp, x, tuple(range(x.ndim - len(shape), x.ndim)), eps)
+    return _affine(y, weight, bias), centre, inverse
 
 
 def _add_layer_norm(
@@ -47,10 +47,10 @@ def _add_rms_norm(xp: Any, a: Any, b: Any, gamma: Any, eps: float) -> Any:
 def _group_norm(
     xp: Any, x: Any, gamma: Any, beta: Any, n: int, c: int, inner: int, group: int, eps: float
 ) -> Any:
-    y, middle, inverse = _normal(xp, xp.reshape(x, (n, group, c // group * inner)), -1, eps)
+    y, centre, inverse = _normalise(xp, xp.reshape(x, (n, group, c // group * inner)), -1, eps)
     y = xp.reshape(y, (n, c, inner))
     wide = [None if v is None else xp.reshape(v, (1, c, 1)) for v in (gamma, beta)]
-    small = (xp.reshape(v, (n, group)) for v in (middle, inverse))
+    small = (xp.reshape(v, (n, group)) for v in (centre, inverse))
     return xp.reshape(_affine(y, *wide), x.shape), *small
 
 
@@ -62,18 +62,18 @@ def _batch_norm(
     axis = tuple(i for i in range(x.ndim) if i != 1)
     shape = (1, -1) + (1,) * (x.ndim - 2)
     if training:
-        y, middle, inverse = _normal(xp, x, axis, eps)
-        middle, inverse = xp.reshape(middle, (-1,)), xp.reshape(inverse, (-1,))
+        y, centre, inverse = _normalise(xp, x, axis, eps)
+        centre, inverse = xp.reshape(centre, (-1,)), xp.reshape(inverse, (-1,))
         count = math.prod(x.shape) // max(x.shape[1], 1)
-        spread = var(xp, x, axis, min(1, count - 1))
-        mean_ref = None if mean_ref is None else mean_ref * (1 - momentum) + middle * momentum
-        var_ref = None if var_ref is None else var_ref * (1 - momentum) + spread * momentum
+        unbiased = var(xp, x, axis, min(1, count - 1))
+        mean_ref = None if mean_ref is None else mean_ref * (1 - momentum) + centre * momentum
+        var_ref = None if var_ref is None else var_ref * (1 - momentum) + unbiased * momentum
     else:
         scale = 1 / xp.sqrt(var_ref + eps)
         y = (x - xp.reshape(mean_ref, shape)) * xp.reshape(scale, shape)
-        middle, inverse = mean_ref, scale
+        centre, inverse = mean_ref, scale
     wide = [None if v is None else xp.reshape(v, shape) for v in (weight, bias)]
-    return mean_ref, var_ref, _affine(y, *wide), middle, inverse
+    return mean_ref, var_ref, _affine(y, *wide), centre, inverse
 
 
 ROWS = (

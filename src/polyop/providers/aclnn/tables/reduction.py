@@ -1,4 +1,4 @@
-"""Sums, extremes and statistics along axes; an empty list of axes stands for all of them."""
+"""Sums, extremes and statistics along axes. An empty list of axes means all axes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from ..row import Row
 from ..special import axes, floating, logsumexp, mean, var
 
 
-def _running(xp: Any, x: Any, dim: int, *, exclusive: bool = False, reverse: bool = False) -> Any:
+def _cumulative_sum(xp: Any, x: Any, dim: int, *, exclusive: bool = False, reverse: bool = False) -> Any:
     if not x.ndim:
         return x * (not exclusive)
     x = xp.flip(x, axis=dim) if reverse else x
-    found = xp.cumulative_sum(x, axis=dim, dtype=x.dtype)
-    found = found - x if exclusive else found
-    return xp.flip(found, axis=dim) if reverse else found
+    sums = xp.cumulative_sum(x, axis=dim, dtype=x.dtype)
+    sums = sums - x if exclusive else sums
+    return xp.flip(sums, axis=dim) if reverse else sums
 
 
-def _with_place(xp: Any, x: Any, dim: int, keep: bool, best: Any, place: Any) -> Any:
-    """Return the extreme along one axis and where it is first."""
+def _with_index(xp: Any, x: Any, dim: int, keep: bool, extreme: Any, index: Any) -> Any:
+    """Return the extreme along one axis, and its first index."""
     if not x.ndim:
         return x, xp.zeros_like(x, dtype=xp.int64)
-    return best(x, axis=dim, keepdims=keep), place(x, axis=dim, keepdims=keep)
+    return extreme(x, axis=dim, keepdims=keep), index(x, axis=dim, keepdims=keep)
 
 
 def _norm(xp: Any, x: Any, p: Any, dim: Any, keep: bool) -> Any:
@@ -62,9 +62,9 @@ ROWS = (
     Row("aclnnMax(Tensor self, Tensor(a!) out) -> ()", lambda xp, x: xp.max(x)),
     Row("aclnnMin(Tensor self, Tensor(a!) out) -> ()", lambda xp, x: xp.min(x)),
     Row("aclnnMaxDim(Tensor self, int dim, bool keepdim, Tensor(a!) out, Tensor(b!) indices) -> ()",
-        lambda xp, x, dim, keep: _with_place(xp, x, dim, keep, xp.max, xp.argmax)),
+        lambda xp, x, dim, keep: _with_index(xp, x, dim, keep, xp.max, xp.argmax)),
     Row("aclnnMinDim(Tensor self, int dim, bool keepdim, Tensor(a!) out, Tensor(b!) indices) -> ()",
-        lambda xp, x, dim, keep: _with_place(xp, x, dim, keep, xp.min, xp.argmin)),
+        lambda xp, x, dim, keep: _with_index(xp, x, dim, keep, xp.min, xp.argmin)),
     Row("aclnnArgMax(Tensor self, int dim, bool keepdim, Tensor(a!) out) -> ()",
         lambda xp, x, dim, keep: xp.argmax(x, axis=dim, keepdims=keep)),
     Row("aclnnArgMin(Tensor self, int dim, bool keepdim, Tensor(a!) out) -> ()",
@@ -96,9 +96,11 @@ ROWS = (
         " Tensor(a!) out) -> ()",
         lambda xp, x, p, dims, keep, dtype: _norm(xp, xp.astype(x, dtype), p, dims, keep)),
     Row("aclnnCumsum(Tensor self, int dim, ScalarType dtype, Tensor(a!) out) -> ()",
-        lambda xp, x, dim, dtype: _running(xp, xp.astype(x, dtype), dim)),
+        lambda xp, x, dim, dtype: _cumulative_sum(xp, xp.astype(x, dtype), dim)),
     Row("aclnnCumsumV2(Tensor self, int dim, bool exclusive, bool reverse, Tensor(a!) out) -> ()",
-        lambda xp, x, dim, exclusive, reverse: _running(xp, x, dim, exclusive=exclusive, reverse=reverse)),
+        lambda xp, x, dim, exclusive, reverse: _cumulative_sum(
+            xp, x, dim, exclusive=exclusive, reverse=reverse
+        )),
     Row("aclnnCumprod(Tensor input, Scalar dim, ScalarType dtype, Tensor(a!) out) -> ()",
         lambda xp, x, dim, dtype: (
             xp.cumulative_prod(xp.astype(x, dtype), axis=dim, dtype=dtype) if x.ndim else xp.astype(x, dtype)

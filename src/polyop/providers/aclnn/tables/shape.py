@@ -1,4 +1,4 @@
-"""Moving, repeating, casting and making data."""
+"""Operators that move, repeat, cast or create data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..row import Row
 
 
 def _expand(xp: Any, x: Any, size: Sequence[int]) -> Any:
-    own = (1,) * (len(size) - x.ndim) + tuple(x.shape)
-    return xp.broadcast_to(x, tuple(o if s == -1 else s for s, o in zip(size, own, strict=True)))
+    padded = (1,) * (len(size) - x.ndim) + tuple(x.shape)
+    return xp.broadcast_to(x, tuple(o if s == -1 else s for s, o in zip(size, padded, strict=True)))
 
 
 def _repeat(xp: Any, x: Any, repeats: Any, dim: int | None) -> Any:
@@ -26,7 +26,7 @@ def _count(start: float, end: float, step: float) -> int:
 
 
 def _steps(xp: Any, start: Any, step: Any, count: int) -> Any:
-    """Return ``start + i * step``: no error of rounding adds up, and the count is exact."""
+    """Return ``start + i * step``: rounding errors do not add up, and the count is exact."""
     return start + xp.arange(count) * step
 
 
@@ -35,7 +35,7 @@ def _linspace(xp: Any, start: Any, end: Any, steps: int) -> Any:
 
 
 def _diagonal(xp: Any, x: Any, value: Any, wrap: bool) -> Any:
-    """Return a copy with the main diagonal set; ``wrap`` begins it anew below each square."""
+    """Return a copy with the main diagonal set; with ``wrap`` it starts again below each square block."""
     rows, columns = x.shape[-2], x.shape[-1]
     row, column = xp.reshape(xp.arange(rows), (-1, 1)), xp.reshape(xp.arange(columns), (1, -1))
     return xp.where((row % (columns + 1) if wrap else row) == column, value, x)
@@ -90,7 +90,7 @@ ROWS = (
     Row("aclnnInplaceFillDiagonal(Tensor(a!) selfRef, Scalar fillValue, bool wrap) -> ()", _diagonal),
     Row("aclnnArange(Scalar start, Scalar end, Scalar step, Tensor(a!) out) -> ()",
         lambda xp, start, end, step: _steps(xp, start, step, _count(start, end, step))),
-    # its end is part of it
+    # Range includes its end, Arange does not
     Row("aclnnRange(Scalar start, Scalar end, Scalar step, Tensor(a!) out) -> ()",
         lambda xp, start, end, step: _steps(xp, start, step, math.floor((end - start) / step) + 1)),
     Row("aclnnLinspace(Scalar start, Scalar end, int steps, Tensor(a!) out) -> ()", _linspace),
