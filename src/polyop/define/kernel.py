@@ -1,4 +1,4 @@
-"""``@kernel``: marks a loop nest, which stays a Python function over NumPy arrays."""
+"""``@kernel``: mark a loop nest for the compiler; it stays a Python function over NumPy arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ def kernel(
     reg_info: Any = None,
     compile_attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Return the function as a loop kernel: called on NumPy arrays and numbers it runs as plain Python.
+    """Return the function, marked as a loop kernel; called on NumPy arrays it runs as plain Python.
 
     ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it, for the tensors of every
-    framework: called by itself the function refuses those, as its results would be NumPy's. ``reg_info`` is
-    operator information, as ``custom_info_register`` takes it. ``compile_attrs``: ``precise``
-    (libm's functions instead of polyop's own), ``debug`` (every index is checked), ``tape`` (what a call
-    hands over to its derived gradient: "auto", "all" temporaries or "none"), ``tape_bytes`` (how many bytes
-    that, or the tapes of the gradient, may be); names that only MindSpore's schedulers know have no effect.
+    framework. The function itself refuses the tensors of frameworks, because its results would be NumPy's.
+
+    ``reg_info``       operator information, as ``custom_info_register`` takes it.
+    ``compile_attrs``  options: ``precise`` (libm's functions instead of polyop's own), ``debug`` (every
+                       index is checked), ``tape`` (what a call keeps for its derived gradient: "auto",
+                       "all" temporaries or "none"), ``tape_bytes`` (the largest size of that, and of the
+                       gradient's tapes, in bytes). Names that only MindSpore's schedulers know have no
+                       effect.
 
     >>> import numpy as np
     >>> @kernel
@@ -40,8 +43,8 @@ def kernel(
     >>> double(np.ones(2, np.float32))
     array([2., 2.], dtype=float32)
 
-    A function that is marked already keeps what it was told, where nothing else is said. Neither the
-    function nor its module is changed. Raises ``ArgumentTypeError`` and ``ArgumentValueError``.
+    A function that is marked already keeps its options, except those given here. Neither the function
+    nor its module is changed. Raises ``ArgumentTypeError`` and ``ArgumentValueError``.
     """
     if compile_attrs is not None and not isinstance(compile_attrs, Mapping):
         rule = "The input 'compile_attrs' of @kernel must be a dict"
@@ -64,50 +67,52 @@ def kernel(
             _refuse_tensors(function, (*args, *kwargs.values()))
             return run(*args, **kwargs)
 
-        decorated.compile_attrs = {**_told(function), **(compile_attrs or {})}  # type: ignore[attr-defined]
-        given = () if reg_info is None else reg_info if isinstance(reg_info, tuple) else (reg_info,)
-        if given:
-            decorated.reg_info = given  # type: ignore[attr-defined]
+        decorated.compile_attrs = {**_compile_attrs(function), **(compile_attrs or {})}  # type: ignore[attr-defined]
+        items = () if reg_info is None else reg_info if isinstance(reg_info, tuple) else (reg_info,)
+        if items:
+            decorated.reg_info = items  # type: ignore[attr-defined]
         return decorated
 
     return decorate if fn is None else decorate(fn)
 
 
 def _refuse_tensors(function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-    """Raise ``ArgumentTypeError`` for a framework's tensor: plain Python gives NumPy, without a gradient."""
+    """Raise ``ArgumentTypeError`` for a framework's tensor: the result would be a NumPy array."""
     for value in arguments:
         host = host_of(value)
         if host is not None and host.name != "numpy":
             name = function.__name__
-            rule = "called by itself is plain Python over NumPy arrays, and no operator of a framework"
+            rule = "called directly, it runs as plain Python over NumPy arrays; it is not yet an operator"
             hint = (
-                f'write op = polyop.Custom({name}, func_type="hybrid"), or polyop.operator(schema, {name}), '
-                "once, and call op: it is compiled, and has a gradient"
+                f'make an operator once, op = polyop.Custom({name}, func_type="hybrid") or '
+                f"polyop.operator(schema, {name}), and call op: it is compiled, and has a gradient"
             )
             seen, where = f"a tensor of {host.name}", of_function(function)
             raise ArgumentTypeError(f"the loop kernel {name}", rule, seen, where=where, hint=hint)
 
 
 def options(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a loop kernel is told of a function's ``compile_attrs``: none where it is not marked.
+    """Return the options of a loop kernel from a function's ``compile_attrs``; the defaults without any.
 
     Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for options that ``@kernel`` would refuse.
     """
-    given = _told(function)
+    given = _compile_attrs(function)
     words = {word: bool(given.get(word)) for word in ("precise", "debug")}
     return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
 
 
-def _told(function: Callable[..., Any]) -> dict[str, Any]:
+def _compile_attrs(function: Callable[..., Any]) -> dict[str, Any]:
     given = getattr(function, "compile_attrs", {})
     subject = f"kernel {getattr(function, '__name__', function)}"
     if isinstance(given, str):  # MindSpore's own @kernel keeps JSON
         try:
             given = json.loads(given)
         except (ValueError, RecursionError) as problem:
-            raise ArgumentTypeError(subject, f"'compile_attrs' is no JSON: {problem}", repr(given)) from None
+            raise ArgumentTypeError(
+                subject, f"'compile_attrs' must be valid JSON: {problem}", repr(given)
+            ) from None
     if not isinstance(given, Mapping):
-        rule = "'compile_attrs' must be a dict, or one in JSON"
+        rule = "'compile_attrs' must be a dict, or its JSON text"
         raise ArgumentTypeError(subject, rule, repr(given))
     _check_attrs(given, subject)
     return dict(given)

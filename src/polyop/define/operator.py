@@ -1,4 +1,4 @@
-"""The modern front end: a schema, kernels, and what cannot be derived from them."""
+"""``polyop.operator``: an operator from a schema, kernels, and rules that cannot be derived."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def operator(
                   loop nest with :func:`polyop.kernel`, what :func:`polyop.source` or
                   :func:`polyop.library` returns, or a list of these.
     ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Without it every
-                  dtype is passed on, and the kernel must look.
+                  dtype is passed on, and the kernel itself must check.
     ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
-                  for several), or the name of the argument that outputs are like. Without it
+                  for several), or the name of an argument whose shape and dtype outputs have. Without it
                   the library's ``<Func>InferShape`` and ``<Func>InferType`` are used.
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
     ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Derived
-                  from ``gradient`` where that is itself differentiable.
+                  from ``gradient`` if that is itself differentiable.
     ``batch``     how ``vmap`` is done: a function of (in_dims, inputs) -> (outputs, out_dims), or
                   ``"elementwise"``: an element depends on that element of the inputs alone. They
                   have one shape, unless an ``infer`` function accepts others, to broadcast.
@@ -66,19 +66,19 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    made = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
-    made += tuple(_for_gpus(made))
+    kernel_list = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
+    kernel_list += tuple(_for_gpus(kernel_list))
     return _bound(
         Operator(
             schema=parsed,
-            infer=infer_rule(parsed, infer, made, attributes or {}, batch),
-            kernels=made,
+            infer=infer_rule(parsed, infer, kernel_list, attributes or {}, batch),
+            kernels=kernel_list,
             gradient=gradient,
             jvp=jvp,
             batch=check_batch(batch, parsed),
             attributes=dict(attributes or {}),
             autocast=None if autocast is None else dtype(autocast).name,
-            reference=reference or _meaning(made, parsed, attributes or {}),
+            reference=reference or _reference(kernel_list, parsed, attributes or {}),
             doc=doc,
             origin=origin,
         )
@@ -90,36 +90,46 @@ def _listed(kernels: Any) -> Sequence[Any]:
 
 
 def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
-    """Yield the loop kernels of the CPU for GPUs; they are built when they are called."""
+    """Yield, for each loop kernel of the CPU, the one for GPUs; it is compiled at its first call."""
     for kernel in kernels:
         if isinstance(kernel, LoopKernelBase) and kernel.device == "cpu":
             yield kernel.on("cuda")
 
 
 def _bound(operator: Operator) -> BoundOperator:
-    from ..rules.loops.rules import with_derived  # it loads the loop compiler's front end
+    from ..rules.loops.rules import with_derived  # here, as it loads the loop compiler's front end
 
     return BoundOperator(with_derived(operator))
 
 
-def _meaning(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
-    """Return the function of a loop kernel, run as Python: what it means. None for other kernels."""
+def _reference(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
+    """Return a loop kernel as a Python function, which defines its meaning; None for other kernels."""
     if not kernels or not isinstance(kernels[0], LoopKernelBase):
         return None
     return definition(kernels[0], schema, attributes)
 
 
-_NO_ROUTE = {"complex", "Layout", "MemoryFormat", "Generator"}
-_RESERVED = {"aten", "prim", "prims", "quantized", "torch", "c10d", "higher_order", "inductor", "custom"}
+_UNSUPPORTED_TYPES = {"complex", "Layout", "MemoryFormat", "Generator"}
+_RESERVED_NAMESPACES = {
+    "aten",
+    "prim",
+    "prims",
+    "quantized",
+    "torch",
+    "c10d",
+    "higher_order",
+    "inductor",
+    "custom",
+}
 
 
 def checked_schema(schema: Schema, rules: Mapping[str, Any], origin: Any) -> Schema:
-    """Return the schema; raises ``SchemaError``, ``ArgumentTypeError`` where names or rules do not fit."""
+    """Return the schema; raises ``SchemaError`` or ``ArgumentTypeError`` if names or rules do not fit it."""
     _check_names(schema, origin)
     for name, rule in rules.items():
         check_rule(name, rule, schema, origin)
         if rule is not None and schema.mutates:
-            text = f"has an argument that is written in place, and takes no {name}"
+            text = f"has an argument that is written in place, so it cannot have a {name} rule"
             raise SchemaError(schema.qualified_name, text, where=origin, hint="return a new tensor instead")
     return schema
 
@@ -131,30 +141,32 @@ def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
     subject = schema.qualified_name
     if not callable(rule):
         raise ArgumentTypeError(subject, f"{name} must be a function", repr(rule), where=where)
-    given = [argument.name for argument in schema.arguments] + [
+    arguments = [argument.name for argument in schema.arguments] + [
         "out",
         "tangents" if name == "jvp" else "dout",
     ]
     try:
         signature = inspect.signature(rule)
     except (TypeError, ValueError):
-        return  # a builtin that does not tell its signature
+        return  # a builtin function without a signature
     try:
-        signature.bind(*given)
+        signature.bind(*arguments)
     except TypeError as problem:
-        expected = f"{name} is called with ({', '.join(given)}), which the function does not take ({problem})"
+        expected = (
+            f"{name} is called with ({', '.join(arguments)}), which the function does not take ({problem})"
+        )
         raise ArgumentTypeError(subject, expected, where=of_function(rule) or where) from None
 
 
 def _check_names(schema: Schema, origin: Any) -> None:
     if not schema.namespace:
         raise SchemaError(schema.name, "the name needs a namespace, as in demo::scale", where=origin)
-    if schema.namespace in _RESERVED:
-        rule = f"the namespace {schema.namespace!r} is taken"
-        raise SchemaError(schema.qualified_name, rule, where=origin, hint="choose one of your own")
+    if schema.namespace in _RESERVED_NAMESPACES:
+        rule = f"the namespace {schema.namespace!r} is reserved for PyTorch or polyop"
+        raise SchemaError(schema.qualified_name, rule, where=origin, hint="choose another namespace")
     for argument in schema.arguments:
-        if argument.type.base in _NO_ROUTE:
-            rule = f"argument {argument.name} is of type {argument.type}, which cannot reach a kernel"
+        if argument.type.base in _UNSUPPORTED_TYPES:
+            rule = f"argument {argument.name} is of type {argument.type}, which cannot be passed to a kernel"
             raise SchemaError(schema.qualified_name, rule, where=origin)
 
 
@@ -187,19 +199,19 @@ def as_kernel(value: Any, dtypes: Sequence[Any] | None = None) -> Kernel:
 
 
 def _restricted(kernel: Kernel, dtypes: Sequence[Any] | None) -> Kernel:
-    """Return a kernel that takes these dtypes alone; raises ``ArgumentTypeError`` where it cannot."""
+    """Return a kernel that takes only these dtypes; raises ``ArgumentTypeError`` if it has its own."""
     if dtypes is None:
         return kernel
     if kernel.accepts is None:
-        rule = "dtypes= says nothing to this kind of kernel, which knows its dtypes itself"
+        rule = "takes no dtypes=, because this kind of kernel determines its dtypes itself"
         raise ArgumentTypeError(str(kernel), rule, where=caller())
-    made: Any = copy.copy(kernel)  # the author may use the kernel elsewhere, without them
-    made.accepts = Accepts(kernel.device, tuple(dtype(value) for value in dtypes))
-    return cast("Kernel", made)
+    restricted: Any = copy.copy(kernel)  # the author may use the same kernel elsewhere, unrestricted
+    restricted.accepts = Accepts(kernel.device, tuple(dtype(value) for value in dtypes))
+    return cast("Kernel", restricted)
 
 
 def check_batch(batch: Any, schema: Schema) -> Any:
-    """Return a batch rule that is None, callable or ``"elementwise"``; raises ``ArgumentTypeError``."""
+    """Return a batch rule: None, a function or ``"elementwise"``; else raises ``ArgumentTypeError``."""
     if batch is None or callable(batch) or batch == "elementwise":
         return batch
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
@@ -208,7 +220,7 @@ def check_batch(batch: Any, schema: Schema) -> Any:
 def infer_rule(
     schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any], batch: Any
 ) -> InferRule:
-    """Return the author's rule, or that of the first library kernel; raises ``InferError`` without one."""
+    """Return the author's infer rule, or that of the first library kernel; else raises ``InferError``."""
     if infer is not None:
         return elementwise_rule(FromSpecs(infer, schema), schema, batch)
     if not schema.fresh:
@@ -216,11 +228,11 @@ def infer_rule(
     kernel: Any = next((k for k in kernels if k.native), None)
     halves = library_halves(schema, kernels, AttributeValues(attributes))
     if halves is None or kernel is None or not (kernel.has_infer_shape and kernel.has_infer_type):
-        hint = "give infer=: the name of an argument the output is like, or a function from specs to its Spec"
+        hint = "give infer=: the name of an argument of the same spec, or a function from specs to the Spec"
         seen = None
         if kernel is not None:
-            offers = {"InferShape": kernel.has_infer_shape, "InferType": kernel.has_infer_type}
-            missing = [kernel.name + companion for companion, there in offers.items() if not there]
+            companions = {"InferShape": kernel.has_infer_shape, "InferType": kernel.has_infer_type}
+            missing = [kernel.name + companion for companion, present in companions.items() if not present]
             seen = f"{kernel} without {' and '.join(missing)}"
         rule = "the shape and dtype of the output cannot be derived"
         raise InferError(schema.qualified_name, rule, seen, where=caller(), hint=hint)

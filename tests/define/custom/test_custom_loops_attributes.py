@@ -106,14 +106,14 @@ def test_types_of_attributes(kind, value):
 
 
 UNREGISTERED = r"must be set for hybrid kernels with attributes, but got the attributes \['alpha'\]"
-HINT = r"[\s\S]*alpha is never indexed, so it is taken for a number: index it, drop it, or register it"
-NAMES = r"are registered under the names of its parameters \['x', 'alpha', 'n'\], but got registered are "
+HINT = r"[\s\S]*alpha is never indexed, so it must be a number: index it, remove it, or register it"
+NAMES = r"must be registered under the names of its parameters \['x', 'alpha', 'n'\], but got "
 WRONG = [  # information, what is said
     (None, UNREGISTERED + HINT + r""":\s*reg_info=CustomRegOp\(\).attr\("alpha", "required", "float"\)"""),
     (info(("beta", "float", {})), NAMES + r"\['beta'\]; \['alpha'\] are not"),
     (info(N), NAMES + r"\['n'\]; \['alpha'\] are not" + HINT),
     (info(ALPHA, ("gamma", "int", {})), NAMES + r"\['alpha', 'gamma'\]"),
-    (info(ALPHA, ("x", "float", {}), tensors=False), "an attribute is a number, and the function uses it as a tensor, but got x"),
+    (info(ALPHA, ("x", "float", {}), tensors=False), "an attribute is a number, and the function uses this one as a tensor, but got x"),
     (info(("alpha", "listFloat", {})), "the attribute alpha of a loop kernel must be an int, a float or a bool, but got listFloat"),
     (info(("alpha", "str", {})), "must be an int, a float or a bool, but got str"),
 ]  # fmt: skip

@@ -187,8 +187,8 @@ def test_rules_of_a_wrong_form():
     ("schema", "words"),
     [
         ("f(Tensr x) -> Tensor", "Tensr"),
-        ("other::f(Tensor x) -> Tensor", "other::f: is not of the namespace pylib_grammar"),
-        ("f(Generator g) -> Tensor", "argument g is of type Generator, which cannot reach a kernel"),
+        ("other::f(Tensor x) -> Tensor", "other::f: is not in the namespace pylib_grammar"),
+        ("f(Generator g) -> Tensor", "argument g is of type Generator, which cannot be passed to a kernel"),
     ],
 )
 def test_schemas_that_are_refused(schema, words):
@@ -210,7 +210,7 @@ def test_namespaces():
         Library("pylib_taken")
     with pytest.raises(SchemaError, match="the namespace must be an identifier, but got 'a b'"):
         Library("a b")
-    with pytest.raises(SchemaError, match="the namespace 'aten' is taken"):
+    with pytest.raises(SchemaError, match="the namespace 'aten' is reserved"):
         Library("aten").define("f(Tensor x) -> Tensor")
     lib = Library("pylib_names")
     with pytest.raises(AttributeError, match="no operator f in library pylib_names; there are none"):

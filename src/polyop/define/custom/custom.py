@@ -34,9 +34,9 @@ from .loops import completed, definition, fixed_attributes, loop_inputs, loop_ke
 LOOPS = ("hybrid", "akg")
 FUNC_TYPES = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc", "julia")
 
-INSTEAD = {  # recognised and not done: what to use instead
-    "tbe": "TBE compiles for Ascend alone; write an 'aot' kernel in C++, or name an aclnn operator",
-    "aicpu": "AICPU kernels live in the Ascend device; write an 'aot' kernel in C++ for the CPU",
+ALTERNATIVES = {  # kinds of MindSpore that polyop does not run: what to use instead
+    "tbe": "TBE compiles only for Ascend; write an 'aot' kernel in C++, or name an aclnn operator",
+    "aicpu": "AICPU kernels run inside the Ascend device; write an 'aot' kernel in C++ for the CPU",
     "julia": "MindSpore removed it after 2.7.0; write an 'aot' kernel in C or a 'pyfunc'",
 }
 DEVICES = {target: device for device, target in TARGETS.items()}
@@ -51,8 +51,8 @@ class Custom(BoundOperator):
                    constant, a tuple of these for several outputs; None asks the library's
                    ``<func>InferShape`` and ``<func>InferType``. pyfunc: ``(), ()`` for no
                    output, ``()`` with a dtype for a scalar.
-    ``func_type``  "aot", "pyfunc", "hybrid" or "akg" (both: a loop nest in Python, compiled);
-                   other kinds are recognised and say what to use instead.
+    ``func_type``  "aot", "pyfunc", "hybrid" or "akg" (both: a loop nest in Python, compiled).
+                   For MindSpore's other kinds the error says what to use instead.
     ``bprop``      inputs, output, output gradient (tuples for several outputs) -> tuple of
                    input gradients, None where there is none.
     ``reg_info``   operator information: what ``CustomRegOp().get_op_info()`` returns, its
@@ -115,7 +115,7 @@ class Custom(BoundOperator):
             registry.add_generated(self)
 
     def add_prim_attr(self, name: str, value: Any) -> Custom:
-        """Fix an attribute of the operator and return it, so that calls chain.
+        """Fix an attribute of the operator; return the operator, so that calls chain.
 
         ``"primitive_target"`` ("CPU") makes tensors of another device come to this device's
         kernel and the results go back; ``"path_from_env"`` reads the file of ``func`` from
@@ -144,7 +144,7 @@ class Custom(BoundOperator):
         return BoundOperator.vjp(operator, *args, **kwargs)
 
     def route_to_torch(self, route: str) -> Any:
-        """Return the overload for the signature that ``route`` spells, and keep it beside the others."""
+        """Return the ``torch.ops`` overload for a signature, as ``"/T/T"``; it also becomes an attribute."""
         signature = tuple(route.split("/")[1:])
         overload = self._of(signature).torch if signature else self.torch
         self.__dict__[f"torch_overload{route}"] = overload
@@ -169,13 +169,14 @@ class Custom(BoundOperator):
         return operator(*args, **kwargs)
 
     def _for(self, args: tuple[Any, ...]) -> BoundOperator:
-        """Return the operator for these arguments: itself, or one of another signature."""
+        """Return the operator for the signature of these arguments: itself, or a variant."""
         if not self._by_signature:
             return self
         signature = signature_of(args, is_tensor)
         return self._of(signature) if signature else self
 
     def _of(self, signature: Signature) -> BoundOperator:
+        """Return the operator of a signature; the first signature is that of this object."""
         with self._lock:
             if not self._known:
                 derived = self._derive(self.operator, signature)
@@ -185,7 +186,7 @@ class Custom(BoundOperator):
             if signature == self._signature:
                 return self
             if len(signature) != len(self._signature) and self._count is not None:
-                return self  # binding says what is wrong
+                return self  # its number of inputs is fixed: binding the arguments raises the error
             if signature not in self._variants:
                 name = registry.unique("custom", self.operator.schema.name)
                 start = dataclasses.replace(self.operator, schema=Schema("custom", name, (), ()))
@@ -203,6 +204,7 @@ class Custom(BoundOperator):
         return self
 
     def _derive(self, operator: Operator, signature: Signature) -> Operator:
+        """Return the operator with schema, infer rule and derived rules for a signature."""
         operator = without_derived(operator)
         outputs, as_tuple = output_count(self.out_shape, self.out_dtype, len(signature), self._information)
         inplace: tuple[tuple[int, int], ...] = ()
@@ -233,11 +235,11 @@ class Custom(BoundOperator):
         return with_derived(whole) if self.func_type in LOOPS else whole
 
     def _declares(self) -> bool:
-        """Whether the author says how many outputs there are."""
+        """Whether the author declares the number of outputs."""
         if self._information and self._information[0].outputs:
             return True
         constant = self.out_shape is not None and not callable(self.out_shape)
-        return constant or self.out_dtype is not None  # a function of shapes is not tried
+        return constant or self.out_dtype is not None  # a function out_shape would have to be called
 
     def _function_inputs(self, kernel: Any) -> int | None:
         if self.func_type in LOOPS:
@@ -256,13 +258,15 @@ class Custom(BoundOperator):
             reg_info = registration.of_decorated(self.func)
         if reg_info is None:
             return ()
-        found = Information.from_any(reg_info, subject=self.subject, func_type=self.func_type)
+        information = Information.from_any(reg_info, subject=self.subject, func_type=self.func_type)
         if self.func_type in LOOPS and callable(self.func):
-            loop_kernel(self.func, self.func_type, tuple(found), self.subject)  # what is refused is not kept
-        return registration.register(self.func, found, subject=self.subject)
+            loop_kernel(
+                self.func, self.func_type, tuple(information), self.subject
+            )  # checked before it is registered
+        return registration.register(self.func, information, subject=self.subject)
 
     def _kernels(self) -> tuple[Kernel, ...]:
-        """Return the kernel; of a loop nest also the one for GPUs, which is compiled when one needs it."""
+        """Return the kernel; for a loop nest also the one for GPUs, which is compiled at its first call."""
         kernel: Any = self._kernel()
         return (kernel, kernel.on("cuda")) if self.func_type in LOOPS else (kernel,)
 
@@ -273,11 +277,13 @@ class Custom(BoundOperator):
             return PythonKernel(self.func, scalars=True)
         if ":" not in self.func and self.func.strip() and callable(self.out_shape):
             for_ascend = any(information.target == "Ascend" for information in self._information)
-            return ProviderKernel(self.func, for_ascend=for_ascend)  # a name alone is a provider's operator
+            return ProviderKernel(
+                self.func, for_ascend=for_ascend
+            )  # a name without ":" is a provider's operator
         text, function = split_reference(self.func, self.subject)
         from_env = getattr(self, "_path_from_env", False)
         if not from_env and not Path(text).exists() and text in os.environ:
-            return ProviderKernel(self.func)  # add_prim_attr("path_from_env", True) is to follow
+            return ProviderKernel(self.func)  # a placeholder until add_prim_attr("path_from_env", True)
         path = resolve_path(text, from_env)
         device = next((DEVICES[i.target] for i in self._information if len(self._information) == 1), None)
         if is_source(path):
@@ -286,6 +292,8 @@ class Custom(BoundOperator):
 
 
 class _Unknown:
+    """The infer rule until the number of inputs is known; nothing calls it."""
+
     repeatable = False
 
     def __call__(self, arguments: Any) -> Any:
@@ -315,9 +323,7 @@ def _check_func(func: Any, func_type: str, subject: str) -> None:
         if not isinstance(func, str):
             hint = None
             if callable(func):
-                hint = (
-                    "an aot kernel is in a library: information goes to reg_info, not to a decorated function"
-                )
+                hint = "the func of an aot kernel is 'file:function'; the information goes to reg_info"
             raise ArgumentTypeError(subject, "'func' must be of type str", str(type(func)), hint=hint)
         return
     if not callable(func) and not isinstance(func, str):
@@ -327,11 +333,11 @@ def _check_func(func: Any, func_type: str, subject: str) -> None:
 
 
 def _check_kind(func: Any, func_type: str, information: tuple[Information, ...], subject: str) -> None:
-    if func_type not in INSTEAD:
+    if func_type not in ALTERNATIVES:
         return
     where = of_function(func) if callable(func) else None
     if not information:
         check_required(func_type, (), (), subject, where)
     raise UnsupportedError(
-        subject, "polyop does not run this kind of kernel", where=where, hint=INSTEAD[func_type]
+        subject, "polyop does not run this kind of kernel", where=where, hint=ALTERNATIVES[func_type]
     )

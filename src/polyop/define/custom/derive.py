@@ -1,4 +1,4 @@
-"""What ``Custom`` derives from the forms that its arguments can have: schema and infer rule."""
+"""Derive the schema and the infer rule of a ``Custom`` from its arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARAM_TYPES = {"required": "Tensor", "optional": "Tensor?", "dynamic": "Tensor[
 
 
 def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence[Information]) -> int | None:
-    """Return how many arguments the operator takes, or None when only a call can tell."""
+    """Return how many arguments the operator takes, or None if only a call shows it."""
     if information and information[0].inputs:
         return len(information[0].inputs) + len(information[0].call_attributes)
     for rule in (out_shape, out_dtype, func):
@@ -35,9 +35,9 @@ def input_count(out_shape: Any, out_dtype: Any, func: Any, information: Sequence
 def output_count(
     out_shape: Any, out_dtype: Any, inputs: int, information: Sequence[Information]
 ) -> tuple[int, bool]:
-    """Return how many outputs there are, and whether they come in a tuple.
+    """Return how many outputs there are, and whether a call returns a tuple.
 
-    A function of dtypes is tried on float32; a tuple of one shape and one dtype gives a
+    A function ``out_dtype`` is tried on float32. A tuple of one shape and one dtype gives a
     1-tuple, as in MindSpore.
     """
     if isinstance(out_dtype, tuple) and not out_dtype:
@@ -47,7 +47,7 @@ def output_count(
     if callable(out_dtype) and not isinstance(out_dtype, (type, DType)):
         try:
             value = out_dtype(*(dtype("float32") for _ in range(arity(out_dtype) or inputs)))
-        except Exception:  # noqa: BLE001 - the author's function meets a probe it was not written for
+        except Exception:  # noqa: BLE001 - the author's function may not accept float32
             value = None
     if isinstance(value, (list, tuple)):
         return len(value), True
@@ -70,10 +70,10 @@ def derive_schema(
     information: Sequence[Information],
     inplace: Sequence[tuple[int, int]] = (),
 ) -> tuple[Schema, dict[str, str]]:
-    """Return the schema, and the author's names of attributes that could not be used in it.
+    """Return the schema, and a map from its attribute names to the author's where these differ.
 
-    From the information, or from the signature with names x0, x1, ... ``inplace`` are pairs of an
-    output and the input that it is.
+    Arguments have the names of the information, or x0, x1, ... for a signature. ``inplace`` has pairs:
+    an output, and the input in whose memory it is.
     """
     names: dict[str, str] = {}
     if information and information[0].inputs:
@@ -87,25 +87,25 @@ def derive_schema(
     else:
         kinds = {"T": "Tensor", "L": "Tensor[]"}
         arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
-    given = ["Tensor"] * outputs
+    returns = ["Tensor"] * outputs
     for letter, (output, place) in zip("abcdefghijklmnopqrstuvwxyz", inplace, strict=False):
-        given[output] = f"Tensor({letter}!)"
-        arguments[place] = arguments[place].replace("Tensor", given[output], 1)
-    returns = given[0] if outputs == 1 else f"({', '.join(given)})"
-    return parse(f"custom::{name}({', '.join(arguments)}) -> {returns}"), names
+        returns[output] = f"Tensor({letter}!)"
+        arguments[place] = arguments[place].replace("Tensor", returns[output], 1)
+    result = returns[0] if outputs == 1 else f"({', '.join(returns)})"
+    return parse(f"custom::{name}({', '.join(arguments)}) -> {result}"), names
 
 
 def _attributes(information: Information, taken: set[str], names: dict[str, str]) -> list[str]:
-    found = []
-    optional = True  # a default is possible only when all arguments after it have one
+    texts = []
+    optional = True  # an argument may have a default only if all arguments after it have one
     for attribute in reversed(information.call_attributes):
         optional = optional and attribute.default is not MISSING
         default = f"={format_default(attribute.default)}" if optional else ""
         name = _identifier(attribute.name, "a", taken)
         if name != attribute.name:
             names[name] = attribute.name
-        found.append(f"{attribute.schema_type} {name}{default}")
-    return found[::-1]
+        texts.append(f"{attribute.schema_type} {name}{default}")
+    return texts[::-1]
 
 
 def _identifier(name: str | None, default: str, taken: set[str]) -> str:
@@ -123,7 +123,7 @@ def _identifier(name: str | None, default: str, taken: set[str]) -> str:
 def derive_infer(
     out_shape: Any, out_dtype: Any, schema: Schema, operator: Operator, subject: str
 ) -> ShapeAndDtype:
-    """Return the infer rule; None is replaced by the library's functions, or the information's rows.
+    """Return the infer rule. For None, the library's functions or the information's rows are used.
 
     ``operator`` has the author's names of the attributes in ``schema``.
     """
@@ -140,22 +140,22 @@ def derive_infer(
 
 
 def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:
-    """Return the rule of the new outputs alone, from rules that may speak of those in place, too."""
+    """Return the rule for the new outputs, from rules that also cover outputs written in place."""
     whole = ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
 
-    def half(rule: Any, of: Any, said: str) -> Any:
+    def half(rule: Any, values_of: Any, kind: str) -> Any:
         if isinstance(rule, DefaultRule) or not schema.returns:
             return rule
 
         def find(arguments: Sequence[Any]) -> Any:
-            values = of(arguments)
+            values = values_of(arguments)
             for output in set(range(len(values))) - set(schema.fresh):
                 place = schema.alias_of(output)
-                given = getattr(arguments[place], said)
-                if values[output] != given:
+                actual = getattr(arguments[place], kind)
+                if values[output] != actual:
                     name = schema.arguments[place].name
-                    text = f"output {output} is the input {name}, written in place, whose {said} is {given}"
-                    raise InferError(subject, text, f"{values[output]} from out_{said}")
+                    text = f"output {output} is the input {name}, written in place, whose {kind} is {actual}"
+                    raise InferError(subject, text, f"{values[output]} from out_{kind}")
             return [values[i] for i in schema.fresh]
 
         return DefaultRule(find, subject)
@@ -183,7 +183,7 @@ def _dtype_from_rows(operator: Operator, schema: Schema) -> DefaultRule | None:
                 return found
         seen = ", ".join(str(x) for x in inputs if isinstance(x, Spec))
         reason = next(filter(None, (i.refuse(opened) for i in operator.information)), None)
-        rule = reason or "its rows do not settle the output dtype: give out_dtype"
+        rule = reason or "its rows do not determine the output dtype: give out_dtype"
         raise InferError(operator.name, f"the operator information: {rule}", seen, where=operator.origin)
 
     return DefaultRule(find, "the operator information")

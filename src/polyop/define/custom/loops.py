@@ -1,4 +1,4 @@
-"""What ``Custom`` derives from a loop kernel: its inputs, attributes and outputs."""
+"""Inputs, attributes and outputs of operators whose kernel is a loop kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..kernel import options
 
 NUMBERS = ("int", "float", "bool", "all")
 """The value types of attributes that a loop kernel can have."""
-NEVER_INDEXED = "{} is never indexed, so it is taken for a number: index it, drop it, or register it"
+NEVER_INDEXED = "{} is never indexed, so it must be a number: index it, remove it, or register it"
 
 
 def loop_kernel(
@@ -24,24 +24,24 @@ def loop_kernel(
 ) -> Kernel:
     """Return the loop kernel of a function.
 
-    Its first parameters are tensors; those named as attributes in the information, and those
-    with a default, are numbers. Raises what the static checks raise, and ``InformationError``
-    for attributes that are not registered, or registered under another name.
+    Parameters are numbers if the information registers them as attributes or they have a default;
+    all others are tensors. Raises the errors of the static checks, and ``InformationError`` for
+    attributes that are not registered, or registered under another name.
     """
     from ...kernels.loop.kernel import LoopKernel
     from ...loops.frontend.parse import outline
 
-    found = outline(func)
-    where = f"{found.file}:{found.line}"
+    signature = outline(func)
+    where = f"{signature.file}:{signature.line}"
     attributes = information[0].attributes if information else ()
-    scalars = [n for n in found.parameters if n not in found.tensors and n not in found.defaults]
+    scalars = [n for n in signature.parameters if n not in signature.tensors and n not in signature.defaults]
     if scalars and not information:
         rule = f"the registration information must be set for {func_type} kernels with attributes"
         seen = f"the attributes {scalars}"
         raise InformationError(subject, rule, seen, where=where, hint=_unregistered(scalars))
-    _check_names(attributes, scalars, found, information, (subject, where))
-    numbers = {a.name for a in attributes} | (set(found.defaults) - set(found.tensors))
-    names = tuple(name for name in found.parameters if name in numbers)
+    _check_names(attributes, scalars, signature, information, (subject, where))
+    numbers = {a.name for a in attributes} | (set(signature.defaults) - set(signature.tensors))
+    names = tuple(name for name in signature.parameters if name in numbers)
     return LoopKernel(func, names, **options(func))
 
 
@@ -61,20 +61,20 @@ def _check_names(
     names = [a.name for a in attributes]
     foreign = [name for name in names if name not in outline.parameters]
     missing = [name for name in scalars if name not in names] if information else []
-    # without inputs in the information, a parameter that is never looked into may be a tensor
+    # if the information has no inputs and no attributes, an unused parameter may be a tensor
     if foreign or (missing and (information[0].inputs or attributes)):
         rule = (
-            f"the attributes of a loop kernel are registered under the names of its parameters "
+            f"the attributes of a loop kernel must be registered under the names of its parameters "
             f"{list(outline.parameters)}"
         )
-        seen = f"registered are {names}" + (f"; {missing} are not" if missing else "")
+        seen = f"{names}" + (f"; {missing} are not" if missing else "")
         hint = None
         if missing and not foreign:
             hint = NEVER_INDEXED.format(missing[0])
         raise InformationError(subject, rule, seen, where=where, hint=hint)
     wrong = [name for name in names if name in outline.tensors]
     if wrong:
-        rule = "an attribute is a number, and the function uses it as a tensor"
+        rule = "an attribute is a number, and the function uses this one as a tensor"
         raise InformationError(subject, rule, ", ".join(wrong), where=where)
     for attribute in attributes:
         if attribute.value_type not in NUMBERS:
@@ -83,20 +83,20 @@ def _check_names(
 
 
 def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
-    """Return a kernel for an operator with this schema; a function of ``@kernel`` as its loop kernel.
+    """Return a kernel for an operator with this schema; a function of ``@kernel`` becomes a loop kernel.
 
-    Kernels of other kinds are returned as they are. Raises ``SchemaError`` where the function has
-    other tensors, attributes or outputs than the schema, or writes what the schema does not.
+    Kernels of other kinds are returned as they are. Raises ``SchemaError`` if the function has other
+    tensors, attributes or outputs than the schema, or writes other arguments.
     """
     if callable(kernel) and hasattr(kernel, "compile_attrs"):
         from ...kernels.loop.kernel import LoopKernel
         from ...loops.frontend.parse import outline
 
-        found = outline(kernel)
+        signature = outline(kernel)
         schema_names = {argument.name for _, argument in schema.attributes()}
-        names = tuple(n for n in found.parameters if n in schema_names or n not in found.tensors)
-        new = not schema.mutates and len(schema.fresh) == len(schema.returns)
-        kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(found.inplace) and new)
+        names = tuple(n for n in signature.parameters if n in schema_names or n not in signature.tensors)
+        only_new = not schema.mutates and len(schema.fresh) == len(schema.returns)
+        kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(signature.inplace) and only_new)
     if isinstance(kernel, LoopKernelBase):
         _agree(kernel, schema, where)
     return kernel
@@ -122,23 +122,23 @@ def _agree(kernel: Any, schema: Schema, where: Any) -> None:
 
 
 def _aliases(schema: Schema) -> dict[int, int]:
-    """Return which argument each output is that is no new tensor."""
+    """Return the outputs that are arguments, each with the position of its argument."""
     return {k: schema.alias_of(k) for k in range(len(schema.returns)) if k not in schema.fresh}
 
 
 def fixed_attributes(kernel: Any, information: Sequence[Information]) -> dict[str, Any]:
     """Return the attributes that no call passes: constants of the information, and defaults."""
     passed = [a.name for a in information[0].call_attributes] if information else []
-    found = {n: v for n, v in kernel.outline.defaults.items() if n in kernel.attributes and n not in passed}
+    values = {n: v for n, v in kernel.outline.defaults.items() if n in kernel.attributes and n not in passed}
     if information:
-        found.update({a.name: a.value for a in information[0].constants})
-    return found
+        values.update({a.name: a.value for a in information[0].constants})
+    return values
 
 
 def definition(kernel: Any, schema: Schema, attributes: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the function run as Python, called as the schema says: what the operator means.
+    """Return a function that runs the loops as Python: the meaning of the operator.
 
-    What it returns is a tuple of the outputs that are new.
+    It takes the arguments of the schema, and returns a tuple of the new outputs.
     """
     from ...loops.frontend.plain import plain
 
@@ -146,26 +146,26 @@ def definition(kernel: Any, schema: Schema, attributes: Mapping[str, Any]) -> Ca
     tensors = [n for n in kernel.outline.parameters if n not in kernel.attributes]
 
     def define(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
-        arrays = [given.pop(schema.arguments[i].name) for i in schema.tensor_positions]
+        values = {**dict(zip((a.name for a in schema.arguments), args, strict=False)), **kwargs}
+        arrays = [values.pop(schema.arguments[i].name) for i in schema.tensor_positions]
         if kernel.functional:
             arrays = [array.copy() for array in arrays]
         defaults = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING}
-        numbers = {**attributes, **defaults, **given}
-        found = function(**dict(zip(tensors, arrays, strict=True)), **numbers)
-        outputs = found if isinstance(found, tuple) else (found,)
+        numbers = {**attributes, **defaults, **values}
+        result = function(**dict(zip(tensors, arrays, strict=True)), **numbers)
+        outputs = result if isinstance(result, tuple) else (result,)
         return tuple(outputs[i] for i in schema.fresh)
 
     return define
 
 
 def loop_inputs(kernel: Any) -> int:
-    """Return how many parameters are tensors."""
+    """Return how many parameters of a loop kernel are tensors."""
     return sum(name not in kernel.attributes for name in kernel.outline.parameters)
 
 
 def completed(kernel: Any, information: Sequence[Information], name: str) -> tuple[Information, ...]:
-    """Return the information with what the function says: its parameters, and their defaults."""
+    """Return the information, completed with the function's parameters and their defaults."""
     first = information[0] if information else Information(name, (), (), (), (), "CPU")
     outline = kernel.outline
     tensors = [n for n in outline.parameters if n not in kernel.attributes]
@@ -180,13 +180,13 @@ def completed(kernel: Any, information: Sequence[Information], name: str) -> tup
 def loop_outputs(kernel: Any, declared: int | None) -> tuple[int, tuple[tuple[int, int], ...]]:
     """Return the number of outputs, and which of them are inputs written in place.
 
-    Raises ``ArgumentValueError`` where the author declares another number.
+    Raises ``ArgumentValueError`` if the author declares another number.
     """
     outputs = len(kernel.outline.outputs)
     if declared is not None and declared != outputs:
         rule = (
             f"returns {outputs} tensor{'s' * (outputs != 1)}, and out_shape, out_dtype or the information "
-            "speak of another number"
+            "declare another number"
         )
         raise ArgumentValueError(str(kernel), rule, declared, where=kernel.where)
     return outputs, kernel.outline.inplace

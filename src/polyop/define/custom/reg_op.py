@@ -1,4 +1,4 @@
-"""Writing operator information: the builder ``CustomRegOp`` and the decorator that attaches it."""
+"""``CustomRegOp``, the builder of operator information, and the decorator that attaches it to a function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _R = TypeVar("_R")
 
 
 class CustomRegOp:
-    """A builder of operator information; every method but ``get_op_info`` returns the builder.
+    """A builder of operator information; every method except ``get_op_info`` returns the builder.
 
     >>> from polyop.core.information.data_types import DataType
     >>> info = CustomRegOp("double").input(0, "x").output(0, "y")
@@ -77,9 +77,9 @@ class CustomRegOp:
         return self
 
     def dtype_format(self, *args: tuple[str, ...]) -> CustomRegOp:
-        """Add a row: a ``DataType`` for each input, then for each output, which are added before.
+        """Add a row: a ``DataType`` for each input, then for each output, which must be added before it.
 
-        Raises ``ArgumentValueError`` for another number of them, or what is no ``DataType``.
+        Raises ``ArgumentValueError`` for another number of cells, or a cell that is no ``DataType``.
         """
         count = len(self._inputs) + len(self._outputs)
         if len(args) != count:
@@ -95,7 +95,7 @@ class CustomRegOp:
         return self
 
     def fusion_type(self, fusion_type: str) -> CustomRegOp:
-        """Set the fusion type, which is kept and has no effect; raises ``ArgumentTypeError``."""
+        """Set the fusion type, which is stored and has no effect; raises ``ArgumentTypeError``."""
         if not isinstance(fusion_type, str):
             raise ArgumentTypeError("CustomRegOp.fusion_type", "value must be str", _seen(fusion_type))
         self._fusion_type = fusion_type
@@ -108,7 +108,7 @@ class CustomRegOp:
         return self
 
     def get_op_info(self) -> dict[str, Any]:
-        """Return the information as a dictionary of its own: changing it changes nothing here."""
+        """Return the information as a new dictionary; changing it does not change the builder."""
         return {
             "op_name": self._op_name,
             "inputs": copy.deepcopy(self._inputs),
@@ -141,9 +141,9 @@ def custom_info_register(
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Return a decorator that attaches operator information to a Python function.
 
-    ``Custom`` registers it when it is built from the function, unless it has ``reg_info``
-    itself. Each item is what ``CustomRegOp().get_op_info()`` returns, or its JSON text; one
-    per target. The information is copied, and the decorated function itself left as it is.
+    ``Custom`` registers it when it is made from the function, unless it gets its own ``reg_info``. Each
+    item is what ``CustomRegOp().get_op_info()`` returns, or its JSON text; one per target. The
+    information is copied, and the decorated function itself is not changed.
 
     >>> info = CustomRegOp().input(0, "x").output(0, "y").target("CPU").get_op_info()
     >>> @custom_info_register(info)
@@ -152,14 +152,14 @@ def custom_info_register(
     >>> double.reg_info[0]["target"]
     'CPU'
 
-    Raises ``ArgumentTypeError`` for what is no information, or no function.
+    Raises ``ArgumentTypeError`` for an item that is no information, or an object that is no function.
     """
     for item in reg_info:
         if not isinstance(item, (str, Mapping, list, tuple)):
             hint = "write @custom_info_register(info)" if callable(item) else None
             rule = "the registration information must be of type dict or str"
             raise ArgumentTypeError("custom_info_register", rule, _seen(item), hint=hint)
-    kept = copy.deepcopy(reg_info)
+    items = copy.deepcopy(reg_info)
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if not callable(function):
@@ -172,7 +172,7 @@ def custom_info_register(
         def decorated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             return function(*args, **kwargs)
 
-        decorated.reg_info = (*kept, *(of_decorated(function) or ()))  # type: ignore[attr-defined]
+        decorated.reg_info = (*items, *(of_decorated(function) or ()))  # type: ignore[attr-defined]
         return decorated
 
     return decorate
