@@ -1,14 +1,14 @@
-"""The grammar of loop kernels, after typing. A kernel is a tree of these values.
+"""The grammar of typed loop kernels: a kernel is a tree of these values.
 
 Kernel  = parameters, attributes, buffers, outputs, body
 Buffer  = a tensor: input, output, inplace (an input that is returned) or local (``allocate``)
 Stmt    = For | If | Store | Assign
 Expr    = Const | Var | Size | Load | Op
 
-Loops run upwards by one: ``for v in lo .. hi-1``; steps are folded into the expressions. A
+Loops run upwards by one, ``for v in lo .. hi-1``: the front end folds steps into the expressions. A
 reduction ``x = x op e`` is a Store or Assign whose ``op`` is "+", "*", "max" or "min". A variable's
-name is unique in the kernel; it lives in the body of the loop (or kernel) where it is first
-assigned. Operators are C-like in number, Python-like in meaning: the table is ``OPERATORS``.
+name is unique in the kernel, and its scope is the body of the loop (or kernel) of its first assignment.
+Operators have Python's meaning, as ``//`` and ``%`` of negative numbers; ``OPERATORS`` lists them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The dtype of a scalar. ``weak``: a Python number, which takes the dtype of what it meets.
+    """The dtype of a scalar. ``weak``: a Python number, which takes the dtype of the other operand.
 
     A weak int is "int64", a weak float "float64"; a comparison is "bool".
     """
@@ -54,7 +54,7 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """``buffer.shape[axis]`` of a parameter (other buffers' sizes are written out)."""
+    """``buffer.shape[axis]`` of a parameter. Sizes of other buffers are replaced by their expressions."""
 
     buffer: str
     axis: int
@@ -63,7 +63,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One element of a buffer; ``len(index)`` is its number of dimensions."""
+    """One element of a buffer, with an index for each dimension."""
 
     buffer: str
     index: tuple[Expr, ...]
@@ -73,11 +73,11 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A row of ``OPERATORS``; arguments are converted to the operator's own type beforehand.
+    """An operator of the table ``OPERATORS``, on arguments of its own type.
 
     ``cast`` converts its one argument to ``type``. ``select`` is (condition, then, otherwise) and,
     like ``and`` and ``or``, evaluates only what it needs. ``with_gradient`` is (value, x, slope, ...): the
-    value, with derivatives of its own.
+    value, with the author's derivative ``slope`` with respect to ``x``.
     """
 
     name: str
@@ -90,7 +90,7 @@ Expr = Const | Var | Size | Load | Op
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """``for var in lo .. hi-1``. ``hint`` is the author's word for the loop: "", "serial", ..."""
+    """``for var in lo .. hi-1``. ``hint`` is the kind of loop that the author wrote: "", "serial", ..."""
 
     var: str
     lo: Expr
@@ -141,7 +141,7 @@ Stmt = For | If | Store | Assign
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A tensor. ``shape`` is written in sizes of parameters and attributes, or numbers.
+    """A tensor. ``shape`` consists of expressions of parameters' sizes, attributes and numbers.
 
     ``zeroed``: the kernel may read elements that it has not written, or leave some unwritten: it starts as
     zeros, as in Python. ``zeroed_if`` is a condition on the sizes: only where it holds zeros are needed; None
@@ -174,7 +174,7 @@ class Kernel:
     source: Mapping[int, str] = field(default_factory=dict)
     """The text of each line, for messages and for comments in the emitted code."""
     derived: bool = False
-    """Whether polyop made it of another kernel: what starts as zeros does so on purpose."""
+    """Whether polyop derived it from another kernel. Then reads before writes are intended."""
 
     def where(self, line: int) -> str:
         """Return ``file:line``."""
@@ -183,12 +183,12 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A row: how many arguments, and which type comes out.
+    """A row of the operator table: the number of arguments, and the type of the result.
 
     ``result``: "same" as the arguments' common type; "bool"; "float" (an integer becomes a
     float first, by NumPy's rule: int8 float16, int16 float32, wider float64; a Python int float64);
-    "cast", "select": see :class:`Op`. ``kinds`` are the dtype kinds that it takes (b i u f).
-    An ``arity`` of 0 is any number.
+    "cast", "select": see :class:`Op`. ``kinds`` are the kinds of dtypes that it accepts (b i u f).
+    An ``arity`` of 0 means any number.
     """
 
     name: str
@@ -255,8 +255,8 @@ REDUCTIONS = ("+", "*", "max", "min")
 def children(node: Expr | Stmt) -> tuple[Expr, ...]:
     """Return the expressions directly below a node."""
     match node:
-        case Load(index=found) | Op(args=found):
-            return found
+        case Load(index=operands) | Op(args=operands):
+            return operands
         case For(lo=lo, hi=hi):
             return (lo, hi)
         case If(condition=condition):
@@ -270,13 +270,13 @@ def children(node: Expr | Stmt) -> tuple[Expr, ...]:
 
 
 def walk(node: Expr | Stmt) -> Iterator[Expr]:
-    """Yield all expressions at or below a node, a loop's or condition's body not included."""
-    left = [node]
-    while left:
-        here = left.pop()
-        if isinstance(here, (Const, Var, Size, Load, Op)):
-            yield here
-        left.extend(reversed(children(here)))
+    """Yield all expressions at or below a node, except those in the body of a loop or condition."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, (Const, Var, Size, Load, Op)):
+            yield top
+        stack.extend(reversed(children(top)))
 
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
@@ -291,15 +291,15 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 
 
 def perfect(loop: For) -> list[For]:
-    """Return a loop and those inside it, as far as each is all that the one around it does."""
-    found = [loop]
-    while len(found[-1].body) == 1 and isinstance(inner := found[-1].body[0], For):
-        found.append(inner)
-    return found
+    """Return the loops of the perfect nest that starts with a loop, outermost first."""
+    nest = [loop]
+    while len(nest[-1].body) == 1 and isinstance(inner := nest[-1].body[0], For):
+        nest.append(inner)
+    return nest
 
 
 def unconditional(expr: Expr) -> Iterator[Expr]:
-    """Yield an expression and what is computed for it whatever conditions say; indices are not entered."""
+    """Yield an expression and its operands that are evaluated in any case; indices are left out."""
     yield expr
     if not isinstance(expr, Load):
         lazy = isinstance(expr, Op) and expr.name in ("select", "and", "or")
@@ -308,19 +308,19 @@ def unconditional(expr: Expr) -> Iterator[Expr]:
 
 
 def names_of(kernel: Kernel) -> set[str]:
-    """Return all names that a kernel has taken."""
-    found = {*kernel.parameters, *kernel.attributes, *kernel.buffers}
+    """Return all names that a kernel uses."""
+    names = {*kernel.parameters, *kernel.attributes, *kernel.buffers}
     for node in statements(kernel.body):
         if isinstance(node, For):
-            found.add(node.var)
+            names.add(node.var)
         elif isinstance(node, Assign):
-            found.add(node.name)
-        found |= {e.name for e in walk(node) if isinstance(e, Var)}
-    return found
+            names.add(node.name)
+        names |= {e.name for e in walk(node) if isinstance(e, Var)}
+    return names
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """Return the name, or one like it that is not taken, and take it.
+    """Return the name, with underscores added until it is not in ``taken``, and add it there.
 
     >>> unused("t", {"t"})
     't_'
@@ -367,7 +367,7 @@ def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
 
 
 def with_buffers(node: Any, names: Mapping[str, str]) -> Any:
-    """Return a statement in which buffers have other names: ``names`` maps old ones to new ones."""
+    """Return a statement with renamed buffers: ``names`` maps old names to new ones."""
 
     def access(expr: Expr) -> Expr:
         if isinstance(expr, (Load, Size)) and expr.buffer in names:

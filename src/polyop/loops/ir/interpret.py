@@ -1,7 +1,7 @@
-"""The oracle: a kernel run statement by statement on NumPy scalars, with the IR's own meaning.
+"""The oracle: an interpreter that runs a kernel statement by statement on NumPy scalars.
 
-Each expression becomes a Python function of the variables; nothing is reordered, nothing is
-assumed. Every later pass, and the compiled code, is tested against this.
+It defines the meaning of the IR: nothing is reordered and nothing is assumed. Every pass, and the compiled
+code, is tested against it. Each expression becomes a Python function of the variables.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Evaluate = Callable[[Values], Any]
 def interpret(
     kernel: Kernel, arrays: Sequence[Any], attributes: Mapping[str, Any] | None = None
 ) -> list[np.ndarray[Any, Any]]:
-    """Return the outputs of a kernel, those that are inputs written in place included.
+    """Return the outputs of a kernel, among them inputs that it writes in place.
 
-    ``arrays`` are the tensors, in the order of the parameters; none of them is changed. Raises
-    ``IndexError`` for an index out of range, with the buffer, the index and the line; a
-    negative index counts from the end, as in NumPy. A buffer that is not ``zeroed``
-    starts as NaN or a large number.
+    ``arrays`` are the tensors, in the order of the parameters; none of them is changed. A negative index
+    counts from the end, as in NumPy. Raises ``IndexError`` with the buffer, the index and the line for an
+    index out of range. A buffer that is not ``zeroed`` starts as NaN or 101, so that a read before any
+    write shows.
     """
     with np.errstate(all="ignore"):
         machine = _Machine(kernel, arrays, attributes or {})
@@ -69,10 +69,10 @@ class _Machine:
                 shape,
                 where=self.where(buffer),
             )
-        made = np.zeros(shape, dtype(buffer.dtype).numpy)
+        array = np.zeros(shape, dtype(buffer.dtype).numpy)
         if not buffer.zeroed:
-            made[...] = math.nan if kind(Type(buffer.dtype)) == "f" else 101
-        return made
+            array[...] = math.nan if kind(Type(buffer.dtype)) == "f" else 101
+        return array
 
     def where(self, node: Any) -> str:
         text = self.kernel.source.get(node.line, "").strip()

@@ -26,9 +26,11 @@ def truth(expression: Expr) -> Expr:
 
 
 def choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-    """Return ``then if condition else otherwise``, in the type in which the two meet."""
-    met = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
-    return Op("select", (truth(condition), cast(then, met), cast(otherwise, met)), met)
+    """Return ``then if condition else otherwise``, in the common type of the two."""
+    common_type = BOOL if then.type == otherwise.type == BOOL else common((then, otherwise))
+    return Op(
+        "select", (truth(condition), cast(then, common_type), cast(otherwise, common_type)), common_type
+    )
 
 
 _OF_BOOLS = {"+": "|", "*": "&", "max": "|", "min": "&"}
@@ -41,11 +43,11 @@ _FOLDED: dict[str, Callable[..., int]] = {
     "neg": operator.neg,
 }
 WIDEST = 2**128
-"""Beyond this constants are not folded any further: a power of powers would fill the memory."""
+"""Limit of constant folding: a power of powers would fill the memory."""
 
 
 def exact(value: int) -> Const:
-    """Return what Python computes of constants; one beyond 64 bits may only be a step to another."""
+    """Return a folded integer. An intermediate result may exceed 64 bits, as in Python."""
     if abs(value) >= WIDEST:
         raise Refusal("an integer must fit into 64 bits", hint="write a float, such as 2.0**64")
     return Const(value, INT)
@@ -57,41 +59,47 @@ def operate(name: str, *arguments: Expr) -> Expr:
     if len(numbers) == len(arguments) and name in _FOLDED and not (name in ("//", "%") and numbers[1] == 0):
         return exact(_FOLDED[name](*numbers))
     row = OPERATORS[name]
-    met = BOOL if row.kinds == "b" else common(arguments)
+    common_type = BOOL if row.kinds == "b" else common(arguments)
     if name in ("&", "|", "^") and all(map(is_python_bool, arguments)):
-        met = BOOL
-    if met == BOOL and name in _OF_BOOLS:
+        common_type = BOOL
+    if common_type == BOOL and name in _OF_BOOLS:
         return operate(_OF_BOOLS[name], *arguments)
-    if met == BOOL and name in ("-", "neg", "ceil_div"):
+    if common_type == BOOL and name in ("-", "neg", "ceil_div"):
         raise Refusal(f"{name} is not defined for bool", hint="write not x, or x ^ y, or cast with int32(x)")
-    if met == BOOL and row.result == "same" and ("b" not in row.kinds or name in _SMALL):
-        met = Type("int8")  # NumPy's first type for operators that have none for bool
+    if common_type == BOOL and row.result == "same" and ("b" not in row.kinds or name in _SMALL):
+        common_type = Type("int8")  # NumPy's first type for operators that have none for bool
     if row.result == "float":
-        met = _float_of(name, arguments, met)
-    if kind(met) not in row.kinds:
+        common_type = _float_of(name, arguments, common_type)
+    if kind(common_type) not in row.kinds:
         hint = "cast first, with int32(x) for example"
-        raise Refusal(f"{name} takes integers{' and bool' * ('b' in row.kinds)}", met, hint)
-    if name in _COMPARED and kind(met) in "iu":
+        raise Refusal(f"{name} takes integers{' and bool' * ('b' in row.kinds)}", common_type, hint)
+    if name in _COMPARED and kind(common_type) in "iu":
         for argument in arguments:
-            if isinstance(argument, Const) and argument.type == INT and not fits(int(argument.value), met):
+            if (
+                isinstance(argument, Const)
+                and argument.type == INT
+                and not fits(int(argument.value), common_type)
+            ):
                 return _decided(name, arguments)
         if any(a.type == INT and not isinstance(a, Const) for a in arguments):
-            met = INT if met.dtype != "uint64" else met  # NumPy compares a Python int as it is, not narrowed
-    args = tuple(converted(a, met) for a in arguments)
-    return _folded(Op(name, args, BOOL if row.result == "bool" else met))
+            common_type = (
+                INT if common_type.dtype != "uint64" else common_type
+            )  # NumPy compares a Python int as it is, not narrowed
+    args = tuple(converted(a, common_type) for a in arguments)
+    return _folded(Op(name, args, BOOL if row.result == "bool" else common_type))
 
 
 _SMALL = ("//", "%", "pow")
 
 
-def _float_of(name: str, arguments: tuple[Expr, ...], met: Type) -> Type:
-    """Return the float type of a function: each integer finds its own first; a quotient is a float64."""
-    if kind(met) == "f" or met.weak:
-        return floating(met)
+def _float_of(name: str, arguments: tuple[Expr, ...], common_type: Type) -> Type:
+    """Return the float type of a function's result: each integer becomes a float; a quotient is float64."""
+    if kind(common_type) == "f" or common_type.weak:
+        return floating(common_type)
     if name == "/":
         return Type("float64")
     if any(a.type.weak for a in arguments):
-        return floating(met)
+        return floating(common_type)
     return functools.reduce(join, (floating(a.type) for a in arguments))
 
 
@@ -106,13 +114,13 @@ _COMPARED = {
 
 
 def _decided(name: str, arguments: tuple[Expr, ...]) -> Const:
-    """Return what comparing any value of a type with a number beyond it gives: NumPy compares exactly."""
+    """Return the result of comparing any value with a number beyond its type: NumPy compares exactly."""
     one, other = (a.value if isinstance(a, Const) else 0 for a in arguments)
     return Const(bool(_COMPARED[name](one, other)), BOOL)
 
 
 def _folded(expression: Op) -> Expr:
-    """Negate constants and drop ``+ 0`` and ``* 1`` of Python ints (indices, sizes)."""
+    """Return the operator with constants negated, and without ``+ 0`` and ``* 1`` of Python ints."""
     args, own = expression.args, expression.type
     numbers: list[Any] = [a.value for a in args if isinstance(a, Const)]
     if expression.name == "neg" and numbers and (kind(own) == "f" or fits(-numbers[0], own)):
@@ -146,18 +154,18 @@ def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
 
 
 def with_gradient(value: Expr, *pairs: Expr) -> Expr:
-    """Return the value with derivatives of its own, in the value's type; a Python number takes the others'.
+    """Return the value with the author's derivatives, in the value's type; a Python number takes the others'.
 
-    ``pairs``: an expression and the derivative with respect to it, by turns. Raises ``Refusal`` for integers.
+    ``pairs`` alternate: an expression, the derivative with respect to it. Raises ``Refusal`` for integers.
     """
     for place, one in enumerate((value, *pairs)):
         if kind(one.type) != "f" and not (one.type.weak and place % 2 == 0):
             what = "value" if place == 0 else "slope" if place % 2 == 0 else "expression to differentiate by"
             raise Refusal(f"the {what} of with_gradient must be floating", one.type, "cast it: float32(n)")
-    met = common((value, *pairs)) if value.type.weak else value.type
-    if kind(met) != "f":
-        met = FLOAT
-    return Op("with_gradient", tuple(cast(a, met) for a in (value, *pairs)), met)
+    common_type = common((value, *pairs)) if value.type.weak else value.type
+    if kind(common_type) != "f":
+        common_type = FLOAT
+    return Op("with_gradient", tuple(cast(a, common_type) for a in (value, *pairs)), common_type)
 
 
 def whole(expression: Expr, what: str) -> Expr:
@@ -168,7 +176,7 @@ def whole(expression: Expr, what: str) -> Expr:
 
 
 def signed(expression: Expr) -> Expr:
-    """Return an integer as an int64. The upper half of uint64 is its largest, never a negative index."""
+    """Return an integer as an int64. A uint64 saturates, so that it never becomes a negative index."""
     if expression.type.dtype == "uint64":
         expression = operate("min", expression, Const(2**63 - 1, expression.type))
     return cast(expression, INT)

@@ -1,4 +1,4 @@
-"""What each loop becomes: a plan is made by ``schedule`` and read by the printers."""
+"""The plan of a program: the role of each loop (threads, vector, register tile, band), for the emitters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .grammar import Expr, Load
 
 @dataclass(frozen=True)
 class Row:
-    """A dimension of a tensor and the index there, by which a loop's iterations are told apart."""
+    """A dimension of a tensor and the index there: it decides which thread runs an iteration."""
 
     buffer: str
     axis: int
@@ -18,7 +18,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Tile:
-    """A register tile of iterations of ``row``: the loads that all rows share, and those that are packed."""
+    """A register tile over iterations of ``row``: loads that all rows share, and those of them to pack."""
 
     row: str
     shared: tuple[Load, ...] = ()
@@ -27,10 +27,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class Member:
-    """One of the loops that run row by row together.
+    """One loop of a band: loops that run together, row by row.
 
-    ``behind``: how many rows after the first loop it comes. ``inset``: how many rows after the begin of a
-    thread's band it begins, where the band is not the first.
+    ``behind``: by how many rows it follows the first loop. ``inset``: by how many rows its range starts after
+    the start of a thread's band, except in the first band.
     """
 
     var: str
@@ -44,17 +44,17 @@ class Plan:
 
     threads: set[str] = field(default_factory=set)
     private: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """Of a loop of threads that is a reduction: (target, op) that each thread has its own of."""
+    """By loop of threads that is a reduction: the (target, operator) of which each thread has a copy."""
     columns: dict[str, str] = field(default_factory=dict)
-    """Of a loop in order: the loop of threads inside it; each thread runs the whole with its part of that."""
+    """By sequential loop: the loop inside that is divided; each thread runs the outer one with its part."""
     rows: dict[str, Row] = field(default_factory=dict)
-    """Of a loop in order: what tells whose iteration it is; each thread has a part of the tensor."""
+    """By sequential loop: the row that an iteration accesses; each thread has a part of the rows."""
     bands: tuple[tuple[Member, ...], ...] = ()
-    """Loops of threads that run together."""
+    """Groups of loops of threads that run together."""
     vector: set[str] = field(default_factory=set)
     tiles: dict[str, Tile] = field(default_factory=dict)
-    """By the vector loop's variable."""
+    """By variable of the vector loop."""
 
     def band(self, var: str) -> tuple[Member, ...]:
-        """Return the loops that run together with one, itself among them, or none."""
+        """Return the band of a loop, the loop itself included; empty where it is in none."""
         return next((group for group in self.bands if any(m.var == var for m in group)), ())

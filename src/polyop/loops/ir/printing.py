@@ -1,8 +1,7 @@
-"""A typed kernel as text in its own language, for readers: what polyop derived, before it is scheduled."""
+"""Print a typed kernel in the language of loop kernels: this shows what polyop derived."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from .grammar import Assign, Const, Expr, For, If, Kernel, Load, Op, Size, Stmt, Store, Var
@@ -11,12 +10,13 @@ BINDS: Mapping[str, int] = {
     "or": 1, "and": 2, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4, "|": 5, "^": 6, "&": 7,
     "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
 }  # fmt: skip
-"""How tightly an operator holds its operands; Python's order."""
+"""Precedence of the operators, as in Python."""
 UNARY, ATOM = 11, 20
+_SPECIAL = {"inf": "math.inf", "-inf": "-math.inf", "nan": "math.nan"}
 
 
 def shown(kernel: Kernel) -> str:
-    """Return the kernel as a Python function; tensors that it does not take are left out.
+    """Return the kernel as a Python function, without parameters that it does not use.
 
     Casts between dtypes are written as calls, ``float32(x)``; loops run upwards by one.
     """
@@ -74,7 +74,7 @@ def _element(buffer: str, index: Sequence[Expr]) -> str:
 
 
 def expression(expr: Expr) -> str:
-    """Return an expression as Python text, with the brackets that it needs."""
+    """Return an expression as Python text with the fewest parentheses."""
     return _text(expr)[0]
 
 
@@ -82,11 +82,7 @@ def _text(expr: Expr) -> tuple[str, int]:
     match expr:
         case Const(value=value):
             negative = not isinstance(value, bool) and value < 0
-            finite = isinstance(value, int) or math.isfinite(value)
-            text = (
-                repr(value) if finite else repr(value).replace("inf", "math.inf").replace("nan", "math.nan")
-            )
-            return text, UNARY if negative else ATOM
+            return _SPECIAL.get(repr(value), repr(value)), UNARY if negative else ATOM
         case Var(name=name):
             return name, ATOM
         case Size(buffer=buffer, axis=axis):

@@ -1,23 +1,23 @@
-"""Recognise ``x = x + e`` and its kin: a Store or Assign whose ``op`` is "+", "*", "max" or "min"."""
+"""Recognise reductions such as ``x = x + e``: they become a Store or Assign with an ``op``."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ...core.dtypes import dtype
 from .grammar import REDUCTIONS, Assign, Expr, Load, Op, Store, Type, Var, walk
 from .operate import operate
 from .types import kind
 
-_NARROW = ("+", "*")  # modulo 2**n, an integer may be cut before the operation as well as after it
+_NARROW = ("+", "*")  # modulo 2**n: an integer may be narrowed before the operation instead of after it
 
 
 def reduction(statement: Store | Assign, to: Type) -> Store | Assign:
-    """Return the statement as a reduction into a target of this type, or as it is.
+    """Return the statement as a reduction into a target of type ``to``, or as it is.
 
-    It is one when the value is an operator on the target itself and something that does not
-    read it, and the operation is done in the target's own type. The value may read other
-    elements of the same buffer, as in a factorisation: what commutes with what is for
-    ``dependence`` to say.
+    It is a reduction if the value is an operator on the target and an operand that does not read the target,
+    in the target's own type. The operand may read other elements of the same buffer, as in a factorisation:
+    the dependence analysis decides whether instances commute.
     """
     value, narrowed = statement.value, False
     if isinstance(value, Op) and value.name == "cast":
@@ -33,17 +33,17 @@ def reduction(statement: Store | Assign, to: Type) -> Store | Assign:
         return statement
     one, other = value.args
     if _is_target(one, statement):
-        rest = other
+        operand = other
     elif _is_target(other, statement) and value.name != "-":
-        rest = one
+        operand = one
     else:
         return statement
-    if _reads(rest, statement):
+    if _reads(operand, statement):
         return statement
-    rest = Op("cast", (rest,), to) if rest.type.dtype != to.dtype else rest
+    operand = Op("cast", (operand,), to) if operand.type.dtype != to.dtype else operand
     if value.name == "-":
-        return replace(statement, value=operate("neg", rest), op="+")
-    return replace(statement, value=rest, op=value.name)
+        return replace(statement, value=operate("neg", operand), op="+")
+    return replace(statement, value=operand, op=value.name)
 
 
 def _integers(*types: Type) -> bool:
@@ -51,7 +51,7 @@ def _integers(*types: Type) -> bool:
 
 
 def _width(to: Type) -> int:
-    return int(to.dtype.lstrip("uint"))
+    return dtype(to.dtype).itemsize
 
 
 def _is_target(expression: Expr, statement: Store | Assign) -> bool:
@@ -74,5 +74,5 @@ def _is_target(expression: Expr, statement: Store | Assign) -> bool:
 
 
 def _reads(expression: Expr, statement: Store | Assign) -> bool:
-    """Whether an expression reads the target itself; other elements of its buffer are another matter."""
+    """Whether an expression reads the target itself; other elements of its buffer do not count."""
     return any(_is_target(e, statement) for e in walk(expression))

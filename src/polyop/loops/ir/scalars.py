@@ -1,4 +1,4 @@
-"""What each operator of the IR does to NumPy scalars of its own type."""
+"""The operators of the IR as functions of NumPy scalars of their own type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _ceil_div(x: Any, y: Any) -> Any:
 
 
 def _whole(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda x: x if x.dtype.kind in "iu" else function(x)  # as NumPy 2.1; before, through a float
+    return lambda x: x if x.dtype.kind in "iu" else function(x)  # as in NumPy 2.1; older ones return a float
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "tanh": np.tanh, "erf": _erf, "sin": np.sin,
     "cos": np.cos, "atan": np.arctan, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
 }  # fmt: skip
-"""A function for each row of ``OPERATORS`` but ``and``, ``or``, ``cast`` and ``select``."""
+"""By operator; ``and``, ``or``, ``cast`` and ``select`` are not functions of their values."""
 
 
 def numpy_type(to: Type | str) -> Callable[[Any], Any]:

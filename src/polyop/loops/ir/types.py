@@ -1,6 +1,6 @@
-"""The type of every expression: NumPy 2's rules for scalars, where Python numbers are weak.
+"""Types of expressions by NumPy 2's promotion rules for scalars, in which Python numbers are weak.
 
-A rule that is broken raises ``Refusal``, without a place: the parser knows the line.
+A violated rule raises ``Refusal`` without a location: the parser adds the line.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ...core.dtypes import dtype
 from .grammar import BOOL, FLOAT, INT, Const, Expr, Kernel, Op, Type
 
 
-class Refusal(Exception):  # noqa: N818 - it becomes an error where the line is known
-    """What is wrong with an expression, and what to write instead."""
+class Refusal(Exception):  # noqa: N818 - the parser makes it an error with a line
+    """An expression that breaks a rule of types: the rule, what was seen, and what to write instead."""
 
     def __init__(self, rule: str, seen: object = None, hint: str | None = None) -> None:
         super().__init__(rule)
@@ -38,7 +38,7 @@ _BFLOAT = {"int16": "float32", "uint16": "float32", "float16": "float32"} | dict
 
 
 def join(one: Type, other: Type) -> Type:
-    """Return the type that a value of either type becomes when they meet.
+    """Return the common type of two operands.
 
     >>> str(join(INT, FLOAT)), str(join(BOOL, INT)), str(join(Type("int8"), FLOAT))
     ('float', 'int64', 'float64')
@@ -63,7 +63,7 @@ def join(one: Type, other: Type) -> Type:
 
 
 def is_python_bool(expression: Expr) -> bool:
-    """Whether Python computes it as its own ``bool``, which is an ``int`` in arithmetic."""
+    """Whether the value is a Python ``bool``, which is an ``int`` in arithmetic."""
     match expression:
         case Const(type=found, value=bool()):
             return found == BOOL
@@ -73,7 +73,7 @@ def is_python_bool(expression: Expr) -> bool:
 
 
 def common(arguments: tuple[Expr, ...]) -> Type:
-    """Return the type in which the arguments meet."""
+    """Return the common type of all arguments."""
     if all(a.type.weak or is_python_bool(a) for a in arguments):
         return functools.reduce(join, (a.type if a.type.weak else INT for a in arguments))
     return functools.reduce(join, (a.type for a in arguments))
@@ -89,10 +89,10 @@ def floating(of: Type) -> Type:
 
 
 def cast(expression: Expr, to: Type) -> Expr:
-    """Return the expression converted; a constant that the type holds is converted here.
+    """Return the expression converted to a type. A constant that the type can hold is converted at once.
 
-    Nothing is inserted between a Python number and the NumPy type of the same dtype. Raises ``Refusal``
-    for a Python int beyond 64 bits: constants are folded as Python's, compiled numbers would wrap.
+    Between a Python number and the NumPy type of the same dtype no cast is needed. Raises ``Refusal`` for a
+    Python int beyond 64 bits: constants are folded without limit, but compiled numbers would wrap.
     """
     if isinstance(expression, Const) and expression.type == INT and not _is_held(int(expression.value), to):
         hint = "write a float: 2.0**64" if kind(to) == "f" else "numbers of compiled kernels have 64 bits"
@@ -112,19 +112,19 @@ def cast(expression: Expr, to: Type) -> Expr:
 
 
 def _is_held(value: int, to: Type) -> bool:
-    """Whether a Python int on its way to a type fits into 64 bits: signed ones, but for the widest types."""
+    """Whether a Python int to be cast fits into 64 bits: signed, or unsigned for uint64, bool, floats."""
     widest = kind(to) == "f" or to.dtype in ("uint64", "bool")
     return fits(value, INT) or (widest and fits(value, Type("uint64")))
 
 
 def fits(value: int, to: Type) -> bool:
-    """Whether an integer type holds a number."""
+    """Whether an integer type can hold a number."""
     info = np.iinfo(dtype(to.dtype).numpy)
     return bool(int(info.min) <= value <= int(info.max))
 
 
 def converted(expression: Expr, to: Type) -> Expr:
-    """Return the expression as an implicit conversion; raise for a Python int that does not fit."""
+    """Return the expression implicitly converted; raise ``Refusal`` for a Python int that does not fit."""
     constant = isinstance(expression, Const) and expression.type == INT and kind(to) in "iu"
     if (
         constant

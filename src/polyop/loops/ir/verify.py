@@ -1,4 +1,4 @@
-"""What holds in every kernel, before and after each pass: types, names, declarations."""
+"""The verifier: invariants of types, names and declarations, which hold before and after each pass."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ from .types import kind
 
 
 def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
-    """Return what is wrong with a kernel, a sentence each; an empty list is a sound kernel.
+    """Return what is wrong with a kernel, a sentence each; an empty list means that it is valid.
 
-    Checked: a variable is bound before it is read, and a loop's name once; an operator's arguments
-    have its own type; a stored value has the dtype of its buffer; indices are as many as
-    dimensions, and integers; conditions are bool. Without ``unique_loops`` two loops that are not nested may
-    have the same name.
+    A variable is bound before it is read, and each loop variable once. An operator's arguments have its own
+    type. A stored value has the dtype of its buffer. There is an integer index for each dimension. Conditions
+    are bool. Without ``unique_loops`` two loops that are not nested may have the same name.
     """
     found = [
         f"{buffer.name}: its shape reads {e}"

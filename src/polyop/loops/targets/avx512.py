@@ -1,4 +1,4 @@
-"""AVX-512: F, BW, DQ and VL, which came together."""
+"""AVX-512 with F, BW, DQ and VL: x86-64 server processors since 2017."""
 
 from __future__ import annotations
 

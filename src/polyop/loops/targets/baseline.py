@@ -1,4 +1,4 @@
-"""The baseline of every processor: SSE2 on x86-64, and whatever another one has."""
+"""The baseline of a processor family: SSE2 on x86-64, the compiler's default elsewhere."""
 
 from __future__ import annotations
 

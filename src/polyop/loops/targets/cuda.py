@@ -1,4 +1,4 @@
-"""GPUs, in CUDA: one text for all of them, compiled by nvcc for those of the machine."""
+"""CUDA: one source for all GPUs, which nvcc compiles for those of the machine."""
 
 from __future__ import annotations
 

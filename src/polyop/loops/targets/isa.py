@@ -1,4 +1,4 @@
-"""Which instruction sets this machine has, and which one kernels are compiled for."""
+"""The instruction sets of this machine, and the one that kernels are compiled for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.errors import ArgumentValueError
 from .table import TARGETS
 
 PORTABLE = "portable"
-"""All instruction sets of a family in one library, which chooses when it is called."""
+"""POLYOP_LOOPS_ISA for all instruction sets of a family in one library, which chooses at run time."""
 
 
 def family() -> tuple[str, ...]:
@@ -40,17 +40,17 @@ def available() -> tuple[str, ...]:
 def chosen() -> str:
     """Return the best instruction set, or the one that POLYOP_LOOPS_ISA names.
 
-    "portable" is all of this processor family in one library, which chooses when it is called.
+    "portable" means all sets of this processor family in one library, which chooses at run time.
 
     Raises ``ArgumentValueError`` for one that this machine lacks.
     """
-    wanted = os.environ.get("POLYOP_LOOPS_ISA", "")
-    if not wanted:
+    requested = os.environ.get("POLYOP_LOOPS_ISA", "")
+    if not requested:
         return available()[0]
-    if wanted not in (*available(), PORTABLE):
+    if requested not in (*available(), PORTABLE):
         rule = f"must be one of {', '.join(available())}, which this machine has, or {PORTABLE}"
-        raise ArgumentValueError("POLYOP_LOOPS_ISA", rule, repr(wanted))
-    return wanted
+        raise ArgumentValueError("POLYOP_LOOPS_ISA", rule, repr(requested))
+    return requested
 
 
 @functools.cache

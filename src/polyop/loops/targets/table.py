@@ -1,4 +1,4 @@
-"""All targets by name; those of a family stand best first."""
+"""All targets by name, the best of each family first."""
 
 from __future__ import annotations
 

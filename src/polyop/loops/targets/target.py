@@ -1,4 +1,4 @@
-"""A target: an instruction set that kernels are compiled for, or GPUs. Each has a file here, with its row."""
+"""The description of a target: an instruction set, or CUDA. Each target has a file here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """One row.
+    """An instruction set that kernels are compiled for, or GPUs.
 
     >>> from polyop.loops.targets.avx2 import AVX2
     >>> AVX2.flags, AVX2.pragmas
@@ -15,23 +15,23 @@ class Target:
     """
 
     name: str
-    """What options, file names and wheels say."""
+    """The name in options, file names and wheels."""
     family: str
-    """The processors that a portable library is for: it holds all targets of a family."""
+    """A portable library contains all targets of one family."""
     features: tuple[str, ...] = ()
-    """What the processor must have, in the words of /proc/cpuinfo and of the compilers' -m options."""
+    """Features that the processor must have, as /proc/cpuinfo and the compilers' -m options call them."""
     pragmas: tuple[str, ...] = ()
-    """What chooses it in gcc, for one file; clang is told by ``flags``."""
+    """Arguments of ``#pragma GCC target``, which gcc reads; clang needs ``flags``."""
     tile: tuple[int, int] = (4, 2)
-    """Rows and vectors of a register tile: its sums, a row of operands and a broadcast fill the registers."""
+    """Rows and vectors of a register tile: with a row of operands and a broadcast it fills all registers."""
     language: str = "c"
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The options that tell a compiler of it."""
+        """Compiler options that enable the features."""
         return tuple(f"-m{feature}" for feature in self.features)
 
     @property
     def supports(self) -> tuple[str, ...]:
-        """What ``__builtin_cpu_supports`` is asked; gcc 12 has no word for f16c, which comes with FMA."""
+        """Features for ``__builtin_cpu_supports``: gcc 12 does not know f16c, which comes with FMA."""
         return tuple(feature for feature in self.features if feature != "f16c")
