@@ -92,7 +92,7 @@ def test_description(bench, verdict, low, text):
     assert bench.describe([line(low, value=1.15, verdict=verdict)], known) == [text]
 
 
-def test_rows_that_keep_their_bar_are_not_spoken_of(bench):
+def test_rows_that_keep_their_bar_are_not_mentioned(bench):
     assert bench.describe([line(0.9, verdict="ok"), line(9.0, None)], []) == []
 
 

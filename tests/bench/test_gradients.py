@@ -29,17 +29,17 @@ def small(name, dtype="float64"):
 
 def expected(name, dtype="float64"):
     run = contestants.through_torch(PROGRAMS[name], small(name, dtype), ours=False)
-    return [np.asarray(found) for found in run()]
+    return [np.asarray(gradient) for gradient in run()]
 
 
-def check(found, wanted, tolerance=1e-11):
-    assert len(found) == len(wanted) > 0
-    for one, other in zip(found, wanted, strict=True):
+def check(results, references, tolerance=1e-11):
+    assert len(results) == len(references) > 0
+    for one, other in zip(results, references, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
-def test_what_is_measured():
+def test_the_measured_programs():
     assert set(PROGRAMS) == LISTED
     assert WRITTEN == ["stencil", "dgamma"]
 
@@ -55,14 +55,14 @@ def test_the_kernel_computes_what_the_torch_peer_computes(name):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_derived_gradient_equals_torch(name):
     run = contestants.through_torch(PROGRAMS[name], small(name), ours=True)
-    check([np.asarray(found) for found in run()], expected(name))
+    check([np.asarray(gradient) for gradient in run()], expected(name))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_jax_peer_equals_torch(name):
     pytest.importorskip("jax", reason="the peer needs JAX")
     run = contestants.through_jax(PROGRAMS[name], small(name))
-    check([np.asarray(found) for found in run()], expected(name))
+    check([np.asarray(gradient) for gradient in run()], expected(name))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -85,7 +85,7 @@ def test_the_gradient_written_in_c_equals_torch(name):
             program, arguments, (np.asarray(program.torch(*arguments_of(arguments))),)
         )
         written()
-        check(written.outputs, [np.asarray(found) for found in run()], 1e-5)
+        check(written.outputs, [np.asarray(gradient) for gradient in run()], 1e-5)
 
 
 def arguments_of(arguments):
@@ -95,19 +95,19 @@ def arguments_of(arguments):
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_all_are_timed_as_often(name):
+def test_all_contestants_have_the_same_number_of_turns(name):
     program = dataclasses.replace(PROGRAMS[name], bench=PROGRAMS[name].small)
     written, frameworks = (
         measure(program, 3) for measure in (compare.beside_written, compare.beside_frameworks)
     )
-    assert {who: len(found) for who, found in written.seconds.items()} == {"polyop": 3, "C": 3}
-    asked = {"polyop", "PyTorch", "JAX"} - set(frameworks.missing)
-    assert {who: len(found) for who, found in frameworks.seconds.items()} == dict.fromkeys(asked, 3)
+    assert {who: len(times) for who, times in written.seconds.items()} == {"polyop": 3, "C": 3}
+    contestants = {"polyop", "PyTorch", "JAX"} - set(frameworks.missing)
+    assert {who: len(times) for who, times in frameworks.seconds.items()} == dict.fromkeys(contestants, 3)
 
 
 def test_gradients_that_differ_are_not_timed():
-    found = [np.ones(3)], [np.array([1.0, 1.0, 1.1])]
+    pair = [np.ones(3)], [np.array([1.0, 1.0, 1.1])]
     with pytest.raises(RuntimeError, match=r"^stencil: the gradient of JAX is off by 9\.1e-02$"):
-        compare.agree(PROGRAMS["stencil"], "JAX", *found)
+        compare.agree(PROGRAMS["stencil"], "JAX", *pair)
     with pytest.raises(RuntimeError, match="off by nan"):
         compare.agree(PROGRAMS["stencil"], "JAX", [np.array([np.nan])], [np.ones(1)])

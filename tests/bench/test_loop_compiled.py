@@ -22,22 +22,22 @@ EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 
 def operator(name, program, arguments):
     """Return the program as an operator with a schema of its own."""
-    found = outline(program.kernel)
+    parsed = outline(program.kernel)
     tensors = sum(isinstance(a, np.ndarray) for a in arguments)
-    letters = {parameter: chr(97 + k) for k, (_, parameter) in enumerate(found.inplace)}
-    places = dict(found.inplace)
+    letters = {parameter: chr(97 + k) for k, (_, parameter) in enumerate(parsed.inplace)}
+    inplace = dict(parsed.inplace)
 
     def kind(parameter):
         return f"Tensor({letters[parameter]}!)" if parameter in letters else "Tensor"
 
-    given = [f"{kind(k)} {n}" for k, n in enumerate(found.parameters[:tensors])]
-    numbers = zip(found.parameters[tensors:], arguments[tensors:], strict=True)
-    given += [f"{type(value).__name__} {n}" for n, value in numbers]
-    returned = [kind(places[k]) if k in places else "Tensor" for k in range(len(found.outputs))]
+    arguments_text = [f"{kind(k)} {n}" for k, n in enumerate(parsed.parameters[:tensors])]
+    numbers = zip(parsed.parameters[tensors:], arguments[tensors:], strict=True)
+    arguments_text += [f"{type(value).__name__} {n}" for n, value in numbers]
+    returned = [kind(inplace[k]) if k in inplace else "Tensor" for k in range(len(parsed.outputs))]
     result = returned[0] if len(returned) == 1 else f"({', '.join(returned)})"
     clean = "of_" + re.sub(r"\W", "_", name)
-    kernel = LoopKernel(program.kernel, found.parameters[tensors:])
-    return polyop.operator(f"benchmark::{clean}({', '.join(given)}) -> {result}", kernel)
+    kernel = LoopKernel(program.kernel, parsed.parameters[tensors:])
+    return polyop.operator(f"benchmark::{clean}({', '.join(arguments_text)}) -> {result}", kernel)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -45,6 +45,6 @@ def operator(name, program, arguments):
 def test_compiled_equals_numpy(name):
     program = EVERY[name]
     ours, theirs = (program.arguments(program.small, "float64") for _ in range(2))
-    got, expected = operator(name, program, ours)(*ours), program.numpy(*theirs)
-    for one, other in zip(*(v if isinstance(v, tuple) else (v,) for v in (got, expected)), strict=True):
+    results, expected = operator(name, program, ours)(*ours), program.numpy(*theirs)
+    for one, other in zip(*(v if isinstance(v, tuple) else (v,) for v in (results, expected)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

@@ -69,12 +69,12 @@ def test_the_numba_peer_equals_numpy(name):
     program = ROWS[name]
     arguments, theirs, mine = (program.arguments(program.small) for _ in range(3))
     expected, fresh = results(program, theirs)
-    made = [np.full_like(expected[position], np.nan) for position in fresh]
-    program.numba(*mine, *made)
+    outputs = [np.full_like(expected[position], np.nan) for position in fresh]
+    program.numba(*mine, *outputs)
     check_updates(program, arguments, mine)
     updated = [mine[position] for position in program.updates]
     old = [value for position, value in enumerate(expected) if position not in fresh]
-    for result, value in zip([*updated, *made], [*old, *(expected[i] for i in fresh)], strict=True):
+    for result, value in zip([*updated, *outputs], [*old, *(expected[i] for i in fresh)], strict=True):
         assert_close(result, value)
 
 

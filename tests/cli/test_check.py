@@ -34,7 +34,7 @@ def polyop_check(folder, *arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 
-def test_good_operators_give_0_and_a_plain_table(tmp_path):
+def test_good_operators_return_0_and_a_plain_table(tmp_path):
     (tmp_path / "good.py").write_text(GOOD)
     done = polyop_check(tmp_path, "good.py", "--host", "numpy")
     assert (done.returncode, done.stderr) == (0, "")
@@ -44,7 +44,7 @@ def test_good_operators_give_0_and_a_plain_table(tmp_path):
     assert "\x1b" not in done.stdout
 
 
-def test_a_failure_gives_1_and_says_what(tmp_path):
+def test_a_failure_returns_1_and_is_named(tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     (tmp_path / "good.py").write_text(GOOD)
     done = polyop_check(tmp_path, "wrong.py", "good", "--host", "numpy")

@@ -273,7 +273,7 @@ def test_a_library_that_crashes_when_it_is_opened_is_a_message(tmp_path, capsys)
         show(capsys, path, "--open")
 
 
-def test_what_may_not_be_opened_is_not_opened(tmp_path, capsys, monkeypatch):
+def test_a_library_that_may_not_be_opened_is_not_opened(tmp_path, capsys, monkeypatch):
     ran, allowed = tmp_path / "ran", tmp_path / "allowed"
     allowed.mkdir()
     monkeypatch.setenv("RAN", str(ran))

@@ -75,7 +75,7 @@ def test_explain(tmp_path, golden):
         (("build", "nowhere.c", "-o", "x.so"), "nowhere.c"),
     ],
 )
-def test_errors_are_words_not_traces(tmp_path, arguments, words):
+def test_errors_are_messages_without_traceback(tmp_path, arguments, words):
     (tmp_path / "module.py").write_text(MODULE)
     done = polyop_command(*arguments, cwd=tmp_path)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The cases: each member in each mode of each host, and what each must give."""
+"""The cases: each member in each mode of each host, and the results that are expected."""
 
 import functools
 import os
@@ -54,9 +54,9 @@ def numbered(what, arrays):
     return {f"{what} {k}": np.asarray(array) for k, array in enumerate(arrays)}
 
 
-def gradients(found):
+def gradients(grads):
     """Return gradients by name, without those that are None."""
-    return {f"gradient of {name}": grad for name, grad in found.items() if grad is not None}
+    return {f"gradient of {name}": grad for name, grad in grads.items() if grad is not None}
 
 
 def cotangents(case):
@@ -67,7 +67,7 @@ def cotangents(case):
 
 
 def batch(case):
-    """Return cases of the same specs with other values."""
+    """Return cases with the same specs and other values."""
 
     def other(k):
         return case.mapped(lambda _, x: np.roll(x, k).reshape(x.shape))
@@ -76,7 +76,7 @@ def batch(case):
 
 
 def plain(array):
-    """Return an array that a file can hold: dtypes of ml_dtypes as float32."""
+    """Return an array that a file can hold; dtypes of ml_dtypes become float32."""
     return array if array.dtype.isbuiltin == 1 else array.astype(np.float32)
 
 
@@ -86,13 +86,13 @@ def peers():
 
     POLYOP_CONTRACT_PEER is the folder that it wrote them to.
     """
-    found = {}
+    results = {}
     for path in sorted(pathlib.Path(os.environ.get("POLYOP_CONTRACT_PEER", "-")).glob("*.npz")):
         with np.load(path) as file:
             for key in file.files:
                 host, mode, name, what = key.split("|")
-                found.setdefault((name, MODES[mode][1]), []).append((host, what, file[key]))
-    return found
+                results.setdefault((name, MODES[mode][1]), []).append((host, what, file[key]))
+    return results
 
 
 def applies(mode, case):
@@ -121,7 +121,7 @@ def of_host(host):
 
 @functools.cache
 def expected(name, mode):
-    """Return what NumPy gives: the reference's values where the operator has one."""
+    """Return NumPy's results: those of the reference function, if the operator has one."""
     case = all_members()[name].case
     numpy = frameworks.load("numpy")
     if mode == "differentiated":
@@ -133,12 +133,13 @@ def expected(name, mode):
 
 
 def reference(case):
-    """Return the results that the reference tells, or else the NumPy host."""
-    found = case.expected()
-    run = case.run()
-    return run if found is None else [a.astype(b.dtype) for a, b in zip(found, run, strict=True)]
+    """Return the results of the reference function, else those of the NumPy host."""
+    results, references = case.run(), case.expected()
+    if references is None:
+        return results
+    return [a.astype(b.dtype) for a, b in zip(references, results, strict=True)]
 
 
-def found(host, mode, name):
-    """Return what a host gives; raises ``NotRunError`` with the reason."""
+def result_of(host, mode, name):
+    """Return the results of a host; raises ``NotRunError`` with the reason."""
     return MODES[mode][0](frameworks.load(host), all_members()[name].case)

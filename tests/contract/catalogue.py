@@ -41,17 +41,17 @@ def modules():
 
 def members():
     """Return one member per operator: those registered from the folder, and others that its files hold."""
-    found, given = {}, {}
+    operators, sample_inputs = {}, {}
     for module in modules():
-        given.update(getattr(module, "polyop_samples", {}))
+        sample_inputs.update(getattr(module, "polyop_samples", {}))
         for value in vars(module).values():
             for bound in value if isinstance(value, list) else [value]:
                 if isinstance(bound, BoundOperator):
-                    found[bound.name] = bound
+                    operators[bound.name] = bound
     for bound in registry.operators():
         if str(bound.operator.origin).startswith(str(FOLDER)):
-            found[bound.name] = bound
-    return [_member(found[name], given.get(name, ())) for name in sorted(found)]
+            operators[bound.name] = bound
+    return [_member(operators[name], sample_inputs.get(name, ())) for name in sorted(operators)]
 
 
 def _member(bound, args):

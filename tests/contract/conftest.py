@@ -22,14 +22,14 @@ ABSENT = {}
 
 def _parameters():
     for host in frameworks.FRAMEWORKS:
-        wanted = cases.of_host(host)
+        listed = cases.of_host(host)
         ABSENT[host] = frameworks.absent(host)
         if ABSENT[host]:
-            reason = f"{host}: not run: {len(wanted)} cases ({ABSENT[host]})"
+            reason = f"{host}: not run: {len(listed)} cases ({ABSENT[host]})"
             yield pytest.param(host, "", "", marks=pytest.mark.skip(reason=reason), id=f"{host}-absent")
             continue
         known = xfails.read(host)
-        for mode, name in wanted:
+        for mode, name in listed:
             reason = known.get((mode, name))
             marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
             yield pytest.param(host, mode, name, marks=marks, id=f"{host}-{mode}-{name}")

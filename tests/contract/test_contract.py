@@ -22,25 +22,25 @@ def compare(name, what, array, other):
     assert array.dtype == other.dtype, f"{what}: {array.dtype}, not {other.dtype}"
     assert array.shape == other.shape, f"{what}: shape {array.shape}, not {other.shape}"
     wide = np.complex128 if array.dtype.kind == "c" else np.float64
-    kept = array.dtype if array.dtype.kind in "biu" else wide
+    kind = array.dtype if array.dtype.kind in "biu" else wide
     np.testing.assert_allclose(
-        array.astype(kept), other.astype(kept), rtol=max(rtol, 1e-12), atol=max(atol, rtol), err_msg=what
+        array.astype(kind), other.astype(kind), rtol=max(rtol, 1e-12), atol=max(atol, rtol), err_msg=what
     )
 
 
 def test_case(host, mode, name, record):
-    found = cases.found(host, mode, name)
+    results = cases.result_of(host, mode, name)
     expected = cases.expected(name, cases.MODES[mode][1])
-    for what, array in found.items():
+    for what, array in results.items():
         if what in expected:
             compare(name, what, array, expected[what])
         else:
             assert not array.any(), f"{what}: NumPy has no gradient"
-    assert set(expected) <= set(found), f"missing: {set(expected) - set(found)}"
+    assert set(expected) <= set(results), f"missing: {set(expected) - set(results)}"
     for other, what, array in cases.peers().get((name, cases.MODES[mode][1]), ()):
-        if what in found:
-            compare(name, f"{what}, {other} elsewhere", cases.plain(found[what]), array)
-    record(host, mode, name, found)
+        if what in results:
+            compare(name, f"{what}, {other} elsewhere", cases.plain(results[what]), array)
+    record(host, mode, name, results)
 
 
 MISFITS = [  # of an elementwise operator: the shapes of x and y

@@ -8,7 +8,7 @@ FOLDER = pathlib.Path(__file__).parent / "xfail"
 def read(host, folder=FOLDER):
     """Return {(mode, member): reason}; raises ``ValueError`` for a line without a reason."""
     path = folder / f"{host}.txt"
-    found = {}
+    reasons = {}
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else (), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -16,5 +16,5 @@ def read(host, folder=FOLDER):
         member, _, reason = rest.partition(": ")
         if not reason.strip():
             raise ValueError(f"{path.name}:{number}: needs 'mode member: reason', but got {line!r}")
-        found[mode, member] = reason.strip()
-    return found
+        reasons[mode, member] = reason.strip()
+    return reasons

@@ -100,12 +100,12 @@ def _replaced(random: random.Random, value: object) -> object:
         return copy
     if isinstance(value, (list, tuple)) and value and random.random() < 0.8:
         copy = list(value)
-        place = random.randrange(len(copy))
-        copy[place] = _replaced(random, copy[place])
+        index = random.randrange(len(copy))
+        copy[index] = _replaced(random, copy[index])
         return copy * random.choice((1, 1, 1, 3)) if random.random() < 0.9 else tuple(copy)
     if isinstance(value, str) and random.random() < 0.4:
         return of_text(random, [value])
-    made = random.choice(VALUES)
+    replacement = random.choice(VALUES)
     for _ in range(random.choice((0, 0, 0, 3, 70, 5000))):
-        made = [made] if random.random() < 0.9 else {"a": made}
-    return made
+        replacement = [replacement] if random.random() < 0.9 else {"a": replacement}
+    return replacement

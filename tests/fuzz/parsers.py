@@ -124,7 +124,7 @@ int ScaleInit(int* d, long** s, const char** t, void* extra) { return 0; }
 @cache
 def libraries() -> list[bytes]:
     """Return small shared libraries: an ordinary one, one without hash tables, one that lost its sections."""
-    found = []
+    contents = []
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "k.c")
         source.write_text(CODE)
@@ -132,10 +132,10 @@ def libraries() -> list[bytes]:
             path = pathlib.Path(folder, "k.so")
             compiler = shlex.split(os.environ.get("CC", "cc"))
             subprocess.run([*compiler, "-shared", "-fPIC", source, "-o", path, *flags, "-lm"], check=True)
-            found.append(path.read_bytes())
-    bare = bytearray(found[0])
+            contents.append(path.read_bytes())
+    bare = bytearray(contents[0])
     bare[0x28:0x30], bare[0x3C:0x40] = bytes(8), bytes(4)
-    return [*found, bytes(bare)]
+    return [*contents, bytes(bare)]
 
 
 NAME = "ops-1.0-py3-none-linux_x86_64.whl"

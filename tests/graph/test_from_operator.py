@@ -1,5 +1,7 @@
 """REG_OP prototypes of operators."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -53,8 +55,8 @@ def test_tensors_and_attributes():
         ".ATTR(table, ListListInt, {{1, 2}, {3}})",
         ".OP_END_FACTORY_REG(AllKinds)",
     ]
-    found = prototype_of(op)
-    assert parse(header([found])) == (found,)
+    prototype = prototype_of(op)
+    assert parse(header([prototype])) == (prototype,)
 
 
 def test_another_name_and_an_output_beside_an_input_called_y():
@@ -92,17 +94,17 @@ def test_dtypes_of_a_kernel(tmp_path):
 
 def info(target, *rows):
     cells = [[(name, "DefaultFormat") for name in row] for row in rows]
-    given = {
+    fields = {
         "inputs": [{"index": 0, "name": "x"}, {"index": 1, "name": "index"}],
         "outputs": [{"index": 0, "name": "picked"}],
         "attr": [{"name": "depth", "type": "int", "value": 3}],
         "dtype_format": cells,
         "target": target,
     }
-    return Information.from_any(given, subject="test", func_type="aot")
+    return Information.from_any(fields, subject="test", func_type="aot")
 
 
-def test_dtypes_and_names_of_the_information_that_of_ascend_first():
+def test_dtypes_and_names_come_from_the_information_for_ascend_first():
     import dataclasses
 
     plain = operator("pick(Tensor a, Tensor b) -> Tensor").operator
@@ -123,7 +125,7 @@ def test_dtypes_and_names_of_the_information_that_of_ascend_first():
     ]
 
 
-def test_what_is_written_in_place_is_input_and_output():
+def test_an_argument_written_in_place_is_input_and_output():
     def fill(x, value):
         x[...] = value
 
@@ -163,25 +165,30 @@ def test_fixed_values_become_attributes():
         ("Tensor?[] x", "argument x: GE has tensors, optional tensors and lists"),
     ],
 )
-def test_what_ge_cannot_hold(arguments, words):
+def test_schemas_that_ge_cannot_hold(arguments, words):
     name = f"bad_{abs(hash(arguments))}"
     with pytest.raises(UnsupportedError, match=f"from_operator::{name}: {words}") as caught:
         prototype_of(operator(f"{name}({arguments}) -> Tensor", infer=lambda *a: polyop.Spec((1,), "int8")))
     assert f"defined at {__file__}" in str(caught.value)
 
 
-def test_dtypes_and_values_that_ge_does_not_have():
-    import dataclasses
+@pytest.fixture(scope="module")
+def plain():
+    return operator("other(Tensor a, Tensor b) -> Tensor").operator
 
-    plain = operator("other(Tensor a, Tensor b) -> Tensor").operator
-    op = dataclasses.replace(plain, information=info("CPU", ("float8_e4m3fnuz", "int8", "int8")))
-    with pytest.raises(
-        UnsupportedError, match="dtypes: GE's dtypes are those of .*, but got float8_e4m3fnuz"
-    ):
-        prototype_of(op)
-    op = dataclasses.replace(plain, attributes={"k": {"a": 1}})
-    with pytest.raises(UnsupportedError, match="attribute k: GE has no attribute for its value"):
-        prototype_of(op)
-    op = dataclasses.replace(plain, attributes={"k": [1, "a"]})
-    with pytest.raises(UnsupportedError, match="attribute k: GE has no attribute for its value"):
-        prototype_of(op)
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        (
+            "information",
+            info("CPU", ("float8_e4m3fnuz", "int8", "int8")),
+            "dtypes: GE's dtypes are those of .*, but got float8_e4m3fnuz",
+        ),
+        ("attributes", {"k": {"a": 1}}, "attribute k: GE has no attribute for its value"),
+        ("attributes", {"k": [1, "a"]}, "attribute k: GE has no attribute for its value"),
+    ],
+)
+def test_dtypes_and_values_that_ge_does_not_have(plain, field, value, words):
+    with pytest.raises(UnsupportedError, match=words):
+        prototype_of(dataclasses.replace(plain, **{field: value}))

@@ -11,13 +11,13 @@ from polyop.graph.tables import ATTRIBUTE_TYPES, DTYPE_NUMBERS
 EVERY = pathlib.Path(__file__).parents[1] / "golden" / "graph" / "every_macro.h"
 
 
-def made(items, name="Op"):
+def generated(items, name="Op"):
     return generate(parse(f"REG_OP({name}){items}.OP_END_FACTORY_REG({name})"), "h.h")
 
 
 def signature(text, name="Op"):
-    [found] = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == name]
-    arguments = found.args
+    [function] = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == name]
+    arguments = function.args
     skipped = len(arguments.args) - len(arguments.defaults)
     positional = [a.arg if i < skipped else f"{a.arg}=" for i, a in enumerate(arguments.args)]
     defaults = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -33,7 +33,7 @@ def test_every_macro_and_attribute_type(golden):
 
 
 def test_defect_1_the_imports_name_where_things_are():
-    text = made(".INPUT(x, DT_INT8)").text
+    text = generated(".INPUT(x, DT_INT8)").text
     lines = [line for line in text.splitlines() if line.startswith("from torchair")]
     assert lines == [
         "from torchair.ge._ge_graph import auto_convert_to_tensor, TensorType",
@@ -44,9 +44,9 @@ def test_defect_1_the_imports_name_where_things_are():
 
 @pytest.mark.parametrize("value", ["1e-8", "1e-5", "1e-30", "0.1", "16777217.0", "-1e20"])
 def test_defect_2_small_floats_are_kept(value):
-    _, keywords = signature(made(f".ATTR(eps, Float, {value})").text)
+    _, keywords = signature(generated(f".ATTR(eps, Float, {value})").text)
     assert float(keywords[0].removeprefix("eps=")) == float(value)
-    assert made(f".ATTR(eps, Float, {value})").text.count(f"attr.Float({float(value)!r})") == 1
+    assert generated(f".ATTR(eps, Float, {value})").text.count(f"attr.Float({float(value)!r})") == 1
 
 
 @pytest.mark.parametrize("text", [r"\"", r"\\", r"\n", '"', "'", r"\"\"\"", r"a\\\"b'c", "é\\u2028"])
@@ -54,7 +54,7 @@ def test_defect_3_quotes_are_escaped(text):
     literal = f'"{text}"' if text != '"' else 'R"(")"'
     expected = {'"': '"', r"\"": '"', r"\\": "\\", r"\n": "\n", "'": "'", r"\"\"\"": '"""',
                 r"a\\\"b'c": "a\\\"b'c", "é\\u2028": "é\u2028"}[text]  # fmt: skip
-    _, keywords = signature(made(f".ATTR(mode, String, {literal})").text)
+    _, keywords = signature(generated(f".ATTR(mode, String, {literal})").text)
     assert ast.literal_eval(keywords[0].removeprefix("mode=")) == expected
 
 
@@ -62,7 +62,7 @@ def test_defect_3_quotes_are_escaped(text):
 def test_defect_4_types_without_an_attribute_are_skipped_with_a_reason(kind):
     value = f"{kind}()" if "Tensor" in kind else "{}" if kind.startswith("ListList") else f"{kind}(1)"
     for item in (f".ATTR(a, {kind}, {value})", f".REQUIRED_ATTR(a, {kind})"):
-        done = made(item)
+        done = generated(item)
         reason = f"attribute a of type {kind}, which torchair has no attribute for"
         assert f"# IR Op skipped as {reason}\n" in done.text and "def Op" not in done.text
         assert [(each.name, each.reason) for each in done.skipped] == [("Op", reason)]
@@ -70,37 +70,37 @@ def test_defect_4_types_without_an_attribute_are_skipped_with_a_reason(kind):
 
 @pytest.mark.parametrize("name", sorted(DTYPE_NUMBERS))
 def test_defect_5_dtypes_are_written_by_name(name):
-    text = made(f".ATTR(dst, Type, {name}).ATTR(more, ListType, {{{name}}})").text
+    text = generated(f".ATTR(dst, Type, {name}).ATTR(more, ListType, {{{name}}})").text
     _, keywords = signature(text)
     assert keywords[:2] == [f"dst=DataType.{name}", f"more=[DataType.{name}]"]
 
 
 def test_dtypes_in_another_spelling_are_those_that_torchair_has():
-    _, keywords = signature(made(".ATTR(dst, Type, DT_FLOAT32)").text)
+    _, keywords = signature(generated(".ATTR(dst, Type, DT_FLOAT32)").text)
     assert keywords[0] == "dst=DataType.DT_FLOAT"
 
 
 def test_defect_6_the_nodes_name_is_passed_on():
-    text = made(".INPUT(x, DT_INT8)").text
+    text = generated(".INPUT(x, DT_INT8)").text
     [call] = [
         n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "ge_op"
     ]
-    given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-    assert given["node_name"] == "node_name" and given["dependencies"] == "dependencies"
+    keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    assert keywords["node_name"] == "node_name" and keywords["dependencies"] == "dependencies"
 
 
 def test_defect_7_inputs_from_the_first_optional_one_on_may_be_left_out():
-    text = made(
+    text = generated(
         ".INPUT(x, DT_INT8).OPTIONAL_INPUT(b, DT_INT8).INPUT(w, DT_INT8).DYNAMIC_INPUT(xs, DT_INT8)"
     ).text
     positional, _ = signature(text)
     assert positional == ["x", "b=", "w=", "xs="]
     assert '@_optional_inputs("b")\n@auto_convert_to_tensor(' in text
-    assert "_optional_inputs" not in made(".INPUT(x, DT_INT8)").text
+    assert "_optional_inputs" not in generated(".INPUT(x, DT_INT8)").text
 
 
 def test_order_of_parameters_and_of_the_definition():
-    text = made(
+    text = generated(
         ".ATTR(k, Int, 1).OUTPUT(y, DT_INT8).REQUIRED_ATTR(n, Int).DYNAMIC_OUTPUT(zs, DT_INT8).INPUT(x, DT_INT8)"
     ).text
     positional, keywords = signature(text, "_Op")
@@ -111,7 +111,7 @@ def test_order_of_parameters_and_of_the_definition():
 
 
 def test_names_that_python_or_the_file_needs_are_changed():
-    text = made(
+    text = generated(
         ".INPUT(x, DT_INT8).INPUT(lambda, DT_INT8).INPUT(attr, DT_INT8).DYNAMIC_OUTPUT(y, DT_INT8)"
         ".ATTR(x, Int, 1).ATTR(from, Int, 2).ATTR(node_name, Int, 3).ATTR(size_of_y, Int, 4)"
     ).text
@@ -126,7 +126,7 @@ def test_names_that_python_or_the_file_needs_are_changed():
     ]
     assert '"lambda": lambda_changed_as_is_python_key,' in text
     assert '"x": attr.Int(x_changed_as_duplicate_with_input),' in text
-    assert "def Tensor_changed_as_is_used_here(" in made(".INPUT(x, DT_INT8)", "Tensor").text
+    assert "def Tensor_changed_as_is_used_here(" in generated(".INPUT(x, DT_INT8)", "Tensor").text
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_names_that_python_or_the_file_needs_are_changed():
     ],
 )
 def test_dtypes_of_inputs(types, tensor_type, dtypes):
-    text = made(f".INPUT(x, {types}).DATATYPE(T, TensorType(DT_INT8))").text
+    text = generated(f".INPUT(x, {types}).DATATYPE(T, TensorType(DT_INT8))").text
     expected = f", inputs_tensor_type=[TensorType.{tensor_type}]" if tensor_type else ""
     assert f"@auto_convert_to_tensor([False], [False]{expected})\n" in text
     assert f'.input("x", "{dtypes}")' in text
@@ -156,13 +156,13 @@ def test_dtypes_of_inputs(types, tensor_type, dtypes):
         (".OUTPUT(y, DT_INT8)", "PlaceholderV2", "Deformed prototype"),
     ],
 )
-def test_what_is_skipped(items, name, reason):
-    done = made(items, name)
+def test_skipped_prototypes(items, name, reason):
+    done = generated(items, name)
     assert done.summary == "total 1, generated 0, skipped 1"
     head = f"# This file is auto-generated by h.h\n# Summary: {done.summary}\n"
     assert done.text.startswith(head) and done.text.endswith(f"# IR {name} skipped as {reason}\n")
 
 
 def test_an_operator_without_inputs_and_one_without_outputs():
-    assert signature(made(".OUTPUT(y, DT_INT8)").text)[0] == []
-    assert "    _outputs = [\n    ]\n" in made(".INPUT(x, DT_INT8)").text
+    assert signature(generated(".OUTPUT(y, DT_INT8)").text)[0] == []
+    assert "    _outputs = [\n    ]\n" in generated(".INPUT(x, DT_INT8)").text

@@ -47,7 +47,7 @@ def test_operator_to_header_and_on_to_python(tmp_path):
     assert "def AddCustom(x: Tensor, y: Tensor, *, k: float=1e-08, dependencies=[]" in done.stdout
 
 
-def test_errors_are_words(tmp_path):
+def test_errors_are_messages(tmp_path):
     (tmp_path / "bad.h").write_text("\nREG_OP(A)\n.INPTU(x, DT_INT8)")
     (tmp_path / "empty.h").write_text("namespace ge {}\n")
     (tmp_path / "skipped.h").write_text("REG_OP(If).GRAPH(g).OP_END_FACTORY_REG(If)")

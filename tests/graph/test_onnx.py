@@ -72,9 +72,9 @@ def exported(function, inputs, path, operators=(), dynamic=None):
         custom_translation_table=translation_table(*operators),
     )
     program.save(path)
-    found = onnx.load(path)
-    onnx.checker.check_model(found, full_check=True)
-    return found
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    return model
 
 
 def session(path):
@@ -107,8 +107,11 @@ def test_three_kinds_of_kernels_in_one_model(operators, tmp_path):
     x, y = torch.randn(5, 1), torch.randn(5, 1)
     path = tmp_path / "model.onnx"
     model = exported(forward, (x, y), path)
-    found = nodes(model)
-    assert {(n.domain, n.op_type) for n in found.values()} >= {("onnx_aot", "add"), ("onnx_module", "times")}
+    custom_nodes = nodes(model)
+    assert {(n.domain, n.op_type) for n in custom_nodes.values()} >= {
+        ("onnx_aot", "add"),
+        ("onnx_module", "times"),
+    }
     assert {each.domain: each.version for each in model.opset_import}["onnx_aot"] == 1
     product, first = run(path, x, y)
     want_product, want_first = forward(x, y)
@@ -119,7 +122,7 @@ def test_three_kinds_of_kernels_in_one_model(operators, tmp_path):
     np.testing.assert_allclose(product, by_hand + 0.9 * torch.relu(y).numpy().T, rtol=1e-5)
 
 
-def test_options_are_given_operators_once(operators, tmp_path):
+def test_options_get_operators_once(operators, tmp_path):
     aot, *_ = operators
     x, y = torch.randn(3), torch.randn(3)
     exported(lambda x, y: aot(x, y), (x, y), tmp_path / "m.onnx")
@@ -128,8 +131,8 @@ def test_options_are_given_operators_once(operators, tmp_path):
     for options in (first, second, first):
         running = ort.InferenceSession(tmp_path / "m.onnx", options)
         names = [each.name for each in running.get_inputs()]
-        [found] = running.run(None, dict(zip(names, (x.numpy(), y.numpy()), strict=True)))
-        np.testing.assert_array_equal(found, aot(x, y).numpy())
+        [output] = running.run(None, dict(zip(names, (x.numpy(), y.numpy()), strict=True)))
+        np.testing.assert_array_equal(output, aot(x, y).numpy())
     late = polyop.operator("onnx_late::f(Tensor x) -> Tensor", lambda x: x, infer="x")
     words = "these options have polyop's operators already, and take none that were defined since, but got "
     with pytest.raises(HostError, match=f"{words}{late.name}\n  begin with new SessionOptions"):
@@ -149,8 +152,8 @@ def test_a_dynamic_axis(operators, tmp_path):
     running = session(path)
     for size in (4, 9, 0, 1, 9):
         x = np.arange(size, dtype=np.float32).reshape(size, 1)
-        [found] = running.run(None, {running.get_inputs()[0].name: x})
-        np.testing.assert_allclose(found, (2 * x + 4) + 3 * x.T)
+        [output] = running.run(None, {running.get_inputs()[0].name: x})
+        np.testing.assert_allclose(output, (2 * x + 4) + 3 * x.T)
 
 
 def test_threads_share_a_session(operators, tmp_path):
@@ -164,8 +167,8 @@ def test_threads_share_a_session(operators, tmp_path):
     def many(start):
         for size in range(start, start + 150):  # more sizes than are kept
             x = np.full((size, 1), size, np.float32)
-            [found] = running.run(None, {running.get_inputs()[0].name: x})
-            wrong.extend([] if np.array_equal(found, 2 * x + 4) else [size])
+            [output] = running.run(None, {running.get_inputs()[0].name: x})
+            wrong.extend([] if np.array_equal(output, 2 * x + 4) else [size])
 
     threads = [threading.Thread(target=many, args=(start,)) for start in (1, 50, 100)]
     for each in threads:
@@ -185,10 +188,10 @@ GIVEN = {
 
 
 def test_every_attribute_type(tmp_path):
-    seen = []
+    calls = []
 
-    def kernel(x, b, more, *given):
-        seen.append((b is None, len(more), given))
+    def kernel(x, b, more, *attributes_given):
+        calls.append((b is None, len(more), attributes_given))
         return x + sum(more, np.zeros_like(x)) + (0 if b is None else b)
 
     op = polyop.operator(EVERY.replace("\n", ""), kernel, infer="x")
@@ -203,13 +206,13 @@ def test_every_attribute_type(tmp_path):
     assert first["f"] == 0.5 and first["ff"] == [0.25, float("inf")] and first["t"] == 1 and first["n"] == 7
     assert onnx.numpy_helper.to_array(first["g"]) == np.float64(0.1)  # 32 bits would change it
     assert "none" not in first and first["dtype"] == b"float16" and second["dtype"] == b"int8"
-    seen.clear()
-    [found] = run(path, x)
-    np.testing.assert_array_equal(found, 5 * x.numpy())
-    in_runtime = sorted(seen, key=lambda row: row[0])
-    seen.clear()
+    calls.clear()
+    [output] = run(path, x)
+    np.testing.assert_array_equal(output, 5 * x.numpy())
+    in_runtime = sorted(calls, key=lambda row: row[0])
+    calls.clear()
     forward(x)
-    in_torch = sorted(seen, key=lambda row: row[0])
+    in_torch = sorted(calls, key=lambda row: row[0])
     assert in_runtime == in_torch and len(in_torch) == 2
     i, f, g, t = in_torch[0][2][:4]
     assert (i, f, g) == (-(2**62), 0.5, 0.1) and t is True
@@ -260,7 +263,7 @@ def test_a_model_runs_in_another_process(operators, tmp_path):
     assert done.returncode == 1 and "onnx_aot" in done.stderr and "is not a registered" in done.stderr
 
 
-def test_the_library_alone_says_what_it_needs():
+def test_an_error_of_the_library_alone_names_what_it_needs():
     program = f"import onnxruntime as ort\nort.SessionOptions().register_custom_ops_library({library()!r})\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -24,7 +24,7 @@ REFUSED = [  # schema, words
 
 
 @pytest.mark.parametrize(("schema", "words"), REFUSED)
-def test_what_onnx_cannot_hold(schema, words):
+def test_schemas_that_onnx_cannot_hold(schema, words):
     operator = Operator(parse(f"onnx_refused::{schema}"), lambda *_: (), (), origin="ops.py:3")
     refused = refusal(operator)
     assert isinstance(refused, UnsupportedError)
@@ -37,25 +37,28 @@ def op():
     return polyop.operator(schema, lambda x, *_: x, infer="x").operator
 
 
-def test_values_that_onnx_cannot_hold(op):
-    with pytest.raises(
-        ArgumentValueError, match="g: argument s: ONNX has no bool, and a Scalar does not say"
-    ):
-        inputs_and_attributes(op, ("x", None, [], 1, True, True))
-    with pytest.raises(ArgumentTypeError, match="g: argument n: must be int, but got 'a'"):
-        inputs_and_attributes(op, ("x", None, [], "a", True, 1))
+@pytest.mark.parametrize(
+    ("n", "s", "kind", "words"),
+    [
+        (1, True, ArgumentValueError, "g: argument s: ONNX has no bool, and a Scalar does not say"),
+        ("a", 1, ArgumentTypeError, "g: argument n: must be int, but got 'a'"),
+    ],
+)
+def test_values_that_onnx_cannot_hold(op, n, s, kind, words):
+    with pytest.raises(kind, match=words):
+        inputs_and_attributes(op, ("x", None, [], n, True, s))
 
 
-def test_arguments_return_as_they_went(op):
-    inputs, given = inputs_and_attributes(op, ("x", "b", ["m", "k"], 3, False, 0.1))
+def test_arguments_survive_the_conversion_to_a_node(op):
+    inputs, node_attributes = inputs_and_attributes(op, ("x", "b", ["m", "k"], 3, False, 0.1))
     assert inputs == ["x", "b", "m", "k"]
-    assert given | {"s": 0} == {"b": 1, "more": 2, "n": 3, "t": 0, "s": 0}
-    assert given["s"].dtype == np.float64 and given["s"] == 0.1
-    assert arguments_of(op, {**given, "s": 0.1}, 4) == [1, 1, [1, 1], 3, False, 0.1]
+    assert node_attributes | {"s": 0} == {"b": 1, "more": 2, "n": 3, "t": 0, "s": 0}
+    assert node_attributes["s"].dtype == np.float64 and node_attributes["s"] == 0.1
+    assert arguments_of(op, {**node_attributes, "s": 0.1}, 4) == [1, 1, [1, 1], 3, False, 0.1]
 
 
 @pytest.mark.parametrize(
-    ("given", "inputs", "words"),
+    ("node_attributes", "inputs", "words"),
     [
         ({"b": 0, "more": 0}, 1, "the node must have an attribute n, int, but got a node without it"),
         ({"more": 0, "n": 1}, 1, "an attribute b that says how many inputs it takes, but got no such"),
@@ -66,10 +69,15 @@ def test_arguments_return_as_they_went(op):
         ({"b": 0, "more": 0, "n": 1, "t": 3}, 1, "argument t: must be bool, but got 3"),
     ],
 )
-def test_nodes_that_do_not_fit(op, given, inputs, words):
+def test_nodes_that_do_not_fit(op, node_attributes, inputs, words):
     with pytest.raises(ArgumentTypeError) as caught:
-        arguments_of(op, given, inputs)
+        arguments_of(op, node_attributes, inputs)
     assert words in str(caught.value) and "onnx_refused::g" in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def multiply():
+    return polyop.operator("onnx_refused::h(Tensor x, int n) -> Tensor", lambda x, n: x * n, infer="x")
 
 
 def test_without_onnx_runtime():
@@ -109,20 +117,22 @@ class TestSessions:
 
     def test_an_attribute_that_the_schema_does_not_have_is_ignored(self):
         op = polyop.operator("onnx_refused::u(Tensor x, int n=2) -> Tensor", lambda x, n: x * n, infer="x")
-        [found] = self.session(op, "u", N=5).run(None, {"x": np.ones(2, np.float32)})
-        assert found.tolist() == [2, 2]
+        [output] = self.session(op, "u", N=5).run(None, {"x": np.ones(2, np.float32)})
+        assert output.tolist() == [2, 2]
 
-    def test_a_node_that_does_not_fit(self):
-        op = polyop.operator("onnx_refused::h(Tensor x, int n) -> Tensor", lambda x, n: x * n, infer="x")
-        words = "polyop: ArgumentTypeError: onnx_refused::h: the node must have an attribute n, int"
+    @pytest.mark.parametrize(
+        ("node", "words"),
+        [
+            ({}, "polyop: ArgumentTypeError: onnx_refused::h: the node must have an attribute n, int"),
+            ({"n": "a"}, "argument n: must be int, but got 'a'"),
+            ({"inputs": ("x", "x"), "n": 1}, "takes 1 tensors with these attributes, but got a node with 2"),
+        ],
+    )
+    def test_a_node_that_does_not_fit(self, multiply, node, words):
         with pytest.raises(Exception, match=words):
-            self.session(op)
-        with pytest.raises(Exception, match="argument n: must be int, but got 'a'"):
-            self.session(op, n="a")
-        with pytest.raises(Exception, match="takes 1 tensors with these attributes, but got a node with 2"):
-            self.session(op, inputs=("x", "x"), n=1)
-        [found] = self.session(op, n=3).run(None, {"x": np.ones(2, np.float32)})
-        assert found.tolist() == [3, 3]
+            self.session(multiply, **node)
+        [output] = self.session(multiply, n=3).run(None, {"x": np.ones(2, np.float32)})
+        assert output.tolist() == [3, 3]
 
     def test_a_kernel_that_fails(self, tmp_path):
         source = tmp_path / "fails.c"

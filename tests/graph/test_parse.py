@@ -70,7 +70,7 @@ def test_every_macro_and_attribute_type():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("TensorType({DT_FLOAT, DT_INT32})", Types(("DT_FLOAT", "DT_INT32"))),
         ("TensorType{DT_FLOAT}", Types(("DT_FLOAT",))),
@@ -86,12 +86,12 @@ def test_every_macro_and_attribute_type():
         ("TensorType({})", Types()),
     ],
 )
-def test_forms_of_dtypes(text, found):
-    assert types(text) == found
+def test_forms_of_dtypes(text, expected):
+    assert types(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "found"),
+    ("kind", "text", "expected"),
     [
         ("Int", "0x1F", 31), ("Int", "0b101", 5), ("Int", "017", 15), ("Int", "1'000L", 1000), ("Int", "- 3", -3),
         ("Int", "INT_MAX", 2147483647), ("Int", "true", 1), ("Int", "2.0", 2), ("Int", "Int(4)", 4),
@@ -114,9 +114,9 @@ def test_forms_of_dtypes(text, found):
         ("AnyValue", "AnyValue::From( 3 , 4 )", "AnyValue::From(3, 4)"), ("Bytes", 'Bytes("a\\n")', 'Bytes("a\\n")'),
     ],
 )  # fmt: skip
-def test_forms_of_defaults(kind, text, found):
-    seen = default(kind, text)
-    assert seen == found and type(seen) in (type(found), DTypeName)
+def test_forms_of_defaults(kind, text, expected):
+    parsed = default(kind, text)
+    assert parsed == expected and type(parsed) in (type(expected), DTypeName)
 
 
 def test_the_types_of_attributes_are_all_read():
@@ -218,7 +218,7 @@ REG_OP(D).OP_END_FACTORY_REG(D)
 """
 
 
-def test_what_the_preprocessor_leaves_out():
+def test_text_that_the_preprocessor_removes():
     assert [(op.name, op.origin.line) for op in parse(CONDITIONS)] == [("A", 6), ("B", 10), ("D", 20)]
 
 
@@ -238,7 +238,7 @@ WHOLE = EVERY.read_text()
     st.sampled_from([*"(){},.;\"'\\#/*<:-", " ", "REG_OP", "DT_"]),
 )
 @settings(max_examples=300)
-def test_damage_is_an_error_of_words_or_harmless(start, length, instead):
+def test_a_damaged_header_is_a_schema_error_or_harmless(start, length, instead):
     try:
         parse(WHOLE[:start] + instead + WHOLE[start + length :], "h.h")
     except SchemaError as problem:
@@ -290,7 +290,7 @@ items = st.lists(st.one_of(attributes, required, tensors, graphs, variables), ma
 
 @given(st.lists(st.builds(Prototype, names, items.map(tuple)), max_size=3, unique_by=lambda op: op.name))
 @settings(max_examples=150)
-def test_what_is_written_reads_back_as_it_was(ops):
+def test_a_written_header_reads_back_equal(ops):
     assert parse(header(ops)) == tuple(ops)
 
 

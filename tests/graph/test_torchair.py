@@ -68,9 +68,9 @@ def results(place, tmp_path_factory):
 
 
 def ok(results, name):
-    found = results[name]
-    assert not (isinstance(found, dict) and "failed" in found), found["failed"]
-    return found
+    result = results[name]
+    assert not (isinstance(result, dict) and "failed" in result), result["failed"]
+    return result
 
 
 def names(node, direction):
@@ -82,11 +82,11 @@ def test_the_tables_are_torchairs(results):
 
 
 def test_the_generated_functions_give_a_graph(results, golden):
-    found = ok(results, "generated")
-    golden("graph/every_macro.json", json.dumps(found, indent=1, sort_keys=True) + "\n")
+    graph = ok(results, "generated")
+    golden("graph/every_macro.json", json.dumps(graph, indent=1, sort_keys=True) + "\n")
 
 
-def test_what_the_graph_says(results):
+def test_nodes_of_the_graph(results):
     tensors, index, bias, named, lists, plain, given = ok(results, "generated")
     assert tensors["type"] == "Tensors" and names(tensors, "input") == ["x", "index", "xs0", "xs1"]
     assert names(tensors, "output") == ["y", "x"]
@@ -148,16 +148,16 @@ def test_a_model_is_exported(results):
     assert 'input: "Cast:0"' in node and "f: 2.5" in node
 
 
-def test_what_is_refused(results):
-    found = ok(results, "refusals")
-    assert found["symbolic"].startswith(
+def test_refused_converters(results):
+    messages = ok(results, "refusals")
+    assert messages["symbolic"].startswith(
         "UnsupportedError: graph_tests::refused: argument n is a symbolic number, and an attribute of GE"
     )
-    assert "promote: must name inputs: x, but got 'n'" in found["promote"]
-    assert found["no operator"].startswith(
+    assert "promote: must name inputs: x, but got 'n'" in messages["promote"]
+    assert messages["no operator"].startswith(
         "ArgumentTypeError: register_fx_node_ge_converter: must be an operator, or"
     )
-    assert "cannot be put into a GE graph: graph\n  defined at malformed.h:1" in found["skipped"]
+    assert "cannot be put into a GE graph: graph\n  defined at malformed.h:1" in messages["skipped"]
 
 
 REAL = """every(Tensor x, Tensor? bias, Tensor[] xs, int n, float eps=1e-8, *, bool flag=True, ScalarType t,
@@ -181,13 +181,13 @@ def test_the_compiler_takes_the_header_of_an_operator_with_the_macros_of_ge(plac
 
 def test_prototypes_that_are_in_use_are_read(place):
     folder = pathlib.Path(place, "torch_npu", "include", "op_proto")
-    found = {op.name for path in sorted(folder.glob("*_ops.h")) for op in read(path)}
+    parsed = {op.name for path in sorted(folder.glob("*_ops.h")) for op in read(path)}
     written = {
         name
         for path in folder.glob("*_ops.h")
         for name in re.findall(r"^REG_OP\((\w+)\)", path.read_text(), re.M)
     }
-    assert found == written and "ConcatD" in found
+    assert parsed == written and "ConcatD" in parsed
 
 
 def shape_of(function):
@@ -216,11 +216,11 @@ def test_torchairs_own_prototypes_give_torchairs_own_functions(place):
             continue
         name = re.match(r"REG_OP\((\w+)\)", text)[1]
         try:
-            made = generate(parse(f"{text}\n.OP_END_FACTORY_REG({name})"), "h.h")
+            generated = generate(parse(f"{text}\n.OP_END_FACTORY_REG({name})"), "h.h")
         except SchemaError:
             unread.append(name)
             continue
-        ours = [node for node in ast.parse(made.text).body if isinstance(node, ast.FunctionDef)][-1]
+        ours = [node for node in ast.parse(generated.text).body if isinstance(node, ast.FunctionDef)][-1]
         if shape_of(ours) == shape_of(theirs):
             equal += 1
         else:

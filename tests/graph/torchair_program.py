@@ -35,8 +35,8 @@ def nodes(build):
         build(lambda dtype=0: Data(index=next(index), dtype=dtype, shape=[2, 3], placement="NPU"))
     read_back = type(graph._model)()
     read_back.ParseFromString(graph.SerializeToString())
-    found = json_format.MessageToDict(read_back.graph[0], preserving_proto_field_name=True)["op"]
-    return [op for op in found if op["type"] != "Data"]
+    operations = json_format.MessageToDict(read_back.graph[0], preserving_proto_field_name=True)["op"]
+    return [op for op in operations if op["type"] != "Data"]
 
 
 def error(call, *arguments, **named):

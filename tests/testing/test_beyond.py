@@ -136,7 +136,7 @@ def test_the_page_of_the_documents_is_safe():
         op(np.ones(50_000_000, np.float32), np.ones(1, np.float32))
 
 
-def test_kernels_that_cannot_be_run_in_such_memory_are_said():
+def test_kernels_that_cannot_run_in_fenced_memory_are_reported():
     op = polyop.operator("beyond::python(Tensor x) -> Tensor", lambda x: x * 2, infer="x")
     (row,) = (r for r in check(op, hosts=["numpy"]).results if r.check == "reads inside")
     assert row.status == "not run" and "is no function of a library" in row.detail

@@ -74,10 +74,10 @@ scaled, product, increment = module.scaled, module.product, module.increment
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the module's source, and a file that loads it."""
-    made = tmp_path_factory.mktemp("checked")
-    (made / "ops.cpp").write_text(SOURCE)
-    (made / "loads.py").write_text(LOADS)
-    return made
+    path = tmp_path_factory.mktemp("checked")
+    (path / "ops.cpp").write_text(SOURCE)
+    (path / "loads.py").write_text(LOADS)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +96,9 @@ def failures(report):
 def test_a_crash_for_other_ranks_fails_and_names_the_inputs(ops):
     report = check(ops.square_of_matrix, hosts=["numpy"], reference=lambda x: x * x, raise_on_failure=False)
     assert failures(report) == {("0-dimensional", "numpy")}
-    found = result(report, "0-dimensional").detail
-    assert "must refuse inputs with an error, and not crash" in found
-    assert "when called with (float32[])" in found
+    detail = result(report, "0-dimensional").detail
+    assert "must refuse inputs with an error, and not crash" in detail
+    assert "when called with (float32[])" in detail
 
 
 def test_a_crash_for_other_sizes_fails_and_stops_the_rest(ops):

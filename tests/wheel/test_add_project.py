@@ -101,12 +101,12 @@ def failures(results):
 
 
 @in_a_row
-def test_check_has_nothing_against_it(fresh, project):
+def test_check_passes(fresh, project):
     pytest.importorskip("torch", reason="not run: PyTorch is not installed")
     [site] = fresh.parents[1].glob("lib/python*/site-packages")
-    found = checked("custom_ops_lib", "custom_ops_lib.add_custom", project, PYTHONPATH=str(site))
-    assert not failures(found)
-    ran = {tuple(one[:2]) for one in found if one[2] == "passed"}
+    results = checked("custom_ops_lib", "custom_ops_lib.add_custom", project, PYTHONPATH=str(site))
+    assert not failures(results)
+    ran = {tuple(one[:2]) for one in results if one[2] == "passed"}
     assert {("inputs unchanged", "numpy"), ("gradient", "torch"), ("opcheck", "torch")} <= ran
 
 
@@ -167,8 +167,8 @@ UNDECLARED = "self: an input must not be written unless the schema says Tensor(a
 def test_check_reports_the_printed_form_in_a_library(tmp_path):
     (tmp_path / "printed.cpp").write_text(FOR_POLYOP)
     (tmp_path / "printed.py").write_text("import polyop\nlib = polyop.load_library('printed.cpp')\n")
-    found = failures(checked("printed", "printed.lib.my_op", tmp_path))
-    assert [one[3] for one in found] == [UNDECLARED]
+    failed = failures(checked("printed", "printed.lib.my_op", tmp_path))
+    assert [one[3] for one in failed] == [UNDECLARED]
     mended = FOR_POLYOP.replace("result = at::Tensor(self);\n  EXEC", "result = empty_like(self);\n  EXEC")
     (tmp_path / "printed.cpp").write_text(mended)
     assert not failures(checked("printed", "printed.lib.my_op", tmp_path))
@@ -183,5 +183,5 @@ def test_check_reports_the_printed_form_in_rehearsal(tmp_path):
     (tmp_path / "printed.py").write_text(
         "import torch, custom_lib, polyop\nmy_op = polyop.aten('printedops::my_op')\n"
     )
-    found = failures(checked("printed", "printed.my_op", tmp_path, **rehearse))
-    assert found == [("inputs unchanged", "numpy", "failed", UNDECLARED)]
+    failed = failures(checked("printed", "printed.my_op", tmp_path, **rehearse))
+    assert failed == [("inputs unchanged", "numpy", "failed", UNDECLARED)]

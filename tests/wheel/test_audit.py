@@ -150,7 +150,7 @@ def test_a_name_that_the_wheel_file_does_not_have(wheel, tmp_path):
     assert re.match(r"its name says py2-none-\S+, and its WHEEL file py3-none-", breach)
 
 
-def test_what_is_no_library_inside(tmp_path):
+def test_a_file_that_is_no_library(tmp_path):
     path = packed(tmp_path, f"py3-none-linux_{MACHINE}", {"vecops/libx.so": b"text"})
     [breach] = audit(path).breaches
     assert breach.startswith("vecops/libx.so is no library: ")
@@ -168,7 +168,7 @@ def test_notes(tmp_path):
     ("name", "says"),
     [("ops.zip", "must be called name-version"), ("a-1-py3-none-any.whl", "cannot be read as a wheel")],
 )
-def test_what_is_no_wheel(tmp_path, name, says):
+def test_files_that_are_no_wheel(tmp_path, name, says):
     (tmp_path / name).write_bytes(b"PK")
     with pytest.raises(LibraryError, match=says):
         audit(tmp_path / name)

@@ -83,11 +83,11 @@ def test_cuobjdump_lists_the_same(wheel, tmp_path):
     library = tmp_path / "libcudaops.so"
     library.write_bytes(contents(wheel)["cudaops/libcudaops.so"])
 
-    def found(option):
+    def listed_by(option):
         done = subprocess.run([tool, option, str(library)], capture_output=True, text=True, check=True)
         return set(re.findall(r"\.(sm_\w+)\.", done.stdout))
 
-    assert found("--list-elf") == {"sm_80", "sm_90"} and found("--list-ptx") == {"sm_90"}
+    assert listed_by("--list-elf") == {"sm_80", "sm_90"} and listed_by("--list-ptx") == {"sm_90"}
 
 
 @needs_nvcc
@@ -95,8 +95,8 @@ def test_the_environment_names_them_too(tmp_path):
     folder = project(tmp_path, "")
     options = ["bdist_wheel", "-d", "dist"]
     run("-W", "ignore", "setup.py", "-q", *options, cwd=folder, POLYOP_CUDA_ARCHITECTURES="sm_90a; 8.6")
-    [made] = pathlib.Path(folder, "dist").iterdir()
-    assert listed(made) == ["sm_86, sm_90, compute_90"]
+    [wheel] = pathlib.Path(folder, "dist").iterdir()
+    assert listed(wheel) == ["sm_86, sm_90, compute_90"]
 
 
 @needs_nvcc

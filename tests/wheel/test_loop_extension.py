@@ -16,11 +16,11 @@ from polyop.wheel.audit import audit
 
 def test_audit_lists_the_kernels(loop_wheel):
     lines = run("-m", "polyop", "audit", loop_wheel).stdout.splitlines()
-    told = [line.partition(":")[2].strip() for line in lines if line.startswith("loop kernel:")]
-    assert told[:2] == [f"softmax(float32[:,:])  [{ISAS}]", f"softmax(float64[:,:])  [{ISAS}]"]
-    assert f"scale(float32[:], float)  [{ISAS}]" in told
-    gradients = [line for line in told if line.startswith("scale__backward(bool[], bool[], float")]
-    assert len(gradients) == 2 and len(told) == 8
+    kernels = [line.partition(":")[2].strip() for line in lines if line.startswith("loop kernel:")]
+    assert kernels[:2] == [f"softmax(float32[:,:])  [{ISAS}]", f"softmax(float64[:,:])  [{ISAS}]"]
+    assert f"scale(float32[:], float)  [{ISAS}]" in kernels
+    gradients = [line for line in kernels if line.startswith("scale__backward(bool[], bool[], float")]
+    assert len(gradients) == 2 and len(kernels) == 8
     assert any(
         re.fullmatch(r"loop module: +loopops\.kernels, compiled by polyop \S+", line) for line in lines
     )
@@ -115,7 +115,7 @@ def test_builds_that_fail(loop_project, tmp_path, setup, module, says):
     assert done.returncode == 1 and re.search(says, done.stderr, re.DOTALL), done.stderr
 
 
-def test_functions_that_are_not_listed_are_told(loop_project, tmp_path):
+def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
     folder = shutil.copytree(loop_project, tmp_path / "p", ignore=shutil.ignore_patterns("build", "dist"))
     path = folder / "setup.py"
     path.write_text(path.read_text().replace('"softmax_gradient": "T[:,:], T[:,:]",', ""))
@@ -192,16 +192,16 @@ def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path
     (folder / "setup.py").write_text(setup)
     package = folder / "src/loopops/__init__.py"
     package.write_text("from ._ops import count\n" + package.read_text())
-    made = build(folder)
-    assert made.name.startswith("loopops-0.1.0-py3-none-manylinux_")
-    assert {"loopops/_ops/libops.so", INDEX} <= set(contents(made))
+    wheel = build(folder)
+    assert wheel.name.startswith("loopops-0.1.0-py3-none-manylinux_")
+    assert {"loopops/_ops/libops.so", INDEX} <= set(contents(wheel))
     program = f"{CALLS}\nassert loopops.count(3).shape == (3,)"
-    use(install(made, tmp_path / "t"), program, **without_compilers)
-    assert not audit(made).breaches
+    use(install(wheel, tmp_path / "t"), program, **without_compilers)
+    assert not audit(wheel).breaches
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "says"),
+    ("arguments", "kind", "words"),
     [
         (("a-b", {"f": "T[:]"}), ArgumentValueError, "must be that of a module, but got 'a-b'"),
         (
@@ -217,23 +217,30 @@ def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path
         (("a", {"f": []}), ArgumentValueError, "needs a signature"),
     ],
 )
-def test_arguments_that_are_refused(arguments, kind, says):
-    with pytest.raises(kind, match=says):
+def test_arguments_that_are_refused(arguments, kind, words):
+    with pytest.raises(kind, match=words):
         LoopExtension(*arguments)
-    with pytest.raises(ArgumentTypeError, match=r"dtypes must be a list, but got 'float32'"):
-        LoopExtension("a", {"f": "T[:]"}, dtypes="float32")
-    with pytest.raises(ArgumentTypeError, match=r"gradients must be a list, but got 'f'"):
-        LoopExtension("a", {"f": "T[:]"}, gradients="f")
-    with pytest.raises(ArgumentValueError, match=r"gradients must name functions of the list, but got 'g'"):
-        LoopExtension("a", {"f": "T[:]"}, gradients=["g"])
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"dtypes": "float32"}, ArgumentTypeError, "dtypes must be a list, but got 'float32'"),
+        ({"gradients": "f"}, ArgumentTypeError, "gradients must be a list, but got 'f'"),
+        ({"gradients": ["g"]}, ArgumentValueError, "gradients must name functions of the list, but got 'g'"),
+    ],
+)
+def test_options_that_are_refused(options, kind, words):
+    with pytest.raises(kind, match=words):
+        LoopExtension("a", {"f": "T[:]"}, **options)
 
 
 def test_signatures():
-    given = {"f": ["T[:,:], int64[], float, bool", "bfloat16[:]"], "g": " T[ : , : ,:] "}
-    found = LoopExtension("a.b", given, dtypes=["int8", "uint8"]).signatures
-    assert found["f"] == [
+    functions = {"f": ["T[:,:], int64[], float, bool", "bfloat16[:]"], "g": " T[ : , : ,:] "}
+    signatures = LoopExtension("a.b", functions, dtypes=["int8", "uint8"]).signatures
+    assert signatures["f"] == [
         ((("int8", 2), ("int64", 0)), (float, bool)),
         ((("uint8", 2), ("int64", 0)), (float, bool)),
         ((("bfloat16", 1),), ()),
     ]
-    assert found["g"] == [((("int8", 3),), ()), ((("uint8", 3),), ())]
+    assert signatures["g"] == [((("int8", 3),), ()), ((("uint8", 3),), ())]

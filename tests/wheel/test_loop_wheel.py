@@ -159,11 +159,11 @@ np.testing.assert_allclose(op(x), e / e.sum(1, keepdims=True), rtol=1e-5)
 
 def index_of(loop_installed, function, signature):
     index = json.loads((loop_installed / INDEX).read_text())
-    wanted = [r for r in index["kernels"] if (r["function"], r["signature"]) == (function, signature)]
-    return [loop_installed / "loopops" / "__polyop__" / row["library"] for row in wanted]
+    rows = [r for r in index["kernels"] if (r["function"], r["signature"]) == (function, signature)]
+    return [loop_installed / "loopops" / "__polyop__" / row["library"] for row in rows]
 
 
-def test_another_dtype_is_compiled_and_said_once(loop_installed, tmp_path):
+def test_another_dtype_is_compiled_with_one_warning(loop_installed, tmp_path):
     program = f"""{FLOAT16}
 import polyop
 again = polyop.operator("again::scale(Tensor x, *, float factor=2.0) -> Tensor", loopops.kernels.scale)
@@ -172,9 +172,9 @@ print(again(np.ones(2, np.float16), factor=3.0))
     done = use(loop_installed, program, POLYOP_CACHE_DIR=str(tmp_path / "cache"))
     assert done.stdout == "[2. 2.]\n[3. 3.]\n"
     assert done.stderr.count("FallbackWarning") == 1
-    there = "there are (float32[:], float; float64[:], float)"
-    said = f"is compiled here: (float16[:], float) was not compiled ahead of time; {there}"
-    assert said in done.stderr and f"{loop_installed}/loopops/kernels.py" in done.stderr
+    listed = "there are (float32[:], float; float64[:], float)"
+    warning = f"is compiled here: (float16[:], float) was not compiled ahead of time; {listed}"
+    assert warning in done.stderr and f"{loop_installed}/loopops/kernels.py" in done.stderr
 
 
 def test_another_dtype_with_no_compiler(loop_installed, without_compilers):
@@ -192,7 +192,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("change", "says", "gives"), CHANGES)
-def test_a_function_that_was_edited_is_compiled_and_said(copy, change, says, gives, without_compilers):
+def test_a_function_that_was_edited_is_compiled_with_a_warning(copy, change, says, gives, without_compilers):
     path = copy / "loopops" / "kernels.py"
     assert change[0] in path.read_text()
     path.write_text(path.read_text().replace(*change))
@@ -260,8 +260,8 @@ def test_what_the_user_asks_for_is_compiled_with_no_warning(
 
 
 def test_it_works_from_any_place(loop_installed, tmp_path, without_compilers):
-    place = shutil.copytree(loop_installed, tmp_path / "with a space" / "päth")
-    assert use(place, FLOAT32, **without_compilers).stdout.strip() == "[2. 2.]"
+    folder = shutil.copytree(loop_installed, tmp_path / "with a space" / "päth")
+    assert use(folder, FLOAT32, **without_compilers).stdout.strip() == "[2. 2.]"
 
 
 def explained(loop_installed, dtype, **environment):
@@ -269,7 +269,7 @@ def explained(loop_installed, dtype, **environment):
     return run("-m", "polyop", *arguments, PYTHONPATH=str(loop_installed), **environment).stdout
 
 
-def test_explain_tells_where_a_library_is_from(loop_installed, without_compilers):
+def test_explain_names_the_origin_of_a_library(loop_installed, without_compilers):
     [library] = index_of(loop_installed, "softmax", "float32[:,:]")
     text = explained(loop_installed, "float32", **without_compilers)
     assert f"shipped: {library}, compiled ahead of time for {ISAS}, by the same passes" in text
@@ -323,8 +323,8 @@ def test_another_python_finds_the_same_libraries(loop_installed, tmp_path, versi
 
 def test_a_digest_is_of_the_meaning_alone():
     kernel = Kernel("f", ("x",), {}, {"x": Buffer("x", "int8", (), "inplace", 3)}, ("x",), (), "/a/k.py")
-    told = shipped.digest(kernel, precise=False)
-    assert told == shipped.digest(replace(kernel, file="/b/k.py"), precise=False)
+    digest = shipped.digest(kernel, precise=False)
+    assert digest == shipped.digest(replace(kernel, file="/b/k.py"), precise=False)
     others = [
         replace(kernel, name="g"),
         replace(kernel, source={3: "def f(x):"}),
@@ -332,5 +332,5 @@ def test_a_digest_is_of_the_meaning_alone():
         replace(kernel, body=(Assign("t", Const(1, Type("int64"))),)),
         replace(kernel, body=(Assign("t", Const(True, Type("int64"))),)),
     ]
-    found = [shipped.digest(one, precise=False) for one in others]
-    assert len({told, shipped.digest(kernel, precise=True), *found}) == 7
+    digests = [shipped.digest(one, precise=False) for one in others]
+    assert len({digest, shipped.digest(kernel, precise=True), *digests}) == 7

@@ -26,14 +26,14 @@ out, pull = vecops.add_custom.vjp(x, y, alpha=0.25)
 try:
     vecops.add_custom(x, y[:2])
 except polyop.PolyopError as problem:
-    said = str(problem)
-told = {
+    refusal = str(problem)
+facts = {
     "python": "%d.%d" % sys.version_info[:2],
     "polyop": polyop.__file__,
     "hash": hashlib.sha256(pathlib.Path(vecops.library.path).read_bytes()).hexdigest(),
     "values": vecops.add_custom(x, y, alpha=2.0).tolist(),
     "gradients": [each.tolist() for each in pull(np.ones(3))[:2]],
-    "said": said,
+    "refusal": refusal,
 }
 """
 IN_TORCH = """
@@ -42,23 +42,23 @@ a, b = (torch.tensor(each, requires_grad=True) for each in (x, y))
 vecops.add_custom(a, b, alpha=3.0).sum().backward()
 step = torch.compile(lambda a: torch.ops.vecops.add_custom(a, a * a, alpha=0.5), fullgraph=True, backend="aot_eager")
 [through] = torch.autograd.grad(step(a).sum(), a)
-told |= {
+facts |= {
     "torch": torch.__version__,
     "backward": [a.grad.tolist(), b.grad.tolist()],
     "compiled": through.tolist(),
     "checked": torch.autograd.gradcheck(vecops.add_custom, (a, b)),
 }
 """
-TELL = "print('TOLD', json.dumps(told))"
+PRINT_FACTS = "print('FACTS', json.dumps(facts))"
 
 
-def told_by(python, version, wheels, program, folder):
-    """Install the wheels, and what they require, into a folder; return what the program tells there."""
+def facts_of(python, version, wheels, program, folder):
+    """Install the wheels, and what they require, into a folder; return the facts that the program prints."""
     outside(*pip(version), "install", "-q", "--target", folder, *wheels, cwd=folder.parent)
     paths = {"PYTHONPATH": str(folder), "POLYOP_CACHE_DIR": str(folder / "cache")}
-    told = json.loads(outside(python, "-c", program, cwd=folder.parent, **paths).partition("TOLD ")[2])
-    assert told["polyop"].startswith(str(folder))
-    return told
+    facts = json.loads(outside(python, "-c", program, cwd=folder.parent, **paths).partition("FACTS ")[2])
+    assert facts["polyop"].startswith(str(folder))
+    return facts
 
 
 def library_hash(wheel):
@@ -68,27 +68,27 @@ def library_hash(wheel):
 @pytest.mark.parametrize("version", PYTHONS)
 def test_every_python_loads_the_same_file(version, wheel, tmp_path):
     python, polyop = polyop_wheel(version)
-    told = told_by(python, version, [polyop, wheel], IN_NUMPY + TELL, tmp_path / "site")
-    assert told["python"] == version
-    assert told["hash"] == library_hash(wheel)
-    assert told["values"] == [2.0, 6.0, 16.5]
-    assert told["gradients"] == [[1.0, 1.0, 1.0], [0.25, 0.25, 0.25]]
-    assert "add_custom takes tensors of one shape" in told["said"]
+    facts = facts_of(python, version, [polyop, wheel], IN_NUMPY + PRINT_FACTS, tmp_path / "site")
+    assert facts["python"] == version
+    assert facts["hash"] == library_hash(wheel)
+    assert facts["values"] == [2.0, 6.0, 16.5]
+    assert facts["gradients"] == [[1.0, 1.0, 1.0], [0.25, 0.25, 0.25]]
+    assert "add_custom takes tensors of one shape" in facts["refusal"]
 
 
-def right_with_torch(told, wheel):
-    assert told["hash"] == library_hash(wheel)
-    assert told["backward"] == [[1.0, 1.0, 1.0], [3.0, 3.0, 3.0]]
-    assert told["compiled"] == [2.0, -1.0, 1.5]  # 1 + x
-    assert told["checked"] is True
+def right_with_torch(facts, wheel):
+    assert facts["hash"] == library_hash(wheel)
+    assert facts["backward"] == [[1.0, 1.0, 1.0], [3.0, 3.0, 3.0]]
+    assert facts["compiled"] == [2.0, -1.0, 1.5]  # 1 + x
+    assert facts["checked"] is True
 
 
 def test_the_pytorch_that_is_installed_loads_it(wheel, installed):
     torch = pytest.importorskip("torch", reason="not run: PyTorch is not installed")
-    done = run("-c", IN_NUMPY + IN_TORCH + TELL, PYTHONPATH=str(installed))
-    told = json.loads(done.stdout.partition("TOLD ")[2])
-    assert told["torch"] == torch.__version__
-    right_with_torch(told, wheel)
+    done = run("-c", IN_NUMPY + IN_TORCH + PRINT_FACTS, PYTHONPATH=str(installed))
+    facts = json.loads(done.stdout.partition("FACTS ")[2])
+    assert facts["torch"] == torch.__version__
+    right_with_torch(facts, wheel)
 
 
 def test_another_pytorch_loads_the_same_file(wheel, tmp_path):
@@ -101,8 +101,12 @@ def test_another_pytorch_loads_the_same_file(wheel, tmp_path):
     version, other = done.stdout.split()
     if "torch" in sys.modules:
         assert other != sys.modules["torch"].__version__
-    told = told_by(
-        python, version, [polyop_wheel(version)[1], wheel], IN_NUMPY + IN_TORCH + TELL, tmp_path / "site"
+    facts = facts_of(
+        python,
+        version,
+        [polyop_wheel(version)[1], wheel],
+        IN_NUMPY + IN_TORCH + PRINT_FACTS,
+        tmp_path / "site",
     )
-    assert told["torch"] == other
-    right_with_torch(told, wheel)
+    assert facts["torch"] == other
+    right_with_torch(facts, wheel)

@@ -63,12 +63,12 @@ def test_setup_py_and_pip_give_the_same_library(project, wheel):
     assert contents(again)["vecops/_ops/libops.so"] == before["vecops/_ops/libops.so"]
 
 
-def test_a_platform_that_is_asked_for_is_given_and_audited(project, wheel):
+def test_a_platform_of_the_command_line_is_used_and_audited(project, wheel):
     options = ["bdist_wheel", "-d", "asked", "--plat-name", f"manylinux_2_5_{platform.machine()}"]
     run("-W", "ignore", "setup.py", "-q", *options, cwd=project)
-    [asked] = (project / "asked").iterdir()
-    assert asked.name == f"vecops-0.1.0-py3-none-manylinux_2_5_{platform.machine()}.whl" != wheel.name
-    done = run("-m", "polyop", "audit", asked, check=False)
+    [other] = (project / "asked").iterdir()
+    assert other.name == f"vecops-0.1.0-py3-none-manylinux_2_5_{platform.machine()}.whl" != wheel.name
+    done = run("-m", "polyop", "audit", other, check=False)
     assert done.returncode == 1 and "promises that 2.5 is enough" in done.stderr
 
 
@@ -79,10 +79,10 @@ def test_no_folder_of_the_builder_is_in_it(project, wheel):
 
 def test_information(wheel):
     files = contents(wheel)
-    told = json.loads(files["vecops/_ops/operators.json"])
-    assert told["abi"] == 1 and told["library"] == "libops.so"
-    assert told["sha256"] == hashlib.sha256(files["vecops/_ops/libops.so"]).hexdigest()
-    first, second = told["operators"]
+    record = json.loads(files["vecops/_ops/operators.json"])
+    assert record["abi"] == 1 and record["library"] == "libops.so"
+    assert record["sha256"] == hashlib.sha256(files["vecops/_ops/libops.so"]).hexdigest()
+    first, second = record["operators"]
     assert first["schema"] == "vecops::add_custom(Tensor x, Tensor y, *, float alpha=1.0) -> Tensor"
     assert set(first["implementations"]) == {"CPU", "Meta", "Autograd"} and first["gradient"]
     assert all(re.fullmatch(r"csrc/ops\.cpp:\d+", place) for place in first["implementations"].values())
@@ -106,10 +106,10 @@ def test_docstrings_are_there_at_run_time(installed):
         "from polyop.call.explain import explain; print(explain(vecops.add_custom))\n"
         "vecops.add_custom.update(vecops.add_custom.operator); print(vecops.add_custom.__doc__)\n"
     )
-    said = run("-c", program, PYTHONPATH=str(installed)).stdout.splitlines()
+    lines = run("-c", program, PYTHONPATH=str(installed)).stdout.splitlines()
     first = "Return x + alpha * y, for tensors of one shape."
-    assert said[0] == said[-1] == first
-    assert f"  about       {first}" in said
+    assert lines[0] == lines[-1] == first
+    assert f"  about       {first}" in lines
 
 
 def test_type_checkers_read_the_stubs(installed, tmp_path):
@@ -122,8 +122,8 @@ def test_type_checkers_read_the_stubs(installed, tmp_path):
     )
     site = {"MYPYPATH": str(installed)}
     done = run("-m", "mypy", "--no-incremental", "use.py", cwd=tmp_path, check=False, **site)
-    found = re.findall(r"^use\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)
-    assert found == [("3", "call-arg"), ("4", "arg-type")], done.stdout
+    errors = re.findall(r"^use\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)
+    assert errors == [("3", "call-arg"), ("4", "arg-type")], done.stdout
 
 
 def test_two_versions_in_one_process(project, wheel, installed, tmp_path):
