@@ -17,6 +17,7 @@ import textwrap
 
 import pytest
 
+from polyop.loops.derive.pipelines import PIPELINES
 from polyop.loops.pipeline import PIPELINE
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -25,7 +26,7 @@ BLOCK = re.compile(
     r"(<!-- from (?P<file>\S+?)(?: \[(?P<region>\w+)\])? -->\n```[^\n]*\n)(?P<code>.*?)(```)", re.S
 )
 OUTPUT = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n```[^\n]*\n)(?P<text>.*?)(```)", re.S)
-PASSES = re.compile(r"(<!-- passes -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
+PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-- /passes -->)", re.S)
 INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
 
 
@@ -69,9 +70,10 @@ def printed(command):
     ) + "\n"
 
 
-def rows_of_passes():
+def rows_of_passes(form):
+    """Return the table of a derived form's passes; of the compiler's, without a form."""
     rows = ["| number | pass | why | can be skipped |", "| --- | --- | --- | --- |"]
-    for number, one in enumerate(PIPELINE, 1):
+    for number, one in enumerate(PIPELINES[form] if form else PIPELINE, 1):
         rows.append(f"| {number} | `{one.name}` | {one.why} | {'no' if one.needed else 'yes'} |")
     return "\n".join(rows) + "\n"
 
@@ -88,13 +90,16 @@ def test_output_is_what_the_command_prints(page, request):
         assert match["text"] == printed(match["command"]), f"{page.name}: run 'make golden'"
 
 
-def test_the_table_of_passes_is_that_of_the_compiler(request):
+def test_the_tables_of_passes_are_those_of_the_compiler(request):
     page = ROOT / "docs" / "internals" / "passes.md"
     text = page.read_text()
     if request.config.getoption("--update-golden"):
-        text = PASSES.sub(lambda m: m[1] + rows_of_passes() + m[3], text)
+        text = PASSES.sub(lambda m: m[1] + rows_of_passes(m["form"]) + m[4], text)
         page.write_text(text)
-    assert PASSES.search(text)["text"] == rows_of_passes(), "run 'make golden'"
+    tables = list(PASSES.finditer(text))
+    assert [table["form"] for table in tables] == [None, *PIPELINES]
+    for table in tables:
+        assert table["text"] == rows_of_passes(table["form"]), "run 'make golden'"
 
 
 @pytest.mark.parametrize("path", INTERNALS, ids=lambda path: path.stem)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from polyop.cli.main import main
+from polyop.loops.derive.pipelines import PIPELINES
 from polyop.loops.pipeline import PIPELINE
 
 TEXT = """
@@ -52,6 +53,18 @@ def test_all_passes_and_their_times(file, capsys):
     assert text.rstrip().endswith("all passes")
 
 
+@pytest.mark.parametrize("form", PIPELINES)
+def test_the_passes_of_a_derived_form_come_first(file, capsys, form):
+    path, name = file
+    arguments = ["--input", "float32[8]", "--derived", form, "--print-after", "all", "--time-passes"]
+    assert main(["explain", path, f"{name}::doubled", *arguments]) == 0
+    text = capsys.readouterr().out
+    compiled = () if form == "saving" else PIPELINE  # there is nothing to save
+    names = [one.name for one in (*PIPELINES[form], *compiled)]
+    assert re.findall(r"^# pass \d+, (\w+):", text, re.MULTILINE) == names
+    assert re.findall(r" ms  (\w+)$", text, re.MULTILINE) == names
+
+
 @pytest.mark.parametrize(
     ("operator", "arguments", "words"),
     [
@@ -59,6 +72,11 @@ def test_all_passes_and_their_times(file, capsys):
             "doubled",
             ["--input", "float32[8]", "--print-after", "inlin"],
             "must be a pass (strip_gradient_marks,",
+        ),
+        (
+            "doubled",
+            ["--input", "float32[8]", "--derived", "gradient", "--print-after", "all"],
+            "--derived: must be one of backward, checkpointed, saving",
         ),
         ("doubled", ["--print-after", "all"], "give them in order: --input 'float32[2, 3]'"),
         ("plain", ["--input", "float32[8]", "--time-passes"], "only loop kernels have passes"),

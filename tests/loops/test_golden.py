@@ -1,4 +1,4 @@
-"""Small kernels as texts: after each pass, for each target, and derived. A change shows as a difference.
+"""Small kernels as texts: around each pass, for each target, and derived. A change shows as a difference.
 
 ``make golden`` writes the texts anew. They name lines of loop_samples/small.py.
 """
@@ -13,7 +13,9 @@ from loop_samples import small
 from loop_samples.programs import Program as Sample
 from polyop.loops.derive.adjoint import adjoint
 from polyop.loops.derive.batch import batched
+from polyop.loops.derive.forms import derive
 from polyop.loops.derive.functional import functional
+from polyop.loops.derive.pipelines import PIPELINES
 from polyop.loops.derive.saving import saving
 from polyop.loops.derive.tangent import tangent
 from polyop.loops.emit.printer import CUDA, source
@@ -155,6 +157,63 @@ def planned(program):
 def noted(program):
     for note in program.notes:
         yield f"note on {line(program, note.line)}: {note.text}"
+
+
+# passes of derivations
+
+
+DERIVING = {
+    "scalars_to_memory": ("backward", Sample(small.running_sum, "float32 n")),
+    "stop_shift_gradients": ("backward", Sample(small.softmax, "float32 n m")),
+    "keep_argmax_operands": ("backward", Sample(small.largest_square, "float32 n")),
+    "to_be_recorded": ("backward", Sample(small.normalised, "float32 n m")),
+    "checkpointing": ("checkpointed", Sample(small.recurrence, "float32 n, float32 1")),
+    "reverse": ("backward", Sample(small.recurrence, "float32 n, float32 1")),
+    "dead_zeros": ("backward", Sample(small.doubled_then_added, "float32 n")),
+    "copy_propagation": ("backward", Sample(small.add, "float32 n, float32 n")),
+    "first_stores_of_scalars": ("backward", Sample(small.twice_the_sum, "float32 n")),
+    "forward_substitution": ("backward", Sample(small.twice_the_sum, "float32 n")),
+    "loop_fission": ("backward", Sample(small.matmul, "float32 n k, float32 k m")),
+    "scatter_to_gather": ("backward", Sample(small.stencil, "float32 n")),
+    "first_stores": ("backward", Sample(small.add, "float32 n, float32 n")),
+    "inline_adjoints": ("backward", Sample(small.softmax, "float32 n m")),
+    "dead_inputs": ("backward", Sample(small.add, "float32 n, float32 n")),
+    "return_temporaries": ("saving", Sample(small.normalised, "float32 n m")),
+    "forward_mode": ("tangent", Sample(small.running_sum, "float32 n")),
+    "dead_statements": ("tangent", Sample(small.matmul, "float32 n k, float32 k m")),
+    "batch_loop": ("batched", Sample(small.row_sum, "float32 n m")),
+}
+"""Pass -> a derived form that it belongs to, and a program that it changes."""
+
+
+def test_every_pass_of_a_derivation_has_a_text():
+    names = {one.name for table in PIPELINES.values() for one in table}
+    assert set(DERIVING) == names - {one.name for one in PIPELINE}
+
+
+@pytest.mark.parametrize("name", DERIVING)
+def test_passes_of_derivations(name, golden):
+    form, sample = DERIVING[name]
+    kernel = typed(sample)
+    stages, rows = [facts(Program(kernel))], []
+
+    def watch(one, program, seconds):
+        stages.append(facts(program))
+        rows.append((one.name, one.why, *stages[-2:]))
+
+    derive(kernel, form, watch=watch)
+    why, before, after = next(row[1:] for row in rows if row[0] == name)
+    assert before != after
+    golden(
+        f"loops/derivations/{name}.txt", f"# {name}: {why}\n\n# Before:\n\n{before}\n\n# After:\n\n{after}\n"
+    )
+
+
+def facts(program):
+    """Return the loops of a derivation, and where the values that its gradient reads come from."""
+    recording = getattr(program, "recording", None)
+    told = sorted(set(recording.told())) if recording is not None else []
+    return "\n".join([listing(program), *(f"# {line(program, number)}: {text}" for number, text in told)])
 
 
 # targets

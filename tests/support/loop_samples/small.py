@@ -246,3 +246,20 @@ def gather_and_add(table, at, bias):
     for i in range(at.shape[0]):
         y[i] = table[at[i]] + bias[i]
     return y
+
+
+def largest_square(x):
+    y = output_tensor((1,), x.dtype)
+    y[0] = 0.0
+    for i in range(x.shape[0]):
+        y[0] = max(y[0], x[i] * x[i])
+    return y
+
+
+def twice_the_sum(x):
+    y = output_tensor((1,), x.dtype)
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i]
+    y[0] = 2.0 * total
+    return y

@@ -39,7 +39,7 @@ Passes = tuple[Pass[Derivation], ...]
 
 NORMAL_FORM: Passes = (
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
-    Pass(unroll, "A short inner loop is written out: the derived kernel then needs no tape for it."),
+    Pass(unroll, "A short inner loop is written out: its iterations are analysed one by one."),
     Pass(assume_sizes, "Proofs may rely on sizes that the call has checked.", needed=True),
     Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
     Pass(array_privatisation, "A temporary belongs to the iterations that use it alone.", needed=True),
