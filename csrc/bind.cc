@@ -1,4 +1,4 @@
-// The Python face of the core: the only file that includes nanobind.
+// The Python module polyop._core. The only file that includes nanobind.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
@@ -15,8 +15,8 @@
 #include "hosts/onnx.h"
 #include "hosts/xla.h"
 #include "library.h"
+#include "module/ambient.h"
 #include "module/function.h"
-#include "module/loose.h"
 #include "module/run.h"
 #include "target.h"
 #include "thread_count.h"
@@ -26,18 +26,18 @@ using namespace polyop;
 
 namespace {
 
-// What os.environ has: under Python's lock, as libraries are loaded, which is when it is first needed.
+// The text of a variable in os.environ. Needs Python's lock: it is first called when a library is opened.
 std::string python_variable(const char* name) {
   try {
     const nb::module_ os = nb::module_::import_("os");
     const nb::object text = os.attr("environ").attr("get")(name, "");
     return nb::cast<nb::bytes>(os.attr("fsencode")(text)).c_str();
-  } catch (const nb::python_error&) {  // Python is ending, or somebody put something else there
+  } catch (const nb::python_error&) {  // Python is ending, or os.environ was replaced
     return process_variable(name);
   }
 }
 
-// A path as the system has it: any bytes but NUL, which Python's text holds by escapes.
+// Opens a library by a Python path. A path may have any bytes but NUL; a str has them as surrogates.
 uintptr_t open_path(const nb::object& path, int file) {
   PyObject* bytes = nullptr;
   if (PyUnicode_FSConverter(path.ptr(), &bytes) == 0) throw nb::python_error();
@@ -50,7 +50,7 @@ uintptr_t open_path(const nb::object& path, int file) {
   }
 }
 
-// 0 for a text that is no name in C: cut off at a NUL it would be the name of something else.
+// Returns the address of a symbol, or 0. A name with a NUL has no symbol: C would cut it off there.
 uintptr_t find_name(uintptr_t library, const nb::str& name) {
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
@@ -80,7 +80,7 @@ void add_item(Attribute& attribute, nb::handle value) {
 
 bool is_list(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()); }
 
-// The items of a list are of one kind, except that ints may stand among floats.
+// The items of a list have one type, except that ints may be mixed with floats.
 void add_items(Attribute& attribute, nb::handle list) {
   for (nb::handle item : list) {
     const int32_t before = attribute.kind;
@@ -95,38 +95,38 @@ void add_items(Attribute& attribute, nb::handle list) {
 }
 
 Attribute attribute_of(nb::handle value) {
-  Attribute made;
-  if (value.is_none()) return made;
+  Attribute attribute;
+  if (value.is_none()) return attribute;
   if (!is_list(value)) {
-    add_item(made, value);
-    return made;
+    add_item(attribute, value);
+    return attribute;
   }
-  size_t lists = 0;
-  for (nb::handle item : value) lists += is_list(item) ? 1 : 0;
-  if (lists == 0) {
-    made.depth = 1;
-    add_items(made, value);
-    return made;
+  size_t list_count = 0;
+  for (nb::handle item : value) list_count += is_list(item) ? 1 : 0;
+  if (list_count == 0) {
+    attribute.depth = 1;
+    add_items(attribute, value);
+    return attribute;
   }
-  if (lists != nb::len(value)) throw nb::type_error("a list attribute holds lists or values, not both");
-  made.depth = 2;
+  if (list_count != nb::len(value)) throw nb::type_error("a list attribute holds lists or values, not both");
+  attribute.depth = 2;
   for (nb::handle item : value) {
-    made.row_lengths.push_back(nb::len(item));
-    add_items(made, item);
+    attribute.row_lengths.push_back(nb::len(item));
+    add_items(attribute, item);
   }
-  return made;
+  return attribute;
 }
 
 std::shared_ptr<Extra> make_extra(const nb::dict& attributes) {
-  std::map<std::string, Attribute> all;
-  for (auto [name, value] : attributes) all.emplace(nb::cast<std::string>(name), attribute_of(value));
-  return std::make_shared<Extra>(std::move(all));
+  std::map<std::string, Attribute> converted;
+  for (auto [name, value] : attributes) converted.emplace(nb::cast<std::string>(name), attribute_of(value));
+  return std::make_shared<Extra>(std::move(converted));
 }
 
 std::vector<TensorSpec> specs_of(const std::vector<PySpec>& specs) {
-  std::vector<TensorSpec> all;
-  for (const PySpec& spec : specs) all.push_back({spec.first, spec.second});
-  return all;
+  std::vector<TensorSpec> converted;
+  for (const PySpec& spec : specs) converted.push_back({spec.first, spec.second});
+  return converted;
 }
 
 Launch make_launch(uintptr_t address, const std::vector<std::pair<std::vector<int64_t>, int32_t>>& outputs,
@@ -144,11 +144,11 @@ Launch make_module_launch(uintptr_t address, const std::string& kinds, const nb:
   auto function =
       module::Function::make(reinterpret_cast<const polyop_function*>(address), kinds, values.ptr());
   if (function == nullptr) throw nb::python_error();
-  auto made = std::const_pointer_cast<module::Function>(function);
-  made->declared = declared;
+  auto writable = std::const_pointer_cast<module::Function>(function);
+  writable->declared = declared;
   Launch launch;
   launch.label = label;
-  launch.function = std::move(made);
+  launch.function = std::move(writable);
   return launch;
 }
 
@@ -185,16 +185,18 @@ NB_MODULE(_core, m) {
   m.doc() = "The native call path of polyop.";
   nb::set_leak_warnings(false);  // registered operators live until the process ends
   nb::class_<Extra>(m, "Extra", "Attributes, workspaces and kernel data behind a kernel's extra pointer.")
-      .def("workspaces", &Extra::workspaces, "Return the sizes in bytes that Init asked for.");
+      .def("workspaces", &Extra::workspaces,
+           "Return the sizes of the workspaces that Init requested, in bytes.");
   m.def("make_extra", &make_extra, nb::arg("attributes"), "Return an Extra with these attributes.");
   nb::class_<Launch>(m, "Launch", "A kernel chosen and prepared for given input specs.");
   m.def("make_launch", &make_launch, nb::arg("address"), nb::arg("outputs"), nb::arg("extra"),
         nb::arg("label"), "Return a Launch; outputs are (shape, row of the dtype table).");
   m.def("make_module_launch", &make_module_launch, nb::arg("function"), nb::arg("kinds"), nb::arg("values"),
         nb::arg("declared"), nb::arg("label"), "Return a Launch of a C++ module's function.");
-  m.def("open_library", &open_path, nb::arg("path"), nb::arg("file") = -1,
-        "Return the handle of a library, of an open file where one is given; RuntimeError with the loader's "
-        "text.");
+  m.def(
+      "open_library", &open_path, nb::arg("path"), nb::arg("file") = -1,
+      "Open a library, from a file descriptor when one is given, and return its handle. Raises RuntimeError "
+      "with the loader's text.");
   m.def("find_symbol", &find_name, nb::arg("library"), nb::arg("name"),
         "Return the address of a symbol, or 0.");
   m.def(
@@ -221,7 +223,7 @@ NB_MODULE(_core, m) {
         "Set the dtype table: (name, DLPack code, bits, np.dtype, TypeId).");
   m.def("start_torch", &start_torch_host, nb::arg("torch"), nb::arg("c10"), nb::arg("libtorch"),
         nb::arg("libtorch_python"),
-        "Make PyTorch tensors known; return the symbols that the fast call's guards lack.");
+        "Start the PyTorch host; return the symbols that are missing for the fast call.");
   m.def(
       "locate_keys",
       [](const std::vector<std::tuple<nb::object, uint64_t, uint64_t>>& rows, uint64_t unusual) {
@@ -231,11 +233,12 @@ NB_MODULE(_core, m) {
         locate_keys(samples, unusual);
       },
       nb::arg("samples"), nb::arg("unusual"),
-      "Find where tensors keep their keys: (tensor, _cdata, raw key set).");
-  m.def("note_inference_mode", &note_inference_mode, "Read the key set of inference mode, inside it.");
+      "Find where tensors keep their dispatch keys; samples are (tensor, _cdata, raw key set).");
+  m.def("note_inference_mode", &note_inference_mode,
+        "Note the dispatch keys of inference mode; call it inside that mode.");
   m.def(
       "set_resolver", [](const nb::object& function) { Target::set_resolver(function.ptr(), unwrap); },
-      nb::arg("resolver"), "Set what settles the text of a call; see csrc/target.h.");
+      nb::arg("resolver"), "Set the function that resolves the text of a call; see csrc/target.h.");
   m.def(
       "xla_handler",
       [](const std::string& platform) {
@@ -245,28 +248,29 @@ NB_MODULE(_core, m) {
       },
       nb::arg("platform"), "Return a capsule with the handler of XLA's custom calls.");
   m.def("pretend_xla_version", &pretend_xla_version, nb::arg("major"), nb::arg("minor"),
-        "Declare another version of XLA's interface to the runtime than ours.");
+        "Report another version of XLA's interface to the runtime, for tests.");
   set_environment(&python_variable);
   m.def("thread_count", &thread_count, "Return how many threads a loop may use.");
-  m.def("set_thread_count", &set_thread_count, nb::arg("count"), "Set it; the count must be right.");
+  m.def("set_thread_count", &set_thread_count, nb::arg("count"),
+        "Set how many threads a loop may use: 1 to MOST_THREADS.");
   m.def(
       "unusable_variable",
       []() -> nb::object {
-        const Unusable* found = unusable_variable();
-        if (found == nullptr) return nb::none();
-        const auto size = static_cast<Py_ssize_t>(found->text.size());
-        const nb::object text = nb::steal(PyUnicode_DecodeFSDefaultAndSize(found->text.data(), size));
-        return nb::make_tuple(found->variable, text);
+        const UnusableVariable* unusable = unusable_variable();
+        if (unusable == nullptr) return nb::none();
+        const auto size = static_cast<Py_ssize_t>(unusable->text.size());
+        const nb::object text = nb::steal(PyUnicode_DecodeFSDefaultAndSize(unusable->text.data(), size));
+        return nb::make_tuple(unusable->variable, text);
       },
-      "Return the environment variable whose count cannot be used and its text, or None.");
-  m.attr("MOST_THREADS") = kMostThreads;
+      "Return (variable, text) when an environment variable has no usable thread count, else None.");
+  m.attr("MOST_THREADS") = kMaxThreads;
   m.attr("ABI_VERSION") = POLYOP_ABI_VERSION;
   if (PyModule_AddFunctions(m.ptr(), module::methods) < 0) throw nb::python_error();
   if (PyModule_AddFunctions(m.ptr(), mindspore_methods) < 0) throw nb::python_error();
   if (PyModule_AddFunctions(m.ptr(), onnx_methods) < 0) throw nb::python_error();
   nb::object pull = m.attr("pull");
   m.attr("pull_method") =
-      nb::steal(PyInstanceMethod_New(pull.ptr()));  // is bound to its ctx, as functions are
+      nb::steal(PyInstanceMethod_New(pull.ptr()));  // binds to its instance, as a Python function does
   m.attr("python_functions") = nb::steal(module::python_functions());
   PyObject* type = make_call_type(unwrap);
   if (type == nullptr) throw nb::python_error();

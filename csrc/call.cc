@@ -17,42 +17,42 @@ CallObject* as_call(PyObject* self) { return reinterpret_cast<CallObject*>(self)
 Unwrap unwrap_launch;
 PyObject *slow_name, *prepare_name, *to_save_name;
 
-// The outputs and workspaces of one call; dropped unless they were returned.
+// The outputs and workspaces of one call. The destructor drops those that were not returned.
 struct Outputs {
   const Host* host;
-  Small<Fresh, 8> made;
+  Small<NewTensor, 8> tensors;
   size_t returned = 0;
 
   explicit Outputs(const Host* owner) : host(owner) {}
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
   ~Outputs() {
-    for (size_t i = returned; i < made.size(); ++i) host->drop(&made[i]);
+    for (size_t i = returned; i < tensors.size(); ++i) host->drop(&tensors[i]);
   }
 
   bool add(const Spec& spec, const View& device) {
-    Fresh fresh{};
-    if (!host->empty(spec, device, &fresh)) return false;
-    made.push(fresh);
+    NewTensor tensor{};
+    if (!host->empty(spec, device, &tensor)) return false;
+    tensors.push(tensor);
     return true;
   }
 
-  PyObject* finish_next() { return host->finish(&made[returned++]); }
+  PyObject* finish_next() { return host->finish(&tensors[returned++]); }
 
   PyObject* finish(size_t count, bool as_tuple) {
     if (count == 0 && !as_tuple) Py_RETURN_NONE;
     if (count == 1 && !as_tuple) return finish_next();
-    PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(count));
-    if (all == nullptr) return nullptr;
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
+    if (tuple == nullptr) return nullptr;
     for (size_t i = 0; i < count; ++i) {
-      PyObject* one = finish_next();
-      if (one == nullptr) {
-        Py_DECREF(all);
+      PyObject* object = finish_next();
+      if (object == nullptr) {
+        Py_DECREF(tuple);
         return nullptr;
       }
-      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), one);
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), object);
     }
-    return all;
+    return tuple;
   }
 };
 
@@ -61,57 +61,58 @@ PyObject* execute(CallObject* self, const Launch& launch, Call* call, bool as_tu
   for (const Output& output : launch.outputs) {
     const Spec spec = {output.shape.data(), static_cast<int32_t>(output.shape.size()), output.dtype};
     if (!outputs.add(spec, call->first)) return nullptr;
-    call->parameters.add(outputs.made[outputs.made.size() - 1].view);
+    call->parameters.add(outputs.tensors[outputs.tensors.size() - 1].view);
   }
   for (const size_t bytes : launch.extra->workspaces()) {
     constexpr int32_t kUint8 = 5;  // row of dtypes(); checked when the table is set
     const auto size = static_cast<int64_t>(bytes);
     if (!outputs.add({&size, 1, kUint8}, call->first)) return nullptr;
-    call->parameters.data.push(outputs.made[outputs.made.size() - 1].view.data);
+    call->parameters.data.push(outputs.tensors[outputs.tensors.size() - 1].view.data);
   }
   call->parameters.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
   const Outcome outcome = run(launch, call->parameters, call->host->stream(call->first));
-  if (outcome.ended) return nullptr;
+  if (outcome.interrupted) return nullptr;
   if (outcome.code != 0) {
     const std::string& error = outcome.error;
     PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
     if (text == nullptr) return nullptr;
-    PyObject* done = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", outcome.code,
-                                         text, outcome.threw ? Py_True : Py_False, launch.label.c_str());
-    Py_XDECREF(done);
+    PyObject* result = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", outcome.code,
+                                           text, outcome.threw ? Py_True : Py_False, launch.label.c_str());
+    Py_XDECREF(result);
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "the kernel failed");
     return nullptr;
   }
   return outputs.finish(launch.outputs.size(), as_tuple);
 }
 
-// Ask Python to choose and prepare a kernel; remember it unless it says not to.
+// Asks Python to choose and prepare a kernel. Returns (Launch, whether it may be cached), or None: not for
+// the native path.
 PyObject* prepare(CallObject* self, const Call& call) {
-  PyObject* full = PyTuple_New(static_cast<Py_ssize_t>(call.values.size()));
-  if (full == nullptr) return nullptr;
+  PyObject* values = PyTuple_New(static_cast<Py_ssize_t>(call.values.size()));
+  if (values == nullptr) return nullptr;
   for (size_t i = 0; i < call.values.size(); ++i) {
     Py_INCREF(call.values[i]);
-    PyTuple_SET_ITEM(full, static_cast<Py_ssize_t>(i), call.values[i]);
+    PyTuple_SET_ITEM(values, static_cast<Py_ssize_t>(i), call.values[i]);
   }
-  PyObject* found =
-      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, full, nullptr);
-  Py_DECREF(full);
-  return found;  // (Launch, whether it may be kept), or None: not for the native path
+  PyObject* answer =
+      PyObject_CallMethodObjArgs(reinterpret_cast<PyObject*>(self), prepare_name, values, nullptr);
+  Py_DECREF(values);
+  return answer;
 }
 
-// What is done with a prepared kernel.
-struct Way {
+// How a prepared kernel is run.
+struct RunMode {
   Pack pack;
   PyObject* ctx = nullptr;  // where the gradient of a module's function is recorded
 };
 
-PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined) {
-  Cache::Found found = self->cache->find(call->key);
-  if (found.launch == nullptr) {
+PyObject* execute_prepared(CallObject* self, Call* call, RunMode mode, bool* declined) {
+  Cache::Prepared prepared = self->cache->find(call->key);
+  if (prepared.launch == nullptr) {
     const unsigned generation = self->generation, definition = self->definition;
     PyObject* answer = prepare(self, *call);
     if (answer == nullptr) return nullptr;
-    if (answer == Py_None || definition != self->definition) {  // it learned something of the operator
+    if (answer == Py_None || definition != self->definition) {  // changed while preparing
       Py_DECREF(answer);
       *declined = true;
       return nullptr;
@@ -125,21 +126,21 @@ PyObject* execute_prepared(CallObject* self, Call* call, Way way, bool* declined
     if (PyTuple_GET_ITEM(answer, 1) == Py_True && generation == self->generation) {
       self->cache->add(call->key, launch, owner);
     }
-    found = {launch, owner};
+    prepared = {launch, owner};
     Py_INCREF(owner);
     Py_DECREF(answer);
   } else {
-    Py_INCREF(found.owner);  // another thread may replace the entry while the kernel runs
+    Py_INCREF(prepared.owner);  // another thread may replace the entry while the kernel runs
   }
   PyObject* result = nullptr;
-  if (found.launch->function == nullptr) {
-    result = execute(self, *found.launch, call, way.pack == Pack::kTuple);
-  } else if (way.ctx != nullptr) {
-    result = module::record(self, *found.launch, call, way.ctx);
+  if (prepared.launch->function == nullptr) {
+    result = execute(self, *prepared.launch, call, mode.pack == Pack::kTuple);
+  } else if (mode.ctx != nullptr) {
+    result = module::record(self, *prepared.launch, call, mode.ctx);
   } else {
-    result = module::execute(self, *found.launch, call, way.pack);
+    result = module::execute(self, *prepared.launch, call, mode.pack);
   }
-  Py_DECREF(found.owner);
+  Py_DECREF(prepared.owner);
   return result;
 }
 
@@ -151,14 +152,14 @@ PyObject* slow(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   return result;
 }
 
-// The guarded call. `declined` is set, and no error, when it must go another way.
+// The guarded call. Sets `declined`, without a Python error, when the slow path must make the call.
 PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, Pack pack, bool* declined) {
   Call call;
   call.guarded = true;
-  switch (self->plain == 0 ? Gathered::kSlow : gather(self, args, count, &call)) {
-    case Gathered::kReady:
+  switch (self->plain == 0 ? GatherResult::kSlow : gather(self, args, count, &call)) {
+    case GatherResult::kReady:
       return execute_prepared(self, &call, {pack}, declined);
-    case Gathered::kDifferentiate:
+    case GatherResult::kDifferentiate:
       if (self->differentiate != nullptr && self->differentiate != Py_None) {
         PyObject* function = self->differentiate;
         Py_INCREF(function);  // the operator may be updated while it runs
@@ -167,16 +168,17 @@ PyObject* fast(CallObject* self, PyObject* const* args, Py_ssize_t count, Pack p
         return result;
       }
       break;
-    case Gathered::kSlow:
+    case GatherResult::kSlow:
       break;
   }
   *declined = true;
   return nullptr;
 }
 
-// No C++ exception may reach Python's frames; the only one there can be is a lack of memory.
+// Runs `call` and turns std::bad_alloc into MemoryError. It is the only C++ exception that can get here, and
+// none may reach Python's frames.
 template <typename F>
-PyObject* contained(F call) {
+PyObject* catching_bad_alloc(F call) {
   try {
     return call();
   } catch (const std::bad_alloc&) {
@@ -190,40 +192,40 @@ PyObject* vectorcall(PyObject* object, PyObject* const* args, size_t flagged, Py
   if (names != nullptr) return slow(object, args, count, names);
   bool declined = false;
   PyObject* result =
-      contained([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
+      catching_bad_alloc([&] { return fast(self, args, count, static_cast<Pack>(self->pack), &declined); });
   if (declined && mindspore_call != nullptr) {
-    result = contained([&] { return mindspore_call(object, args, count, &declined); });
+    result = catching_bad_alloc([&] { return mindspore_call(object, args, count, &declined); });
   }
   return declined ? slow(object, args, count, nullptr) : result;
 }
 
-// The framework's own dispatcher takes one output as itself, and a list where the schema has one.
+// How outputs are returned to the framework's dispatcher, which wants a list where the schema has one.
 Pack inner_pack(const CallObject* self) { return static_cast<Pack>(self->inner_pack); }
 
-// fast(*args): the guarded call, or NotImplemented where it must go another way.
+// fast(*args): the guarded call. NotImplemented when the slow path must make the call.
 PyObject* fast_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject* result =
-      contained([&] { return fast(as_call(object), args, count, inner_pack(as_call(object)), &declined); });
+  PyObject* result = catching_bad_alloc(
+      [&] { return fast(as_call(object), args, count, inner_pack(as_call(object)), &declined); });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
 
-// launch(*args): run below the framework's dispatcher. NotImplemented when an argument is not
-// dense or the operator has no native kernel for it.
+// launch(*args): runs below the framework's dispatcher. NotImplemented when an argument is not dense or the
+// operator has no native kernel for the arguments.
 PyObject* launch_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject* result = contained([&]() -> PyObject* {
+  PyObject* result = catching_bad_alloc([&]() -> PyObject* {
     Call call;
-    declined = gather(as_call(object), args, count, &call) != Gathered::kReady;
-    const Way way{inner_pack(as_call(object))};
-    return declined ? nullptr : execute_prepared(as_call(object), &call, way, &declined);
+    declined = gather(as_call(object), args, count, &call) != GatherResult::kReady;
+    const RunMode mode{inner_pack(as_call(object))};
+    return declined ? nullptr : execute_prepared(as_call(object), &call, mode, &declined);
   });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
 
-// forward(ctx, *tensors): the forward of an autograd.Function whose rule reads the inputs alone.
+// forward(ctx, *tensors): the forward of an autograd.Function whose gradient rule reads only the inputs.
 PyObject* forward_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   PyObject* inputs = PyTuple_New(count - 1);
   if (inputs == nullptr) return nullptr;
@@ -236,20 +238,21 @@ PyObject* forward_method(PyObject* object, PyObject* const* args, Py_ssize_t cou
   return set < 0 ? nullptr : launch_method(object, args + 1, count - 1);
 }
 
-// record(ctx, *args): run a module's function with its gradient; NotImplemented like launch().
+// record(ctx, *args): runs a module's function and records its gradient. NotImplemented like launch().
 PyObject* record_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   bool declined = false;
-  PyObject* result = contained([&]() -> PyObject* {
+  PyObject* result = catching_bad_alloc([&]() -> PyObject* {
     Call call;
-    declined = count < 1 || gather(as_call(object), args + 1, count - 1, &call) != Gathered::kReady;
+    declined = count < 1 || gather(as_call(object), args + 1, count - 1, &call) != GatherResult::kReady;
     return declined ? nullptr : execute_prepared(as_call(object), &call, {Pack::kPlain, args[0]}, &declined);
   });
   if (declined) Py_RETURN_NOTIMPLEMENTED;
   return result;
 }
 
-// record_forward(ctx, *tensors): the forward of an autograd.Function of a module's function. What is
-// not plain is left to Python: `ctx.forward_slowly(ctx, *tensors)`, `ctx.settle(ctx, output)`.
+// record_forward(ctx, *tensors): the forward of the autograd.Function of a module's function. Python handles
+// the unusual: `ctx.forward_slowly(ctx, *tensors)` when record() declines, `ctx.settle(ctx, output)` when
+// there are several outputs or some were marked.
 PyObject* record_forward_method(PyObject* object, PyObject* const* args, Py_ssize_t count) {
   PyObject* output = record_method(object, args, count);
   if (output == nullptr) return nullptr;
@@ -279,8 +282,8 @@ PyObject* same_shapes_method(PyObject*, PyObject* const* args, Py_ssize_t count)
     const Host* host = host_of(Py_TYPE(gradient));
     View a{}, b{};
     if (host == nullptr || host != host_of(Py_TYPE(input)) ||
-        host->borrow(gradient, false, false, &a) != Borrowed::kDense ||
-        host->borrow(input, false, false, &b) != Borrowed::kDense || a.ndim != b.ndim) {
+        host->borrow(gradient, false, false, &a) != BorrowResult::kDense ||
+        host->borrow(input, false, false, &b) != BorrowResult::kDense || a.ndim != b.ndim) {
       Py_RETURN_FALSE;
     }
     for (int32_t d = 0; d < a.ndim; ++d) {
@@ -375,8 +378,8 @@ void dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
-// rearm(cls): give a Python subclass that has a __call__ (which torch.compile reads) the native
-// call slots back; Python takes them away whenever __call__ is defined or assigned.
+// rearm(cls): restores the native call slots of a Python subclass that has a __call__ (torch.compile reads
+// it). Python replaces the slots whenever __call__ is defined or assigned.
 PyObject* rearm_method(PyObject*, PyObject* cls) {
   if (!PyType_Check(cls)) {
     PyErr_SetString(PyExc_TypeError, "needs a class");
@@ -397,8 +400,7 @@ PyCFunction as_function(F* function) {
 PyMethodDef methods[] = {
     {"launch", as_function(launch_method), METH_FASTCALL,
      "Run below the dispatcher; NotImplemented if not dense."},
-    {"fast", as_function(fast_method), METH_FASTCALL,
-     "Make the guarded call; NotImplemented where it cannot be."},
+    {"fast", as_function(fast_method), METH_FASTCALL, "Make the guarded call, or return NotImplemented."},
     {"forward", as_function(forward_method), METH_FASTCALL,
      "launch() for an autograd.Function, saving the inputs."},
     {"record", as_function(record_method), METH_FASTCALL, "Run a module's function, recording its gradient."},
@@ -408,14 +410,15 @@ PyMethodDef methods[] = {
      "Compare gradients with inputs."},
     {"forget", forget_method, METH_NOARGS, "Drop all prepared kernels."},
     {"prepared", prepared_method, METH_NOARGS, "Return the number of prepared kernels."},
-    {"configure", configure_method, METH_VARARGS, "Set what a call needs to know of the schema."},
-    {"rearm", rearm_method, METH_O | METH_STATIC, "Give a subclass the native call slots back."},
+    {"configure", configure_method, METH_VARARGS, "Set the parts of the schema that a call reads."},
+    {"rearm", rearm_method, METH_O | METH_STATIC, "Restore the native call slots of a subclass."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CallObject, vectorcall), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CallObject, weakrefs), READONLY, nullptr},
-    {"differentiate", T_OBJECT, offsetof(CallObject, differentiate), 0, "Called when gradients are wanted."},
+    {"differentiate", T_OBJECT, offsetof(CallObject, differentiate), 0,
+     "Called when gradients are required."},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_call)},

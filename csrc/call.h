@@ -7,10 +7,10 @@
 
 namespace polyop {
 
-// How bind.cc's Launch objects are read. Null with a Python error set for anything else.
+// Returns the Launch inside bind.cc's Python object. Null, with a Python error, for any other object.
 using Unwrap = const Launch* (*)(PyObject*);
 
-// Create the type polyop._core.Call; a new reference, or null with an error set.
+// Creates the type polyop._core.Call: a new reference, or null with a Python error.
 PyObject* make_call_type(Unwrap unwrap);
 
 }  // namespace polyop

@@ -48,15 +48,15 @@ struct ExtraFunctions {
     const Extra* extra = of(self);
     const auto found = extra->attributes_.find(name);
     if (found == extra->attributes_.end()) return 1;
-    const Attribute& own = found->second;
-    value->kind = own.kind;
-    value->depth = own.depth;
-    value->count = own.ints.size() + own.floats.size() + own.texts.size();
-    value->ints = own.ints.data();
-    value->floats = own.floats.data();
-    value->strings = own.strings.data();
-    value->rows = own.row_lengths.size();
-    value->row_lengths = own.row_lengths.data();
+    const Attribute& source = found->second;
+    value->kind = source.kind;
+    value->depth = source.depth;
+    value->count = source.ints.size() + source.floats.size() + source.texts.size();
+    value->ints = source.ints.data();
+    value->floats = source.floats.data();
+    value->strings = source.strings.data();
+    value->rows = source.row_lengths.size();
+    value->row_lengths = source.row_lengths.data();
     return 0;
   }
 
@@ -98,7 +98,7 @@ Extra::Extra(std::map<std::string, Attribute> attributes)
 
 Extra::~Extra() { ExtraFunctions::set_kernel_data(&contract_, nullptr, nullptr); }
 
-void forget_error() { error_text.clear(); }
+void clear_error() { error_text.clear(); }
 
 std::string take_error() { return std::exchange(error_text, std::string()); }
 

@@ -1,4 +1,4 @@
-// What stands behind a kernel's `extra` pointer.
+// The object behind a kernel's `extra` pointer.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct Attribute {
   void add(int64_t value);
   void add(double value);
   void add(const std::string& value);
-  void seal();  // after the last add: strings point into texts
+  void seal();  // call after the last add: makes `strings` point into `texts`
 };
 
-// Attributes, workspaces and kernel data of one prepared kernel. Its C face is `contract`.
+// Attributes, workspaces and kernel data of one prepared kernel. contract() is the struct that C code sees.
 class Extra {
  public:
   explicit Extra(std::map<std::string, Attribute> attributes);
@@ -46,10 +46,10 @@ class Extra {
   void (*destroy_)(void*) = nullptr;
 };
 
-// The error text that the calling thread gave last, and forgets with this call.
+// Returns and clears the text that a kernel last passed to set_error on this thread.
 std::string take_error();
 
-// Before a kernel or Init runs: what an earlier one said and did not fail with is not its error.
-void forget_error();
+// Clears that text. Called before each kernel and Init: an earlier one may have set a text and returned 0.
+void clear_error();
 
 }  // namespace polyop

@@ -1,4 +1,4 @@
-// From the arguments of a call to what the kernel is passed, and the key that it is prepared under.
+// Turns the arguments of a call into the parameters of the kernel and the key of the prepared kernel.
 #pragma once
 
 #include <Python.h>
@@ -14,26 +14,27 @@ struct CallObject {
   vectorcallfunc vectorcall;
   Cache* cache;
   PyObject* kinds;          // str, one letter per argument: t tensor, l list of tensors, a attribute
-  PyObject* defaults;       // tuple, one per argument; the Missing object where there is none
-  PyObject* missing;        // the Missing object
-  PyObject* differentiate;  // called instead when gradients are wanted; null or None: the slow path
+  PyObject* defaults;       // tuple, one per argument; `missing` where the argument has no default
+  PyObject* missing;        // the sentinel for "no default"
+  PyObject* differentiate;  // called when gradients are required; null or None: the slow path
   PyObject* weakrefs;
   Py_ssize_t positional;  // how many arguments may be given by position
-  unsigned generation;    // counts changes: what was prepared before one is not kept after it
-  unsigned definition;    // counts the changes of the definition among them
-  char plain;             // whether the fast path may be taken at all
-  char pack;              // how outputs are returned: a Pack
-  char inner_pack;        // likewise, to the framework's dispatcher
+  unsigned generation;    // counts changes; a kernel prepared before a change is not cached after it
+  unsigned definition;    // counts those changes that change the definition
+  char plain;             // whether the fast path is allowed
+  char pack;              // how outputs are returned to the caller: a Pack
+  char inner_pack;        // how outputs are returned to the framework's dispatcher: a Pack
   char module;            // whether the kernel is a function of a C++ module
 };
 
-// How outputs are returned: one as itself; always a tuple; always a list.
+// How outputs are returned. kPlain: one output as itself, several as a tuple.
 enum class Pack : char { kPlain, kTuple, kList };
 
-enum class Gathered { kReady, kSlow, kDifferentiate };
+// kDifferentiate: ready, and a gradient is required.
+enum class GatherResult { kReady, kSlow, kDifferentiate };
 
-// A tensor of the caller's; no object where an optional one was not given.
-struct Borrowing {
+// A tensor of the caller; `object` is null for an absent optional tensor.
+struct BorrowedTensor {
   PyObject* object;
   View view;
 };
@@ -41,25 +42,25 @@ struct Borrowing {
 // The arguments of one call, on their way to the kernel.
 struct Call {
   const Host* host = nullptr;
-  bool guarded = false;
-  bool strided = false;  // a module takes tensors of any layout and the objects, in place of `parameters`
-  bool differentiate = false;
-  bool any = false;
+  bool guarded = false;        // above the framework's dispatcher: the guards are checked
+  bool strided = false;        // a module's call: tensors of any layout go to `borrowed`, not `parameters`
+  bool differentiate = false;  // a tensor requires a gradient
+  bool has_tensor = false;
   View first{};  // outputs are allocated where the first tensor is
   Parameters parameters;
   Key key;
-  Small<Borrowing, 8> borrowed;  // where `strided`
-  Small<PyObject*, 16> values;   // one per argument, borrowed; a list is replaced by a tuple of it
-  Small<PyObject*, 4> held;      // those tuples: another thread may change a list while the kernel runs
+  Small<BorrowedTensor, 8> borrowed;  // only when `strided`
+  Small<PyObject*, 16> values;        // one per argument, borrowed references; a list becomes a tuple
+  Small<PyObject*, 4> frozen_lists;   // owns those tuples: another thread may change a list meanwhile
 
   Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
   ~Call() {
-    for (PyObject* item : held) Py_DECREF(item);
+    for (PyObject* item : frozen_lists) Py_DECREF(item);
   }
 
-  Gathered tensor(PyObject* value) {
+  GatherResult tensor(PyObject* value) {
     if (value == Py_None) {
       if (strided) {
         borrowed.push({nullptr, View{}});
@@ -67,50 +68,52 @@ struct Call {
         parameters.add_absent();
       }
       add_tag(key, Tag::kNone);
-      return Gathered::kReady;
+      return GatherResult::kReady;
     }
-    if (!host->owns(Py_TYPE(value))) return Gathered::kSlow;
+    if (!host->owns(Py_TYPE(value))) return GatherResult::kSlow;
     View view{};
-    const Borrowed how = host->borrow(value, guarded, strided, &view);
-    if (how == Borrowed::kOther) return Gathered::kSlow;
-    if (how == Borrowed::kDifferentiated) differentiate = true;
-    if (!any) first = view;
-    if (any && (view.device != first.device || view.device_id != first.device_id)) return Gathered::kSlow;
-    any = true;
+    const BorrowResult result = host->borrow(value, guarded, strided, &view);
+    if (result == BorrowResult::kOther) return GatherResult::kSlow;
+    if (result == BorrowResult::kDifferentiated) differentiate = true;
+    if (!has_tensor) first = view;
+    if (has_tensor && (view.device != first.device || view.device_id != first.device_id))
+      return GatherResult::kSlow;
+    has_tensor = true;
     if (strided) {
       borrowed.push({value, view});
     } else {
       parameters.add(view);
     }
     add_tensor(key, view);
-    return Gathered::kReady;
+    return GatherResult::kReady;
   }
 
-  // The value itself, or a tuple of a list's items; null when there is no memory for it.
-  PyObject* fixed(PyObject* value) {
+  // Stores an argument in `values` and returns it: the value itself, or a tuple of a list's items.
+  // Null, with a Python error, when there is no memory.
+  PyObject* freeze(PyObject* value) {
     if (PyList_CheckExact(value)) {
       value = PyList_AsTuple(value);
       if (value == nullptr) return nullptr;
-      held.push(value);
+      frozen_lists.push(value);
     }
     values.push(value);
     return value;
   }
 
-  Gathered tensors(PyObject* value) {
+  GatherResult tensors(PyObject* value) {
     if (value == Py_None && strided) return tensor(value);  // one absent tensor stands for the list
-    if (!PyTuple_CheckExact(value)) return Gathered::kSlow;
+    if (!PyTuple_CheckExact(value)) return GatherResult::kSlow;
     add_tag(key, Tag::kList);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
-      const Gathered how = tensor(PyTuple_GET_ITEM(value, i));
-      if (how != Gathered::kReady) return how;
+      const GatherResult result = tensor(PyTuple_GET_ITEM(value, i));
+      if (result != GatherResult::kReady) return result;
     }
     add_tag(key, Tag::kEnd);
-    return Gathered::kReady;
+    return GatherResult::kReady;
   }
 };
 
-// Borrow the tensors and take the attributes; kSlow when only Python can deal with the arguments.
-Gathered gather(CallObject* self, PyObject* const* args, Py_ssize_t count, Call* call);
+// Borrows the tensors and reads the attributes. kSlow: only Python can handle these arguments.
+GatherResult gather(CallObject* self, PyObject* const* args, Py_ssize_t count, Call* call);
 
 }  // namespace polyop

@@ -12,23 +12,23 @@ uint64_t hash_of(const Key& key) {
   return hash;
 }
 
-bool same(const std::vector<uint64_t>& kept, const Key& key) {
-  return kept.size() == key.size() &&
-         std::memcmp(kept.data(), key.data(), key.size() * sizeof(uint64_t)) == 0;
+bool equals(const std::vector<uint64_t>& entry_key, const Key& key) {
+  return entry_key.size() == key.size() &&
+         std::memcmp(entry_key.data(), key.data(), key.size() * sizeof(uint64_t)) == 0;
 }
 
-bool add_text(Key& key, PyObject* value) {
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(value, &length);
-  if (text == nullptr) {
+bool add_string(Key& key, PyObject* value) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(value, &size);
+  if (bytes == nullptr) {
     PyErr_Clear();
     return false;
   }
   add_tag(key, Tag::kText);
-  key.push(static_cast<uint64_t>(length));
-  for (Py_ssize_t at = 0; at < length; at += 8) {
+  key.push(static_cast<uint64_t>(size));
+  for (Py_ssize_t offset = 0; offset < size; offset += 8) {
     uint64_t word = 0;
-    std::memcpy(&word, text + at, static_cast<size_t>(length - at < 8 ? length - at : 8));
+    std::memcpy(&word, bytes + offset, static_cast<size_t>(size - offset < 8 ? size - offset : 8));
     key.push(word);
   }
   return true;
@@ -43,7 +43,7 @@ void add_tensor(Key& key, const View& view) {
   for (int32_t i = 0; i < view.ndim; ++i) key.push(static_cast<uint64_t>(view.shape[i]));
 }
 
-bool add_value(Key& key, PyObject* value, int depth) {
+bool add_attribute(Key& key, PyObject* value, int depth) {
   if (value == Py_None) {
     add_tag(key, Tag::kNone);
     return true;
@@ -69,11 +69,11 @@ bool add_value(Key& key, PyObject* value, int depth) {
     key.push(bits);
     return true;
   }
-  if (PyUnicode_CheckExact(value)) return add_text(key, value);
+  if (PyUnicode_CheckExact(value)) return add_string(key, value);
   if (depth < 2 && (PyTuple_CheckExact(value) || PyList_CheckExact(value))) {
     add_tag(key, Tag::kList);
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
-      if (!add_value(key, PySequence_Fast_GET_ITEM(value, i), depth + 1)) return false;
+      if (!add_attribute(key, PySequence_Fast_GET_ITEM(value, i), depth + 1)) return false;
     }
     add_tag(key, Tag::kEnd);
     return true;
@@ -81,14 +81,14 @@ bool add_value(Key& key, PyObject* value, int depth) {
   return false;
 }
 
-Cache::Found Cache::find(const Key& key) {
-  if (last_ < entries_.size() && same(entries_[last_].key, key)) {
-    return {entries_[last_].launch, entries_[last_].owner};
+Cache::Prepared Cache::find(const Key& key) {
+  if (last_hit_ < entries_.size() && equals(entries_[last_hit_].key, key)) {
+    return {entries_[last_hit_].launch, entries_[last_hit_].owner};
   }
   const uint64_t hash = hash_of(key);
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].hash == hash && same(entries_[i].key, key)) {
-      last_ = i;
+    if (entries_[i].hash == hash && equals(entries_[i].key, key)) {
+      last_hit_ = i;
       return {entries_[i].launch, entries_[i].owner};
     }
   }
@@ -99,21 +99,21 @@ void Cache::add(const Key& key, const Launch* launch, PyObject* owner) {
   Py_INCREF(owner);
   Entry entry{std::vector<uint64_t>(key.data(), key.data() + key.size()), hash_of(key), launch, owner};
   if (entries_.size() < kEntries) {
-    last_ = entries_.size();
+    last_hit_ = entries_.size();
     entries_.push_back(std::move(entry));
     return;
   }
-  last_ = oldest_;
+  last_hit_ = oldest_;
   oldest_ = (oldest_ + 1) % kEntries;
-  std::swap(entries_[last_], entry);
+  std::swap(entries_[last_hit_], entry);
   Py_DECREF(entry.owner);
 }
 
 void Cache::clear() {
-  std::vector<Entry> gone;
-  gone.swap(entries_);  // a destructor may run Python code that comes back here
-  last_ = oldest_ = 0;
-  for (Entry& entry : gone) Py_DECREF(entry.owner);
+  std::vector<Entry> dropped;
+  dropped.swap(entries_);  // first: a destructor may run Python code that uses this cache
+  last_hit_ = oldest_ = 0;
+  for (Entry& entry : dropped) Py_DECREF(entry.owner);
 }
 
 int Cache::visit(visitproc visit, void* arg) {

@@ -15,25 +15,29 @@ using Key = Small<uint64_t, 64>;
 
 enum class Tag : uint64_t { kTensor = 1, kNone, kBool, kInt, kFloat, kText, kList, kEnd };
 
+// Adds dtype, device and sizes of a tensor.
 void add_tensor(Key& key, const View& view);
 
-// Adds an attribute's value. False (no Python error) when its type has no place in a key, or it
-// is a list more than two deep (one that holds itself has no end).
-bool add_value(Key& key, PyObject* value, int depth = 0);
+// Adds the value of an attribute. Returns false, without a Python error, when the value cannot be part of a
+// key: a value of another type (subclasses included), an integer beyond 64 bits, a string with lone
+// surrogates (it has no UTF-8), or lists nested more than two deep (a list that contains itself never ends).
+// What was added before the value was refused stays in the key.
+bool add_attribute(Key& key, PyObject* value, int depth = 0);
 
 inline void add_tag(Key& key, Tag tag) { key.push(static_cast<uint64_t>(tag)); }
 
-// Prepared kernels by key: few entries, the last hit looked at first, the oldest replaced.
+// Prepared kernels by key. There are few entries, so a lookup compares them in order, the last hit first.
+// A full cache replaces its oldest entry.
 class Cache {
  public:
   static constexpr size_t kEntries = 128;
 
-  // The prepared kernel and the object that keeps it alive (borrowed), or nulls.
-  struct Found {
+  // A prepared kernel and the object that keeps it alive (borrowed); both null when there is none.
+  struct Prepared {
     const Launch* launch;
     PyObject* owner;
   };
-  Found find(const Key& key);
+  Prepared find(const Key& key);
   // Takes a new reference to `owner`, which keeps `launch` alive.
   void add(const Key& key, const Launch* launch, PyObject* owner);
   void clear();
@@ -48,7 +52,7 @@ class Cache {
     PyObject* owner;
   };
   std::vector<Entry> entries_;
-  size_t last_ = 0;
+  size_t last_hit_ = 0;
   size_t oldest_ = 0;
 };
 

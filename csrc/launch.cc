@@ -10,26 +10,26 @@
 namespace polyop {
 
 namespace {
-int64_t no_dims = 0;           // what a 0-d tensor's shape pointer points to
-alignas(64) char no_data[64];  // what the pointer of a tensor without elements points to
+int64_t no_dims = 0;           // the target of a 0-d tensor's shape pointer
+alignas(64) char no_data[64];  // the target of an empty tensor's data pointer
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kBetweenLooks{50};
+constexpr std::chrono::milliseconds kPollInterval{50};
 
-// Whether this is Python's main thread, which alone runs handlers of signals; -1 with an exception set where
-// a handler raised it meanwhile.
+// Whether this is Python's main thread, the only one that runs signal handlers. Also true when a handler
+// raised an exception in here: that exception is set.
 int in_main_thread() {
   PyObject* threading = PyImport_ImportModule("threading");
   PyObject* main = threading == nullptr ? nullptr : PyObject_CallMethod(threading, "main_thread", nullptr);
-  PyObject* number = main == nullptr ? nullptr : PyObject_GetAttrString(main, "ident");
-  const bool same = number != nullptr && PyLong_AsUnsignedLong(number) == PyThread_get_thread_ident();
+  PyObject* ident = main == nullptr ? nullptr : PyObject_GetAttrString(main, "ident");
+  const bool same = ident != nullptr && PyLong_AsUnsignedLong(ident) == PyThread_get_thread_ident();
   Py_XDECREF(threading);
   Py_XDECREF(main);
-  Py_XDECREF(number);
+  Py_XDECREF(ident);
   return same || PyErr_Occurred() != nullptr;
 }
 
-// A call without Python's lock. It takes the lock to see signals, at most every kBetweenLooks.
+// A call without Python's lock. poll() takes the lock to handle signals, at most once per kPollInterval.
 class Unlocked final : public Interruptible {
  public:
   Unlocked() : state_(PyEval_SaveThread()), outer_(exchange_interruptible(this)) {}
@@ -40,27 +40,27 @@ class Unlocked final : public Interruptible {
     PyEval_RestoreThread(state_);
   }
 
-  void look() override {
-    if (ended() || !main_) return;
+  void poll() override {
+    if (interrupted() || !in_main_thread_) return;
     const Clock::time_point now = Clock::now();
-    if (next_ != Clock::time_point() && now >= next_) see_signals();
-    if (next_ == Clock::time_point() || now >= next_) next_ = Clock::now() + kBetweenLooks;
+    if (next_poll_ != Clock::time_point() && now >= next_poll_) handle_signals();
+    if (next_poll_ == Clock::time_point() || now >= next_poll_) next_poll_ = Clock::now() + kPollInterval;
   }
 
  private:
-  // What a handler calls has a call of its own, or none.
-  void see_signals() {
+  // The call is not the thread's current one meanwhile: an operator that a handler calls sets its own.
+  void handle_signals() {
     exchange_interruptible(nullptr);
     PyEval_RestoreThread(state_);
     const pid_t process = getpid();
-    if (!asked_) asked_ = true, main_ = in_main_thread();
-    if (PyErr_Occurred() != nullptr || (main_ && PyErr_CheckSignals() != 0)) {
-      end();
-    } else if (getpid() != process) {  // the threads that had parts of the kernel are not in the child
+    if (!thread_checked_) thread_checked_ = true, in_main_thread_ = in_main_thread();
+    if (PyErr_Occurred() != nullptr || (in_main_thread_ && PyErr_CheckSignals() != 0)) {
+      interrupt();
+    } else if (getpid() != process) {  // the child has no worker threads, so parts of the kernel are missing
       PyErr_SetString(PyExc_RuntimeError,
                       "polyop: a signal handler forked while a kernel ran; in the child "
                       "its outputs are undefined: end the child in the handler");
-      end();
+      interrupt();
     }
     state_ = PyEval_SaveThread();
     exchange_interruptible(this);
@@ -68,8 +68,9 @@ class Unlocked final : public Interruptible {
 
   PyThreadState* state_;
   Interruptible* outer_;
-  Clock::time_point next_{};
-  bool asked_ = false, main_ = true;  // whether this is Python's main thread
+  Clock::time_point next_poll_{};
+  bool thread_checked_ = false;  // in_main_thread_ is certain
+  bool in_main_thread_ = true;   // whether this is Python's main thread
 };
 }  // namespace
 
@@ -94,13 +95,13 @@ void Parameters::add_absent() {
 
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream) {
   Outcome outcome{0, false, "", false};
-  forget_error();  // one that a kernel gave and did not fail with
+  clear_error();
   try {
     outcome.code = launch.kernel(static_cast<int>(parameters.data.size()), parameters.data.data(),
                                  parameters.ndims.data(), parameters.shapes.data(), parameters.dtypes.data(),
                                  stream, launch.extra->contract());
-  } catch (const std::exception& problem) {
-    outcome = {-1, true, std::string("a C++ exception: ") + problem.what(), false};
+  } catch (const std::exception& error) {
+    outcome = {-1, true, std::string("a C++ exception: ") + error.what(), false};
   } catch (...) {
     outcome = {-1, true, "a C++ exception that is no std::exception", false};
   }
@@ -111,7 +112,7 @@ Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream)
 Outcome run(const Launch& launch, Parameters& parameters, void* stream) {
   Unlocked call;
   Outcome outcome = run_unlocked(launch, parameters, stream);
-  outcome.ended = call.ended();
+  outcome.interrupted = call.interrupted();
   return outcome;
 }
 

@@ -1,4 +1,4 @@
-// A kernel chosen and prepared for given input specs: what is left to do is to call it.
+// A native kernel that is ready to run for one set of specs and attributes.
 #pragma once
 
 #include <Python.h>
@@ -13,7 +13,7 @@
 
 namespace polyop {
 
-// The dtype table of polyop.core.dtypes, in its order; filled in once at import.
+// A row of the dtype table of polyop.core.dtypes. dtypes() has the rows in that order; import fills it.
 struct DType {
   std::string name;
   uint8_t dlpack_code;
@@ -21,7 +21,7 @@ struct DType {
   PyObject* numpy;  // the np.dtype, owned for the life of the process
   int32_t type_id;  // MindSpore's number, or 0
 
-  // Whether tensors have gradients: no integers (0, 1) and no bools (6).
+  // Whether tensors of this dtype have gradients: not integers (DLPack codes 0 and 1), not bools (6).
   bool is_smooth() const { return dlpack_code != 0 && dlpack_code != 1 && dlpack_code != 6; }
 };
 std::vector<DType>& dtypes();
@@ -53,7 +53,7 @@ struct Launch {
   polyop_kernel kernel = nullptr;
   std::vector<Output> outputs;
   std::shared_ptr<Extra> extra;
-  std::shared_ptr<const module::Function> function;  // in place of `kernel`: a C++ module's
+  std::shared_ptr<const module::Function> function;  // a C++ module's; then `kernel` is null
   std::string label;                                 // names the kernel in errors
 };
 
@@ -69,14 +69,15 @@ struct Parameters {
 };
 
 struct Outcome {
-  int code;  // what the kernel returned; -1 when it threw
-  bool threw;
-  std::string error;  // its own words, or the exception's
-  bool ended;         // a handler of a signal raised an exception, which is set
+  int code;           // the kernel's return value; -1 when it threw
+  bool threw;         // a C++ exception
+  std::string error;  // the text that the kernel set, or the exception's
+  bool interrupted;   // a Python exception is set: a signal handler raised it, or forked
 };
 
-// Calls the kernel without Python's lock: releases it, or (unlocked) does not hold it. Python's handlers of
-// signals run meanwhile where Python's main thread calls run() and the kernel is a loop kernel.
+// Both call the kernel without Python's lock. run() releases the lock and takes it again; the caller of
+// run_unlocked() does not hold it. While a loop kernel runs in run() on Python's main thread, Python's signal
+// handlers run too.
 Outcome run(const Launch& launch, Parameters& parameters, void* stream);
 Outcome run_unlocked(const Launch& launch, Parameters& parameters, void* stream);
 

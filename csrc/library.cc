@@ -15,13 +15,13 @@ namespace polyop {
 
 namespace {
 
-// The pointers that the companions take, over a list of specs.
-struct Pointers {
+// The arrays of pointers that Init and InferShape take, over a list of specs.
+struct SpecPointers {
   std::vector<int> ndims;
   std::vector<int64_t*> shapes;
   std::vector<const char*> dtypes;
 
-  explicit Pointers(const std::vector<TensorSpec>& specs) {
+  explicit SpecPointers(const std::vector<TensorSpec>& specs) {
     static int64_t none = 0;  // a 0-d tensor's shape pointer is valid and not read
     for (const TensorSpec& spec : specs) {
       ndims.push_back(static_cast<int>(spec.shape.size()));
@@ -40,23 +40,23 @@ F as(uintptr_t address) {
 using OneShape = std::vector<int64_t>;
 using Shapes = std::vector<std::vector<int64_t>>;
 
-// Every pointer into the heap is larger: where programs are not loaded at random places it begins a few MiB
-// up. Three sizes from here on, none less than the one before, would be of a tensor of 2^60 elements.
-constexpr int64_t kPointer = int64_t{1} << 20;
+// Every pointer into the heap is larger: even without address randomisation the heap begins a few MiB up.
+// Three dimensions this large, none less than the one before, would be a tensor of 2^60 elements.
+constexpr int64_t kMinPointer = int64_t{1} << 20;
 
-// A C symbol does not tell which of its two forms a function returns, and the wrong one is not
-// an error but garbage: dimensions that are addresses, or rows that begin at small numbers.
-// Only the three pointers of the vector itself are trusted.
+// A C symbol does not tell which of the two types a function returns. Reading the wrong one gives garbage: a
+// shape whose dimensions are addresses, or a list whose rows begin at small numbers. These two functions
+// recognise it. They read only what the three pointers of the outer vector span.
 bool looks_like_rows(const OneShape& shape) {
   if (shape.size() % 3 != 0) return false;
-  bool any = false;
+  bool any_filled = false;
   for (size_t i = 0; i < shape.size(); i += 3) {
-    const bool filled = shape[i] > kPointer && shape[i + 1] >= shape[i] && shape[i + 2] >= shape[i + 1];
+    const bool filled = shape[i] > kMinPointer && shape[i + 1] >= shape[i] && shape[i + 2] >= shape[i + 1];
     const bool empty = shape[i] == 0 && shape[i + 1] == 0 && shape[i + 2] == 0;
     if (!filled && !empty) return false;
-    any = any || filled;
+    any_filled = any_filled || filled;
   }
-  return any;  // of zeros alone it may be three empty dimensions
+  return any_filled;  // zeros alone may as well be a shape of empty dimensions
 }
 
 bool looks_like_one_shape(const Shapes& rows) {
@@ -64,36 +64,38 @@ bool looks_like_one_shape(const Shapes& rows) {
   const auto* last = reinterpret_cast<const int64_t*>(rows.data() + rows.size());
   const auto bytes = reinterpret_cast<const char*>(last) - reinterpret_cast<const char*>(first);
   if (bytes % static_cast<int64_t>(sizeof(OneShape)) != 0) return true;
-  for (const int64_t* at = first; at + 2 < last; at += 3) {
-    const bool empty = at[0] == 0 && at[1] == 0 && at[2] == 0;
-    const bool rows_begin = at[0] > kPointer && at[0] % 8 == 0 && at[1] >= at[0] && at[2] >= at[1];
+  for (const int64_t* row = first; row + 2 < last; row += 3) {
+    const bool empty = row[0] == 0 && row[1] == 0 && row[2] == 0;
+    const bool rows_begin = row[0] > kMinPointer && row[0] % 8 == 0 && row[1] >= row[0] && row[2] >= row[1];
     if (!empty && !rows_begin) return true;
   }
   return false;
 }
 
-constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
+constexpr int kOpenMode = RTLD_NOW | RTLD_LOCAL;
 
-// A name of an open file that no file had before: the loader compares names first, and numbers of files come
-// again. The count is spelled in single and double slashes, which are one to the system.
-std::string name_of_file(int file) {
+// A path of an open file that was never used before. The loader takes a library with a known name for the one
+// that is loaded already, and descriptor numbers are reused. So a count is part of the path: its binary
+// digits are "./" and ".//", which mean nothing to the system.
+std::string unique_name(int file) {
   static std::atomic<uint64_t> count{0};
   std::string name = "/proc/self/fd/";
-  for (uint64_t left = ++count; left != 0; left >>= 1) name += (left & 1) != 0 ? "./" : ".//";
+  for (uint64_t bits = ++count; bits != 0; bits >>= 1) name += (bits & 1) != 0 ? "./" : ".//";
   return name + std::to_string(file);
 }
 
-// Opens the file itself, whatever lies at its path by now. Debuggers, dladdr and backtraces read the name
-// that the loader keeps: it becomes the path. Nobody closes libraries, so nobody frees the name.
+// Opens the file itself, whatever is at its path by now. Debuggers, dladdr and backtraces read the name that
+// the loader keeps, so that is set to the path. Libraries are never closed, so the name is never freed.
 void* open_file(const std::string& path, int file) {
-  if (access("/proc/self/fd", F_OK) != 0) return dlopen(path.c_str(), kMode);  // a system without /proc
-  const std::string name = name_of_file(file);
-  void* handle = dlopen(name.c_str(), kMode);
+  if (access("/proc/self/fd", F_OK) != 0) return dlopen(path.c_str(), kOpenMode);  // a system without /proc
+  const std::string name = unique_name(file);
+  void* handle = dlopen(name.c_str(), kOpenMode);
   if (handle == nullptr) {
-    const char* said = dlerror();
-    std::string text = said == nullptr ? "the loader gave no reason" : said;
-    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + path.size())) {
-      text.replace(at, name.size(), path);
+    const char* loader_text = dlerror();
+    std::string text = loader_text == nullptr ? "the loader gave no reason" : loader_text;
+    for (size_t position = text.find(name); position != std::string::npos;
+         position = text.find(name, position + path.size())) {
+      text.replace(position, name.size(), path);
     }
     throw std::runtime_error(text);
   }
@@ -105,10 +107,10 @@ void* open_file(const std::string& path, int file) {
 }  // namespace
 
 uintptr_t open_library(const std::string& path, int file) {
-  void* handle = file < 0 ? dlopen(path.c_str(), kMode) : open_file(path, file);
+  void* handle = file < 0 ? dlopen(path.c_str(), kOpenMode) : open_file(path, file);
   if (handle == nullptr) {
-    const char* text = dlerror();
-    throw std::runtime_error(text == nullptr ? "the loader gave no reason" : text);
+    const char* loader_text = dlerror();
+    throw std::runtime_error(loader_text == nullptr ? "the loader gave no reason" : loader_text);
   }
   connect_threads(handle);
   connect_scratch(handle);
@@ -120,30 +122,32 @@ uintptr_t find_symbol(uintptr_t library, const std::string& name) {
 }
 
 int call_init(uintptr_t address, const std::vector<TensorSpec>& specs, Extra& extra) {
-  Pointers at(specs);
-  forget_error();
+  SpecPointers pointers(specs);
+  clear_error();
   using Init = int (*)(int*, int64_t**, const char**, void*);
-  return as<Init>(address)(at.ndims.data(), at.shapes.data(), at.dtypes.data(), extra.contract());
+  return as<Init>(address)(pointers.ndims.data(), pointers.shapes.data(), pointers.dtypes.data(),
+                           extra.contract());
 }
 
 Shapes call_infer_shape(uintptr_t address, const std::vector<TensorSpec>& inputs, Extra& extra,
                         bool several) {
-  Pointers at(inputs);
+  SpecPointers pointers(inputs);
   if (several) {
     using Infer = Shapes (*)(int*, int64_t**, void*);
-    Shapes found = as<Infer>(address)(at.ndims.data(), at.shapes.data(), extra.contract());
-    if (looks_like_one_shape(found)) {
-      new Shapes(std::move(found));  // its elements are no vectors: destroying it would free numbers
+    Shapes shapes = as<Infer>(address)(pointers.ndims.data(), pointers.shapes.data(), extra.contract());
+    if (looks_like_one_shape(shapes)) {
+      // leaked: its elements are no vectors, so its destructor would free numbers
+      new Shapes(std::move(shapes));
       throw std::runtime_error("returned one shape, where the operator has several outputs");
     }
-    return found;
+    return shapes;
   }
   using Infer = OneShape (*)(int*, int64_t**, void*);
-  OneShape found = as<Infer>(address)(at.ndims.data(), at.shapes.data(), extra.contract());
-  if (looks_like_rows(found)) {
+  OneShape shape = as<Infer>(address)(pointers.ndims.data(), pointers.shapes.data(), extra.contract());
+  if (looks_like_rows(shape)) {
     throw std::runtime_error("returned a list of shapes, where the operator has one output");
   }
-  return {found};
+  return {shape};
 }
 
 std::vector<int> call_infer_type(uintptr_t address, const std::vector<int>& types, Extra& extra,

@@ -15,24 +15,24 @@ struct TensorSpec {
   std::string dtype;
 };
 
-// The handle of a library, whose loops are given threads; throws std::runtime_error with the
-// loader's own text. Libraries stay open for the life of the process: kernel data and
-// thread-locals of theirs may outlive a call. Where an open file is given it is loaded, and path is
-// what it is called.
+// Opens a library, sets its hooks for threads and scratch memory, and returns its handle. Throws
+// std::runtime_error with the loader's text. Libraries stay open for the life of the process, because their
+// kernel data and thread-locals may outlive a call. With `file`, the descriptor of an open file, that file is
+// loaded whatever is at `path` by now; `path` is only its name.
 uintptr_t open_library(const std::string& path, int file = -1);
 
-// The address of a symbol, or 0.
+// Returns the address of a symbol, or 0.
 uintptr_t find_symbol(uintptr_t library, const std::string& name);
 
-// Runs <Func>Init. Returns its code; a C++ exception becomes std::runtime_error.
+// Runs <Func>Init and returns its code. A C++ exception of Init passes through.
 int call_init(uintptr_t address, const std::vector<TensorSpec>& specs, Extra& extra);
 
-// Runs <Func>InferShape on the inputs, in its one-output or several-outputs form. Throws
-// std::runtime_error when what came back cannot be of that form.
+// Runs <Func>InferShape on the inputs. It has two C++ return types: one shape, or (`several`) a list of
+// shapes. Throws std::runtime_error when the returned value is evidently of the other type.
 std::vector<std::vector<int64_t>> call_infer_shape(uintptr_t address, const std::vector<TensorSpec>& inputs,
                                                    Extra& extra, bool several);
 
-// Runs <Func>InferType on MindSpore's TypeId numbers, likewise.
+// Runs <Func>InferType on MindSpore's TypeId numbers. It returns one number, or (`several`) a list.
 std::vector<int> call_infer_type(uintptr_t address, const std::vector<int>& types, Extra& extra,
                                  bool several);
 

@@ -11,57 +11,59 @@ namespace polyop {
 
 namespace {
 
-constexpr int64_t kLeast = 1 << 16;  // the C library has less than this at hand itself
-constexpr int64_t kMost = 64 << 20;  // what a thread keeps
-constexpr int64_t kSlack = 64;       // what a kernel may read beyond the end, and where the size is noted
-constexpr int kBlocks = 16;
+constexpr int64_t kMinCached = 1 << 16;   // bytes; malloc itself is fast for smaller blocks
+constexpr int64_t kMaxCached = 64 << 20;  // bytes that a thread keeps in total
+constexpr int64_t kPadding = 64;  // bytes before the memory, for its size, and after it, for reads beyond it
+constexpr int kMaxBlocks = 16;
 
 int64_t& size_of(void* block) { return *static_cast<int64_t*>(block); }
-void* memory_of(void* block) { return static_cast<char*>(block) + kSlack; }
-void* block_of(void* memory) { return static_cast<char*>(memory) - kSlack; }
+void* memory_of(void* block) { return static_cast<char*>(block) + kPadding; }
+void* block_of(void* memory) { return static_cast<char*>(memory) - kPadding; }
 
-// What a thread keeps, the oldest first.
-struct Kept {
-  void* blocks[kBlocks];
+// The free blocks that a thread keeps, the oldest first.
+struct BlockCache {
+  void* blocks[kMaxBlocks];
   int count;
   int64_t bytes;
 
-  ~Kept() {
+  ~BlockCache() {
     while (count > 0) std::free(remove(0));
   }
 
-  void* remove(int place) {
-    void* found = blocks[place];
-    bytes -= size_of(found);
+  void* remove(int index) {
+    void* block = blocks[index];
+    bytes -= size_of(block);
     --count;
-    for (int i = place; i < count; ++i) blocks[i] = blocks[i + 1];
-    return found;
+    for (int i = index; i < count; ++i) blocks[i] = blocks[i + 1];
+    return block;
   }
 
-  void* find(int64_t wanted) {
+  // Removes and returns the smallest block that fits, at most twice as large as needed; or null.
+  void* find(int64_t needed) {
     int best = -1;
     for (int i = 0; i < count; ++i) {
       const int64_t size = size_of(blocks[i]);
-      if (size < wanted || size > 2 * wanted) continue;
+      if (size < needed || size > 2 * needed) continue;
       if (best < 0 || size <= size_of(blocks[best])) best = i;
     }
     return best < 0 ? nullptr : remove(best);
   }
 
+  // Frees the oldest blocks to make room.
   void add(void* block) {
-    while (count == kBlocks || bytes + size_of(block) > kMost) std::free(remove(0));
+    while (count == kMaxBlocks || bytes + size_of(block) > kMaxCached) std::free(remove(0));
     bytes += size_of(block);
     blocks[count++] = block;
   }
 };
 
-thread_local Kept kept{};
+thread_local BlockCache cache{};
 
 void* take(int64_t bytes) {
   if (bytes < 0) bytes = 0;
-  void* block = bytes < kLeast ? nullptr : kept.find(bytes);
+  void* block = bytes < kMinCached ? nullptr : cache.find(bytes);
   if (block == nullptr) {
-    if (posix_memalign(&block, 64, static_cast<size_t>(bytes) + 2 * kSlack) != 0) return nullptr;
+    if (posix_memalign(&block, 64, static_cast<size_t>(bytes) + 2 * kPadding) != 0) return nullptr;
     size_of(block) = bytes;
   }
   return memory_of(block);
@@ -71,10 +73,10 @@ void give(void* memory) {
   if (memory == nullptr) return;
   void* block = block_of(memory);
   const int64_t size = size_of(block);
-  if (size < kLeast || size > kMost) {
+  if (size < kMinCached || size > kMaxCached) {
     std::free(block);
   } else {
-    kept.add(block);
+    cache.add(block);
   }
 }
 

@@ -1,3 +1,4 @@
+// Memory that kernels need while they run, kept by each thread between calls.
 #pragma once
 
 #include <cstdint>

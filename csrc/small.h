@@ -1,4 +1,5 @@
-// An array on the stack that moves to the heap when it must: the call path allocates nothing.
+// An array that keeps its first N items in place, so that the call path rarely allocates. More go to the
+// heap.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +19,30 @@ class Small {
   Small& operator=(const Small&) = delete;
 
   void push(T value) {
-    if (size_ == room_) grow();
-    at_[size_++] = value;
+    if (size_ == capacity_) grow();
+    items_[size_++] = value;
   }
-  T* data() { return at_; }
-  const T* data() const { return at_; }
+  T* data() { return items_; }
+  const T* data() const { return items_; }
   size_t size() const { return size_; }
-  T& operator[](size_t i) { return at_[i]; }
-  const T& operator[](size_t i) const { return at_[i]; }
-  T* begin() { return at_; }
-  T* end() { return at_ + size_; }
+  T& operator[](size_t i) { return items_[i]; }
+  const T& operator[](size_t i) const { return items_[i]; }
+  T* begin() { return items_; }
+  T* end() { return items_ + size_; }
 
  private:
   void grow() {
-    std::unique_ptr<T[]> larger(new T[room_ * 2]);
-    std::memcpy(larger.get(), at_, size_ * sizeof(T));
-    room_ *= 2;
+    std::unique_ptr<T[]> larger(new T[capacity_ * 2]);
+    std::memcpy(larger.get(), items_, size_ * sizeof(T));
+    capacity_ *= 2;
     heap_ = std::move(larger);
-    at_ = heap_.get();
+    items_ = heap_.get();
   }
 
   T inline_[N];
-  T* at_ = inline_;
+  T* items_ = inline_;
   size_t size_ = 0;
-  size_t room_ = N;
+  size_t capacity_ = N;
   std::unique_ptr<T[]> heap_;
 };
 

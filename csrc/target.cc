@@ -12,11 +12,11 @@ namespace polyop {
 
 namespace {
 
-PyObject* resolver;  // polyop.call.foreign's; kept for the life of the process
+PyObject* resolver;  // a function of polyop.call.foreign; never released
 const Launch* (*unwrap_launch)(PyObject*);
 
-// Who is inside of Python on a runtime's thread. Closed when Python ends, which waits for them: a
-// thread that Python stops while it holds C++ frames takes the process down.
+// Counts the threads of runtimes that are inside Python. Closing it, at Python's exit, waits for them: a
+// thread that Python stops while it has C++ frames takes the process down.
 class Gate {
  public:
   bool enter() {
@@ -41,21 +41,21 @@ class Gate {
   bool closed_ = false;
 };
 
-Gate* gate = new Gate();  // kept for the life of the process
+Gate* gate = new Gate();  // never freed
 
-// Holds Python's lock, unless Python has ended.
-class Locked {
+// Holds Python's lock. False when Python has ended; then there is no lock.
+class PythonLock {
  public:
-  Locked() : gate_(gate), entered_(gate_->enter()) {
+  PythonLock() : gate_(gate), entered_(gate_->enter()) {
     if (entered_) state_ = PyGILState_Ensure();
   }
-  ~Locked() {
+  ~PythonLock() {
     if (!entered_) return;
     PyGILState_Release(state_);
     gate_->leave();
   }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
+  PythonLock(const PythonLock&) = delete;
+  PythonLock& operator=(const PythonLock&) = delete;
   explicit operator bool() const { return entered_; }
 
  private:
@@ -64,10 +64,10 @@ class Locked {
   PyGILState_STATE state_{};
 };
 
-constexpr const char* kEnded = "Python has ended";
+constexpr const char* kPythonEnded = "Python has ended";
 
 PyObject* close_gate(PyObject*, PyObject*) {
-  PyThreadState* self = PyEval_SaveThread();  // who is inside needs the lock to leave
+  PyThreadState* self = PyEval_SaveThread();  // the threads inside need the lock to leave
   gate->close();
   PyEval_RestoreThread(self);
   Py_RETURN_NONE;
@@ -75,34 +75,34 @@ PyObject* close_gate(PyObject*, PyObject*) {
 
 PyMethodDef close_method = {"close_gate", close_gate, METH_NOARGS, nullptr};
 
-// Close the gate when Python ends. Whether that is arranged now; an error is set where not.
+// Arranges that the gate closes when Python ends. False with a Python error when that fails.
 bool close_at_exit() {
   static bool done = false;
   if (done) return true;
   pthread_atfork(nullptr, nullptr, [] { gate = new Gate(); });  // the child has none of these threads
   PyObject* module = PyImport_ImportModule("atexit");
   PyObject* function = module == nullptr ? nullptr : PyCFunction_New(&close_method, nullptr);
-  PyObject* answer = function == nullptr ? nullptr : PyObject_CallMethod(module, "register", "O", function);
-  done = answer != nullptr;
-  Py_XDECREF(answer);
+  PyObject* result = function == nullptr ? nullptr : PyObject_CallMethod(module, "register", "O", function);
+  done = result != nullptr;
+  Py_XDECREF(result);
   Py_XDECREF(function);
   Py_XDECREF(module);
   return done;
 }
 
-// The pending Python error in words: "KernelError: ...". Clears it.
+// Returns the pending Python error as text, "KernelError: ...", and clears it.
 std::string take_python_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   std::string text = type == nullptr ? "an error without words" : "an error";
-  PyObject* words = value == nullptr ? nullptr : PyObject_Str(value);
-  const char* plain = words == nullptr ? nullptr : PyUnicode_AsUTF8(words);
+  PyObject* message = value == nullptr ? nullptr : PyObject_Str(value);
+  const char* utf8 = message == nullptr ? nullptr : PyUnicode_AsUTF8(message);
   if (type != nullptr) text = reinterpret_cast<PyTypeObject*>(type)->tp_name;
   const size_t dot = text.rfind('.');
   if (dot != std::string::npos) text.erase(0, dot + 1);
-  if (plain != nullptr) text += std::string(": ") + plain;
-  Py_XDECREF(words);
+  if (utf8 != nullptr) text += std::string(": ") + utf8;
+  Py_XDECREF(message);
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
@@ -117,8 +117,8 @@ size_t bytes_of(const View& view) {
 }
 
 PyObject* specs_of(const Views& tensors) {
-  PyObject* all = PyList_New(static_cast<Py_ssize_t>(tensors.size()));
-  for (size_t i = 0; all != nullptr && i < tensors.size(); ++i) {
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(tensors.size()));
+  for (size_t i = 0; list != nullptr && i < tensors.size(); ++i) {
     const View& view = tensors[i];
     PyObject* shape = PyTuple_New(view.ndim);
     for (int32_t k = 0; shape != nullptr && k < view.ndim; ++k) {
@@ -126,12 +126,12 @@ PyObject* specs_of(const Views& tensors) {
     }
     PyObject* spec = shape == nullptr ? nullptr : Py_BuildValue("(Nii)", shape, view.dtype, view.device);
     if (spec == nullptr) {
-      Py_CLEAR(all);
+      Py_CLEAR(list);
       break;
     }
-    PyList_SET_ITEM(all, static_cast<Py_ssize_t>(i), spec);
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), spec);
   }
-  return all;
+  return list;
 }
 
 PyObject* array_of(const View& view) {
@@ -145,20 +145,20 @@ PyObject* array_of(const View& view) {
 
 }  // namespace
 
-// What a text means for given tensors.
-struct Target::Ready {
-  PyObject* owner = nullptr;       // the Launch, or a function of arrays
-  PyObject* failed = nullptr;      // raises the error of a kernel that failed
-  const Launch* launch = nullptr;  // null: call `owner`
-  std::vector<int> parameters;
-  std::vector<std::pair<int, int>> written;
-  bool repeatable = false;
+// What a text stands for, with given tensors.
+struct Target::Resolution {
+  PyObject* owner = nullptr;                 // the Launch, or a Python function of arrays
+  PyObject* failed = nullptr;                // raises the error of a kernel that failed
+  const Launch* launch = nullptr;            // null: call `owner`
+  std::vector<int> parameters;               // indices of tensors, -1 for an absent one
+  std::vector<std::pair<int, int>> written;  // an input, and the output that shares its memory
+  bool cacheable = false;
 
-  Ready() = default;
-  Ready(const Ready&) = delete;
-  Ready& operator=(const Ready&) = delete;
-  ~Ready() {
-    const Locked lock;
+  Resolution() = default;
+  Resolution(const Resolution&) = delete;
+  Resolution& operator=(const Resolution&) = delete;
+  ~Resolution() {
+    const PythonLock lock;
     if (!lock) return;
     Py_XDECREF(owner);
     Py_XDECREF(failed);
@@ -166,15 +166,15 @@ struct Target::Ready {
 
   bool read(PyObject* answer) {
     PyObject *order = nullptr, *pairs = nullptr;
-    int repeat = 0;
-    if (!PyArg_ParseTuple(answer, "OO!O!pO", &owner, &PyTuple_Type, &order, &PyTuple_Type, &pairs, &repeat,
+    int flag = 0;
+    if (!PyArg_ParseTuple(answer, "OO!O!pO", &owner, &PyTuple_Type, &order, &PyTuple_Type, &pairs, &flag,
                           &failed)) {
       owner = failed = nullptr;
       return false;
     }
     Py_INCREF(owner);
     Py_INCREF(failed);
-    repeatable = repeat != 0;
+    cacheable = flag != 0;
     if (!PyCallable_Check(owner)) {
       launch = unwrap_launch(owner);
       if (launch == nullptr) return false;
@@ -191,86 +191,86 @@ struct Target::Ready {
   }
 
   std::string run_python(const Views& tensors) const {
-    const Locked lock;
-    if (!lock) return kEnded;
+    const PythonLock lock;
+    if (!lock) return kPythonEnded;
     PyObject* arrays = PyList_New(0);
     for (size_t i = 0; arrays != nullptr && i < tensors.size(); ++i) {
       PyObject* array = array_of(tensors[i]);
       if (array == nullptr || PyList_Append(arrays, array) < 0) Py_CLEAR(arrays);
       Py_XDECREF(array);
     }
-    PyObject* done = arrays == nullptr ? nullptr : PyObject_CallOneArg(owner, arrays);
+    PyObject* result = arrays == nullptr ? nullptr : PyObject_CallOneArg(owner, arrays);
     Py_XDECREF(arrays);
-    if (done == nullptr) return take_python_error();
-    Py_DECREF(done);
+    if (result == nullptr) return take_python_error();
+    Py_DECREF(result);
     return "";
   }
 
-  std::string words(const Outcome& outcome) const {
+  std::string error_text(const Outcome& outcome) const {
     const std::string& error = outcome.error;
-    const Locked lock;
+    const PythonLock lock;
     if (!lock) return error;
     PyObject* text = PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "replace");
-    PyObject* done = text == nullptr
-                         ? nullptr
-                         : PyObject_CallFunction(failed, "iNOs", outcome.code, text,
-                                                 outcome.threw ? Py_True : Py_False, launch->label.c_str());
-    if (done == nullptr) return take_python_error();
-    Py_DECREF(done);
+    PyObject* result = text == nullptr
+                           ? nullptr
+                           : PyObject_CallFunction(failed, "iNOs", outcome.code, text,
+                                                   outcome.threw ? Py_True : Py_False, launch->label.c_str());
+    if (result == nullptr) return take_python_error();
+    Py_DECREF(result);
     return "the kernel failed";
   }
 
   std::string run_native(const Views& tensors, void* stream, Scratch& scratch) const {
-    Parameters all;
-    for (const int number : parameters) {
-      if (number < 0) {
-        all.add_absent();
+    Parameters arguments;
+    for (const int index : parameters) {
+      if (index < 0) {
+        arguments.add_absent();
       } else {
-        all.add(tensors[static_cast<size_t>(number)]);
+        arguments.add(tensors[static_cast<size_t>(index)]);
       }
     }
     for (const size_t bytes : launch->extra->workspaces()) {
       void* memory = scratch.allocate(bytes);
       if (memory == nullptr)
         return "there is no memory for a workspace of " + std::to_string(bytes) + " bytes";
-      all.data.push(memory);
+      arguments.data.push(memory);
     }
-    all.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
-    const Outcome outcome = run_unlocked(*launch, all, stream);
-    return outcome.code == 0 ? std::string() : words(outcome);
+    arguments.dtypes.push(nullptr);  // so that a kernel can tell workspaces from tensors
+    const Outcome outcome = run_unlocked(*launch, arguments, stream);
+    return outcome.code == 0 ? std::string() : error_text(outcome);
   }
 };
 
 Target& Target::of(std::string_view text) {
   static std::mutex lock;
-  static auto* all = new std::unordered_multimap<size_t, std::unique_ptr<Target>>();
+  static auto* targets = new std::unordered_multimap<size_t, std::unique_ptr<Target>>();
   const size_t hash = std::hash<std::string_view>()(text);
   const std::lock_guard<std::mutex> held(lock);
-  const auto range = all->equal_range(hash);
-  for (auto at = range.first; at != range.second; ++at) {
-    if (at->second->text_ == text) return *at->second;
+  const auto range = targets->equal_range(hash);
+  for (auto entry = range.first; entry != range.second; ++entry) {
+    if (entry->second->text_ == text) return *entry->second;
   }
-  return *all->emplace(hash, std::unique_ptr<Target>(new Target(text)))->second;
+  return *targets->emplace(hash, std::unique_ptr<Target>(new Target(text)))->second;
 }
 
-std::shared_ptr<const Target::Ready> Target::find(const Key& key) {
+std::shared_ptr<const Target::Resolution> Target::find(const Key& key) {
   const std::lock_guard<std::mutex> held(lock_);
-  for (const auto& [known, ready] : entries_) {
-    if (known.size() == key.size() &&
-        std::memcmp(known.data(), key.data(), key.size() * sizeof(uint64_t)) == 0) {
-      return ready;
+  for (const auto& [entry_key, resolution] : entries_) {
+    if (entry_key.size() == key.size() &&
+        std::memcmp(entry_key.data(), key.data(), key.size() * sizeof(uint64_t)) == 0) {
+      return resolution;
     }
   }
   return nullptr;
 }
 
-std::shared_ptr<const Target::Ready> Target::resolve(const Views& tensors, size_t inputs, const Key& key,
-                                                     std::string* error) {
-  auto made = std::make_shared<Ready>();
+std::shared_ptr<const Target::Resolution> Target::resolve(const Views& tensors, size_t inputs, const Key& key,
+                                                          std::string* error) {
+  auto resolution = std::make_shared<Resolution>();
   {
-    const Locked lock;
+    const PythonLock lock;
     if (!lock) {
-      *error = kEnded;
+      *error = kPythonEnded;
       return nullptr;
     }
     PyObject* specs = specs_of(tensors);
@@ -281,44 +281,46 @@ std::shared_ptr<const Target::Ready> Target::resolve(const Views& tensors, size_
     }
     Py_XDECREF(text);
     Py_XDECREF(specs);
-    const bool read = answer != nullptr && made->read(answer);
+    const bool read = answer != nullptr && resolution->read(answer);
     Py_XDECREF(answer);
     if (!read) {
       *error = take_python_error();
       return nullptr;
     }
   }
-  if (!made->repeatable) return made;
+  if (!resolution->cacheable) return resolution;
   constexpr size_t kEntries = 128;
-  std::shared_ptr<const Ready> dropped;  // destroyed after the lock is released: it takes Python's
+  std::shared_ptr<const Resolution> dropped;  // destroyed after lock_ is released: that takes Python's lock
   const std::lock_guard<std::mutex> held(lock_);
-  std::vector<uint64_t> kept(key.data(), key.data() + key.size());
+  std::vector<uint64_t> entry_key(key.data(), key.data() + key.size());
   if (entries_.size() < kEntries) {
-    entries_.emplace_back(std::move(kept), made);
+    entries_.emplace_back(std::move(entry_key), resolution);
   } else {
     auto& entry = entries_[oldest_++ % kEntries];
     dropped = std::move(entry.second);
-    entry = {std::move(kept), made};
+    entry = {std::move(entry_key), resolution};
   }
-  return made;
+  return resolution;
 }
 
 std::string Target::run(const Views& tensors, size_t inputs, void* stream, Scratch& scratch) {
   Key key;
   for (size_t i = 0; i < tensors.size(); ++i) add_tensor(key, tensors[i]);
-  std::shared_ptr<const Ready> ready = find(key);
-  if (ready == nullptr) {
+  std::shared_ptr<const Resolution> resolution = find(key);
+  if (resolution == nullptr) {
     std::string error;
-    ready = resolve(tensors, inputs, key, &error);
-    if (ready == nullptr) return error;
+    resolution = resolve(tensors, inputs, key, &error);
+    if (resolution == nullptr) return error;
   }
-  for (const auto& [input, output] : ready->written) {  // one buffer, unless the runtime made two of it
+  // an input that the operator writes shares its output's memory, unless the runtime copied it
+  for (const auto& [input, output] : resolution->written) {
     const View &from = tensors[static_cast<size_t>(input)], &to = tensors[static_cast<size_t>(output)];
     if (from.data == to.data) continue;
     if (from.device != kCpu) return "the runtime did not keep an argument that is written in its place";
     std::memcpy(to.data, from.data, bytes_of(from));
   }
-  return ready->launch == nullptr ? ready->run_python(tensors) : ready->run_native(tensors, stream, scratch);
+  return resolution->launch == nullptr ? resolution->run_python(tensors)
+                                       : resolution->run_native(tensors, stream, scratch);
 }
 
 void Target::set_resolver(PyObject* function, const Launch* (*unwrap)(PyObject*)) {

@@ -1,8 +1,8 @@
-// An operator as a runtime without Python calls it: by a text, on memory that it gives.
+// Calls of an operator from a runtime without Python: a text names the operator, the runtime has the memory.
 //
-// XLA's custom calls and MindSpore's aot launches come here. What the text means is settled in
-// Python (polyop.call.foreign), once for each set of shapes; a native kernel then runs without
-// Python's lock.
+// XLA's custom calls, MindSpore's aot launches and ONNX Runtime's nodes come here. Python
+// (polyop.call.foreign) resolves the text once for each set of shapes. After that a native kernel runs
+// without Python's lock.
 #pragma once
 
 #include <Python.h>
@@ -19,9 +19,9 @@
 
 namespace polyop {
 
-// Memory for workspaces, of the device that the tensors are on; freed after the call.
+// Allocates workspaces on the device of the tensors. The destructor frees them.
 struct Scratch {
-  virtual void* allocate(size_t bytes) = 0;  // null: there is none
+  virtual void* allocate(size_t bytes) = 0;  // null: out of memory
   virtual ~Scratch() = default;
 };
 
@@ -30,29 +30,32 @@ using Views = Small<View, 16>;
 
 class Target {
  public:
-  // The target of a text, made on first use; it stays for the life of the process. Any thread.
+  // The target of a text, created on first use. It lives as long as the process. Any thread may call this.
   static Target& of(std::string_view text);
 
-  // Run on tensors that are all dense, `inputs` of them inputs. Returns the words of the error, or
-  // an empty text. Any thread, with Python's lock or without.
+  // Runs the operator. All tensors are dense, the first `inputs` of them are inputs. Returns the text of the
+  // error, or an empty text. Any thread may call this, with Python's lock or without.
   std::string run(const Views& tensors, size_t inputs, void* stream, Scratch& scratch);
 
-  // The Python function that settles a text for given tensors; a new reference is kept. It is called
-  // with (text, [(shape, row of dtypes(), device)], inputs) and gives
-  // (Launch or a function of arrays, parameters, written, whether it may be kept, failed):
-  // parameters are numbers of tensors in the kernel's order, -1 for an absent one; written are pairs
-  // of an input and the output that takes its place; failed(code, text, threw, kernel) raises.
+  // Sets the Python function that resolves a text for given tensors. It is called with
+  //   (text, [(shape, row of dtypes(), device)], inputs)
+  // and returns
+  //   (Launch or a function of arrays, parameters, written, cacheable, failed)
+  // parameters: indices of tensors in the kernel's order, -1 for an absent one
+  // written: pairs of an input, and the output that shares its memory
+  // cacheable: whether the answer holds for later calls with the same specs
+  // failed(code, text, threw, kernel): raises the error of a kernel that failed
   static void set_resolver(PyObject* resolver, const Launch* (*unwrap)(PyObject*));
 
  private:
-  struct Ready;
+  struct Resolution;
   explicit Target(std::string_view text) : text_(text) {}
-  std::shared_ptr<const Ready> find(const Key& key);
-  std::shared_ptr<const Ready> resolve(const Views& tensors, size_t inputs, const Key& key,
-                                       std::string* error);
+  std::shared_ptr<const Resolution> find(const Key& key);
+  std::shared_ptr<const Resolution> resolve(const Views& tensors, size_t inputs, const Key& key,
+                                            std::string* error);
   std::string text_;
   std::mutex lock_;
-  std::vector<std::pair<std::vector<uint64_t>, std::shared_ptr<const Ready>>> entries_;
+  std::vector<std::pair<std::vector<uint64_t>, std::shared_ptr<const Resolution>>> entries_;
   size_t oldest_ = 0;
 };
 

@@ -1,42 +1,43 @@
-// How many threads loops may use, and how many CPUs there are for them.
+// How many threads a loop may use, and how many CPUs the process has.
 #pragma once
 
 #include <string>
 
 namespace polyop {
 
-inline constexpr int kMostThreads = 1024;
+inline constexpr int kMaxThreads = 1024;
 
-// What set_thread_count() was given, else what the environment says, else cpus(). The environment
-// is read once, when first needed. Never allocates after that.
+// The value of set_thread_count(), else of the environment (POLYOP_NUM_THREADS, then OMP_NUM_THREADS), else
+// cpus(). The environment is read once, at the first call. Later calls allocate nothing.
 int thread_count();
 
-// A variable's text as the process has it, empty where there is none.
+// The text of a variable in the process's environment; empty when it is not set.
 std::string process_variable(const char* name);
 
-// Lets `read` say what the variables are instead. Python keeps what the user said; libraries write the
-// process's own (MindSpore, when imported: OMP_NUM_THREADS=1).
+// Makes `read` the source of variables in place of process_variable(). Python's os.environ has what the user
+// set; libraries overwrite the process's own (MindSpore sets OMP_NUM_THREADS=1 when it is imported).
 void set_environment(std::string (*read)(const char* name));
 
-// From now on; 1 to kMostThreads.
+// Sets the count for loops that start from now on; it must be 1 to kMaxThreads.
 void set_thread_count(int count);
 
-struct Unusable {
+struct UnusableVariable {
   const char* variable;
   std::string text;
 };
 
-// What thread_count() found in the environment and could not use, or null.
-const Unusable* unusable_variable();
+// The variable that thread_count() reads, when its text is no usable count; else null.
+const UnusableVariable* unusable_variable();
 
-// The CPUs that the process may run on, less what the quota of its control group withholds.
+// The number of CPUs that the process may use: its affinity mask, limited by the quotas of its control
+// groups.
 int cpus();
 
-// The CPUs that the quotas of a control group and those around it allow, rounded up; 0: no limit.
-// `membership` is /proc/self/cgroup, `mount` is /sys/fs/cgroup.
+// The number of CPUs that the quotas of a control group and its parents allow, rounded up; 0: no limit.
+// `membership` is the file /proc/self/cgroup, `mount` the folder /sys/fs/cgroup.
 int quota_cpus(const std::string& membership, const std::string& mount);
 
-// In a child of fork(): its CPUs may be others. Only stores to atomics.
+// Makes cpus() count again. For a child of fork(), whose CPUs may differ; only stores to atomics.
 void forget_cpus();
 
 }  // namespace polyop

@@ -1,10 +1,10 @@
-// The threads that kernels' loops run on: polyop_parallel of polyop/parallel.h.
+// The thread pool that loops of kernels run on: polyop_parallel of polyop/parallel.h.
 //
-// No OpenMP: its common runtime hangs in a forked child, hides its locks from ThreadSanitizer, and
-// frameworks bring copies of their own into the process.
+// It is not OpenMP: libgomp hangs in a forked child and hides its locks from ThreadSanitizer, and frameworks
+// bring further copies of it into the process.
 #pragma once
 
-#define POLYOP_NO_HOOKS  // the core gives the hooks and has none
+#define POLYOP_NO_HOOKS  // the core sets the hooks of libraries and has none itself
 #include <atomic>
 
 #include "polyop/loops/stop.h"
@@ -12,30 +12,33 @@
 
 namespace polyop {
 
-// A call whose kernel can be ended while it runs. Its own thread looks for a reason, workers read the answer.
+// A call whose kernel can be interrupted. The thread that made the call polls for a reason; workers only read
+// interrupted().
 class Interruptible {
  public:
-  bool ended() const { return ended_.load(std::memory_order_relaxed); }
-  virtual void look() = 0;  // only its own thread does
+  bool interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
+  virtual void poll() = 0;  // on the thread that made the call
 
  protected:
   ~Interruptible() = default;
-  void end() { ended_.store(true, std::memory_order_relaxed); }
+  void interrupt() { interrupted_.store(true, std::memory_order_relaxed); }
 
  private:
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> interrupted_{false};
 };
 
-// Sets the call that this thread has begun, or null. Returns the one before.
+// Sets this thread's current call, or null. Returns the previous one.
 Interruptible* exchange_interruptible(Interruptible* call);
 
-// polyop_stop_fn.
-int is_to_stop();
+// The hook polyop_stop: whether the kernel that runs on this thread is to stop. Polls, on the call's own
+// thread.
+int should_stop();
 
-// polyop_parallel_fn. Threads start when first needed, are never joined, and do not outlive fork().
+// The hook polyop_parallel; see polyop/parallel.h. Workers start when first needed and are never joined. A
+// child of fork() starts its own. One loop at a time has the workers; others run on their own thread alone.
 int parallel(polyop_body body, void* context, int64_t begin, int64_t end, int64_t chunk, int threads);
 
-// Sets the hooks of a library that has them; `library` is its handle.
+// Sets the hooks for threads in a library that has them; `library` is the handle of dlopen.
 void connect_threads(void* library);
 
 }  // namespace polyop

@@ -1,24 +1,24 @@
-// What the call path asks of a framework. One file per host implements it.
+// The interface between the call path and a framework. One file per host implements it.
 #pragma once
 
 #include "../launch.h"
 
 namespace polyop {
 
-enum class Borrowed {
+enum class BorrowResult {
   kDense,          // the view is filled in
-  kOther,          // a tensor that the slow path must first make dense, or refuse
-  kDifferentiated  // a dense tensor of which gradients are wanted
+  kOther,          // a tensor that the slow path must make dense first, or reject
+  kDifferentiated  // the view is filled in, and the tensor requires a gradient
 };
 
-// A tensor being made: `handle` belongs to the host until finish() or drop().
-struct Fresh {
+// A tensor that has memory but no Python object yet. `handle` belongs to the host until finish() or drop().
+struct NewTensor {
   void* handle;
   View view;
-  bool exchanged;  // PyTorch's: made by the DLPack exchange table
+  bool exchanged;  // PyTorch only: allocated through the DLPack exchange table
 };
 
-// Sizes and dtype of a tensor to be made.
+// Shape and dtype of a tensor to allocate.
 struct Spec {
   const int64_t* shape;
   int32_t ndim;
@@ -28,21 +28,22 @@ struct Spec {
 struct Host {
   // Whether objects of this exact type are the host's tensors.
   bool (*owns)(PyTypeObject* type);
-  // Guards that hold for a whole call: false sends it down the slow path.
+  // The guards of a whole call. False: the call takes the slow path.
   bool (*plain)();
-  // Borrow a tensor. `guarded`: also look at what only matters above the framework's dispatcher.
-  // `strided`: also a tensor that is not dense; its view has strides then.
-  Borrowed (*borrow)(PyObject* tensor, bool guarded, bool strided, View* view);
-  // Whether a gradient of the tensor is wanted by whoever made it.
+  // Fills in a view of a tensor. `guarded`: also checks what matters only above the framework's dispatcher.
+  // `strided`: also accepts a tensor that is not dense; its view then has strides.
+  BorrowResult (*borrow)(PyObject* tensor, bool guarded, bool strided, View* view);
+  // Whether the tensor requires a gradient.
   bool (*wants_gradient)(PyObject* tensor);
-  // Whether what is done now is itself to be differentiated.
+  // Whether operations are recorded for gradients now.
   bool (*differentiating)();
-  // Allocate like `device` says. Returns false with a Python error set.
-  bool (*empty)(const Spec& spec, const View& device, Fresh* fresh);
-  // The Python object of a fresh tensor (a new reference, or null with an error set).
-  PyObject* (*finish)(Fresh* fresh);
-  void (*drop)(Fresh* fresh);
-  // The stream that the framework is using on the device of `view`.
+  // Allocates a tensor on the device of the view `device`. False with a Python error when that fails.
+  bool (*empty)(const Spec& spec, const View& device, NewTensor* tensor);
+  // Turns the tensor into a Python object: a new reference, or null with a Python error.
+  PyObject* (*finish)(NewTensor* tensor);
+  // Frees the tensor.
+  void (*drop)(NewTensor* tensor);
+  // The framework's current stream on the device of `view`; null on the CPU.
   void* (*stream)(const View& view);
 };
 
@@ -52,21 +53,25 @@ extern const Host torch_host;
 // The host of a tensor type, or null.
 const Host* host_of(PyTypeObject* type);
 
-// Make a host ready; each returns false with a Python error set when it cannot be.
+// These start a host. Each returns false with a Python error when that fails.
 bool start_numpy();
-// `missing` receives the names of symbols that the guards lack; empty when the fast call is on.
+// `missing` receives the names of symbols that the guards need and this PyTorch lacks. When it is empty, the
+// fast call is on.
 bool start_torch(PyObject* torch, const char* c10, const char* libtorch, const char* libtorch_python,
                  PyObject** missing);
-// A tensor with the address of its implementation and its dispatch keys, as PyTorch tells them.
+// A tensor, with the address of its implementation and its dispatch keys as PyTorch's Python interface gives
+// them.
 struct TensorSample {
   PyObject* tensor;
   uint64_t implementation;
   uint64_t keys;
 };
-// Find out where tensors keep their keys, from samples that differ; after start_torch(). The first
-// is an ordinary tensor on the CPU.
+// Finds where tensors keep their dispatch keys, by searching for the keys of samples that differ. Call it
+// after start_torch(). The first sample must be an ordinary tensor on the CPU; `unusual` is a mask of the
+// keys of tensors that the fast call must not take.
 void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual);
-// Called inside torch.inference_mode(): a call there is plain, too.
+// Notes the dispatch keys inside torch.inference_mode(), where calls may be fast, too. Call it inside that
+// mode.
 void note_inference_mode();
 
 }  // namespace polyop

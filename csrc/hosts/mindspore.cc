@@ -10,12 +10,12 @@ namespace polyop {
 
 namespace {
 
-class Owned {
+class OwnedRef {
  public:
-  explicit Owned(PyObject* object) : object_(object) {}
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() { Py_XDECREF(object_); }
+  explicit OwnedRef(PyObject* object) : object_(object) {}
+  OwnedRef(const OwnedRef&) = delete;
+  OwnedRef& operator=(const OwnedRef&) = delete;
+  ~OwnedRef() { Py_XDECREF(object_); }
   PyObject* get() const { return object_; }
   PyObject* release() {
     PyObject* object = object_;
@@ -28,15 +28,15 @@ class Owned {
   PyObject* object_;
 };
 
-constexpr Py_ssize_t kMostTypes = 4, kMostDtypes = 24;
-constexpr int32_t kMostDims = 32;
+constexpr Py_ssize_t kMaxTypes = 4, kMaxDtypes = 24;
+constexpr int32_t kMaxDims = 32;
 
-// What start_mindspore() was given; all of it lives as long as the process.
+// The arguments of start_mindspore(). They live as long as the process.
 struct MindSpore {
-  PyTypeObject* types[kMostTypes];  // exact types of tensors
-  PyObject* dtypes[kMostDtypes];    // MindSpore's object for each row of dtypes(), or null
+  PyTypeObject* types[kMaxTypes];  // exact types of tensors
+  PyObject* dtypes[kMaxDtypes];    // MindSpore's object for each row of dtypes(), or null
   PyObject *data_ptr, *is_contiguous, *stride, *from_numpy, *recording, *tracing;
-  bool devices;  // whether a tensor can be elsewhere than on the CPU
+  bool devices;  // whether there are devices other than the CPU
   PyObject *shape_name, *dtype_name, *device_name, *gradient_name, *launch_name;
 };
 MindSpore ms;
@@ -49,7 +49,7 @@ bool owns(PyTypeObject* type) {
 }
 
 int32_t row_of(PyObject* dtype) {
-  for (int32_t row = 0; row < kMostDtypes; ++row) {
+  for (int32_t row = 0; row < kMaxDtypes; ++row) {
     if (ms.dtypes[row] == dtype && dtype != nullptr) return row;
   }
   return -1;
@@ -57,29 +57,29 @@ int32_t row_of(PyObject* dtype) {
 
 bool on_cpu(PyObject* tensor) {
   if (!ms.devices) return true;
-  const Owned device(PyObject_GetAttr(tensor, ms.device_name));
+  const OwnedRef device(PyObject_GetAttr(tensor, ms.device_name));
   return device && PyUnicode_Check(device.get()) && PyUnicode_GetLength(device.get()) >= 3 &&
          PyUnicode_ReadChar(device.get(), 0) == 'C' && PyUnicode_ReadChar(device.get(), 1) == 'P';
 }
 
 bool read_sizes(PyObject* list, int64_t* sizes, int32_t* count) {
-  const Owned fast(PySequence_Fast(list, "sizes of a tensor"));
-  if (!fast || PySequence_Fast_GET_SIZE(fast.get()) > kMostDims) return false;
+  const OwnedRef fast(PySequence_Fast(list, "sizes of a tensor"));
+  if (!fast || PySequence_Fast_GET_SIZE(fast.get()) > kMaxDims) return false;
   *count = static_cast<int32_t>(PySequence_Fast_GET_SIZE(fast.get()));
   for (int32_t i = 0; i < *count; ++i) sizes[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast.get(), i));
   return PyErr_Occurred() == nullptr;
 }
 
-// A new array over the tensor's memory, once pending work on it is done. Null without an error: the
-// tensor has no memory here, or a dtype that no kernel knows.
+// Returns a new array over the tensor's memory, after pending work on it is done. Null without a Python
+// error: the tensor is not on the CPU, or no kernel has its dtype.
 PyObject* array_of(PyObject* tensor) {
-  int64_t shape[kMostDims], strides[kMostDims];
-  int32_t ndim = 0, steps = 0;
-  const Owned dtype(PyObject_GetAttr(tensor, ms.dtype_name));
+  int64_t shape[kMaxDims], strides[kMaxDims];
+  int32_t ndim = 0, step_count = 0;
+  const OwnedRef dtype(PyObject_GetAttr(tensor, ms.dtype_name));
   const int32_t row = row_of(dtype.get());
   if (!dtype || row < 0 || !on_cpu(tensor)) return nullptr;
-  const Owned address(PyObject_CallOneArg(ms.data_ptr, tensor));  // waits for what is pending
-  const Owned sizes(address ? PyObject_GetAttr(tensor, ms.shape_name) : nullptr);
+  const OwnedRef address(PyObject_CallOneArg(ms.data_ptr, tensor));  // waits for pending work
+  const OwnedRef sizes(address ? PyObject_GetAttr(tensor, ms.shape_name) : nullptr);
   if (!sizes || !read_sizes(sizes.get(), shape, &ndim)) return nullptr;
   void* data = PyLong_AsVoidPtr(address.get());
   int64_t elements = 1;
@@ -88,11 +88,12 @@ PyObject* array_of(PyObject* tensor) {
     elements *= shape[i];
   }
   if (PyErr_Occurred() != nullptr || (data == nullptr && elements != 0)) return nullptr;
-  const Owned dense(PyObject_CallOneArg(ms.is_contiguous, tensor));
+  const OwnedRef dense(PyObject_CallOneArg(ms.is_contiguous, tensor));
   if (!dense) return nullptr;
   if (dense.get() != Py_True) {
-    const Owned found(PyObject_CallOneArg(ms.stride, tensor));
-    if (!found || !read_sizes(found.get(), strides, &steps) || steps != ndim) return nullptr;
+    const OwnedRef steps_list(PyObject_CallOneArg(ms.stride, tensor));
+    if (!steps_list || !read_sizes(steps_list.get(), strides, &step_count) || step_count != ndim)
+      return nullptr;
   }
   Py_INCREF(tensor);  // the array owns it
   return array_over(data, row, ndim, shape, strides, tensor);
@@ -110,11 +111,11 @@ struct Arrays {
     for (PyObject* value : values) Py_DECREF(value);
   }
 
-  // False, perhaps with an error: not for the plain call.
+  // False, perhaps with a Python error, when the slow path must make the call.
   bool add(PyObject* value, bool recording) {
-    PyObject* made = convert(value, recording);
-    if (made == nullptr) return false;
-    values.push(made);
+    PyObject* array = convert(value, recording);
+    if (array == nullptr) return false;
+    values.push(array);
     return true;
   }
 
@@ -122,31 +123,31 @@ struct Arrays {
     if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) return convert_list(value, recording);
     if (!owns(Py_TYPE(value))) {
       if (host_of(Py_TYPE(value)) != nullptr)
-        return nullptr;  // another framework's: an error, told elsewhere
+        return nullptr;  // another framework's tensor: the slow path raises the error
       Py_INCREF(value);
       return value;
     }
     any = true;
     if (recording) {
-      const Owned wanted(PyObject_GetAttr(value, ms.gradient_name));
-      if (wanted.get() != Py_False) return nullptr;
+      const OwnedRef requires_grad(PyObject_GetAttr(value, ms.gradient_name));
+      if (requires_grad.get() != Py_False) return nullptr;
     }
     return array_of(value);
   }
 
   PyObject* convert_list(PyObject* list, bool recording) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
-    Owned made(PyTuple_New(count));
-    for (Py_ssize_t i = 0; made && i < count; ++i) {
-      if (i >= PySequence_Fast_GET_SIZE(list)) return nullptr;  // changed meanwhile
+    OwnedRef tuple(PyTuple_New(count));
+    for (Py_ssize_t i = 0; tuple && i < count; ++i) {
+      if (i >= PySequence_Fast_GET_SIZE(list)) return nullptr;  // another thread changed it
       PyObject* item = PySequence_Fast_GET_ITEM(list, i);
       Py_INCREF(item);
-      const Owned held(item);
-      PyObject* one = convert(item, recording);
-      if (one == nullptr) return nullptr;
-      PyTuple_SET_ITEM(made.get(), i, one);
+      const OwnedRef owner(item);
+      PyObject* array = convert(item, recording);
+      if (array == nullptr) return nullptr;
+      PyTuple_SET_ITEM(tuple.get(), i, array);
     }
-    return made.release();
+    return tuple.release();
   }
 };
 
@@ -155,25 +156,25 @@ PyObject* tensor_of(PyObject* array) {
   return PyObject_CallOneArg(ms.from_numpy, array);
 }
 
-// Outputs of launch() as a call returns them.
-PyObject* pack(PyObject* result, Pack how) {
+// Turns the outputs of launch() into tensors, packed as the call returns them.
+PyObject* pack(PyObject* result, Pack mode) {
   const bool several = PyTuple_CheckExact(result) || PyList_CheckExact(result);
   const Py_ssize_t count = several ? PySequence_Fast_GET_SIZE(result) : result == Py_None ? 0 : 1;
-  if (how == Pack::kPlain && count < 2) {
+  if (mode == Pack::kPlain && count < 2) {
     if (count == 0) Py_RETURN_NONE;
     return tensor_of(several ? PySequence_Fast_GET_ITEM(result, 0) : result);
   }
-  Owned made(how == Pack::kList ? PyList_New(count) : PyTuple_New(count));
-  for (Py_ssize_t i = 0; made && i < count; ++i) {
-    PyObject* one = tensor_of(several ? PySequence_Fast_GET_ITEM(result, i) : result);
-    if (one == nullptr) return nullptr;
-    if (how == Pack::kList) {
-      PyList_SET_ITEM(made.get(), i, one);
+  OwnedRef packed(mode == Pack::kList ? PyList_New(count) : PyTuple_New(count));
+  for (Py_ssize_t i = 0; packed && i < count; ++i) {
+    PyObject* tensor = tensor_of(several ? PySequence_Fast_GET_ITEM(result, i) : result);
+    if (tensor == nullptr) return nullptr;
+    if (mode == Pack::kList) {
+      PyList_SET_ITEM(packed.get(), i, tensor);
     } else {
-      PyTuple_SET_ITEM(made.get(), i, one);
+      PyTuple_SET_ITEM(packed.get(), i, tensor);
     }
   }
-  return made.release();
+  return packed.release();
 }
 
 bool holds_tensor(PyObject* value) {
@@ -188,39 +189,41 @@ bool holds_tensor(PyObject* value) {
 
 PyObject* call_plain(PyObject* object, PyObject* const* args, Py_ssize_t count, bool* declined) {
   const auto* self = reinterpret_cast<CallObject*>(object);
-  bool any = false;
-  for (Py_ssize_t i = 0; i < count && !any; ++i) any = holds_tensor(args[i]);
-  if (!any || self->plain == 0 || count > self->positional) return nullptr;
+  bool has_tensor = false;
+  for (Py_ssize_t i = 0; i < count && !has_tensor; ++i) has_tensor = holds_tensor(args[i]);
+  if (!has_tensor || self->plain == 0 || count > self->positional) return nullptr;
   *declined = false;
-  const Owned recording(PyObject_CallNoArgs(ms.recording)), traced(PyObject_CallNoArgs(ms.tracing));
+  const OwnedRef recording(PyObject_CallNoArgs(ms.recording)), traced(PyObject_CallNoArgs(ms.tracing));
   Arrays arrays;
   arrays.values.push(object);
   Py_INCREF(object);
   bool plain = recording && traced.get() == Py_None;
   for (Py_ssize_t i = 0; plain && i < count; ++i) plain = arrays.add(args[i], recording.get() != Py_False);
   if (!plain) {
-    PyErr_Clear();  // the slow call says in words what is wrong
+    PyErr_Clear();  // the slow path raises it with a better text
     *declined = true;
     return nullptr;
   }
-  const Owned result(
+  const OwnedRef result(
       PyObject_VectorcallMethod(ms.launch_name, &arrays.values[0], static_cast<size_t>(count) + 1, nullptr));
   if (!result) return nullptr;
   if (result.get() == Py_NotImplemented) {
     *declined = true;
     return nullptr;
   }
-  PyObject* packed = pack(result.get(), static_cast<Pack>(self->pack));
-  if (packed == nullptr) {  // an output's dtype is not one of MindSpore's: told by the slow call
+  PyObject* outputs = pack(result.get(), static_cast<Pack>(self->pack));
+  if (outputs == nullptr) {  // MindSpore lacks an output's dtype: the slow path raises the error
     PyErr_Clear();
     *declined = true;
   }
-  return packed;
+  return outputs;
 }
 
-// start_mindspore(types, dtypes, functions, devices): exact types of tensors; MindSpore's dtype or None for
-// each row of the table; data_ptr, is_contiguous, stride, from_numpy, whether gradients are recorded, and the
-// trace if there is one; whether there are other devices than the CPU.
+// start_mindspore(types, dtypes, functions, devices)
+// types: the exact types of tensors
+// dtypes: MindSpore's dtype, or None, for each row of dtypes()
+// functions: data_ptr, is_contiguous, stride, from_numpy, whether gradients are recorded, the current trace
+// or None devices: whether there are devices other than the CPU
 PyObject* start(PyObject*, PyObject* args) {
   PyObject *types = nullptr, *rows = nullptr;
   int devices = 0;
@@ -229,12 +232,12 @@ PyObject* start(PyObject*, PyObject* args) {
                         &devices)) {
     return nullptr;
   }
-  if (PyTuple_GET_SIZE(types) > kMostTypes || PyTuple_GET_SIZE(rows) > kMostDtypes) {
+  if (PyTuple_GET_SIZE(types) > kMaxTypes || PyTuple_GET_SIZE(rows) > kMaxDtypes) {
     PyErr_SetString(PyExc_ValueError, "too many types or dtypes");
     return nullptr;
   }
   ms.devices = devices != 0;
-  Py_INCREF(args);  // for good, and with it all that is in it
+  Py_INCREF(args);  // never released: keeps everything in it alive
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(types); ++i) {
     ms.types[i] = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(types, i));
   }
@@ -251,14 +254,14 @@ PyObject* start(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// mindspore_array(tensor): an array over its memory; None where it has none, or another's dtype.
+// mindspore_array(tensor): an array over the tensor's memory, or None; see array_of().
 PyObject* array(PyObject*, PyObject* tensor) {
-  PyObject* made = array_of(tensor);
-  if (made == nullptr && PyErr_Occurred() == nullptr) Py_RETURN_NONE;
-  return made;
+  PyObject* array = array_of(tensor);
+  if (array == nullptr && PyErr_Occurred() == nullptr) Py_RETURN_NONE;
+  return array;
 }
 
-// mindspore_slot(text, inputs): the name of the function that makes this call; None when all are taken.
+// mindspore_slot(text, inputs): the name of the function that makes this call, or None when all are taken.
 PyObject* slot(PyObject*, PyObject* args) {
   const char* text = nullptr;
   Py_ssize_t length = 0, inputs = 0;
@@ -273,7 +276,7 @@ PyObject* slot(PyObject*, PyObject* args) {
 PyObject* (*mindspore_call)(PyObject*, PyObject* const*, Py_ssize_t, bool*) = nullptr;
 
 PyMethodDef mindspore_methods[] = {
-    {"start_mindspore", start, METH_VARARGS, "Make MindSpore's tensors known to the native call."},
+    {"start_mindspore", start, METH_VARARGS, "Start the MindSpore host of the native call."},
     {"mindspore_array", array, METH_O, "Return an array over a tensor's memory, or None."},
     {"mindspore_slot", slot, METH_VARARGS, "Return the name of a function that makes a call, or None."},
     {nullptr, nullptr, 0, nullptr}};

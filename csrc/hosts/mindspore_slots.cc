@@ -1,5 +1,5 @@
-// MindSpore's aot launch knows a library and the name of a function in it, nothing more. So there is a
-// table of functions, and each is given one call to make: an operator with its attributes.
+// MindSpore's aot launch takes a library and the name of a function in it, and no other argument. So there is
+// a table of functions, and each is assigned one call to make: an operator with its attributes.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -28,17 +28,17 @@ class HostMemory : public Scratch {
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
   ~HostMemory() override {
-    for (void* one : all_) std::free(one);
+    for (void* block : blocks_) std::free(block);
   }
   void* allocate(size_t bytes) override {
     constexpr size_t kAlign = 64;
-    void* made = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
-    if (made != nullptr) all_.push(made);
-    return made;
+    void* block = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
+    if (block != nullptr) blocks_.push(block);
+    return block;
   }
 
  private:
-  Small<void*, 4> all_;
+  Small<void*, 4> blocks_;
 };
 
 int32_t row_of(const char* name) {
@@ -48,17 +48,18 @@ int32_t row_of(const char* name) {
   return -1;
 }
 
-// Errors leave as exceptions: their words are what MindSpore shows; a number would show no words.
+// Throws errors: MindSpore shows the text of an exception, and none for a return code.
 int run_slot(int number, int count, void** params, int* ndims, int64_t** shapes, const char** dtypes) {
-  static const int64_t none = 0;
+  static const int64_t no_dims = 0;
   Slot& slot = slots[number];
   Target* target = slot.target.load(std::memory_order_acquire);
-  if (target == nullptr) throw std::runtime_error("polyop: no call was given to this function");
+  if (target == nullptr) throw std::runtime_error("polyop: no call was assigned to this function");
   Views views;
   for (int i = 0; i < count; ++i) {
     const int32_t row = row_of(dtypes[i]);
     if (row < 0) throw std::runtime_error(std::string("polyop: no kernel takes dtype ") + dtypes[i]);
-    views.push({params[i], ndims[i] == 0 ? &none : shapes[i], ndims[i], row, kCpu, 0, nullptr, false, false});
+    views.push(
+        {params[i], ndims[i] == 0 ? &no_dims : shapes[i], ndims[i], row, kCpu, 0, nullptr, false, false});
   }
   HostMemory scratch;
   const std::string error = target->run(views, slot.inputs, nullptr, scratch);

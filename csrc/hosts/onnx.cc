@@ -1,5 +1,5 @@
-// One ONNX Runtime operator for each operator of the process. A node's attributes become the text of
-// a Target when its kernel is made; the sizes of its results are asked for once for each set of sizes.
+// ONNX Runtime's custom operators: one for each operator of the process. When a session creates the kernel of
+// a node, the node's attributes become the text of a Target.
 #include "onnx.h"
 
 #include <algorithm>
@@ -16,16 +16,17 @@ namespace polyop {
 
 namespace {
 
-using ort::answer_of;
 using ort::Api;
-using ort::failed;
+using ort::checked_answer;
 using ort::functions;
-using ort::kNotThere;
+using ort::kPythonUnavailable;
+using ort::make_status;
 using ort::Python;
 using ort::Status;
 
 struct Operator : ort::Operator {
-  std::string domain, type, operation;  // `operation`: the operator's name in polyop
+  std::string domain, type;  // the node's domain and op type
+  std::string operation;     // the operator's name in polyop
   std::vector<std::string> attributes;
 
   bool operator==(const Operator& other) const {
@@ -34,26 +35,27 @@ struct Operator : ort::Operator {
   }
 };
 
-// The text of the call that a node is, or null and words.
-PyObject* text_of(const Operator& op, const Api& api, const ort::Info* info, std::string* words) {
+// Returns (text of the Target,) for a node, or null and the text of an error.
+PyObject* text_of(const Operator& op, const Api& api, const ort::Info* info, std::string* error) {
   size_t inputs = 0;
   if (Status* problem = api.node_inputs(info, &inputs)) api.release_status(problem);
-  PyObject* given = onnx_attributes(api, info, op.attributes);
-  PyObject* answer = given == nullptr ? nullptr
-                                      : PyObject_CallFunction(functions.text, "sNn", op.operation.c_str(),
-                                                              given, static_cast<Py_ssize_t>(inputs));
-  return answer_of(answer, functions.text, words);
+  PyObject* attributes = onnx_attributes(api, info, op.attributes);
+  PyObject* answer = attributes == nullptr
+                         ? nullptr
+                         : PyObject_CallFunction(functions.text, "sNn", op.operation.c_str(), attributes,
+                                                 static_cast<Py_ssize_t>(inputs));
+  return checked_answer(answer, functions.text, error);
 }
 
 Status* make_kernel(const Operator& op, const Api& api, const ort::Info* info, void** kernel) {
-  std::string words, text;
+  std::string error, text;
   {
     const Python python;
-    if (!python) return failed(api, kNotThere);
-    PyObject* answer = text_of(op, api, info, &words);
-    if (answer == nullptr) return failed(api, words);
-    const char* plain = nullptr;
-    if (PyArg_ParseTuple(answer, "s", &plain)) text = plain;
+    if (!python) return make_status(api, kPythonUnavailable);
+    PyObject* answer = text_of(op, api, info, &error);
+    if (answer == nullptr) return make_status(api, error);
+    const char* utf8 = nullptr;
+    if (PyArg_ParseTuple(answer, "s", &utf8)) text = utf8;
     PyErr_Clear();
     Py_DECREF(answer);
   }
@@ -65,29 +67,30 @@ Status* create(const ort::Operator* op, const Api* api, const ort::Info* info, v
   try {
     return make_kernel(*static_cast<const Operator*>(op), *api, info, kernel);
   } catch (const std::exception& problem) {
-    return failed(*api, problem.what());
+    return make_status(*api, problem.what());
   }
 }
 
 const Operator* make(Operator op) {
   op.version = ort::kVersion;
   op.name = [](const ort::Operator* self) { return static_cast<const Operator*>(self)->type.c_str(); };
-  op.provider = [](const ort::Operator*) { return static_cast<const char*>(nullptr); };  // the CPU's
+  op.provider = [](const ort::Operator*) { return static_cast<const char*>(nullptr); };  // the CPU
   op.input_type = op.output_type = [](const ort::Operator*, size_t) -> int { return ort::kUnknown; };
   op.input_count = op.output_count = [](const ort::Operator*) -> size_t { return 1; };
   op.input_kind = op.output_kind = [](const ort::Operator*, size_t) -> int { return ort::kVariadic; };
-  op.input_memory = [](const ort::Operator*, size_t) { return 0; };  // where the provider has it
-  op.fewest_inputs = op.fewest_outputs = [](const ort::Operator*) { return 0; };
-  op.inputs_alike = op.outputs_alike = [](const ort::Operator*) { return 0; };
+  op.input_memory = [](const ort::Operator*, size_t) { return 0; };  // in the provider's memory
+  op.min_inputs = op.min_outputs = [](const ort::Operator*) { return 0; };
+  op.inputs_homogeneous = op.outputs_homogeneous = [](const ort::Operator*) { return 0; };
   op.destroy = ort::drop_node;
   op.create = create;
   op.compute = ort::run_node;
-  return new Operator(std::move(op));  // a session may use it for as long as the process lives
+  return new Operator(std::move(op));  // never freed: a session may use it for as long as the process lives
 }
 
-// The operators of this process, made once each; a row is (domain, type, name, names of attributes).
-bool operators_of(PyObject* rows, std::vector<const Operator*>* found) {
-  static auto* made = new std::vector<const Operator*>();  // under Python's lock
+// The operators of this process; a row is (domain, type, name, names of attributes). Equal rows of several
+// calls share one operator. False with a Python error when a row cannot be read.
+bool operators_of(PyObject* rows, std::vector<const Operator*>* operators) {
+  static auto* registry = new std::vector<const Operator*>();  // under Python's lock
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(rows); ++i) {
     const char *domain = nullptr, *type = nullptr, *name = nullptr;
     PyObject* attributes = nullptr;
@@ -102,36 +105,36 @@ bool operators_of(PyObject* rows, std::vector<const Operator*>* found) {
       if (attribute == nullptr) return false;
       op.attributes.emplace_back(attribute);
     }
-    const Operator* same = nullptr;
-    for (const Operator* one : *made) {
-      if (*one == op) same = one;
+    const Operator* existing = nullptr;
+    for (const Operator* candidate : *registry) {
+      if (*candidate == op) existing = candidate;
     }
-    if (same == nullptr) made->push_back(same = make(std::move(op)));
-    found->push_back(same);
+    if (existing == nullptr) registry->push_back(existing = make(std::move(op)));
+    operators->push_back(existing);
   }
   return true;
 }
 
 using Operators = std::vector<const Operator*>;
 
-// A domain with these operators. It is made once and never released: sessions may use it for as long as the
-// process lives.
+// A domain with these operators. It is created once and never released, because sessions may use it for as
+// long as the process lives.
 Status* domain_of(const Api& api, const Operators& operators, ort::Domain** domain) {
-  static auto* made = new std::vector<std::pair<Operators, ort::Domain*>>();
+  static auto* domains = new std::vector<std::pair<Operators, ort::Domain*>>();
   static std::mutex lock;
   const std::lock_guard<std::mutex> held(lock);
-  for (const auto& [members, one] : *made) {
-    if (members == operators) return *domain = one, nullptr;
+  for (const auto& [members, existing] : *domains) {
+    if (members == operators) return *domain = existing, nullptr;
   }
   if (Status* problem = api.create_domain(operators.front()->domain.c_str(), domain)) return problem;
   for (const Operator* op : operators) {
     if (Status* problem = api.add_operator(*domain, op)) return problem;
   }
-  made->emplace_back(operators, *domain);
+  domains->emplace_back(operators, *domain);
   return nullptr;
 }
 
-// Rows come sorted by domain.
+// Adds the operators to a session's options. They are sorted by domain.
 Status* add(const Api& api, ort::Options* options, const Operators& all) {
   for (auto first = all.begin(); first != all.end();) {
     const auto last =
@@ -147,22 +150,22 @@ Status* add(const Api& api, ort::Options* options, const Operators& all) {
 Status* register_all(ort::Options* options, const ort::Base* base) {
   const Api* api = base->api(ort::kVersion);
   if (api == nullptr) {
-    return failed(*base->api(1),
-                  std::string("ONNX Runtime 1.16 or later is needed, this is ") + base->version());
+    return make_status(*base->api(1),
+                       std::string("ONNX Runtime 1.16 or later is needed, this is ") + base->version());
   }
-  Operators found;
-  std::string words;
+  Operators operators;
+  std::string error;
   {
     const Python python;
-    if (!python) return failed(*api, kNotThere);
-    PyObject* rows = answer_of(PyObject_CallNoArgs(functions.rows), functions.rows, &words);
-    if (rows == nullptr) return failed(*api, words);
-    const bool read = PyList_Check(rows) && operators_of(rows, &found);
+    if (!python) return make_status(*api, kPythonUnavailable);
+    PyObject* rows = checked_answer(PyObject_CallNoArgs(functions.rows), functions.rows, &error);
+    if (rows == nullptr) return make_status(*api, error);
+    const bool read = PyList_Check(rows) && operators_of(rows, &operators);
     Py_DECREF(rows);
     PyErr_Clear();
-    if (!read) return failed(*api, "the operators of this process could not be read");
+    if (!read) return make_status(*api, "the operators of this process could not be read");
   }
-  return add(*api, options, found);
+  return add(*api, options, operators);
 }
 
 PyObject* start(PyObject*, PyObject* args) {
@@ -180,18 +183,18 @@ PyObject* stop(PyObject*, PyObject*) {
 }  // namespace
 
 PyMethodDef onnx_methods[] = {
-    {"start_onnx", start, METH_VARARGS, "Set the functions that ONNX Runtime's operators ask."},
-    {"stop_onnx", stop, METH_NOARGS, "Let nobody ask them any more; waits for who does."},
+    {"start_onnx", start, METH_VARARGS, "Set the functions that ONNX Runtime's operators call."},
+    {"stop_onnx", stop, METH_NOARGS, "Stop calls of these functions; waits for those that run."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace polyop
 
-// What ONNX Runtime looks up in a library of operators.
+// The function that ONNX Runtime looks up in a library of operators.
 extern "C" __attribute__((visibility("default"))) polyop::ort::Status* RegisterCustomOps(
     polyop::ort::Options* options, const polyop::ort::Base* base) {
   try {
     return polyop::register_all(options, base);
   } catch (const std::exception& problem) {
-    return polyop::ort::failed(*base->api(1), problem.what());
+    return polyop::ort::make_status(*base->api(1), problem.what());
   }
 }

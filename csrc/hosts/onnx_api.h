@@ -1,7 +1,7 @@
-// ONNX Runtime's C interface, version 16 (release 1.16): the parts that are used, declared here so
-// that no file of it is needed to build. Functions keep their place in the table for good, new ones
-// are added at its end; a function that gives a Status gives null where all went well.
-// Source: the interface that ONNX Runtime documents in onnxruntime_c_api.h.
+// ONNX Runtime's C interface, version 16 (release 1.16): the parts that are used. They are declared here so
+// that building needs no file of ONNX Runtime. Functions never change their slot in the table; new ones are
+// added at its end. A function that returns a Status returns null on success. Source: the interface that ONNX
+// Runtime documents in onnxruntime_c_api.h.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ constexpr uint32_t kVersion = 16;
 struct Allocator;
 struct Context;  // of one run of a node
 struct Domain;
-struct Info;  // a node that a kernel is made for
+struct Info;  // a node whose kernel is created
 struct Options;
 struct Status;
 struct TensorInfo;
@@ -22,29 +22,29 @@ struct Value;
 
 struct Api;
 
-enum { kFailed = 1 };                // a Status's code
+enum { kFailed = 1 };                // the code of a Status
 enum { kUnknown = 0, kString = 8 };  // a dtype
-enum { kVariadic = 2 };              // how a tensor of an operator is given
+enum { kVariadic = 2 };              // how an input or output is passed
 
-// An operator as a session asks for it.
+// An operator, as a session sees it. The _unchecked functions cannot report an error and are not used.
 struct Operator {
   uint32_t version;
-  void* (*create_old)(const Operator*, const Api*, const Info*);
+  void* (*create_unchecked)(const Operator*, const Api*, const Info*);
   const char* (*name)(const Operator*);
   const char* (*provider)(const Operator*);
   int (*input_type)(const Operator*, size_t);
   size_t (*input_count)(const Operator*);
   int (*output_type)(const Operator*, size_t);
   size_t (*output_count)(const Operator*);
-  void (*compute_old)(void*, Context*);
+  void (*compute_unchecked)(void*, Context*);
   void (*destroy)(void* kernel);
   int (*input_kind)(const Operator*, size_t);
   int (*output_kind)(const Operator*, size_t);
   int (*input_memory)(const Operator*, size_t);
-  int (*fewest_inputs)(const Operator*);
-  int (*inputs_alike)(const Operator*);
-  int (*fewest_outputs)(const Operator*);
-  int (*outputs_alike)(const Operator*);
+  int (*min_inputs)(const Operator*);
+  int (*inputs_homogeneous)(const Operator*);
+  int (*min_outputs)(const Operator*);
+  int (*outputs_homogeneous)(const Operator*);
   Status* (*create)(const Operator*, const Api*, const Info*, void** kernel);
   Status* (*compute)(void* kernel, Context*);
 };
@@ -54,7 +54,7 @@ using Unused = void*;
 struct Api {
   Status* (*create_status)(int code, const char* words);
   Unused unused_1[25];
-  Status* (*create_domain)(const char* name, Domain** made);
+  Status* (*create_domain)(const char* name, Domain** result);
   Status* (*add_operator)(Domain*, const Operator*);
   Status* (*add_domain)(Options*, Domain*);
   Unused unused_29[22];
@@ -67,17 +67,17 @@ struct Api {
   Status* (*ndim)(const TensorInfo*, size_t* count);
   Status* (*shape)(const TensorInfo*, int64_t* sizes, size_t count);
   Unused unused_63[2];
-  Status* (*tensor_info)(const Value*, TensorInfo** made);
+  Status* (*tensor_info)(const Value*, TensorInfo** result);
   Unused unused_66[12];
-  Status* (*allocator)(Allocator** found);
+  Status* (*allocator)(Allocator** result);
   Unused unused_79[6];
   Status* (*read_float)(const Info*, const char* name, float* value);
   Status* (*read_int)(const Info*, const char* name, int64_t* value);
   Status* (*read_string)(const Info*, const char* name, char* text, size_t* size);
   Status* (*input_number)(const Context*, size_t* count);
   Status* (*output_number)(const Context*, size_t* count);
-  Status* (*input)(const Context*, size_t number, const Value** found);
-  Status* (*output)(Context*, size_t number, const int64_t* sizes, size_t ndim, Value** made);
+  Status* (*input)(const Context*, size_t number, const Value** result);
+  Status* (*output)(Context*, size_t number, const int64_t* sizes, size_t ndim, Value** result);
   Unused unused_92;
   void (*release_status)(Status*);
   Unused unused_94[2];
@@ -90,18 +90,18 @@ struct Api {
   Unused unused_164[66];
   Status* (*node_inputs)(const Info*, size_t* count);
   Unused unused_231[5];
-  Status* (*read_tensor)(const Info*, const char* name, Allocator*, Value** made);
+  Status* (*read_tensor)(const Info*, const char* name, Allocator*, Value** result);
 };
 
-constexpr size_t place(size_t bytes) { return bytes / sizeof(void*); }
-static_assert(place(offsetof(Api, create_domain)) == 26 && place(offsetof(Api, data)) == 51 &&
-              place(offsetof(Api, element_type)) == 60 && place(offsetof(Api, tensor_info)) == 65 &&
-              place(offsetof(Api, allocator)) == 78 && place(offsetof(Api, read_float)) == 85 &&
-              place(offsetof(Api, release_status)) == 93 && place(offsetof(Api, release_value)) == 96 &&
-              place(offsetof(Api, release_tensor_info)) == 99 && place(offsetof(Api, read_floats)) == 162 &&
-              place(offsetof(Api, node_inputs)) == 230 && place(offsetof(Api, read_tensor)) == 236);
+constexpr size_t slot(size_t bytes) { return bytes / sizeof(void*); }
+static_assert(slot(offsetof(Api, create_domain)) == 26 && slot(offsetof(Api, data)) == 51 &&
+              slot(offsetof(Api, element_type)) == 60 && slot(offsetof(Api, tensor_info)) == 65 &&
+              slot(offsetof(Api, allocator)) == 78 && slot(offsetof(Api, read_float)) == 85 &&
+              slot(offsetof(Api, release_status)) == 93 && slot(offsetof(Api, release_value)) == 96 &&
+              slot(offsetof(Api, release_tensor_info)) == 99 && slot(offsetof(Api, read_floats)) == 162 &&
+              slot(offsetof(Api, node_inputs)) == 230 && slot(offsetof(Api, read_tensor)) == 236);
 
-struct Base {  // what a library is given
+struct Base {  // what ONNX Runtime passes to a library of operators
   const Api* (*api)(uint32_t version);
   const char* (*version)();
 };

@@ -9,8 +9,8 @@ namespace {
 using ort::Api;
 using ort::Info;
 
-// Whether a call went well; the words of one that did not are of no use.
-bool well(const Api& api, ort::Status* status) {
+// Whether a call succeeded. Its error is released: the text is of no use.
+bool succeeded(const Api& api, ort::Status* status) {
   if (status == nullptr) return true;
   api.release_status(status);
   return false;
@@ -30,7 +30,7 @@ PyObject* list_of(size_t count, Make make) {
   return list;
 }
 
-// Bytes that are no UTF-8 stay bytes, which are no attribute: they are refused by name.
+// Returns a str, or bytes when it is not UTF-8. Python rejects bytes with an error that names the attribute.
 PyObject* text_of(const char* bytes, size_t size) {
   const auto length = static_cast<Py_ssize_t>(size);
   PyObject* text = PyUnicode_DecodeUTF8(bytes, length, nullptr);
@@ -41,40 +41,41 @@ PyObject* text_of(const char* bytes, size_t size) {
 
 PyObject* strings_of(const Api& api, const ort::Value* value, size_t count) {
   size_t bytes = 0;
-  if (!well(api, api.string_bytes(value, &bytes))) return nullptr;
+  if (!succeeded(api, api.string_bytes(value, &bytes))) return nullptr;
   std::string all(bytes, '\0');
   std::vector<size_t> starts(count + 1, bytes);
-  if (count > 0 && !well(api, api.strings(value, all.data(), bytes, starts.data(), count))) return nullptr;
+  if (count > 0 && !succeeded(api, api.strings(value, all.data(), bytes, starts.data(), count)))
+    return nullptr;
   return list_of(count, [&](size_t i) { return text_of(all.data() + starts[i], starts[i + 1] - starts[i]); });
 }
 
-constexpr int kInt64 = 7, kFloat64 = 11;  // ONNX's numbers
+constexpr int kInt64 = 7, kFloat64 = 11;  // ONNX's numbers of dtypes
 
 PyObject* tensor_of(const Api& api, ort::Value* value) {
   ort::TensorInfo* info = nullptr;
-  if (!well(api, api.tensor_info(value, &info))) return nullptr;
+  if (!succeeded(api, api.tensor_info(value, &info))) return nullptr;
   const std::unique_ptr<ort::TensorInfo, void (*)(ort::TensorInfo*)> owner(info, api.release_tensor_info);
-  int kind = 0;
+  int dtype = 0;
   size_t ndim = 0;
   void* data = nullptr;
-  if (!well(api, api.element_type(info, &kind)) || !well(api, api.ndim(info, &ndim))) return nullptr;
+  if (!succeeded(api, api.element_type(info, &dtype)) || !succeeded(api, api.ndim(info, &ndim)))
+    return nullptr;
   if (ndim > 1) return PyBytes_FromFormat("a tensor of %zu dimensions", ndim);
   std::vector<int64_t> sizes(ndim);
-  if (!well(api, api.shape(info, sizes.data(), ndim))) return nullptr;
+  if (!succeeded(api, api.shape(info, sizes.data(), ndim))) return nullptr;
   size_t count = 1;
   for (const int64_t size : sizes) count *= static_cast<size_t>(size);
   PyObject* list = nullptr;
-  if (kind == ort::kString) {
+  if (dtype == ort::kString) {
     list = strings_of(api, value, count);
-  } else if ((kind == kInt64 || kind == kFloat64) && well(api, api.data(value, &data))) {
+  } else if ((dtype == kInt64 || dtype == kFloat64) && succeeded(api, api.data(value, &data))) {
     list = list_of(count, [&](size_t i) {
-      return kind == kInt64 ? PyLong_FromLongLong(static_cast<const int64_t*>(data)[i])
-                            : PyFloat_FromDouble(static_cast<const double*>(data)[i]);
+      return dtype == kInt64 ? PyLong_FromLongLong(static_cast<const int64_t*>(data)[i])
+                             : PyFloat_FromDouble(static_cast<const double*>(data)[i]);
     });
   }
-  if (kind != ort::kString && kind != kInt64 &&
-      kind != kFloat64)  // bytes are no attribute: they are refused by name
-    return PyBytes_FromFormat("a tensor of ONNX's dtype %d", kind);
+  if (dtype != ort::kString && dtype != kInt64 && dtype != kFloat64)  // bytes: see text_of()
+    return PyBytes_FromFormat("a tensor of ONNX's dtype %d", dtype);
   if (list == nullptr || ndim > 0) return list;
   PyObject* only = PyList_GET_ITEM(list, 0);
   Py_INCREF(only);
@@ -82,50 +83,52 @@ PyObject* tensor_of(const Api& api, ort::Value* value) {
   return only;
 }
 
-// Null, and no error, where the node does not have it, or has it as something else.
+// Returns the value of an attribute. Null without a Python error: the node has no such attribute, or one of a
+// kind that is not supported.
 PyObject* read(const Api& api, const Info* info, const char* name) {
-  float number = 0;
-  int64_t whole = 0;
+  float real = 0;
+  int64_t integer = 0;
   size_t size = 0;
-  if (well(api, api.read_int(info, name, &whole))) return PyLong_FromLongLong(whole);
-  if (well(api, api.read_float(info, name, &number))) return PyFloat_FromDouble(number);
-  if (well(api, api.read_string(info, name, nullptr, &size))) {
-    std::string text(size, '\0');  // with the NUL at its end
-    if (well(api, api.read_string(info, name, text.data(), &size)))
+  if (succeeded(api, api.read_int(info, name, &integer))) return PyLong_FromLongLong(integer);
+  if (succeeded(api, api.read_float(info, name, &real))) return PyFloat_FromDouble(real);
+  if (succeeded(api, api.read_string(info, name, nullptr, &size))) {
+    std::string text(size, '\0');  // including the NUL at its end
+    if (succeeded(api, api.read_string(info, name, text.data(), &size)))
       return text_of(text.data(), size > 0 ? size - 1 : 0);
   }
   ort::Allocator* allocator = nullptr;
   ort::Value* value = nullptr;
-  if (well(api, api.allocator(&allocator)) && well(api, api.read_tensor(info, name, allocator, &value))) {
+  if (succeeded(api, api.allocator(&allocator)) &&
+      succeeded(api, api.read_tensor(info, name, allocator, &value))) {
     const std::unique_ptr<ort::Value, void (*)(ort::Value*)> owner(value, api.release_value);
     return tensor_of(api, value);
   }
-  if (!well(api, api.read_ints(info, name, nullptr, &size))) return nullptr;  // there is no such attribute
-  if (size > 0) {  // an attribute that is no list of ints has none
+  if (!succeeded(api, api.read_ints(info, name, nullptr, &size))) return nullptr;  // no such attribute
+  if (size > 0) {  // 0 for any other kind of attribute
     std::vector<int64_t> all(size);
-    return !well(api, api.read_ints(info, name, all.data(), &size))
+    return !succeeded(api, api.read_ints(info, name, all.data(), &size))
                ? nullptr
                : list_of(size, [&](size_t i) { return PyLong_FromLongLong(all[i]); });
   }
-  if (!well(api, api.read_floats(info, name, nullptr, &size))) return nullptr;
-  if (size == 0) return PyTuple_New(0);  // no list of numbers, or an empty one
+  if (!succeeded(api, api.read_floats(info, name, nullptr, &size))) return nullptr;
+  if (size == 0) return PyTuple_New(0);  // an empty list, or not a list of numbers
   std::vector<float> all(size);
-  if (size > 0 && !well(api, api.read_floats(info, name, all.data(), &size))) return nullptr;
+  if (size > 0 && !succeeded(api, api.read_floats(info, name, all.data(), &size))) return nullptr;
   return list_of(size, [&](size_t i) { return PyFloat_FromDouble(all[i]); });
 }
 
 }  // namespace
 
 PyObject* onnx_attributes(const Api& api, const Info* info, const std::vector<std::string>& names) {
-  PyObject* all = PyDict_New();
-  for (size_t i = 0; all != nullptr && i < names.size(); ++i) {
+  PyObject* attributes = PyDict_New();
+  for (size_t i = 0; attributes != nullptr && i < names.size(); ++i) {
     PyObject* value = read(api, info, names[i].c_str());
-    const bool bad = value == nullptr ? PyErr_Occurred() != nullptr
-                                      : PyDict_SetItemString(all, names[i].c_str(), value) < 0;
+    const bool failed = value == nullptr ? PyErr_Occurred() != nullptr
+                                         : PyDict_SetItemString(attributes, names[i].c_str(), value) < 0;
     Py_XDECREF(value);
-    if (bad) Py_CLEAR(all);
+    if (failed) Py_CLEAR(attributes);
   }
-  return all;
+  return attributes;
 }
 
 }  // namespace polyop

@@ -10,9 +10,9 @@
 
 namespace polyop {
 
-// A dictionary of those of the attributes that the node has: int, float, str, lists of these; a tensor
-// of int64, float64 or strings is a number or text where it has no dimension, else a flat list. Null
-// with a Python error set where Python has no memory. Needs Python's lock.
+// Returns a dictionary of the named attributes that the node has. Values are int, float, str, or lists of
+// these. A tensor of int64, float64 or strings becomes a number or str when it has no dimensions, a flat list
+// when it has one. Null with a Python error when there is no memory. Needs Python's lock.
 PyObject* onnx_attributes(const ort::Api& api, const ort::Info* info, const std::vector<std::string>& names);
 
 }  // namespace polyop

@@ -15,25 +15,25 @@ namespace polyop::ort {
 
 namespace {
 
-constexpr int32_t kKinds = 24;
-constexpr const char* kNames[kKinds] = {
-    // of rows of dtypes(), by ONNX's number
+constexpr int32_t kDtypes = 24;
+constexpr const char* kNames[kDtypes] = {
+    // names in dtypes(), by ONNX's number of the dtype
     nullptr,           "float32",     "uint8",           "int8",       "uint16",   "int16",
     "int32",           "int64",       nullptr,           "bool",       "float16",  "float64",
     "uint32",          "uint64",      "complex64",       "complex128", "bfloat16", "float8_e4m3fn",
     "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", nullptr,      nullptr,    nullptr};
 
-int32_t row_of(int kind) {
+int32_t row_of(int number) {
   static const auto* table = [] {
-    auto* made = new std::vector<int32_t>(kKinds, -1);
-    for (size_t i = 0; i < kKinds; ++i) {
+    auto* rows = new std::vector<int32_t>(kDtypes, -1);
+    for (size_t i = 0; i < kDtypes; ++i) {
       for (size_t row = 0; kNames[i] != nullptr && row < dtypes().size(); ++row) {
-        if (dtypes()[row].name == kNames[i]) (*made)[i] = static_cast<int32_t>(row);
+        if (dtypes()[row].name == kNames[i]) (*rows)[i] = static_cast<int32_t>(row);
       }
     }
-    return made;
+    return rows;
   }();
-  return kind < 0 || kind >= kKinds ? -1 : (*table)[static_cast<size_t>(kind)];
+  return number < 0 || number >= kDtypes ? -1 : (*table)[static_cast<size_t>(number)];
 }
 
 struct Result {
@@ -42,65 +42,66 @@ struct Result {
 };
 using Results = std::vector<Result>;
 
-// Workspaces, and results that the graph has no use for.
+// Memory on the host for workspaces, and for results that the graph does not use.
 class HostMemory : public Scratch {
  public:
   HostMemory() = default;
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
   ~HostMemory() override {
-    for (void* one : all_) std::free(one);
+    for (void* block : blocks_) std::free(block);
   }
   void* allocate(size_t bytes) override {
     constexpr size_t kAlign = 64;
-    void* made = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
-    if (made != nullptr) all_.push(made);
-    return made;
+    void* block = std::aligned_alloc(kAlign, (bytes / kAlign + 1) * kAlign);
+    if (block != nullptr) blocks_.push(block);
+    return block;
   }
 
  private:
-  Small<void*, 4> all_;
+  Small<void*, 4> blocks_;
 };
 
-// The kernel of one node.
+// The kernel of one node. The shapes of its results are asked of Python once for each set of input shapes;
+// the last kMaxEntries sets are remembered.
 struct Node {
+  static constexpr size_t kMaxEntries = 128;
   const Api& api;
   Target& target;
   std::string text;
   std::mutex lock;
-  std::vector<std::pair<std::vector<uint64_t>, std::shared_ptr<const Results>>> known;
+  std::vector<std::pair<std::vector<uint64_t>, std::shared_ptr<const Results>>> entries;
   size_t oldest = 0;
 
   std::shared_ptr<const Results> find(const Key& key) {
     const std::lock_guard<std::mutex> held(lock);
-    for (const auto& [sizes, results] : known) {
+    for (const auto& [sizes, results] : entries) {
       if (std::equal(sizes.begin(), sizes.end(), key.data(), key.data() + key.size())) return results;
     }
     return nullptr;
   }
 
-  void keep(const Key& key, const std::shared_ptr<const Results>& results) {
-    constexpr size_t kMost = 128;
+  void cache(const Key& key, const std::shared_ptr<const Results>& results) {
     std::vector<uint64_t> sizes(key.data(), key.data() + key.size());
     const std::lock_guard<std::mutex> held(lock);
-    if (known.size() < kMost) {
-      known.emplace_back(std::move(sizes), results);
+    if (entries.size() < kMaxEntries) {
+      entries.emplace_back(std::move(sizes), results);
     } else {
-      known[oldest++ % kMost] = {std::move(sizes), results};
+      entries[oldest++ % kMaxEntries] = {std::move(sizes), results};
     }
   }
 
-  std::shared_ptr<const Results> results_of(const Views& inputs, std::string* words) {
+  std::shared_ptr<const Results> results_of(const Views& inputs, std::string* error) {
     Key key;
     for (size_t i = 0; i < inputs.size(); ++i) add_tensor(key, inputs[i]);
-    std::shared_ptr<const Results> found = find(key);
-    return found != nullptr ? found : ask(inputs, key, words);
+    std::shared_ptr<const Results> cached = find(key);
+    return cached != nullptr ? cached : ask(inputs, key, error);
   }
 
-  std::shared_ptr<const Results> ask(const Views& inputs, const Key& key, std::string* words) {
+  std::shared_ptr<const Results> ask(const Views& inputs, const Key& key, std::string* error) {
     const Python python;
     if (!python) {
-      *words = kNotThere;
+      *error = kPythonUnavailable;
       return nullptr;
     }
     PyObject* specs = PyList_New(0);
@@ -115,21 +116,21 @@ struct Node {
     }
     PyObject* answer =
         specs == nullptr ? nullptr : PyObject_CallFunction(functions.results, "sN", text.c_str(), specs);
-    answer = answer_of(answer, functions.results, words);
+    answer = checked_answer(answer, functions.results, error);
     if (answer == nullptr) return nullptr;
-    bool repeatable = false;
-    std::shared_ptr<const Results> made = read(answer, &repeatable, words);
+    bool cacheable = false;
+    std::shared_ptr<const Results> results = read(answer, &cacheable, error);
     Py_DECREF(answer);
-    if (made != nullptr && repeatable) keep(key, made);
-    return made;
+    if (results != nullptr && cacheable) cache(key, results);
+    return results;
   }
 
-  // ([(shape, row of dtypes())], whether it is always so)
-  static std::shared_ptr<const Results> read(PyObject* answer, bool* repeatable, std::string* words) {
-    auto made = std::make_shared<Results>();
+  // Reads ([(shape, row of dtypes())], cacheable).
+  static std::shared_ptr<const Results> read(PyObject* answer, bool* cacheable, std::string* error) {
+    auto results = std::make_shared<Results>();
     PyObject* rows = nullptr;
-    int repeats = 0;
-    if (!PyArg_ParseTuple(answer, "O!p", &PyList_Type, &rows, &repeats)) rows = nullptr;
+    int flag = 0;
+    if (!PyArg_ParseTuple(answer, "O!p", &PyList_Type, &rows, &flag)) rows = nullptr;
     for (Py_ssize_t i = 0; rows != nullptr && i < PyList_GET_SIZE(rows); ++i) {
       PyObject* shape = nullptr;
       Result result{};
@@ -137,12 +138,12 @@ struct Node {
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shape); ++k) {
         result.shape.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(shape, k)));
       }
-      made->push_back(std::move(result));
+      results->push_back(std::move(result));
     }
-    *repeatable = repeats != 0;
-    if (!PyErr_Occurred()) return made;
+    *cacheable = flag != 0;
+    if (!PyErr_Occurred()) return results;
     PyErr_Clear();
-    *words = "the sizes of the results are no numbers";
+    *error = "the sizes of the results are no numbers";
     return nullptr;
   }
 
@@ -152,27 +153,28 @@ struct Node {
     for (size_t i = 0; i < count; ++i) {
       const Value* value = nullptr;
       if (Status* problem = api.input(context, i, &value)) return problem;
-      if (value == nullptr) return failed(api, "an input of a node has no name; leave it out");
+      if (value == nullptr) return make_status(api, "an input of a node has no name; leave it out");
       TensorInfo* info = nullptr;
       if (Status* problem = api.tensor_info(value, &info)) return problem;
       const std::unique_ptr<TensorInfo, void (*)(TensorInfo*)> owner(info, api.release_tensor_info);
-      int kind = 0;
+      int dtype = 0;
       size_t ndim = 0;
       View view{};
-      if (Status* problem = api.element_type(info, &kind)) return problem;
+      if (Status* problem = api.element_type(info, &dtype)) return problem;
       if (Status* problem = api.ndim(info, &ndim)) return problem;
       const size_t first = sizes->size();
       for (size_t k = 0; k < ndim; ++k) sizes->push(0);
       if (Status* problem = api.shape(info, sizes->data() + first, ndim)) return problem;
-      view.dtype = row_of(kind);
+      view.dtype = row_of(dtype);
       if (view.dtype < 0)
-        return failed(api, "an input has ONNX's dtype " + std::to_string(kind) + ", which no kernel takes");
+        return make_status(api,
+                           "an input has ONNX's dtype " + std::to_string(dtype) + ", which no kernel takes");
       if (Status* problem = api.data(const_cast<Value*>(value), &view.data)) return problem;
       view.ndim = static_cast<int32_t>(ndim);
       view.device = kCpu;
       views->push(view);
     }
-    size_t first = 0;  // the sizes stay where they are now
+    size_t first = 0;  // only now: `sizes` may have moved while it grew
     for (View& view : *views) {
       view.shape = sizes->data() + first;
       first += static_cast<size_t>(view.ndim);
@@ -184,8 +186,8 @@ struct Node {
     size_t count = 0;
     if (Status* problem = api.output_number(context, &count)) return problem;
     if (count > results.size()) {
-      return failed(api, "a node has " + std::to_string(count) + " outputs, the operator gives " +
-                             std::to_string(results.size()));
+      return make_status(api, "a node has " + std::to_string(count) + " outputs, the operator gives " +
+                                  std::to_string(results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       const std::vector<int64_t>& shape = results[i].shape;
@@ -204,7 +206,7 @@ struct Node {
         size_t bytes = dtypes()[static_cast<size_t>(view.dtype)].dlpack_bits / 8;
         for (const int64_t size : shape) bytes *= static_cast<size_t>(size);
         view.data = scratch.allocate(bytes);
-        if (view.data == nullptr) return failed(api, "there is no memory for a result");
+        if (view.data == nullptr) return make_status(api, "there is no memory for a result");
       }
       views->push(view);
     }
@@ -216,20 +218,20 @@ struct Node {
     Views views;
     if (Status* problem = add_inputs(context, &sizes, &views)) return problem;
     const size_t inputs = views.size();
-    std::string words;
-    const std::shared_ptr<const Results> results = results_of(views, &words);
-    if (results == nullptr) return failed(api, words);
+    std::string error;
+    const std::shared_ptr<const Results> results = results_of(views, &error);
+    if (results == nullptr) return make_status(api, error);
     HostMemory memory;
     if (Status* problem = add_outputs(context, *results, memory, &views)) return problem;
-    words = target.run(views, inputs, nullptr, memory);
-    return words.empty() ? nullptr : failed(api, words);
+    error = target.run(views, inputs, nullptr, memory);
+    return error.empty() ? nullptr : make_status(api, error);
   }
 };
 
 }  // namespace
 
-Status* failed(const Api& api, const std::string& words) {
-  return api.create_status(kFailed, ("polyop: " + words).c_str());
+Status* make_status(const Api& api, const std::string& error) {
+  return api.create_status(kFailed, ("polyop: " + error).c_str());
 }
 
 void* make_node(const Api& api, const std::string& text) {
@@ -243,7 +245,7 @@ Status* run_node(void* node, Context* context) {
   try {
     return self.run(context);
   } catch (const std::exception& problem) {
-    return failed(self.api, problem.what());
+    return make_status(self.api, problem.what());
   }
 }
 

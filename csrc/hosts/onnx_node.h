@@ -1,4 +1,4 @@
-// A node of an ONNX Runtime session, and what it asks Python.
+// The kernel of a node in an ONNX Runtime session, and the Python functions that it calls.
 #pragma once
 
 #include <Python.h>
@@ -9,15 +9,15 @@
 
 namespace polyop::ort {
 
-// The functions of polyop.graph.onnx_session, called with Python's lock held. Each gives a text, the words
-// of an error, or what it is asked for.
+// The functions of polyop.graph.onnx_session. They are called with Python's lock held. Each returns its
+// result, or a str with the text of an error.
 struct Functions {
   PyObject* rows = nullptr;     // () -> [(domain, type, name, (attribute, ...))], by domain
   PyObject* text = nullptr;     // (name, attributes, number of inputs) -> (text of a Target,)
-  PyObject* results = nullptr;  // (text, [(shape, row of dtypes())]) -> ([the same], whether always so)
+  PyObject* results = nullptr;  // (text, [(shape, row of dtypes())]) -> ([(shape, row)], cacheable)
 };
 
-// Python's lock, held where the functions are there and Python has not ended.
+// Holds Python's lock. False, without the lock, when start() was not called or stop() was.
 class Python {
  public:
   Python();
@@ -25,8 +25,8 @@ class Python {
   Python(const Python&) = delete;
   Python& operator=(const Python&) = delete;
   explicit operator bool() const { return entered_; }
-  static void start(const Functions& given);  // they are kept for the life of the process
-  static void stop();                         // waits for who is inside; needs Python's lock
+  static void start(const Functions& callbacks);  // they are never released
+  static void stop();                             // waits for the threads inside; needs Python's lock
 
  private:
   bool entered_ = false;
@@ -34,14 +34,17 @@ class Python {
 };
 extern Functions functions;
 
-constexpr const char* kNotThere = "polyop.graph.onnx is not imported in this process, or Python has ended";
+constexpr const char* kPythonUnavailable =
+    "polyop.graph.onnx is not imported in this process, or Python has ended";
 
-// What a function gave, unless that is the words of its error. Takes the reference.
-PyObject* answer_of(PyObject* answer, PyObject* function, std::string* words);
+// Returns the answer of one of the functions, or null and the text of its error. Steals the reference to
+// `answer`.
+PyObject* checked_answer(PyObject* answer, PyObject* function, std::string* error);
 
-Status* failed(const Api& api, const std::string& words);
+// An ONNX Runtime error with this text.
+Status* make_status(const Api& api, const std::string& error);
 
-// The kernel of a node: the call that a text of a Target says.
+// The kernel of a node, which makes the call of a Target.
 void* make_node(const Api& api, const std::string& text);
 Status* run_node(void* node, Context* context);
 void drop_node(void* node);

@@ -9,20 +9,20 @@ namespace {
 
 std::mutex lock;
 std::condition_variable nobody_inside;
-int inside = 0;
+int threads_inside = 0;
 bool open = false;
 
 }  // namespace
 
 Functions functions;
 
-// A thread that Python stops while it holds C++ frames takes the process down: so nobody enters after
-// stop(), which waits for who did.
+// A thread that Python stops while it has C++ frames takes the process down. So no thread enters after
+// stop(), and stop() waits for the threads inside.
 Python::Python() {
   {
     const std::lock_guard<std::mutex> held(lock);
     entered_ = open;
-    inside += entered_ ? 1 : 0;
+    threads_inside += entered_ ? 1 : 0;
   }
   if (entered_) state_ = PyGILState_Ensure();
 }
@@ -31,38 +31,37 @@ Python::~Python() {
   if (!entered_) return;
   PyGILState_Release(state_);
   const std::lock_guard<std::mutex> held(lock);
-  if (--inside == 0) nobody_inside.notify_all();
+  if (--threads_inside == 0) nobody_inside.notify_all();
 }
 
-void Python::start(const Functions& given) {
-  Py_INCREF(given.rows);
-  Py_INCREF(given.text);
-  Py_INCREF(given.results);
+void Python::start(const Functions& callbacks) {
+  Py_INCREF(callbacks.rows);
+  Py_INCREF(callbacks.text);
+  Py_INCREF(callbacks.results);
   const std::lock_guard<std::mutex> held(lock);
-  functions = given;
+  functions = callbacks;
   open = true;
 }
 
 void Python::stop() {
-  PyThreadState* self = PyEval_SaveThread();  // who is inside needs Python's lock to leave
+  PyThreadState* self = PyEval_SaveThread();  // the threads inside need Python's lock to leave
   {
     std::unique_lock<std::mutex> held(lock);
     open = false;
-    nobody_inside.wait(held, [] { return inside == 0; });
+    nobody_inside.wait(held, [] { return threads_inside == 0; });
   }
   PyEval_RestoreThread(self);
 }
 
-// What a function gave, unless that is the words of its error. Takes the reference.
-PyObject* answer_of(PyObject* answer, PyObject* function, std::string* words) {
+PyObject* checked_answer(PyObject* answer, PyObject* function, std::string* error) {
   if (answer == nullptr) {
     PyErr_WriteUnraisable(function);
-    *words = "the call was interrupted";
+    *error = "the call was interrupted";
     return nullptr;
   }
   if (!PyUnicode_Check(answer)) return answer;
   const char* text = PyUnicode_AsUTF8(answer);
-  *words = text == nullptr ? "an error whose words are no text" : text;
+  *error = text == nullptr ? "an error whose words are no text" : text;
   PyErr_Clear();
   Py_DECREF(answer);
   return nullptr;

@@ -1,9 +1,10 @@
 // PyTorch tensors through the DLPack exchange table, without any PyTorch header.
 //
-// The guards read what the fast call must not skip: dispatch modes, functorch, tracing and
-// autocast (one comparison of the thread's dispatch key set), torch-function modes, forward
-// mode level, profiler, gradients, conjugate and negative bits. Symbols that are not public
-// are probed; without them plain() answers false and every call goes through torch.ops.
+// The fast call skips PyTorch's dispatcher. The guards detect what it must not skip: dispatch modes,
+// functorch, tracing and autocast (one comparison of the thread's dispatch key set), torch-function modes,
+// the level of forward mode, the profiler, gradients, conjugate and negative bits. Some symbols for that are
+// not public, so they are probed. When one is missing, plain() returns false and every call goes through
+// torch.ops.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -31,11 +32,11 @@ int64_t (*function_modes)();
 KeySets inference_keys;
 bool guards_ready;
 
-// Where a tensor object keeps its implementation, and that its dispatch keys: found by looking
-// for known values in sample tensors, -1 where they are not in one place. Then one load and one
-// mask replace two method calls.
+// Offset of the implementation in a tensor object, and of the dispatch keys in the implementation.
+// locate_keys() searches sample tensors for known values; -1: not found. With them, one load and one mask
+// replace two method calls.
 ptrdiff_t implementation_at = -1, keys_at = -1;
-uint64_t unusual_keys, ordinary_keys;  // the latter are those of a tensor on the CPU
+uint64_t unusual_keys, ordinary_keys;  // see is_unusual(); the keys of an ordinary tensor on the CPU
 bool (*implementation_requires_grad)(const void*);
 
 getter requires_grad;
@@ -49,9 +50,9 @@ const char* const kGradMode = "aoti_torch_grad_mode_is_enabled";
 const char* const kRequiresGrad = "_ZNK3c1010TensorImpl13requires_gradEv";
 
 KeySets* key_sets() {
-  static thread_local KeySets* own = nullptr;  // dlsym resolves a thread-local per thread
-  if (own == nullptr) own = static_cast<KeySets*>(dlsym(c10_library, kKeySets));
-  return own;
+  static thread_local KeySets* keys = nullptr;  // dlsym resolves a thread-local per thread
+  if (keys == nullptr) keys = static_cast<KeySets*>(dlsym(c10_library, kKeySets));
+  return keys;
 }
 
 int32_t row_of(dlpack::DataType type) {
@@ -81,7 +82,7 @@ bool is_dense(const View& view) {
 
 bool says_true(PyObject* answer) {
   Py_XDECREF(answer);
-  return answer != Py_False;  // an error counts as true: the slow path will find it again
+  return answer != Py_False;  // an error counts as true: then the slow path raises it
 }
 
 const char* implementation(PyObject* tensor) {
@@ -94,7 +95,7 @@ uint64_t keys_of(PyObject* tensor) {
   return keys;
 }
 
-// Whether a tensor's data is not simply its values: a conjugate or negative view, a subclass.
+// Whether the data of a tensor may differ from its values: a conjugate or negative view, a subclass.
 bool is_unusual(PyObject* tensor, bool complex) {
   if (keys_at >= 0) return (keys_of(tensor) & unusual_keys) != 0;
   const bool unusual = says_true(is_neg(tensor, nullptr)) || (complex && says_true(is_conj(tensor, nullptr)));
@@ -113,9 +114,9 @@ bool owns(PyTypeObject* type) { return type == tensor_type || (type == parameter
 
 bool plain() {
   if (!guards_ready) return false;
-  const KeySets* now = key_sets();
-  if ((now->included | now->excluded) != 0 &&
-      !(now->included == inference_keys.included && now->excluded == inference_keys.excluded)) {
+  const KeySets* keys = key_sets();
+  if ((keys->included | keys->excluded) != 0 &&
+      !(keys->included == inference_keys.included && keys->excluded == inference_keys.excluded)) {
     return false;
   }
   if (function_modes() != 0) return false;
@@ -124,46 +125,46 @@ bool plain() {
   return PyDict_GetItemWithError(profiler, profiler_name) == Py_False;
 }
 
-// Fill in a view by the exchange table; false for what the slow path can say better.
-bool exchanged(PyObject* tensor, View* view) {
-  dlpack::Tensor found;
-  if (exchange->borrow(tensor, &found) != 0) {  // sparse, meta, quantised
+// Fills in a view through the exchange table. False when the slow path must handle the tensor.
+bool borrow_exchanged(PyObject* tensor, View* view) {
+  dlpack::Tensor borrowed;
+  if (exchange->borrow(tensor, &borrowed) != 0) {  // sparse, meta, quantised
     PyErr_Clear();
     return false;
   }
-  view->dtype = row_of(found.dtype);
-  view->data = found.data == nullptr ? nullptr : static_cast<char*>(found.data) + found.byte_offset;
-  view->ndim = found.ndim;
-  view->shape = found.shape;
-  view->strides = found.strides;
-  view->device = found.device.type;
-  view->device_id = found.device.id;
-  return view->dtype >= 0 && !is_unusual(tensor, found.dtype.code == 5);
+  view->dtype = row_of(borrowed.dtype);
+  view->data = borrowed.data == nullptr ? nullptr : static_cast<char*>(borrowed.data) + borrowed.byte_offset;
+  view->ndim = borrowed.ndim;
+  view->shape = borrowed.shape;
+  view->strides = borrowed.strides;
+  view->device = borrowed.device.type;
+  view->device_id = borrowed.device.id;
+  return view->dtype >= 0 && !is_unusual(tensor, borrowed.dtype.code == 5);
 }
 
-Borrowed borrow(PyObject* tensor, bool guarded, bool strided, View* view) {
+BorrowResult borrow(PyObject* tensor, bool guarded, bool strided, View* view) {
   const bool ordinary = keys_at >= 0 && keys_of(tensor) == ordinary_keys;
   if (!(ordinary && torch_tensors::read(reinterpret_cast<const char*>(tensor) + implementation_at, view)) &&
-      !exchanged(tensor, view)) {
-    return Borrowed::kOther;
+      !borrow_exchanged(tensor, view)) {
+    return BorrowResult::kOther;
   }
   const bool dense = is_dense(*view);
-  if (!dense && (!strided || view->data == nullptr)) return Borrowed::kOther;
+  if (!dense && (!strided || view->data == nullptr)) return BorrowResult::kOther;
   if (dense) view->strides = nullptr;
   view->byte_strides = false;
-  if (guarded && view->device != kCpu) return Borrowed::kOther;  // torch.ops sets the device guard
-  if (guarded && wants_gradient(tensor) && grad_mode()) return Borrowed::kDifferentiated;
-  return Borrowed::kDense;
+  if (guarded && view->device != kCpu) return BorrowResult::kOther;  // torch.ops sets the device guard
+  if (guarded && wants_gradient(tensor) && grad_mode()) return BorrowResult::kDifferentiated;
+  return BorrowResult::kDense;
 }
 
 void set_error(void*, const char* kind, const char* message) {
   PyErr_Format(PyExc_RuntimeError, "PyTorch's allocator: %s: %s", kind, message);
 }
 
-bool empty(const Spec& spec, const View& device, Fresh* fresh) {
-  fresh->handle = device.device == kCpu ? torch_tensors::empty(spec, &fresh->view) : nullptr;
-  fresh->exchanged = fresh->handle == nullptr;
-  if (!fresh->exchanged) return true;
+bool empty(const Spec& spec, const View& device, NewTensor* result) {
+  result->handle = device.device == kCpu ? torch_tensors::empty(spec, &result->view) : nullptr;
+  result->exchanged = result->handle == nullptr;
+  if (!result->exchanged) return true;
   const DType& dtype = dtypes()[static_cast<size_t>(spec.dtype)];
   dlpack::Tensor prototype = {nullptr,
                               {device.device, device.device_id},
@@ -172,47 +173,48 @@ bool empty(const Spec& spec, const View& device, Fresh* fresh) {
                               const_cast<int64_t*>(spec.shape),
                               nullptr,
                               0};
-  dlpack::ManagedTensor* made = nullptr;
-  if (exchange->allocate(&prototype, &made, nullptr, set_error) != 0) {
+  dlpack::ManagedTensor* managed = nullptr;
+  if (exchange->allocate(&prototype, &managed, nullptr, set_error) != 0) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "PyTorch's allocator failed");
     return false;
   }
-  fresh->handle = made;
-  const dlpack::Tensor& tensor = made->tensor;
-  fresh->view = {tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset,
-                 tensor.shape,
-                 tensor.ndim,
-                 spec.dtype,
-                 tensor.device.type,
-                 tensor.device.id};
+  result->handle = managed;
+  const dlpack::Tensor& tensor = managed->tensor;
+  result->view = {tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset,
+                  tensor.shape,
+                  tensor.ndim,
+                  spec.dtype,
+                  tensor.device.type,
+                  tensor.device.id};
   return true;
 }
 
-PyObject* finish(Fresh* fresh) {
-  if (!fresh->exchanged) return torch_tensors::finish(fresh->handle);
+PyObject* finish(NewTensor* result) {
+  if (!result->exchanged) return torch_tensors::finish(result->handle);
   void* object = nullptr;
-  if (exchange->to_object(static_cast<dlpack::ManagedTensor*>(fresh->handle), &object) != 0) return nullptr;
+  if (exchange->to_object(static_cast<dlpack::ManagedTensor*>(result->handle), &object) != 0) return nullptr;
   return static_cast<PyObject*>(object);
 }
 
-void drop(Fresh* fresh) {
-  if (!fresh->exchanged) return torch_tensors::drop(fresh->handle);
-  auto* made = static_cast<dlpack::ManagedTensor*>(fresh->handle);
-  made->deleter(made);
+void drop(NewTensor* result) {
+  if (!result->exchanged) return torch_tensors::drop(result->handle);
+  auto* managed = static_cast<dlpack::ManagedTensor*>(result->handle);
+  managed->deleter(managed);
 }
 
 void* stream(const View& view) {
-  void* found = nullptr;
-  if (view.device == kCpu || exchange->current_stream(view.device, view.device_id, &found) != 0)
+  void* current = nullptr;
+  if (view.device == kCpu || exchange->current_stream(view.device, view.device_id, &current) != 0)
     return nullptr;
-  return found;
+  return current;
 }
 
 PyObject* type_dict(PyTypeObject* type) {
   return PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dict__");
 }
 
-// The C function behind a method or property of TensorBase: calling it skips attribute lookup.
+// Finds the C functions behind is_conj, is_neg and requires_grad of TensorBase. Calling them skips the lookup
+// of attributes.
 bool find_methods(PyObject* torch) {
   PyObject* module = PyObject_GetAttrString(torch, "_C");
   PyObject* base = module == nullptr ? nullptr : PyObject_GetAttrString(module, "TensorBase");
@@ -224,10 +226,10 @@ bool find_methods(PyObject* torch) {
   PyObject* neg = PyMapping_GetItemString(names, "is_neg");
   Py_XDECREF(names);
   Py_DECREF(base);  // torch keeps its types alive
-  const bool found = property != nullptr && conj != nullptr && neg != nullptr &&
-                     Py_IS_TYPE(property, &PyGetSetDescr_Type) && Py_IS_TYPE(conj, &PyMethodDescr_Type) &&
-                     Py_IS_TYPE(neg, &PyMethodDescr_Type);
-  if (found) {
+  const bool usable = property != nullptr && conj != nullptr && neg != nullptr &&
+                      Py_IS_TYPE(property, &PyGetSetDescr_Type) && Py_IS_TYPE(conj, &PyMethodDescr_Type) &&
+                      Py_IS_TYPE(neg, &PyMethodDescr_Type);
+  if (usable) {
     const PyGetSetDef* definition = reinterpret_cast<PyGetSetDescrObject*>(property)->d_getset;
     requires_grad = definition->get;
     requires_grad_closure = definition->closure;
@@ -237,7 +239,7 @@ bool find_methods(PyObject* torch) {
   Py_XDECREF(property);
   Py_XDECREF(conj);
   Py_XDECREF(neg);
-  return found;
+  return usable;
 }
 
 PyObject* module_dict(const char* name) {
@@ -249,6 +251,7 @@ PyObject* module_dict(const char* name) {
   return names;
 }
 
+// Finds what the guards need; appends the names of what is missing. False with a Python error.
 bool find_guards(void* library, std::string* missing) {
   const auto find = [&](void* from, const char* name) {
     void* symbol = from == nullptr ? nullptr : dlsym(from, name);
@@ -285,17 +288,17 @@ const Host* host_of(PyTypeObject* type) {
 }
 
 void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual) {
-  constexpr ptrdiff_t kObject = 128, kImplementation = 192;  // no more than these are sure to be there
-  const auto word = [](const void* from, ptrdiff_t at) {
+  constexpr ptrdiff_t kObject = 128, kImplementation = 192;  // bytes that both surely have
+  const auto word = [](const void* from, ptrdiff_t offset) {
     uint64_t value = 0;
-    std::memcpy(&value, static_cast<const char*>(from) + at, sizeof value);
+    std::memcpy(&value, static_cast<const char*>(from) + offset, sizeof value);
     return value;
   };
   const auto find = [&](ptrdiff_t first, ptrdiff_t last, auto from, auto expected) {
-    for (ptrdiff_t at = first; at < last; at += 8) {
+    for (ptrdiff_t offset = first; offset < last; offset += 8) {
       bool all = !samples.empty();
-      for (const TensorSample& sample : samples) all = all && word(from(sample), at) == expected(sample);
-      if (all) return at;
+      for (const TensorSample& sample : samples) all = all && word(from(sample), offset) == expected(sample);
+      if (all) return offset;
     }
     return ptrdiff_t{-1};
   };
@@ -347,7 +350,7 @@ bool start_torch(PyObject* torch, const char* c10, const char* libtorch, const c
   parameter_type = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(nn, "Parameter"));
   Py_DECREF(nn);
   if (parameter_type == nullptr) return false;
-  tensor_type = reinterpret_cast<PyTypeObject*>(type);  // kept: torch's own type
+  tensor_type = reinterpret_cast<PyTypeObject*>(type);  // torch keeps it alive
   guards_ready = names.empty();
   *missing = PyUnicode_FromString(names.c_str());
   return *missing != nullptr;

@@ -8,7 +8,7 @@ namespace polyop::torch_tensors {
 
 namespace {
 
-using Handle = void*;  // an at::Tensor*; one is a pointer to its implementation, counted
+using Handle = void*;  // an at::Tensor*. An at::Tensor is one pointer, to the implementation
 
 struct Functions {
   int (*empty_strided)(int64_t ndim, const int64_t* sizes, const int64_t* strides, int32_t dtype,
@@ -33,8 +33,9 @@ Small<int32_t, 32> scalar_of_row;  // -1 where there is none
 void find_dtypes(void* libtorch) {
   for (int32_t& row : row_of_scalar) row = -1;
   for (const DType& dtype : dtypes()) {
-    auto* ask = reinterpret_cast<int32_t (*)()>(dlsym(libtorch, ("aoti_torch_dtype_" + dtype.name).c_str()));
-    const int32_t scalar = ask == nullptr ? -1 : ask();
+    auto* number_of =
+        reinterpret_cast<int32_t (*)()>(dlsym(libtorch, ("aoti_torch_dtype_" + dtype.name).c_str()));
+    const int32_t scalar = number_of == nullptr ? -1 : number_of();
     const bool fits = scalar >= 0 && scalar < kScalars;
     if (fits) row_of_scalar[scalar] = static_cast<int32_t>(scalar_of_row.size());
     scalar_of_row.push(fits ? scalar : -1);
@@ -46,9 +47,9 @@ void find_dtypes(void* libtorch) {
 void find(void* libtorch, void* libtorch_python) {
   bool all = libtorch != nullptr && libtorch_python != nullptr;
   const auto bind = [&](auto& function, void* library, const char* name) {
-    void* found = all ? dlsym(library, name) : nullptr;
-    all = found != nullptr;
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(found);
+    void* symbol = all ? dlsym(library, name) : nullptr;
+    all = symbol != nullptr;
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(symbol);
   };
   bind(functions.empty_strided, libtorch, "aoti_torch_empty_strided");
   bind(functions.remove, libtorch, "aoti_torch_delete_tensor_object");
@@ -64,30 +65,30 @@ void find(void* libtorch, void* libtorch_python) {
 }
 
 void* empty(const Spec& spec, View* view) {
-  constexpr int32_t kFew = 8;
-  constexpr int64_t kLarge = int64_t{1} << 26;  // elements
+  constexpr int32_t kMaxDims = 8;
+  constexpr int64_t kMaxElements = int64_t{1} << 26;
   const int32_t scalar = ready ? scalar_of_row[static_cast<size_t>(spec.dtype)] : -1;
-  if (scalar < 0 || spec.ndim > kFew) return nullptr;
-  int64_t strides[kFew];
+  if (scalar < 0 || spec.ndim > kMaxDims) return nullptr;
+  int64_t strides[kMaxDims];
   int64_t step = 1;
   for (int32_t i = spec.ndim; i-- > 0;) {
     strides[i] = step;
-    if (spec.shape[i] > kLarge || step > kLarge) return nullptr;
+    if (spec.shape[i] > kMaxElements || step > kMaxElements) return nullptr;
     step *= spec.shape[i] > 1 ? spec.shape[i] : 1;
   }
-  if (step > kLarge) return nullptr;
-  Handle made = nullptr;
+  if (step > kMaxElements) return nullptr;
+  Handle handle = nullptr;
   void* data = nullptr;
   int64_t* shape = nullptr;
-  if (functions.empty_strided(spec.ndim, spec.shape, strides, scalar, kTorchCpu, -1, &made) != 0) {
+  if (functions.empty_strided(spec.ndim, spec.shape, strides, scalar, kTorchCpu, -1, &handle) != 0) {
     return nullptr;
   }
-  if (functions.data(made, &data) != 0 || functions.sizes(made, &shape) != 0) {
-    drop(made);
+  if (functions.data(handle, &data) != 0 || functions.sizes(handle, &shape) != 0) {
+    drop(handle);
     return nullptr;
   }
   *view = {data, shape, spec.ndim, spec.dtype, kCpu, 0};
-  return made;
+  return handle;
 }
 
 PyObject* finish(void* handle) {
@@ -98,15 +99,15 @@ PyObject* finish(void* handle) {
 
 void drop(void* handle) { functions.remove(handle); }
 
-bool read(const void* at, View* view) {
+bool read(const void* handle, View* view) {
   if (!ready) return false;
-  auto* handle = const_cast<void*>(at);
+  auto* tensor = const_cast<void*>(handle);
   int64_t ndim = 0, *shape = nullptr, *strides = nullptr;
   int32_t scalar = -1;
-  if (functions.dtype(handle, &scalar) != 0 || scalar < 0 || scalar >= kScalars ||
-      row_of_scalar[scalar] < 0 || functions.dim(handle, &ndim) != 0 ||
-      functions.sizes(handle, &shape) != 0 || functions.strides(handle, &strides) != 0 ||
-      functions.data(handle, &view->data) != 0) {
+  if (functions.dtype(tensor, &scalar) != 0 || scalar < 0 || scalar >= kScalars ||
+      row_of_scalar[scalar] < 0 || functions.dim(tensor, &ndim) != 0 ||
+      functions.sizes(tensor, &shape) != 0 || functions.strides(tensor, &strides) != 0 ||
+      functions.data(tensor, &view->data) != 0) {
     return false;
   }
   view->dtype = row_of_scalar[scalar];

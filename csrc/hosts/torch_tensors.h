@@ -1,5 +1,6 @@
-// PyTorch tensors through its C functions for compiled models. They are probed: what is not there,
-// or fails, is left to the DLPack exchange table, which makes a second tensor over the first.
+// PyTorch tensors through the C functions that PyTorch has for compiled models (aoti_torch_*). The functions
+// are probed. When one is missing or fails, the DLPack exchange table is used; it is slower, as it makes a
+// second tensor over the first.
 #pragma once
 
 #include <Python.h>
@@ -8,18 +9,19 @@
 
 namespace polyop::torch_tensors {
 
-// Look for the functions in the two libraries.
+// Looks up the functions in the two libraries.
 void find(void* libtorch, void* libtorch_python);
 
-// A dense tensor on the CPU: a handle for finish() or drop(), and its view; or null: what is large is
-// left to the exchange table, which fails without printing.
+// Allocates a dense tensor on the CPU and fills in its view. Returns a handle for finish() or drop(), or null
+// when the exchange table must do it. That includes large tensors: when memory is short, the exchange table
+// fails without printing.
 void* empty(const Spec& spec, View* view);
-// The Python object; takes the handle.
+// Turns the tensor into a Python object; the handle is gone after that.
 PyObject* finish(void* handle);
 void drop(void* handle);
 
-// Fill in a view of an ordinary tensor on the CPU, given where its object has its implementation.
-// Strides are always given.
-bool read(const void* at, View* view);
+// Fills in a view of an ordinary tensor on the CPU, always with strides. `handle` is the address of the
+// pointer to the implementation in the tensor object.
+bool read(const void* handle, View* view);
 
 }  // namespace polyop::torch_tensors

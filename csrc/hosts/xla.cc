@@ -14,13 +14,14 @@ namespace {
 
 using namespace xla;
 
-int version_major = kMajor, version_minor = kMinor;
+// The version that XLA is told: kMajor and kMinor, except in tests.
+int reported_major = kMajor, reported_minor = kMinor;
 
-struct Kind {
-  int xla;
-  const char* name;  // of a row of dtypes()
+struct DtypeRow {
+  int xla_number;
+  const char* name;  // in dtypes()
 };
-constexpr Kind kKinds[] = {
+constexpr DtypeRow kDtypeRows[] = {
     {1, "bool"},
     {2, "int8"},
     {3, "int16"},
@@ -42,37 +43,37 @@ constexpr Kind kKinds[] = {
     {25, "float8_e4m3fnuz"},
     {33, "float8_e8m0fnu"},
 };
-constexpr size_t kMostKinds = 64;
+constexpr size_t kMaxDtypes = 64;
 
-// Maps XLA's number of a dtype to a row of dtypes(), or -1.
-const int32_t* rows() {
+// For each of XLA's numbers of dtypes, the row of dtypes() or -1.
+const int32_t* row_table() {
   static const auto* table = [] {
-    auto* made = new int32_t[kMostKinds];
-    for (size_t i = 0; i < kMostKinds; ++i) made[i] = -1;
-    for (const Kind& kind : kKinds) {
+    auto* rows = new int32_t[kMaxDtypes];
+    for (size_t i = 0; i < kMaxDtypes; ++i) rows[i] = -1;
+    for (const DtypeRow& dtype : kDtypeRows) {
       for (size_t row = 0; row < dtypes().size(); ++row) {
-        if (dtypes()[row].name == kind.name) made[kind.xla] = static_cast<int32_t>(row);
+        if (dtypes()[row].name == dtype.name) rows[dtype.xla_number] = static_cast<int32_t>(row);
       }
     }
-    return made;
+    return rows;
   }();
   return table;
 }
 
-Error* error(const Frame& frame, const std::string& text) {
+Error* make_error(const Frame& frame, const std::string& text) {
   CreateError args{{sizeof(CreateError), nullptr}, text.c_str(), kInternal};
   return frame.api->create_error(&args);
 }
 
-// Takes an error that the caller does not report; true where there was one. Who gets an error owns it.
-bool drop(const Frame& frame, Error* problem) {
+// Destroys an error that is not reported. Returns whether there was one. Whoever receives an error owns it.
+bool discard(const Frame& frame, Error* problem) {
   if (problem == nullptr) return false;
   DestroyError args{{sizeof(DestroyError), nullptr}, problem};
   frame.api->destroy_error(&args);
   return true;
 }
 
-// Workspaces on the host: ordinary memory, aligned as malloc aligns it.
+// Workspaces on the host, from malloc.
 struct HostScratch : Scratch {
   Small<void*, 4> blocks;
   void* allocate(size_t bytes) override {
@@ -84,7 +85,7 @@ struct HostScratch : Scratch {
   }
 };
 
-// Workspaces on the device: XLA's allocator, which orders them with the stream.
+// Workspaces on the device, from XLA's allocator, which orders them with the stream.
 struct DeviceScratch : Scratch {
   const Frame& frame;
   struct Block {
@@ -95,23 +96,23 @@ struct DeviceScratch : Scratch {
   explicit DeviceScratch(const Frame& owner) : frame(owner) {}
   void* allocate(size_t bytes) override {
     Allocate args{{sizeof(Allocate), nullptr}, frame.context, bytes, 256, nullptr};
-    if (drop(frame, frame.api->allocate(&args))) return nullptr;
+    if (discard(frame, frame.api->allocate(&args))) return nullptr;
     blocks.push({args.data, bytes});
     return args.data;
   }
   ~DeviceScratch() override {
     for (const auto& [data, bytes] : blocks) {
       Free args{{sizeof(Free), nullptr}, frame.context, bytes, data};
-      drop(frame, frame.api->free(&args));
+      discard(frame, frame.api->free(&args));
     }
   }
 };
 
-bool add(const Buffers& buffers, int32_t device, int32_t number, Views* views) {
+bool add_views(const Buffers& buffers, int32_t device, int32_t device_id, Views* views) {
   for (int64_t i = 0; i < buffers.count; ++i) {
     const Buffer& buffer = *buffers.items[i];
-    const auto kind = static_cast<size_t>(buffer.dtype);
-    const int32_t row = kind < kMostKinds ? rows()[kind] : -1;
+    const auto xla_number = static_cast<size_t>(buffer.dtype);
+    const int32_t row = xla_number < kMaxDtypes ? row_table()[xla_number] : -1;
     if (row < 0) return false;
     View view{};
     view.data = buffer.data;
@@ -119,7 +120,7 @@ bool add(const Buffers& buffers, int32_t device, int32_t number, Views* views) {
     view.ndim = static_cast<int32_t>(buffer.rank);
     view.dtype = row;
     view.device = device;
-    view.device_id = number;
+    view.device_id = device_id;
     views->push(view);
   }
   return true;
@@ -127,7 +128,8 @@ bool add(const Buffers& buffers, int32_t device, int32_t number, Views* views) {
 
 constexpr int32_t kCuda = 2;  // DLPack's device type
 
-Error* call(const Frame& frame, int32_t device) {
+// Makes the call that the attribute "call" names. Returns null, or an error for XLA.
+Error* run_call(const Frame& frame, int32_t device) {
   const Span* text = nullptr;
   for (int64_t i = 0; i < frame.attributes.count; ++i) {
     const Span& name = *frame.attributes.names[i];
@@ -135,7 +137,7 @@ Error* call(const Frame& frame, int32_t device) {
       text = static_cast<const Span*>(frame.attributes.values[i]);
     }
   }
-  if (text == nullptr) return error(frame, "polyop: the custom call has no text 'call'");
+  if (text == nullptr) return make_error(frame, "polyop: the custom call has no text 'call'");
   GetStream stream{{sizeof(GetStream), nullptr}, frame.context, nullptr};
   GetOrdinal ordinal{{sizeof(GetOrdinal), nullptr}, frame.context, 0};
   if (device == kCuda) {
@@ -143,9 +145,9 @@ Error* call(const Frame& frame, int32_t device) {
     if (Error* problem = frame.api->get_ordinal(&ordinal)) return problem;
   }
   Views tensors;
-  if (!add(frame.arguments, device, ordinal.ordinal, &tensors) ||
-      !add(frame.results, device, ordinal.ordinal, &tensors)) {
-    return error(frame, "polyop: a tensor has a dtype that polyop does not know");
+  if (!add_views(frame.arguments, device, ordinal.ordinal, &tensors) ||
+      !add_views(frame.results, device, ordinal.ordinal, &tensors)) {
+    return make_error(frame, "polyop: a tensor has a dtype that polyop does not know");
   }
   Target& target = Target::of({text->data, text->size});
   const auto inputs = static_cast<size_t>(frame.arguments.count);
@@ -157,23 +159,24 @@ Error* call(const Frame& frame, int32_t device) {
     HostScratch scratch;
     problem = target.run(tensors, inputs, nullptr, scratch);
   }
-  return problem.empty() ? nullptr : error(frame, problem);
+  return problem.empty() ? nullptr : make_error(frame, problem);
 }
 
 Error* handle(Frame* frame, int32_t device) {
   auto* extension = static_cast<Extension*>(frame->header.extensions);
-  if (extension != nullptr && extension->kind == kMetadata) {  // XLA asks for our version, nothing is run
+  if (extension != nullptr &&
+      extension->kind == kMetadata) {  // XLA asks for the version, there is nothing to run
     Metadata& metadata = *reinterpret_cast<MetadataExtension*>(extension)->metadata;
-    metadata.version.major = version_major;
-    metadata.version.minor = version_minor;
+    metadata.version.major = reported_major;
+    metadata.version.minor = reported_minor;
     return nullptr;
   }
   try {
-    return call(*frame, device);
+    return run_call(*frame, device);
   } catch (const std::bad_alloc&) {
-    return error(*frame, "polyop: there is no memory for the call");
+    return make_error(*frame, "polyop: there is no memory for the call");
   } catch (const std::exception& problem) {
-    return error(*frame, std::string("polyop: ") + problem.what());
+    return make_error(*frame, std::string("polyop: ") + problem.what());
   }
 }
 
@@ -192,8 +195,8 @@ PyObject* xla_handler(const char* platform) {
 }
 
 void pretend_xla_version(int major, int minor) {
-  version_major = major;
-  version_minor = minor;
+  reported_major = major;
+  reported_minor = minor;
 }
 
 }  // namespace polyop

@@ -5,11 +5,11 @@
 
 namespace polyop {
 
-// A capsule with the handler for a platform, "cpu" or "CUDA"; null with an error set for another.
-// One handler serves all operators: the attribute "call" is the text of a Target.
+// Returns a capsule with the handler for a platform, "cpu" or "CUDA"; null with a Python error for another
+// name. One handler serves all operators: the attribute "call" of a custom call is the text of a Target.
 PyObject* xla_handler(const char* platform);
 
-// Declare another version of XLA's interface than ours, to see what a runtime makes of it.
+// Makes the handlers report another version of XLA's interface, to test how a runtime reacts.
 void pretend_xla_version(int major, int minor);
 
 }  // namespace polyop

@@ -1,6 +1,6 @@
-// XLA's C interface for custom calls, version 0.3: the parts that are used, declared here so that no
-// file of jaxlib is needed to build. Structs begin with their size and only grow at the end.
-// Source: the interface that jaxlib documents in xla/ffi/api/c_api.h.
+// XLA's C interface for custom calls, version 0.3: the parts that are used. They are declared here so that
+// building needs no file of jaxlib. Structs begin with their size and only grow at the end. Source: the
+// interface that jaxlib documents in xla/ffi/api/c_api.h.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace polyop::xla {
 
 constexpr int kMajor = 0, kMinor = 3;
 
-struct Header {  // how every struct begins
+struct Header {  // the beginning of every struct
   size_t size;
   void* extensions;
 };
@@ -122,7 +122,7 @@ struct Attributes {
   int64_t count;
   int* kinds;
   Span** names;
-  void** values;  // of kText: a Span*
+  void** values;  // a Span* for kText
 };
 constexpr int kText = 4;
 

@@ -23,8 +23,8 @@ Frame::Frame(const Host* owner, const View& where)
   current_frame = this;
 }
 
-Frame::Frame(Loose) : number(next_number.fetch_add(1, std::memory_order_relaxed)), loose_(true) {
-  Frame** last = &current_frame;  // below those of calls that are going on
+Frame::Frame(Ambient) : number(next_number.fetch_add(1, std::memory_order_relaxed)), ambient_(true) {
+  Frame** last = &current_frame;  // outside of the calls in progress
   while (*last != nullptr) last = &(*last)->outer_;
   *last = this;
 }
@@ -35,7 +35,7 @@ Frame::~Frame() {
 }
 
 bool holds_lock() {
-  return current_frame != nullptr && !current_frame->is_unlocked() && !current_frame->is_loose();
+  return current_frame != nullptr && !current_frame->is_unlocked() && !current_frame->is_ambient();
 }
 
 Frame& Frame::current() {
@@ -65,26 +65,26 @@ void Frame::renew(Tensor& tensor) {
 namespace {
 
 PyObject* tuple_of(const int64_t* numbers, int32_t count) {
-  PyObject* all = PyTuple_New(count);
-  for (int32_t i = 0; all != nullptr && i < count; ++i) {
-    PyTuple_SET_ITEM(all, i, PyLong_FromLongLong(numbers[i]));
+  PyObject* tuple = PyTuple_New(count);
+  for (int32_t i = 0; tuple != nullptr && i < count; ++i) {
+    PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(numbers[i]));
   }
-  return all;
+  return tuple;
 }
 
 }  // namespace
 
 Ref Frame::empty(int32_t row, int32_t ndim, const int64_t* shape) {
-  const Locked held(*this);
-  Ref made = adopt(make_empty(host, device, deriving, row, ndim, shape));
+  const LockedFrame lock(*this);
+  Ref tensor = adopt(make_empty(host, device, deriving, row, ndim, shape));
   if (trace != nullptr) {
     trace->add("empty", "empty", Py_BuildValue("(iN)", static_cast<int>(row), tuple_of(shape, ndim)),
-               {made->id});
+               {tensor->id});
   }
-  return made;
+  return tensor;
 }
 
-Ref Frame::viewed(const Ref& base, Ref view) {
+Ref Frame::adopt_view(const Ref& base, Ref view) {
   view = adopt(std::move(view));
   if (trace != nullptr) {
     const bool reshape = base->contiguous != 0 && view->contiguous != 0 && base->numel == view->numel;
@@ -99,20 +99,20 @@ Ref Frame::viewed(const Ref& base, Ref view) {
 Ref Frame::contiguous(Tensor* tensor) {
   renew(*tensor);
   if (tensor->contiguous != 0) return Ref::share(tensor);
-  Ref made = empty(tensor->row, tensor->ndim, tensor->shape);
-  made->needs_gradient = tensor->needs_gradient;
-  made->source = tensor->source;
+  Ref copy = empty(tensor->row, tensor->ndim, tensor->shape);
+  copy->needs_gradient = tensor->needs_gradient;
+  copy->source = tensor->source;
   if (trace != nullptr) {
-    trace->add("copy", "contiguous", Py_BuildValue("(N)", tensor_id(tensor)), {made->id});
+    trace->add("copy", "contiguous", Py_BuildValue("(N)", tensor_id(tensor)), {copy->id});
   } else if (tensor->device_type != kCpu) {
     throw std::runtime_error(
         "a tensor that is not dense cannot be copied on this device; make it contiguous");
   } else {
-    copy_elements(*tensor, *made.get());
+    copy_elements(*tensor, *copy.get());
     retain(tensor);
-    made->own.original = tensor;
+    copy->own.original = tensor;
   }
-  return made;
+  return copy;
 }
 
 bool Frame::needs_gradient(polyop_tensor* const* tensors, size_t count) {
@@ -137,8 +137,8 @@ void Frame::write(Tensor& tensor, bool lost) {
   if (!lost) return;
   if (tensor.forward != forwards) {
     tensor.forward = forwards;
-    tensor.before = tensor.source;
-    tensor.needed_before = tensor.needs_gradient;
+    tensor.source_before = tensor.source;
+    tensor.needs_gradient_before = tensor.needs_gradient;
   }
   tensor.needs_gradient = 1;
   tensor.source.lost = true;
@@ -157,7 +157,7 @@ bool same_layout(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-void Frame::write_back(std::vector<Ref>* outputs) {
+void Frame::copy_back(std::vector<Ref>* outputs) {
   for (const Ref& copy : copies_) {
     Tensor* original = copy->own.original;
     copy_elements(*copy.get(), *original);
@@ -169,7 +169,7 @@ void Frame::write_back(std::vector<Ref>* outputs) {
     }
   }
   copies_.clear();
-  for (Ref& output : *outputs) {  // a written argument that has been given another handle
+  for (Ref& output : *outputs) {  // a view of a whole written argument is the argument
     Tensor* base = output ? output->base : nullptr;
     if (base == nullptr || base->argument < 0 || !base->own.written || !same_layout(*output.get(), *base)) {
       continue;
@@ -183,24 +183,24 @@ void Frame::write_back(std::vector<Ref>* outputs) {
 void Frame::restore(Tensor& tensor) const {
   if (tensor.forward != forwards) return;
   tensor.storage->lost = false;
-  tensor.source = tensor.before;
-  tensor.needs_gradient = tensor.needed_before;
+  tensor.source = tensor.source_before;
+  tensor.needs_gradient = tensor.needs_gradient_before;
 }
 
-void Frame::expose(Tensor& tensor) {
+void Frame::note_exposed(Tensor& tensor) {
   renew(tensor);
   if (!recording || in_forward || is_unlocked()) return;
   if (tensor.needs_gradient != 0) {
-    read_plainly = true;
-  } else if (tensor.storage->is_fresh) {
+    untracked_read = true;
+  } else if (tensor.storage->holds_new_tensor) {
     tensor.storage->exposed = true;
   }
 }
 
-void Frame::settle(Tensor& tensor) {
+void Frame::propagate_lost(Tensor& tensor) {
   renew(tensor);
-  const bool read = read_plainly && tensor.storage->exposed && !tensor.source.exists();
-  if (!read && !(tensor.storage->lost && recording && !in_forward)) return;
+  const bool depends_on_untracked = untracked_read && tensor.storage->exposed && !tensor.source.exists();
+  if (!depends_on_untracked && !(tensor.storage->lost && recording && !in_forward)) return;
   tensor.needs_gradient = 1;
   tensor.source.lost = true;
 }

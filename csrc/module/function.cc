@@ -6,46 +6,46 @@ namespace polyop::module {
 
 std::shared_ptr<const Function> Function::make(const polyop_function* entry, const std::string& kinds,
                                                PyObject* values) {
-  auto made = std::make_shared<Function>();
-  made->entry = entry;
-  made->kinds = kinds;
+  auto function = std::make_shared<Function>();
+  function->entry = entry;
+  function->kinds = kinds;
   for (size_t i = 0; i < kinds.size(); ++i) {
     polyop_value value{};
-    if (!made->convert(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), &value)) return nullptr;
-    made->values.push_back(value);
+    if (!function->convert(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), &value)) return nullptr;
+    function->values.push_back(value);
   }
-  return made;
+  return function;
 }
 
-bool Function::convert(PyObject* value, polyop_value* made, int depth) {
+bool Function::convert(PyObject* value, polyop_value* result, int depth) {
   if (value == Py_None) return true;
   if (PyBool_Check(value)) {
-    made->kind = POLYOP_VALUE_BOOL;
-    made->as.integer = value == Py_True ? 1 : 0;
+    result->kind = POLYOP_VALUE_BOOL;
+    result->as.integer = value == Py_True ? 1 : 0;
   } else if (PyLong_Check(value)) {
-    made->kind = POLYOP_VALUE_INT;
-    made->as.integer = PyLong_AsLongLong(value);
-    return made->as.integer != -1 || !PyErr_Occurred();
+    result->kind = POLYOP_VALUE_INT;
+    result->as.integer = PyLong_AsLongLong(value);
+    return result->as.integer != -1 || !PyErr_Occurred();
   } else if (PyFloat_Check(value)) {
-    made->kind = POLYOP_VALUE_FLOAT;
-    made->as.real = PyFloat_AS_DOUBLE(value);
+    result->kind = POLYOP_VALUE_FLOAT;
+    result->as.real = PyFloat_AS_DOUBLE(value);
   } else if (PyUnicode_Check(value)) {
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(value, &size);
     if (text == nullptr) return false;
     texts_.emplace_back(text, static_cast<size_t>(size));
-    made->kind = POLYOP_VALUE_STRING;
-    made->count = texts_.back().size();
-    made->as.text = texts_.back().c_str();
+    result->kind = POLYOP_VALUE_STRING;
+    result->count = texts_.back().size();
+    result->as.text = texts_.back().c_str();
   } else if (PyTuple_Check(value) && depth < 3) {
     lists_.emplace_back(static_cast<size_t>(PyTuple_GET_SIZE(value)));
     std::vector<polyop_value>& items = lists_.back();
     for (size_t i = 0; i < items.size(); ++i) {
       if (!convert(PyTuple_GET_ITEM(value, static_cast<Py_ssize_t>(i)), &items[i], depth + 1)) return false;
     }
-    made->kind = POLYOP_VALUE_LIST;
-    made->count = items.size();
-    made->as.items = items.data();
+    result->kind = POLYOP_VALUE_LIST;
+    result->count = items.size();
+    result->as.items = items.data();
   } else {
     PyErr_Format(PyExc_TypeError, "a %s cannot be passed to a C++ module", Py_TYPE(value)->tp_name);
     return false;
@@ -55,7 +55,7 @@ bool Function::convert(PyObject* value, polyop_value* made, int depth) {
 
 namespace {
 
-// Arguments as the function takes them; lists live as long as this.
+// The arguments as polyop_value. It owns their lists.
 struct Arguments {
   Small<polyop_value, 12> values;
   std::vector<std::unique_ptr<std::vector<polyop_value>>> lists;
@@ -70,10 +70,10 @@ struct Arguments {
     lists.push_back(std::make_unique<std::vector<polyop_value>>());
     std::vector<polyop_value>& items = *lists.back();
     for (int64_t i = 0; i < count; ++i) items.push_back(tensor(tensors));
-    return whole(items);
+    return list_value(items);
   }
 
-  static polyop_value whole(std::vector<polyop_value>& items) {
+  static polyop_value list_value(std::vector<polyop_value>& items) {
     polyop_value value{};
     value.kind = POLYOP_VALUE_LIST;
     value.count = items.size();
@@ -95,7 +95,7 @@ struct Arguments {
         auto rows = std::make_unique<std::vector<polyop_value>>();
         for (size_t k = 0; k < value.count; ++k) rows->push_back(list(tensors, value.as.items[k].as.integer));
         lists.push_back(std::move(rows));
-        value = whole(*lists.back());
+        value = list_value(*lists.back());
       }
       values.push(value);
     }
@@ -107,7 +107,7 @@ void release_all(const polyop_value& value) {
   for (size_t i = 0; value.kind == POLYOP_VALUE_LIST && i < value.count; ++i) release_all(value.as.items[i]);
 }
 
-void take(const polyop_value& value, Result* result) {
+void read_result(const polyop_value& value, Result* result) {
   if (value.kind == POLYOP_VALUE_NONE) return;
   if (value.kind == POLYOP_VALUE_TENSOR) {
     if (value.as.tensor == nullptr) throw std::runtime_error("the function returned an undefined tensor");
@@ -148,13 +148,13 @@ Result call(const Function& function, const std::vector<Ref>& tensors) {
   if (code != 0) throw std::runtime_error(failure());
   Result result;
   try {
-    take(value, &result);
+    read_result(value, &result);
   } catch (...) {
     entry->free_result(&value);
     throw;
   }
   entry->free_result(&value);
-  Frame::current().write_back(&result.tensors);
+  Frame::current().copy_back(&result.tensors);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// The functions that modules are given: each checks, does, and keeps C++ exceptions on this side.
+// The functions that modules receive in their table. No C++ exception leaves them: they return 1 and keep the
+// text.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -10,7 +11,7 @@ namespace polyop::module {
 namespace {
 
 template <typename F>
-int guarded(F body) {
+int catching_errors(F body) {
   try {
     body(Frame::current());
     return 0;
@@ -20,17 +21,18 @@ int guarded(F body) {
   return 1;
 }
 
-int32_t known_row(int32_t type_id) {
+int32_t checked_row(int32_t type_id) {
   const int32_t row = row_of_type(type_id);
   if (row < 0) throw std::runtime_error("a tensor cannot have the TypeId " + std::to_string(type_id));
   return row;
 }
 
-int empty(int32_t type_id, int32_t ndim, const int64_t* shape, polyop_tensor** made) {
-  return guarded([&](Frame& frame) { *made = frame.empty(known_row(type_id), ndim, shape).take(); });
+int empty(int32_t type_id, int32_t ndim, const int64_t* shape, polyop_tensor** result) {
+  return catching_errors(
+      [&](Frame& frame) { *result = frame.empty(checked_row(type_id), ndim, shape).take(); });
 }
 
-// The first and the last element that a layout reaches, in elements from the start of the memory.
+// Throws when a view would reach memory outside of `base`.
 void check_reach(const Tensor& base, int32_t ndim, const int64_t* shape, const int64_t* strides,
                  int64_t offset) {
   if (strides == nullptr) return;
@@ -39,55 +41,56 @@ void check_reach(const Tensor& base, int32_t ndim, const int64_t* shape, const i
     if (shape[i] == 0) return;
     (strides[i] < 0 ? first : last) += strides[i] * (shape[i] - 1);
   }
-  int64_t least = base.offset, most = base.offset;
+  int64_t base_first = base.offset, base_last = base.offset;
   for (int32_t i = 0; i < base.ndim; ++i) {
-    (base.strides[i] < 0 ? least : most) += base.strides[i] * (base.shape[i] - 1);
+    (base.strides[i] < 0 ? base_first : base_last) += base.strides[i] * (base.shape[i] - 1);
   }
-  if (first < least || last > most) throw std::runtime_error("a view reaches outside of its tensor");
+  if (first < base_first || last > base_last)
+    throw std::runtime_error("a view reaches outside of its tensor");
 }
 
 int view(polyop_tensor* tensor, int32_t ndim, const int64_t* shape, const int64_t* strides, int64_t offset,
-         polyop_tensor** made) {
-  return guarded([&](Frame& frame) {
+         polyop_tensor** result) {
+  return catching_errors([&](Frame& frame) {
     Tensor* base = as_tensor(tensor);
     frame.renew(*base);
     check_reach(*base, ndim, shape, strides, offset);
-    Ref viewed = make_view(base, ndim, shape, strides, offset);
-    if (strides == nullptr && (viewed->numel != base->numel || base->contiguous == 0)) {
+    Ref new_view = make_view(base, ndim, shape, strides, offset);
+    if (strides == nullptr && (new_view->numel != base->numel || base->contiguous == 0)) {
       throw std::runtime_error("a tensor of " + std::to_string(base->numel) +
-                               " elements cannot be viewed as one of " + std::to_string(viewed->numel));
+                               " elements cannot be viewed as one of " + std::to_string(new_view->numel));
     }
-    viewed->needs_gradient = base->needs_gradient;
-    viewed->source = base->source;
-    if (strides != nullptr && base->needs_gradient != 0) viewed->source.lost = true;
-    *made = frame.viewed(Ref::share(base), std::move(viewed)).take();
+    new_view->needs_gradient = base->needs_gradient;
+    new_view->source = base->source;
+    if (strides != nullptr && base->needs_gradient != 0) new_view->source.lost = true;
+    *result = frame.adopt_view(Ref::share(base), std::move(new_view)).take();
   });
 }
 
-int contiguous(polyop_tensor* tensor, polyop_tensor** made) {
-  return guarded([&](Frame& frame) { *made = frame.contiguous(as_tensor(tensor)).take(); });
+int contiguous(polyop_tensor* tensor, polyop_tensor** result) {
+  return catching_errors([&](Frame& frame) { *result = frame.contiguous(as_tensor(tensor)).take(); });
 }
 
 int data(polyop_tensor* tensor, void** address) {
-  return guarded([&](Frame& frame) {
+  return catching_errors([&](Frame& frame) {
     Tensor* self = as_tensor(tensor);
     if (frame.deriving || self->storage->derived) {
       throw std::runtime_error(
           "the data of a tensor was asked for while the output shapes are derived, when there is none");
     }
-    frame.expose(*self);
+    frame.note_exposed(*self);
     *address = self->data();
   });
 }
 
 int fill(polyop_tensor* tensor, const void* from, size_t bytes) {
-  return guarded([&](Frame& frame) {
+  return catching_errors([&](Frame& frame) {
     Tensor* self = as_tensor(tensor);
     if (bytes != static_cast<size_t>(self->numel * self->itemsize) || self->contiguous == 0) {
       throw std::runtime_error("fill needs the bytes of a whole dense tensor");
     }
     const bool lost = frame.recording && !frame.in_forward;
-    frame.write(*self, lost && (frame.read_plainly || self->needs_gradient != 0));
+    frame.write(*self, lost && (frame.untracked_read || self->needs_gradient != 0));
     if (frame.trace != nullptr) {
       frame.trace->add("fill", "fill",
                        Py_BuildValue("(iy#)", self->row, from, static_cast<Py_ssize_t>(bytes)), {self->id});
@@ -100,17 +103,18 @@ int fill(polyop_tensor* tensor, const void* from, size_t bytes) {
 }
 
 int launch_entry(const char* name, const polyop_value* arguments, size_t count, size_t outputs) {
-  return guarded([&](Frame& frame) { launch(frame, name, arguments, count, outputs); });
+  return catching_errors([&](Frame& frame) { launch(frame, name, arguments, count, outputs); });
 }
 
-thread_local std::vector<Ref> workspaces;  // of the kernels that run on this thread
+// One for each kernel that runs on this thread; null when the kernel needs none.
+thread_local std::vector<Ref> workspaces;
 
 int begin(const char* name, polyop_tensor* const* inputs, size_t input_count, polyop_tensor* const* outputs,
           size_t output_count, size_t bytes, void** workspace, int32_t* run) {
-  return guarded([&](Frame& frame) {
+  return catching_errors([&](Frame& frame) {
     std::vector<int> ids;
     for (size_t i = 0; i < input_count; ++i) {
-      if (inputs[i] != nullptr) frame.settle(*as_tensor(inputs[i]));
+      if (inputs[i] != nullptr) frame.propagate_lost(*as_tensor(inputs[i]));
     }
     const bool lost = frame.recording && (frame.needs_gradient(inputs, input_count) ||
                                           frame.needs_gradient(outputs, output_count));
@@ -158,31 +162,32 @@ int recording() {
   }
 }
 
-int record(const polyop_node* given) {
-  return guarded([&](Frame& frame) {
+int record(const polyop_node* call) {
+  return catching_errors([&](Frame& frame) {
     frame.in_forward = false;
-    for (size_t i = 0; i < given->dirty_count; ++i) frame.restore(*as_tensor(given->dirty[i]));
-    for (size_t i = 0; i < given->input_count; ++i) {
-      if (given->inputs[i] != nullptr) frame.settle(*as_tensor(given->inputs[i]));
+    for (size_t i = 0; i < call->dirty_count; ++i) frame.restore(*as_tensor(call->dirty[i]));
+    for (size_t i = 0; i < call->input_count; ++i) {
+      if (call->inputs[i] != nullptr) frame.propagate_lost(*as_tensor(call->inputs[i]));
     }
-    Node node(*given);  // owns the state from here on
+    Node node(*call);  // owns the state from here on
     const int number = static_cast<int>(frame.nodes.size());
-    const bool wanted =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [](const Edge& edge) { return edge.wanted; });
-    for (size_t i = 0; i < given->dirty_count; ++i) frame.write(*as_tensor(given->dirty[i]), false);
-    for (size_t i = 0; i < given->output_count; ++i) {
-      Tensor* output = as_tensor(given->outputs[i]);
+    const bool requires_gradient = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                               [](const Edge& edge) { return edge.requires_gradient; });
+    for (size_t i = 0; i < call->dirty_count; ++i) frame.write(*as_tensor(call->dirty[i]), false);
+    for (size_t i = 0; i < call->output_count; ++i) {
+      Tensor* output = as_tensor(call->outputs[i]);
       if (output == nullptr) continue;
       output->source = {number, static_cast<int>(i), false};
       output->storage->lost = false;
-      output->needs_gradient = wanted && (i >= 64 || (node.non_differentiable >> i & 1) == 0) ? 1 : 0;
+      output->needs_gradient =
+          requires_gradient && (i >= 64 || (node.non_differentiable >> i & 1) == 0) ? 1 : 0;
     }
     frame.nodes.push_back(std::move(node));
   });
 }
 
 int wrote(polyop_tensor* tensor) {
-  return guarded([&](Frame& frame) {
+  return catching_errors([&](Frame& frame) {
     if (tensor != nullptr && !frame.recording) frame.write(*as_tensor(tensor), false);
     if (tensor != nullptr && as_tensor(tensor)->storage->read_only) {
       throw std::runtime_error("a read-only tensor was written");

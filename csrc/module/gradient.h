@@ -1,16 +1,17 @@
-// Running one Backward, and bringing its results to the form of the inputs.
+// Runs one Backward and converts its results to the shapes and dtypes of the inputs.
 #pragma once
 
 #include "tape.h"
 
 namespace polyop::module {
 
-// Run the Backward of a node. One gradient per input of Forward, each with the input's shape and
-// dtype, or null. Throws std::runtime_error for a wrong number or shape.
+// Runs the Backward of a node. Returns one gradient per input of Forward, with the input's shape and dtype,
+// or null. Returns nothing when no gradient arrives or none is required. Throws std::runtime_error for a
+// wrong number or shape.
 std::vector<Ref> run_backward(Frame& frame, Node& node, const std::vector<Ref>& saved,
                               const std::vector<Ref>& gradients);
 
-// A gradient as that of a tensor from which a dense, reshaped or cast copy was taken.
+// Converts the gradient of a dense, reshaped or cast copy to the gradient of the original.
 Ref shaped_like(Frame& frame, Ref gradient, const Layout& target);
 
 // The sum of two gradients of one tensor.

@@ -7,12 +7,12 @@ namespace polyop::module {
 
 namespace {
 
-// Whether a tensor is all of its memory, as it was allocated.
+// Whether a tensor has all of its memory, with the shape in which it was allocated.
 bool is_whole(const Tensor& tensor) {
-  const View& made = tensor.storage->fresh.view;
-  if (tensor.offset != 0 || tensor.contiguous == 0 || tensor.ndim != made.ndim) return false;
+  const View& allocated = tensor.storage->new_tensor.view;
+  if (tensor.offset != 0 || tensor.contiguous == 0 || tensor.ndim != allocated.ndim) return false;
   for (int32_t i = 0; i < tensor.ndim; ++i) {
-    if (tensor.shape[i] != made.shape[i]) return false;
+    if (tensor.shape[i] != allocated.shape[i]) return false;
   }
   return true;
 }
@@ -21,51 +21,51 @@ Ref copy_of(Frame& frame, const Tensor& tensor) {
   if (tensor.device_type != kCpu) {
     throw std::runtime_error("an output that is a view of another tensor is only copied on the CPU");
   }
-  Ref made = frame.empty(tensor.row, tensor.ndim, tensor.shape);
-  copy_elements(tensor, *made.get());
-  return made;
+  Ref copy = frame.empty(tensor.row, tensor.ndim, tensor.shape);
+  copy_elements(tensor, *copy.get());
+  return copy;
 }
 
 }  // namespace
 
 PyObject* to_object(Frame& frame, Ref tensor, const Objects& arguments, bool same) {
   frame.renew(*tensor.get());
-  const Storage* from = tensor->storage;
-  if (tensor->argument >= 0 && (same || from->written)) {
+  const Storage* memory = tensor->storage;
+  if (tensor->argument >= 0 && (same || memory->written)) {
     PyObject* object = arguments[static_cast<size_t>(tensor->argument)];
     Py_INCREF(object);
     return object;
   }
   try {
-    if (!from->is_fresh || !is_whole(*tensor.get())) tensor = copy_of(frame, *tensor.get());
+    if (!memory->holds_new_tensor || !is_whole(*tensor.get())) tensor = copy_of(frame, *tensor.get());
   } catch (const std::exception& problem) {
     return raise(problem.what());
   }
   Storage* storage = tensor->storage;
-  storage->is_fresh = false;
-  storage->object = storage->host->finish(&storage->fresh);
+  storage->holds_new_tensor = false;
+  storage->object = storage->host->finish(&storage->new_tensor);
   if (storage->object == nullptr) return nullptr;
-  Py_INCREF(storage->object);  // the memory lives as long as anybody here knows of it
+  Py_INCREF(storage->object);  // tensors of the module may still refer to the memory
   storage->owned = true;
   return storage->object;
 }
 
 PyObject* to_objects(Frame& frame, const std::vector<Ref>& tensors, const Objects& arguments, bool same) {
-  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
-  for (size_t i = 0; all != nullptr && i < tensors.size(); ++i) {
-    PyObject* one = Py_None;
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
+  for (size_t i = 0; tuple != nullptr && i < tensors.size(); ++i) {
+    PyObject* object = Py_None;
     if (tensors[i]) {
-      one = to_object(frame, tensors[i], arguments, same);
+      object = to_object(frame, tensors[i], arguments, same);
     } else {
-      Py_INCREF(one);
+      Py_INCREF(object);
     }
-    if (one == nullptr) {
-      Py_CLEAR(all);
+    if (object == nullptr) {
+      Py_CLEAR(tuple);
     } else {
-      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), one);
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), object);
     }
   }
-  return all;
+  return tuple;
 }
 
 void keep_objects(const std::vector<Ref>& tensors) {
@@ -89,9 +89,9 @@ PyObject* to_capsule(std::unique_ptr<Tape> tape) {
 
 PyObject* raise(const char* text) {
   if (!PyErr_Occurred()) {
-    PyObject* words = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace");
-    if (words != nullptr) PyErr_SetObject(PyExc_RuntimeError, words);
-    Py_XDECREF(words);
+    PyObject* message = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace");
+    if (message != nullptr) PyErr_SetObject(PyExc_RuntimeError, message);
+    Py_XDECREF(message);
   }
   return nullptr;
 }

@@ -16,22 +16,22 @@ namespace polyop::module {
 
 namespace {
 
-struct Row {
+struct LoopEntry {
   std::string name;
   UfuncLoops loops;
   bool unit = false;  // the last argument before the output is a factor, which must be 1
 };
 
 PyObject *python_launch, *python_writes;
-struct Rows {
-  std::deque<Row> rows;
-  std::unordered_map<std::string_view, const Row*> by_name;
-  std::atomic<const Row*> recent[16] = {};  // found last, by length and last letter
+struct LoopTable {
+  std::deque<LoopEntry> entries;
+  std::unordered_map<std::string_view, const LoopEntry*> by_name;
+  std::atomic<const LoopEntry*> recent[16] = {};  // last lookups, by length and last letter
 };
-Rows* rows;
+LoopTable* loop_table;
 
-constexpr int kMost = 4;             // tensors of a loop
-constexpr int64_t kQuick = 1 << 14;  // elements below which releasing Python's lock costs more
+constexpr int kMaxTensors = 4;       // of a loop
+constexpr int64_t kSmall = 1 << 14;  // elements; for fewer, releasing Python's lock costs more than it gains
 
 bool is_one(const polyop_value& value) {
   return (value.kind == POLYOP_VALUE_INT && value.as.integer == 1) ||
@@ -45,8 +45,9 @@ bool overlaps(const Tensor& input, const Tensor& output) {
   return a < b + output.numel * output.itemsize && b < a + input.numel * input.itemsize;
 }
 
-// The tensors of a plain call: dense, on the CPU, of one shape but for single elements.
-bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
+// Gets the tensors of a call that one loop can run: dense, on the CPU, all of the output's shape or of one
+// element.
+bool simple_tensors(const polyop_value* arguments, size_t count, Tensor** tensors) {
   for (size_t i = 0; i < count; ++i) {
     if (arguments[i].kind != POLYOP_VALUE_TENSOR || arguments[i].as.tensor == nullptr) return false;
     tensors[i] = as_tensor(arguments[i].as.tensor);
@@ -54,7 +55,7 @@ bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
     if (tensors[i]->contiguous == 0 || tensors[i]->device_type != kCpu) return false;
   }
   const Tensor& output = *tensors[count - 1];
-  bool whole = output.numel == 1;  // the inputs together have the output's shape
+  bool shape_covered = output.numel == 1;  // the inputs together have the output's shape
   for (size_t i = 0; i + 1 < count; ++i) {
     const Tensor& input = *tensors[i];
     if (overlaps(input, output)) return false;
@@ -63,34 +64,35 @@ bool plain(const polyop_value* arguments, size_t count, Tensor** tensors) {
     for (int32_t d = 0; d < output.ndim; ++d) {
       if (input.shape[d] != output.shape[d]) return false;
     }
-    whole = true;
+    shape_covered = true;
   }
-  return whole;
+  return shape_covered;
 }
 
-bool run_loop(Frame& frame, const Row& row, const polyop_value* arguments, size_t count) {
-  const auto wanted = static_cast<size_t>(row.loops.inputs) + 1;
-  polyop_value shortened[kMost];
-  if (row.unit && count == wanted + 1 && is_one(arguments[count - 2])) {
-    for (size_t i = 0; i < wanted; ++i) shortened[i] = arguments[i + 1 < wanted ? i : count - 1];
+bool run_loop(Frame& frame, const LoopEntry& entry, const polyop_value* arguments, size_t count) {
+  const auto tensor_count = static_cast<size_t>(entry.loops.inputs) + 1;
+  polyop_value shortened[kMaxTensors];
+  if (entry.unit && count == tensor_count + 1 && is_one(arguments[count - 2])) {
+    for (size_t i = 0; i < tensor_count; ++i) shortened[i] = arguments[i + 1 < tensor_count ? i : count - 1];
     arguments = shortened;
-    count = wanted;
+    count = tensor_count;
   }
-  Tensor* tensors[kMost];
-  if (count != wanted || wanted > kMost || !plain(arguments, count, tensors)) return false;
-  int32_t kinds[kMost];
-  char* data[kMost];
-  Py_ssize_t steps[kMost];
+  Tensor* tensors[kMaxTensors];
+  if (count != tensor_count || tensor_count > kMaxTensors || !simple_tensors(arguments, count, tensors))
+    return false;
+  int32_t rows[kMaxTensors];
+  char* data[kMaxTensors];
+  Py_ssize_t steps[kMaxTensors];
   const Tensor& output = *tensors[count - 1];
   for (size_t i = 0; i < count; ++i) {
-    kinds[i] = tensors[i]->row;
+    rows[i] = tensors[i]->row;
     data[i] = static_cast<char*>(tensors[i]->data());
     steps[i] = tensors[i]->numel == 1 && output.numel != 1 ? 0 : tensors[i]->itemsize;
   }
-  const UfuncLoop* loop = row.loops.find(kinds);
+  const UfuncLoop* loop = entry.loops.find(rows);
   if (loop == nullptr) return false;
   Py_ssize_t size = output.numel;
-  if (size > kQuick && !frame.is_unlocked()) {
+  if (size > kSmall && !frame.is_unlocked()) {
     frame.unlock();
     loop->run(data, &size, steps, loop->context);
     frame.lock();
@@ -107,7 +109,7 @@ void release_capsule(PyObject* capsule) {
 PyObject* as_array(polyop_tensor* tensor) {
   Tensor* self = as_tensor(tensor);
   if (self->storage->derived) {
-    PyErr_SetString(PyExc_RuntimeError, no_data);
+    PyErr_SetString(PyExc_RuntimeError, kNoData);
     return nullptr;
   }
   if (self->device_type != kCpu) {
@@ -124,8 +126,8 @@ PyObject* as_array(polyop_tensor* tensor) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
-  const char* words = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
-  const std::string message = words == nullptr ? std::string(name) + " failed" : words;
+  const char* utf8 = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
+  const std::string message = utf8 == nullptr ? std::string(name) + " failed" : utf8;
   Py_XDECREF(text);
   Py_XDECREF(type);
   Py_XDECREF(value);
@@ -146,89 +148,91 @@ void for_tensors(const polyop_value* values, size_t count, F each) {
 }
 
 // Whether all of these arguments can be written: tensors, lists of them, or absent.
-bool writable(const polyop_value* arguments, PyObject* places) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i) {
-    const polyop_value& value = arguments[PyLong_AsSize_t(PyTuple_GET_ITEM(places, i))];
-    bool fits = value.kind == POLYOP_VALUE_TENSOR || value.kind == POLYOP_VALUE_NONE;
+bool writable(const polyop_value* arguments, PyObject* positions) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positions); ++i) {
+    const polyop_value& value = arguments[PyLong_AsSize_t(PyTuple_GET_ITEM(positions, i))];
+    bool is_writable = value.kind == POLYOP_VALUE_TENSOR || value.kind == POLYOP_VALUE_NONE;
     if (value.kind == POLYOP_VALUE_LIST) {
-      fits = std::all_of(value.as.items, value.as.items + value.count,
-                         [](const polyop_value& item) { return item.kind == POLYOP_VALUE_TENSOR; });
+      is_writable = std::all_of(value.as.items, value.as.items + value.count,
+                                [](const polyop_value& item) { return item.kind == POLYOP_VALUE_TENSOR; });
     }
-    if (!fits) return false;
+    if (!is_writable) return false;
   }
   return true;
 }
 
-const Row* find_row(std::string_view name) {
-  if (rows == nullptr || name.empty()) return nullptr;
-  std::atomic<const Row*>& recent = rows->recent[(name.size() + static_cast<size_t>(name.back())) % 16];
-  const Row* row = recent.load(std::memory_order_acquire);
-  if (row != nullptr && row->name == name) return row;
-  const auto found = rows->by_name.find(name);
-  if (found == rows->by_name.end()) return nullptr;
+const LoopEntry* find_loop(std::string_view name) {
+  if (loop_table == nullptr || name.empty()) return nullptr;
+  std::atomic<const LoopEntry*>& recent =
+      loop_table->recent[(name.size() + static_cast<size_t>(name.back())) % 16];
+  const LoopEntry* entry = recent.load(std::memory_order_acquire);
+  if (entry != nullptr && entry->name == name) return entry;
+  const auto found = loop_table->by_name.find(name);
+  if (found == loop_table->by_name.end()) return nullptr;
   recent.store(found->second, std::memory_order_release);
   return found->second;
 }
 
-// Note what a loop writes: its last argument.
+// Notes that a loop writes its last argument.
 void note_loop(Frame& frame, const polyop_value* arguments, size_t count) {
-  bool wanted = false;
+  bool requires_gradient = false;
   for (size_t i = 0; frame.recording && i + 1 < count; ++i) {
     for_tensors(arguments + i, 1, [&](Tensor& tensor) {
-      frame.settle(tensor);
-      wanted = wanted || tensor.needs_gradient != 0;
+      frame.propagate_lost(tensor);
+      requires_gradient = requires_gradient || tensor.needs_gradient != 0;
     });
   }
   for_tensors(arguments + (count - 1), 1, [&](Tensor& tensor) {
-    if (frame.recording) frame.settle(tensor);
-    frame.write(tensor, wanted || (frame.recording && tensor.needs_gradient != 0));
+    if (frame.recording) frame.propagate_lost(tensor);
+    frame.write(tensor, requires_gradient || (frame.recording && tensor.needs_gradient != 0));
   });
 }
 
-// Where the written arguments are: as the prototype has it, else the last `outputs`.
-std::vector<size_t> written_places(const char* name, const polyop_value* arguments, size_t count,
-                                   size_t outputs, bool loop) {
-  std::vector<size_t> places;
+// The positions of the written arguments: from the prototype, else the last `outputs`.
+std::vector<size_t> written_positions(const char* name, const polyop_value* arguments, size_t count,
+                                      size_t outputs, bool loop) {
+  std::vector<size_t> positions;
   if (loop) {
-    places.push_back(count - 1);
-    return places;
+    positions.push_back(count - 1);
+    return positions;
   }
-  PyObject* found = python_writes == nullptr
-                        ? nullptr
-                        : PyObject_CallFunction(python_writes, "sn", name, static_cast<Py_ssize_t>(count));
-  if (found == nullptr) PyErr_Clear();
-  for (Py_ssize_t i = 0; found != nullptr && i < PyTuple_GET_SIZE(found) && places.empty(); ++i) {
-    PyObject* row = PyTuple_GET_ITEM(found, i);
-    if (!writable(arguments, row)) continue;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(row); ++k) {
-      places.push_back(PyLong_AsSize_t(PyTuple_GET_ITEM(row, k)));
+  PyObject* candidates = python_writes == nullptr ? nullptr
+                                                  : PyObject_CallFunction(python_writes, "sn", name,
+                                                                          static_cast<Py_ssize_t>(count));
+  if (candidates == nullptr) PyErr_Clear();
+  for (Py_ssize_t i = 0; candidates != nullptr && i < PyTuple_GET_SIZE(candidates) && positions.empty();
+       ++i) {
+    PyObject* candidate = PyTuple_GET_ITEM(candidates, i);
+    if (!writable(arguments, candidate)) continue;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(candidate); ++k) {
+      positions.push_back(PyLong_AsSize_t(PyTuple_GET_ITEM(candidate, k)));
     }
   }
-  Py_XDECREF(found);
-  for (size_t i = count - outputs; places.empty() && i < count; ++i) places.push_back(i);
-  return places;
+  Py_XDECREF(candidates);
+  for (size_t i = count - outputs; positions.empty() && i < count; ++i) positions.push_back(i);
+  return positions;
 }
 
-// Note what a launch writes; return the ids of that. A cast passes gradients on; anything else
-// outside of a Function does not.
+// Notes what a launch writes and returns the ids of those tensors. Outside of a Function, gradients pass
+// through a cast and nothing else.
 std::vector<int> note_outputs(Frame& frame, const char* name, const polyop_value* arguments, size_t count,
                               size_t outputs, bool loop) {
-  const std::vector<size_t> places = written_places(name, arguments, count, outputs, loop);
+  const std::vector<size_t> positions = written_positions(name, arguments, count, outputs, loop);
   Source source;
-  bool wanted = false;
+  bool requires_gradient = false;
   for (size_t i = 0; frame.recording && i < count; ++i) {
     for_tensors(arguments + i, 1, [&](Tensor& tensor) {
-      frame.settle(tensor);
-      wanted = wanted || tensor.needs_gradient != 0;
+      frame.propagate_lost(tensor);
+      requires_gradient = requires_gradient || tensor.needs_gradient != 0;
       if (i == 0) source = tensor.source;
     });
   }
   const bool cast = std::strcmp(name, "aclnnCast") == 0;
   std::vector<int> ids;
-  for (const size_t place : places) {
+  for (const size_t place : positions) {
     for_tensors(arguments + place, 1, [&](Tensor& tensor) {
-      frame.write(tensor, wanted && !cast);
-      if (wanted && cast) {
+      frame.write(tensor, requires_gradient && !cast);
+      if (requires_gradient && cast) {
         tensor.needs_gradient = 1;
         tensor.source = source;
       }
@@ -242,13 +246,13 @@ std::vector<int> note_outputs(Frame& frame, const char* name, const polyop_value
 
 void launch(Frame& frame, const char* name, const polyop_value* arguments, size_t count, size_t outputs) {
   if (outputs > count) throw std::runtime_error(std::string(name) + ": more outputs than arguments");
-  const Row* row = find_row(name);
-  const bool loop = row != nullptr && count > 0;
+  const LoopEntry* entry = find_loop(name);
+  const bool loop = entry != nullptr && count > 0;
   if (loop && frame.trace == nullptr && !frame.deriving) {
     note_loop(frame, arguments, count);
-    if (run_loop(frame, *row, arguments, count)) return;
+    if (run_loop(frame, *entry, arguments, count)) return;
   }
-  const Locked held(frame);
+  const LockedFrame lock(frame);
   if (!loop || frame.trace != nullptr) {
     std::vector<int> ids = note_outputs(frame, name, arguments, count, outputs, loop);
     if (frame.trace != nullptr) {
@@ -265,21 +269,21 @@ void launch(Frame& frame, const char* name, const polyop_value* arguments, size_
 }
 
 bool set_provider(PyObject* launch, PyObject* loops, PyObject* writes) {
-  auto* made = new Rows();
+  auto* table = new LoopTable();
   PyObject *key, *value;
-  Py_ssize_t at = 0;
-  while (PyDict_Next(loops, &at, &key, &value)) {
+  Py_ssize_t position = 0;
+  while (PyDict_Next(loops, &position, &key, &value)) {
     PyObject* ufunc = nullptr;
     int unit = 0;
     if (!PyArg_ParseTuple(value, "Op", &ufunc, &unit)) return false;
-    Row row;
-    row.unit = unit != 0;
-    if (!ufunc_loops(ufunc, &row.loops)) return false;
+    LoopEntry entry;
+    entry.unit = unit != 0;
+    if (!ufunc_loops(ufunc, &entry.loops)) return false;
     const char* name = PyUnicode_AsUTF8(key);
     if (name == nullptr) return false;
-    row.name = name;
-    made->rows.push_back(std::move(row));
-    made->by_name.emplace(made->rows.back().name, &made->rows.back());
+    entry.name = name;
+    table->entries.push_back(std::move(entry));
+    table->by_name.emplace(table->entries.back().name, &table->entries.back());
   }
   Py_INCREF(launch);
   Py_XDECREF(python_launch);
@@ -287,7 +291,7 @@ bool set_provider(PyObject* launch, PyObject* loops, PyObject* writes) {
   Py_INCREF(writes);
   Py_XDECREF(python_writes);
   python_writes = writes;
-  rows = made;  // the old table is left to calls that still read it
+  loop_table = table;  // the old table is leaked: other calls may still read it
   return true;
 }
 

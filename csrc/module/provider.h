@@ -1,13 +1,15 @@
-// Somebody else's operators, called by modules by name: NumPy's own loops natively, the rest in Python.
+// Operators of a provider, which modules call by name. NumPy's loops run natively, all others in Python.
 #pragma once
 
 #include <Python.h>
 
 namespace polyop::module {
 
-// set_provider(launch, loops, writes): `launch(name, arguments)` is called for what has no loop;
-// `loops` maps a name to (ufunc, whether a third argument equal to 1 may follow the inputs);
-// `writes(name, count)` says where the written ones can be among so many arguments.
+// Sets the Python side of the provider. False with a Python error for a bad table.
+// launch(name, arguments): runs an operator that has no loop, or arguments that the loop does not take
+// loops: a dict from a name to (ufunc, whether an argument equal to 1 may follow the inputs)
+// writes(name, count): the possible positions of the written arguments among `count` arguments, a tuple of
+// tuples
 bool set_provider(PyObject* launch, PyObject* loops, PyObject* writes);
 
 }  // namespace polyop::module

@@ -1,4 +1,4 @@
-// polyop._core's functions about modules: their tables, deriving, backward.
+// The functions of polyop._core for modules: reading a module's table, deriving shapes, running Backward.
 #include <dlfcn.h>
 
 #include <stdexcept>
@@ -16,13 +16,13 @@ PyObject* module_table(PyObject*, PyObject* address) {
   auto entry = reinterpret_cast<polyop_module_entry>(PyLong_AsSize_t(address));
   if (PyErr_Occurred()) return nullptr;
   const polyop_module_table* table = entry(module_functions());
-  const bool known = table->version == POLYOP_MODULE_VERSION;
-  const size_t count = known ? table->count : 0;
+  const bool supported = table->version == POLYOP_MODULE_VERSION;
+  const size_t count = supported ? table->count : 0;
   PyObject* rows = PyTuple_New(static_cast<Py_ssize_t>(count));
   for (size_t i = 0; rows != nullptr && i < count; ++i) {
-    const polyop_function& one = table->functions[i];
-    PyObject* row =
-        Py_BuildValue("(nsss)", reinterpret_cast<Py_ssize_t>(&one), one.name, one.schema, one.doc);
+    const polyop_function& function = table->functions[i];
+    PyObject* row = Py_BuildValue("(nsss)", reinterpret_cast<Py_ssize_t>(&function), function.name,
+                                  function.schema, function.doc);
     if (row == nullptr) {
       Py_CLEAR(rows);
     } else {
@@ -30,8 +30,8 @@ PyObject* module_table(PyObject*, PyObject* address) {
     }
   }
   if (rows == nullptr) return nullptr;
-  return Py_BuildValue("(iszN)", static_cast<int>(table->version), known ? table->name : "",
-                       known ? table->problem : nullptr, rows);
+  return Py_BuildValue("(iszN)", static_cast<int>(table->version), supported ? table->name : "",
+                       supported ? table->problem : nullptr, rows);
 }
 
 PyObject* layout_of(const Layout& layout) {
@@ -45,16 +45,16 @@ PyObject* layout_of(const Layout& layout) {
 
 template <typename T, typename F>
 PyObject* tuple_of(const std::vector<T>& items, F convert) {
-  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
-  for (size_t i = 0; all != nullptr && i < items.size(); ++i) {
-    PyObject* one = convert(items[i]);
-    if (one == nullptr) {
-      Py_CLEAR(all);
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
+  for (size_t i = 0; tuple != nullptr && i < items.size(); ++i) {
+    PyObject* object = convert(items[i]);
+    if (object == nullptr) {
+      Py_CLEAR(tuple);
     } else {
-      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), one);
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), object);
     }
   }
-  return all;
+  return tuple;
 }
 
 PyObject* tensor_row(const Ref& tensor) {
@@ -81,15 +81,16 @@ View on_device(int type) {
   return device;
 }
 
-// derive(function, kinds, values, specs, wanted, device): call a function on tensors without data.
-// -> (form, outputs, written, saved, tape, steps), or raises RuntimeError with its words.
+// derive(function, kinds, values, specs, requires_gradient, device): call a function on tensors without data.
+// -> (form, outputs, written, saved, sources, tape, steps, whether Forwards were recorded). Raises
+// RuntimeError with the author's text.
 PyObject* derive(PyObject*, PyObject* args) {
   Py_ssize_t address = 0;
   const char* kinds = nullptr;
-  PyObject *values = nullptr, *specs = nullptr, *wanted = nullptr;
+  PyObject *values = nullptr, *specs = nullptr, *requires_gradient = nullptr;
   int device = kCpu;
   if (!PyArg_ParseTuple(args, "nsO!O!O!i", &address, &kinds, &PyTuple_Type, &values, &PyTuple_Type, &specs,
-                        &PyTuple_Type, &wanted, &device)) {
+                        &PyTuple_Type, &requires_gradient, &device)) {
     return nullptr;
   }
   auto function = Function::make(reinterpret_cast<const polyop_function*>(address), kinds, values);
@@ -104,7 +105,7 @@ PyObject* derive(PyObject*, PyObject* args) {
       Ref one = derived(frame, PyTuple_GET_ITEM(specs, i));
       if (one) {
         one->argument = static_cast<int>(i);
-        if (PyTuple_GET_ITEM(wanted, i) == Py_True) {
+        if (PyTuple_GET_ITEM(requires_gradient, i) == Py_True) {
           one->needs_gradient = 1;
           one->source = {-1, one->argument, false};
         }
@@ -122,7 +123,8 @@ PyObject* derive(PyObject*, PyObject* args) {
                            one.tensor ? one.tensor->id : -1);
     });
     PyObject* sources = tuple_of(tape->results, [](const Edge& edge) {
-      return Py_BuildValue("(ii)", edge.wanted ? 1 : 0, edge.source.exists() && !edge.source.lost ? 1 : 0);
+      return Py_BuildValue("(ii)", edge.requires_gradient ? 1 : 0,
+                           edge.source.exists() && !edge.source.lost ? 1 : 0);
     });
     for (Saved& one : tape->saved) one.tensor = Ref();
     const bool recorded = !tape->nodes.empty();
@@ -137,7 +139,7 @@ PyObject* derive(PyObject*, PyObject* args) {
 
 Tape* tape_of(PyObject* capsule) { return static_cast<Tape*>(PyCapsule_GetPointer(capsule, "polyop.tape")); }
 
-// derive_backward(tape, gradients, device): run Backward on tensors without data.
+// derive_backward(tape, gradients, device): runs Backward on tensors without data.
 // -> (ids of the saved tensors, of the gradients, of the results, steps)
 PyObject* derive_backward(PyObject*, PyObject* args) {
   PyObject *capsule = nullptr, *specs = nullptr;
@@ -166,32 +168,33 @@ PyObject* derive_backward(PyObject*, PyObject* args) {
   }
 }
 
-// The tensors over these objects; false where one cannot be borrowed as it is.
+// Makes tensors over these objects. False when one cannot be borrowed as it is.
 bool borrow_all(Frame& frame, PyObject* const* objects, Py_ssize_t count, std::vector<Ref>* tensors,
-                Objects* all) {
+                Objects* borrowed) {
   tensors->reserve(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* one = objects[i];
-    all->push(one);
-    if (one == Py_None) {
+    PyObject* object = objects[i];
+    borrowed->push(object);
+    if (object == Py_None) {
       tensors->emplace_back();
       continue;
     }
-    const Host* host = host_of(Py_TYPE(one));
+    const Host* host = host_of(Py_TYPE(object));
     View view{};
-    if (host == nullptr || host->borrow(one, false, true, &view) == ::polyop::Borrowed::kOther) return false;
+    if (host == nullptr || host->borrow(object, false, true, &view) == ::polyop::BorrowResult::kOther)
+      return false;
     if (frame.host == nullptr) {
       frame.host = host;
       frame.device = view;
     }
-    Ref tensor = frame.adopt(borrow_object(host, one, view));
-    tensor->argument = static_cast<int>(all->size()) - 1;
+    Ref tensor = frame.adopt(borrow_object(host, object, view));
+    tensor->argument = static_cast<int>(borrowed->size()) - 1;
     tensors->push_back(std::move(tensor));
   }
   return true;
 }
 
-// One gradient or None per tensor of the call; NotImplemented where a tensor must be made plain first.
+// Returns one gradient or None per tensor of the call. NotImplemented when a tensor must be made dense first.
 PyObject* run_tape(PyObject* capsule, PyObject* saved_objects, PyObject* const* gradient_objects,
                    Py_ssize_t count) {
   Tape* tape = tape_of(capsule);
@@ -205,16 +208,16 @@ PyObject* run_tape(PyObject* capsule, PyObject* saved_objects, PyObject* const* 
                     &objects)) {
       Py_RETURN_NOTIMPLEMENTED;
     }
-    PyObject* made = to_objects(frame, tape->backward(frame, saved, gradients), objects, true);
+    PyObject* results = to_objects(frame, tape->backward(frame, saved, gradients), objects, true);
     keep_objects(gradients);
     keep_objects(saved);
-    return made;
+    return results;
   } catch (const std::exception& problem) {
     return raise(problem.what());
   }
 }
 
-// backward(tape, saved, gradients): run_tape(); raises RuntimeError with the author's words.
+// backward(tape, saved, gradients): run_tape(). Raises RuntimeError with the author's text.
 PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 3 || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
     PyErr_SetString(PyExc_TypeError, "needs a tape and two tuples");
@@ -223,8 +226,8 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return run_tape(args[0], args[1], PySequence_Fast_ITEMS(args[2]), PyTuple_GET_SIZE(args[2]));
 }
 
-// pull(ctx, *gradients): the backward of an autograd.Function whose forward was record_forward(). What
-// is not plain, and every failure, is left to Python: `ctx.backward_slowly(ctx, *gradients)`.
+// pull(ctx, *gradients): the backward of an autograd.Function whose forward was record_forward(). Python
+// makes unusual calls, and those that failed, again: `ctx.backward_slowly(ctx, *gradients)`.
 PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
   static PyObject* const saved_name = PyUnicode_InternFromString("saved_tensors");
   static PyObject* const tape_name = PyUnicode_InternFromString("tape");
@@ -233,12 +236,12 @@ PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyObject* saved = PyObject_GetAttr(args[0], saved_name);
     if (saved == nullptr) return nullptr;  // freed already, or changed in place
     PyObject* tape = PyObject_GetAttr(args[0], tape_name);
-    PyObject* found = nullptr;
-    if (tape != nullptr && PyTuple_Check(saved)) found = run_tape(tape, saved, args + 1, count - 1);
+    PyObject* gradients = nullptr;
+    if (tape != nullptr && PyTuple_Check(saved)) gradients = run_tape(tape, saved, args + 1, count - 1);
     Py_XDECREF(tape);
     Py_DECREF(saved);
-    if (found != nullptr && found != Py_NotImplemented) return found;
-    Py_XDECREF(found);
+    if (gradients != nullptr && gradients != Py_NotImplemented) return gradients;
+    Py_XDECREF(gradients);
     PyErr_Clear();
   }
   PyObject* slowly = PyObject_GetAttr(args[0], slow_name);
@@ -248,13 +251,15 @@ PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return result;
 }
 
-// tape_call(tape) -> (layouts of the tensors of the call, whether each gradient is wanted, outputs)
+// tape_call(tape) -> (layouts of the tensors of the call, whether each requires a gradient, number of
+// outputs)
 PyObject* tape_call(PyObject*, PyObject* capsule) {
   Tape* tape = tape_of(capsule);
   if (tape == nullptr) return nullptr;
-  return Py_BuildValue("(NNn)", tuple_of(tape->arguments, layout_of),
-                       tuple_of(tape->wanted, [](bool flag) { return PyBool_FromLong(flag ? 1 : 0); }),
-                       static_cast<Py_ssize_t>(tape->results.size()));
+  return Py_BuildValue(
+      "(NNn)", tuple_of(tape->arguments, layout_of),
+      tuple_of(tape->requires_gradient, [](bool flag) { return PyBool_FromLong(flag ? 1 : 0); }),
+      static_cast<Py_ssize_t>(tape->results.size()));
 }
 
 // connect(launch, loops, writes): see provider.h.
@@ -265,8 +270,8 @@ PyObject* connect(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// call_plain(function, kinds, values, like): call a function that takes no tensors; tensors that it
-// makes are of the host of `like`.
+// call_plain(function, kinds, values, like): calls a function that takes no tensors. The tensors that it
+// creates belong to the host of `like` and are on its device.
 PyObject* call_plain(PyObject*, PyObject* args) {
   Py_ssize_t address = 0;
   const char* kinds = nullptr;
@@ -276,7 +281,7 @@ PyObject* call_plain(PyObject*, PyObject* args) {
   const Host* host = host_of(Py_TYPE(like));
   View view{};
   if (function == nullptr) return nullptr;
-  if (host == nullptr || host->borrow(like, false, false, &view) == ::polyop::Borrowed::kOther) {
+  if (host == nullptr || host->borrow(like, false, false, &view) == ::polyop::BorrowResult::kOther) {
     return raise("the example tensor cannot be borrowed");
   }
   Frame frame(host, view);
@@ -307,7 +312,8 @@ PyMethodDef methods[] = {
     {"derive_backward", derive_backward, METH_VARARGS, "Run the Backward of a tape on tensors without data."},
     {"backward", as_function(backward), METH_FASTCALL, "Run the Backward of a tape."},
     {"pull", as_function(pull), METH_FASTCALL, "backward() for an autograd.Function."},
-    {"tape_call", tape_call, METH_O, "Return what a tape knows of its call."},
+    {"tape_call", tape_call, METH_O,
+     "Return the layouts of a tape's call, which gradients it requires, and its number of outputs."},
     {"connect", connect, METH_VARARGS, "Connect the provider that modules launch."},
     {"call_plain", call_plain, METH_VARARGS, "Call a module's function that takes no tensors."},
     {nullptr, nullptr, 0, nullptr}};

@@ -10,17 +10,17 @@ namespace polyop::module {
 namespace {
 
 PyObject *to_save_name, *tape_name, *dirty_name, *plain_name;
-thread_local bool marked;  // the last record() gave outputs or arguments a mark
+thread_local bool marks_set;  // the last record() set `dirty` or `plain`
 
-// The tensors of one call: the caller's objects, and ours over them.
-struct Borrowed {
+// The tensors of one call: the caller's objects, and a module's tensor over each.
+struct CallTensors {
   Objects objects;
   std::vector<Ref> tensors;
 
-  // `wanted`: null for no gradients, None to ask the tensors, or a tuple of bools.
-  Borrowed(Frame& frame, ::polyop::Call* call, PyObject* wanted) {
+  // `requires_gradient`: null for no gradients, None to ask the tensors, or a tuple of bools.
+  CallTensors(Frame& frame, ::polyop::Call* call, PyObject* requires_gradient) {
     tensors.reserve(call->borrowed.size());
-    for (const Borrowing& one : call->borrowed) {
+    for (const BorrowedTensor& one : call->borrowed) {
       objects.push(one.object);
       if (one.object == nullptr) {
         tensors.emplace_back();
@@ -29,10 +29,11 @@ struct Borrowed {
       Ref tensor = frame.adopt(borrow_object(call->host, one.object, one.view));
       tensor->argument = static_cast<int>(objects.size()) - 1;
       const auto number = static_cast<Py_ssize_t>(objects.size()) - 1;
-      const bool gradient = wanted == nullptr   ? false
-                            : wanted == Py_None ? call->host->wants_gradient(one.object)
-                                                : number < PyTuple_GET_SIZE(wanted) &&
-                                                      PyTuple_GET_ITEM(wanted, number) == Py_True;
+      const bool gradient = requires_gradient == nullptr ? false
+                            : requires_gradient == Py_None
+                                ? call->host->wants_gradient(one.object)
+                                : number < PyTuple_GET_SIZE(requires_gradient) &&
+                                      PyTuple_GET_ITEM(requires_gradient, number) == Py_True;
       if (gradient) {
         tensor->needs_gradient = 1;
         tensor->source = {-1, tensor->argument, false};
@@ -40,7 +41,7 @@ struct Borrowed {
       tensors.push_back(std::move(tensor));
     }
   }
-  ~Borrowed() { keep_objects(tensors); }
+  ~CallTensors() { keep_objects(tensors); }
 
   bool wrote_undeclared(const Function& function) const {
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -52,43 +53,43 @@ struct Borrowed {
 
   // The objects that were written.
   std::vector<PyObject*> written() const {
-    std::vector<PyObject*> found;
+    std::vector<PyObject*> objects_written;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      if (tensors[i] && tensors[i]->storage->written) found.push_back(objects[i]);
+      if (tensors[i] && tensors[i]->storage->written) objects_written.push_back(objects[i]);
     }
-    return found;
+    return objects_written;
   }
 };
 
-// The author's words, told by the operator: BoundOperator._failed.
-PyObject* failed(CallObject* self, const Launch& launch, const char* text) {
+// Raises the error with the author's text, by BoundOperator._failed.
+PyObject* raise_failure(CallObject* self, const Launch& launch, const char* text) {
   if (PyErr_Occurred()) return nullptr;
-  PyObject* words =
+  PyObject* message =
       PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "replace");
-  if (words == nullptr) return nullptr;
-  PyObject* done = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, words,
-                                       Py_False, launch.label.c_str());
-  Py_XDECREF(done);
+  if (message == nullptr) return nullptr;
+  PyObject* result = PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_failed", "iNOs", 1, message,
+                                         Py_False, launch.label.c_str());
+  Py_XDECREF(result);
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, text);
   return nullptr;
 }
 
-PyObject* packed(PyObject* outputs, const Result& result, Pack pack) {
+PyObject* pack_outputs(PyObject* outputs, const Result& result, Pack pack) {
   if (outputs == nullptr || pack == Pack::kTuple) return outputs;
-  PyObject* made = outputs;
+  PyObject* result_object = outputs;
   if (pack == Pack::kList) {
-    made = PySequence_List(outputs);
+    result_object = PySequence_List(outputs);
   } else if (result.form == 'n' || PyTuple_GET_SIZE(outputs) == 0) {
-    made = Py_None;
-    Py_INCREF(made);
+    result_object = Py_None;
+    Py_INCREF(result_object);
   } else if (PyTuple_GET_SIZE(outputs) == 1) {
-    made = PyTuple_GET_ITEM(outputs, 0);
-    Py_INCREF(made);
+    result_object = PyTuple_GET_ITEM(outputs, 0);
+    Py_INCREF(result_object);
   } else {
     return outputs;
   }
   Py_DECREF(outputs);
-  return made;
+  return result_object;
 }
 
 PyObject* list_of(const std::vector<PyObject*>& objects) {
@@ -100,91 +101,92 @@ PyObject* list_of(const std::vector<PyObject*>& objects) {
   return list;
 }
 
-PyObject* tell_written(CallObject* self, const Borrowed& borrowed, PyObject* outputs) {
+PyObject* report_written(CallObject* self, const CallTensors& borrowed, PyObject* outputs) {
   if (outputs == nullptr) return nullptr;
   PyObject* written = list_of(borrowed.written());
-  PyObject* done = written == nullptr
-                       ? nullptr
-                       : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N", written);
-  if (done == nullptr) Py_CLEAR(outputs);
-  Py_XDECREF(done);
+  PyObject* result = written == nullptr
+                         ? nullptr
+                         : PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_wrote", "N", written);
+  if (result == nullptr) Py_CLEAR(outputs);
+  Py_XDECREF(result);
   return outputs;
 }
 
-// The saved tensors, as the framework's objects; the tape keeps none.
-PyObject* saved_objects(Frame& frame, Tape* tape, const Borrowed& borrowed, PyObject* outputs) {
-  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(tape->saved.size()));
-  for (size_t i = 0; all != nullptr && i < tape->saved.size(); ++i) {
-    Saved& one = tape->saved[i];
+// A tuple of the saved tensors as the framework's objects. The tape has none of them any more.
+PyObject* saved_objects(Frame& frame, Tape* tape, const CallTensors& borrowed, PyObject* outputs) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(tape->saved.size()));
+  for (size_t i = 0; tuple != nullptr && i < tape->saved.size(); ++i) {
+    Saved& entry = tape->saved[i];
     PyObject* object = nullptr;
-    if (one.kind == Saved::kOwn) {
-      object = to_object(frame, one.tensor, borrowed.objects, false);
-      one.tensor = Ref();
+    if (entry.kind == Saved::kOwn) {
+      object = to_object(frame, entry.tensor, borrowed.objects, false);
+      entry.tensor = Ref();
     } else {
-      object = one.kind == Saved::kInput ? borrowed.objects[static_cast<size_t>(one.index)]
-                                         : PyTuple_GET_ITEM(outputs, one.index);
+      object = entry.kind == Saved::kInput ? borrowed.objects[static_cast<size_t>(entry.index)]
+                                           : PyTuple_GET_ITEM(outputs, entry.index);
       Py_INCREF(object);
     }
     if (object == nullptr) {
-      Py_CLEAR(all);
+      Py_CLEAR(tuple);
     } else {
-      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), object);
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), object);
     }
   }
-  return all;
+  return tuple;
 }
 
-// Outputs of which no gradient can be asked.
+// The outputs that cannot have a gradient.
 std::vector<PyObject*> without_gradient(const Tape& tape, PyObject* outputs) {
-  std::vector<PyObject*> found;
+  std::vector<PyObject*> objects;
   for (size_t i = 0; i < tape.results.size(); ++i) {
     const Edge& edge = tape.results[i];
-    const bool settled = edge.source.exists() && !edge.source.lost;
-    if (!dtypes()[static_cast<size_t>(edge.layout.row)].is_smooth() || (settled && !edge.wanted))
-      found.push_back(PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
+    const bool known = edge.source.exists() && !edge.source.lost;
+    if (!dtypes()[static_cast<size_t>(edge.layout.row)].is_smooth() || (known && !edge.requires_gradient))
+      objects.push_back(PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(i)));
   }
-  return found;
+  return objects;
 }
 
-// Sets an attribute to a new reference; false when that is null, or it cannot be set.
+// Sets an attribute and steals the reference to `value`. False when that is null or setting fails.
 bool set(PyObject* object, PyObject* name, PyObject* value) {
   const bool done = value != nullptr && PyObject_SetAttr(object, name, value) == 0;
   Py_XDECREF(value);
   return done;
 }
 
-// The same with a list of these, where there are some: what is absent is empty.
-bool set_some(PyObject* object, PyObject* name, const std::vector<PyObject*>& objects) {
+// Sets an attribute to a list of these objects. Does nothing for none: a missing attribute stands for an
+// empty list.
+bool set_list(PyObject* object, PyObject* name, const std::vector<PyObject*>& objects) {
   if (objects.empty()) return true;
-  marked = true;
+  marks_set = true;
   return set(object, name, list_of(objects));
 }
 
-bool keep_tape(Frame& frame, const Borrowed& borrowed, const Result& result, PyObject* outputs,
+bool keep_tape(Frame& frame, const CallTensors& borrowed, const Result& result, PyObject* outputs,
                PyObject* ctx) {
   auto tape = std::make_unique<Tape>(frame, borrowed.tensors, result.tensors);
-  if (tape->nodes.empty()) {  // nothing is known of how the outputs depend on the arguments
+  if (tape->nodes.empty()) {  // nothing was recorded, so how the outputs depend on the arguments is not known
     for (Edge& edge : tape->results) {
-      if (!edge.source.exists()) edge.source.lost = edge.wanted = true;
+      if (!edge.source.exists()) edge.source.lost = edge.requires_gradient = true;
     }
   }
   if (!set(ctx, to_save_name, saved_objects(frame, tape.get(), borrowed, outputs)) ||
-      !set_some(ctx, plain_name, without_gradient(*tape, outputs)) ||
-      !set_some(ctx, dirty_name, borrowed.written())) {
+      !set_list(ctx, plain_name, without_gradient(*tape, outputs)) ||
+      !set_list(ctx, dirty_name, borrowed.written())) {
     return false;
   }
   return set(ctx, tape_name, to_capsule(std::move(tape)));
 }
 
-// Leave out the outputs that are arguments which the schema says are written: the caller has them.
+// Removes the outputs that are arguments which the schema declares as written: the caller has them.
 void leave_out_written(const Function& function, Result* result) {
   const auto is_declared = [&](const Ref& output) {
     const auto number = static_cast<size_t>(output->argument);
     return output->argument >= 0 && number < function.declared.size() && function.declared[number];
   };
-  std::vector<Ref>& all = result->tensors;
-  all.erase(std::remove_if(all.begin(), all.end(), is_declared), all.end());
-  if (all.empty() && result->form == 't') result->form = 'n';
+  std::vector<Ref>& tensors = result->tensors;
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), is_declared), tensors.end());
+  if (tensors.empty() && result->form == 't') result->form = 'n';
 }
 
 }  // namespace
@@ -192,7 +194,7 @@ void leave_out_written(const Function& function, Result* result) {
 PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, Pack pack) {
   Frame frame(call->host, call->first);
   try {
-    const Borrowed borrowed(frame, call, nullptr);
+    const CallTensors borrowed(frame, call, nullptr);
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
     leave_out_written(*launch.function, &result);
     PyObject* outputs = nullptr;
@@ -201,12 +203,12 @@ PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, 
     } else if (result.form == 't' && pack == Pack::kPlain) {
       outputs = to_object(frame, std::move(result.tensors[0]), borrowed.objects, false);
     } else {
-      outputs = packed(to_objects(frame, result.tensors, borrowed.objects, false), result, pack);
+      outputs = pack_outputs(to_objects(frame, result.tensors, borrowed.objects, false), result, pack);
     }
     if (!borrowed.wrote_undeclared(*launch.function)) return outputs;
-    return tell_written(self, borrowed, outputs);
+    return report_written(self, borrowed, outputs);
   } catch (const std::exception& problem) {
-    return failed(self, launch, problem.what());
+    return raise_failure(self, launch, problem.what());
   }
 }
 
@@ -217,15 +219,15 @@ PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, P
     dirty_name = PyUnicode_InternFromString("dirty");
     plain_name = PyUnicode_InternFromString("plain");
   }
-  PyObject* wanted = Py_None;
+  PyObject* requires_gradient = Py_None;
   if (PyTuple_Check(ctx)) {
-    if (!PyArg_ParseTuple(ctx, "OO!", &ctx, &PyTuple_Type, &wanted)) return nullptr;
+    if (!PyArg_ParseTuple(ctx, "OO!", &ctx, &PyTuple_Type, &requires_gradient)) return nullptr;
   }
-  marked = false;
+  marks_set = false;
   Frame frame(call->host, call->first);
   frame.recording = true;
   try {
-    const Borrowed borrowed(frame, call, wanted);
+    const CallTensors borrowed(frame, call, requires_gradient);
     Result result = polyop::module::call(*launch.function, borrowed.tensors);
     if (result.form == 'v') return result.value;
     PyObject* outputs = to_objects(frame, result.tensors, borrowed.objects, false);
@@ -234,15 +236,15 @@ PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, P
       Py_DECREF(outputs);
       return nullptr;
     }
-    if (borrowed.wrote_undeclared(*launch.function) && tell_written(self, borrowed, outputs) == nullptr) {
+    if (borrowed.wrote_undeclared(*launch.function) && report_written(self, borrowed, outputs) == nullptr) {
       return nullptr;
     }
-    return packed(outputs, result, Pack::kPlain);
+    return pack_outputs(outputs, result, Pack::kPlain);
   } catch (const std::exception& problem) {
-    return failed(self, launch, problem.what());
+    return raise_failure(self, launch, problem.what());
   }
 }
 
-bool was_marked() { return marked; }
+bool was_marked() { return marks_set; }
 
 }  // namespace polyop::module

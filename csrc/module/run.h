@@ -1,4 +1,4 @@
-// Calling a module's function on a framework's tensors, and deriving what it would give.
+// Calls a module's function on a framework's tensors.
 #pragma once
 
 #include <Python.h>
@@ -8,18 +8,19 @@
 
 namespace polyop::module {
 
-// The outputs of a call on gathered tensors, packed; null with a Python error set.
+// Calls the function on gathered tensors. Returns the packed outputs, or null with a Python error.
 PyObject* execute(CallObject* self, const Launch& launch, ::polyop::Call* call, Pack pack);
 
-// The same with its gradient recorded: sets `to_save`, `tape`, `dirty` and `plain` (outputs without
-// a gradient) of `ctx`; of which tensors a gradient is wanted they say themselves, or `ctx` is a pair
-// with a tuple of bools. One output as itself, several as a tuple.
+// The same, and records the gradient. Sets the attributes `to_save`, `tape`, `dirty` and `plain` (outputs
+// without a gradient) of `ctx`; of the last two only those that are not empty. `ctx` may be a pair with a
+// tuple of bools that tells which tensors require a gradient; else the tensors are asked. Returns one output
+// as itself, several as a tuple.
 PyObject* record(CallObject* self, const Launch& launch, ::polyop::Call* call, PyObject* ctx);
 
 // Whether the last record() of this thread set `dirty` or `plain`.
 bool was_marked();
 
-// The functions of polyop._core that are about modules.
+// The functions of polyop._core for modules.
 extern PyMethodDef methods[];
 
 }  // namespace polyop::module

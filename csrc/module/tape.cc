@@ -12,18 +12,14 @@ namespace {
 Edge edge_to(const Tensor* tensor) {
   Edge edge;
   if (tensor == nullptr) return edge;
-  edge.tensor = true;
-  edge.wanted = tensor->needs_gradient != 0;
+  edge.is_tensor = true;
+  edge.requires_gradient = tensor->needs_gradient != 0;
   edge.source = tensor->source;
   edge.layout = Layout::of(*tensor);
   return edge;
 }
 
-}  // namespace
-
-namespace {
-
-// The class's name alone, from "... [with Class = space::Name; ...]".
+// "Name" from a compiler's "... [with Class = space::Name; ...]", or from "space::Name".
 std::string short_name(const std::string& text) {
   const std::string mark = "Class = ";
   size_t from = text.find(mark);
@@ -35,13 +31,13 @@ std::string short_name(const std::string& text) {
 
 }  // namespace
 
-Node::Node(const polyop_node& given) : hooks(given), materialize(given.materialize != 0) {
-  inputs.reserve(given.input_count);
-  outputs.reserve(given.output_count);
-  for (size_t i = 0; i < given.input_count; ++i) inputs.push_back(edge_to(as_tensor(given.inputs[i])));
-  for (size_t i = 0; i < given.output_count; ++i) {
-    outputs.push_back(given.outputs[i] == nullptr ? Layout{} : Layout::of(*as_tensor(given.outputs[i])));
-    if (i < 64) non_differentiable |= uint64_t{given.non_differentiable[i] != 0} << i;
+Node::Node(const polyop_node& node) : hooks(node), materialize(node.materialize != 0) {
+  inputs.reserve(node.input_count);
+  outputs.reserve(node.output_count);
+  for (size_t i = 0; i < node.input_count; ++i) inputs.push_back(edge_to(as_tensor(node.inputs[i])));
+  for (size_t i = 0; i < node.output_count; ++i) {
+    outputs.push_back(node.outputs[i] == nullptr ? Layout{} : Layout::of(*as_tensor(node.outputs[i])));
+    if (i < 64) non_differentiable |= uint64_t{node.non_differentiable[i] != 0} << i;
   }
 }
 
@@ -63,14 +59,14 @@ Tape::Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>&
     : nodes(std::move(frame.nodes)) {
   frame.nodes.clear();
   arguments.reserve(inputs.size());
-  wanted.reserve(inputs.size());
+  requires_gradient.reserve(inputs.size());
   results.reserve(outputs.size());
   for (const Ref& input : inputs) {
     arguments.push_back(input ? Layout::of(*input.get()) : Layout{});
-    wanted.push_back(input && input->needs_gradient != 0);
+    requires_gradient.push_back(input && input->needs_gradient != 0);
   }
   for (const Ref& output : outputs) {
-    if (output) frame.settle(*output.get());
+    if (output) frame.propagate_lost(*output.get());
     results.push_back(edge_to(output.get()));
   }
   for (Node& node : nodes) sort_saved(frame, node, outputs);
@@ -104,46 +100,47 @@ void Tape::sort_saved(Frame& frame, Node& node, const std::vector<Ref>& outputs)
         entry = {Saved::kOutput, static_cast<int>(k), Ref(), Layout::of(*tensor.get())};
       }
     }
-    size_t place = 0;
-    while (place < saved.size() && !(saved[place].kind == entry.kind && saved[place].index == entry.index &&
-                                     saved[place].tensor.get() == entry.tensor.get())) {
-      ++place;
+    size_t index = 0;
+    while (index < saved.size() && !(saved[index].kind == entry.kind && saved[index].index == entry.index &&
+                                     saved[index].tensor.get() == entry.tensor.get())) {
+      ++index;
     }
-    if (place == saved.size()) saved.push_back(std::move(entry));
-    node.slots.push_back(static_cast<int>(place));
+    if (index == saved.size()) saved.push_back(std::move(entry));
+    node.slots.push_back(static_cast<int>(index));
   }
 }
 
-std::vector<Ref> Tape::backward(Frame& frame, const std::vector<Ref>& given,
+std::vector<Ref> Tape::backward(Frame& frame, const std::vector<Ref>& saved_tensors,
                                 const std::vector<Ref>& gradients) {
-  std::vector<Ref> found(arguments.size());
-  std::vector<std::vector<Ref>> waiting(nodes.size());
-  for (size_t i = 0; i < nodes.size(); ++i) waiting[i].resize(nodes[i].outputs.size());
-  const auto send = [&](const Edge& edge, Ref gradient, size_t number, const Node* node) {
-    if (!edge.wanted || !gradient) return;
+  std::vector<Ref> argument_gradients(arguments.size());
+  std::vector<std::vector<Ref>> output_gradients(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) output_gradients[i].resize(nodes[i].outputs.size());
+  const auto accumulate = [&](const Edge& edge, Ref gradient, size_t index, const Node* node) {
+    if (!edge.requires_gradient || !gradient) return;
     if (edge.source.lost || !edge.source.exists()) {
-      const std::string what = (node == nullptr ? "output " : "input ") + std::to_string(number);
-      throw std::runtime_error("the gradient of " + what + (node == nullptr ? "" : " of " + node->name()) +
+      const std::string subject = (node == nullptr ? "output " : "input ") + std::to_string(index);
+      throw std::runtime_error("the gradient of " + subject + (node == nullptr ? "" : " of " + node->name()) +
                                " is not known: it was computed outside of the Apply of a Function, or "
                                "written in place without MarkDirty()");
     }
     gradient = shaped_like(frame, std::move(gradient), target(edge.source));
-    Ref& onto = edge.source.node >= 0
-                    ? waiting[static_cast<size_t>(edge.source.node)][static_cast<size_t>(edge.source.index)]
-                    : found[static_cast<size_t>(edge.source.index)];
-    onto = onto ? add(frame, onto, gradient) : gradient;
+    Ref& sum =
+        edge.source.node >= 0
+            ? output_gradients[static_cast<size_t>(edge.source.node)][static_cast<size_t>(edge.source.index)]
+            : argument_gradients[static_cast<size_t>(edge.source.index)];
+    sum = sum ? add(frame, sum, gradient) : gradient;
   };
   for (size_t i = 0; i < results.size() && i < gradients.size(); ++i) {
-    send(results[i], gradients[i], i, nullptr);
+    accumulate(results[i], gradients[i], i, nullptr);
   }
   for (size_t i = nodes.size(); i-- > 0;) {
-    std::vector<Ref> results_of = run_backward(frame, nodes[i], given, waiting[i]);
-    for (size_t k = 0; k < results_of.size(); ++k) {
-      send(nodes[i].inputs[k], std::move(results_of[k]), k, &nodes[i]);
+    std::vector<Ref> input_gradients = run_backward(frame, nodes[i], saved_tensors, output_gradients[i]);
+    for (size_t k = 0; k < input_gradients.size(); ++k) {
+      accumulate(nodes[i].inputs[k], std::move(input_gradients[k]), k, &nodes[i]);
     }
-    waiting[i].clear();
+    output_gradients[i].clear();
   }
-  return found;
+  return argument_gradients;
 }
 
 }  // namespace polyop::module

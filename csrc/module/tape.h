@@ -1,4 +1,4 @@
-// The gradient of a call: the calls of Forward that it recorded, and what they saved.
+// The recorded gradient of a call: its calls of Forward, and the tensors that they saved.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@ namespace polyop::module {
 
 struct Frame;
 
-// The sizes of a tensor, in place where they are few: a tape holds many.
+// The sizes of a tensor. Up to kInline are stored in place, because a tape has many of these.
 class Sizes {
  public:
   Sizes() = default;
   Sizes(const int64_t* sizes, int32_t count) : count_(count) {
-    if (count > kFew) many_.assign(sizes, sizes + count);
-    for (int32_t i = 0; i < count && i < kFew; ++i) few_[i] = sizes[i];
+    if (count > kInline) heap_.assign(sizes, sizes + count);
+    for (int32_t i = 0; i < count && i < kInline; ++i) inline_[i] = sizes[i];
   }
   size_t size() const { return static_cast<size_t>(count_); }
-  const int64_t* data() const { return count_ > kFew ? many_.data() : few_; }
+  const int64_t* data() const { return count_ > kInline ? heap_.data() : inline_; }
   int64_t operator[](size_t i) const { return data()[i]; }
-  bool fits(const Tensor& tensor) const {
+  bool matches(const Tensor& tensor) const {
     if (tensor.ndim != count_) return false;
     for (int32_t i = 0; i < count_; ++i) {
       if (tensor.shape[i] != data()[i]) return false;
@@ -31,37 +31,37 @@ class Sizes {
   }
 
  private:
-  static constexpr int32_t kFew = 5;
+  static constexpr int32_t kInline = 5;
   int32_t count_ = 0;
-  int64_t few_[kFew];
-  std::vector<int64_t> many_;
+  int64_t inline_[kInline];
+  std::vector<int64_t> heap_;
 };
 
-// Shape and dtype of a tensor that is not kept.
+// Shape and dtype of a tensor; `row` -1 stands for an absent one.
 struct Layout {
   Sizes shape;
   int32_t row = -1;
   static Layout of(const Tensor& tensor) { return {Sizes(tensor.shape, tensor.ndim), tensor.row}; }
 };
 
-// An input of a node, or an output of the call, and where its gradient goes.
+// An input of a node, or an output of the call: where its gradient goes.
 struct Edge {
-  bool tensor = false;  // an argument of Forward may be none
-  bool wanted = false;
+  bool is_tensor = false;  // an argument of Forward need not be a tensor
+  bool requires_gradient = false;
   Source source;
   Layout layout;
 };
 
-// A recorded call of Forward; owns the module's state of it.
+// A recorded call of Forward. It owns the module's state for that call.
 struct Node {
   polyop_node hooks{};
   std::vector<Edge> inputs;
   std::vector<Layout> outputs;
-  uint64_t non_differentiable = 0;  // a bit for each output; those past the 64th are not marked
+  uint64_t non_differentiable = 0;  // a bit for each of the first 64 outputs
   bool materialize = true;
-  std::vector<int> slots;  // for each saved tensor: its place among Tape::saved, or -1
+  std::vector<int> slots;  // for each saved tensor: its index in Tape::saved, or -1
 
-  explicit Node(const polyop_node& given);
+  explicit Node(const polyop_node& saved_tensors);
   Node(Node&& other) noexcept;
   Node& operator=(Node&&) = delete;
   ~Node();
@@ -69,29 +69,30 @@ struct Node {
   std::string name() const;  // of the class
 };
 
-// A tensor that is kept until backward.
+// A tensor that is saved for backward.
 struct Saved {
   enum Kind { kInput, kOutput, kOwn } kind;
   int index;   // which argument, or which output
-  Ref tensor;  // kOwn: the tensor, until it is handed to the framework
+  Ref tensor;  // kOwn: the tensor, until the framework has it
   Layout layout;
 };
 
-// What a call leaves behind for its gradient.
+// Everything that a call saves for its gradient.
 struct Tape {
   std::vector<Node> nodes;
   std::vector<Saved> saved;
   std::vector<Edge> results;      // the outputs of the call
   std::vector<Layout> arguments;  // the tensors of the call; no row where one is absent
 
-  std::vector<bool> wanted;  // of which of these a gradient
+  std::vector<bool> requires_gradient;  // for each of `arguments`
 
-  // Take the nodes of a call; the module's references to tensors are let go.
+  // Takes the nodes out of a frame, and releases the module's references to tensors.
   Tape(Frame& frame, const std::vector<Ref>& inputs, const std::vector<Ref>& outputs);
 
-  // The gradients of the arguments (null where there is none), from those of the outputs; `given`
-  // are the saved tensors, in order. Runs in the current call. Throws std::runtime_error.
-  std::vector<Ref> backward(Frame& frame, const std::vector<Ref>& given, const std::vector<Ref>& gradients);
+  // Returns the gradients of the arguments (null where there is none) from those of the outputs.
+  // `saved_tensors` has a tensor for each of `saved`. Runs in `frame`. Throws std::runtime_error.
+  std::vector<Ref> backward(Frame& frame, const std::vector<Ref>& saved_tensors,
+                            const std::vector<Ref>& gradients);
 
  private:
   void sort_saved(Frame& frame, Node& node, const std::vector<Ref>& outputs);

@@ -1,4 +1,4 @@
-// The tensors that a C++ operator module works with.
+// The tensors of C++ modules.
 #pragma once
 
 #include <Python.h>
@@ -13,24 +13,24 @@ namespace polyop::module {
 
 struct Tensor;
 
-// The memory behind tensors. While shapes are derived there is none.
+// The memory of a tensor and its views. While shapes are derived there is no data.
 struct Storage {
-  Tensor* original = nullptr;  // this is a dense copy of that tensor: a reference
+  Tensor* original = nullptr;  // a reference, when this is a dense copy of that tensor
   void* data = nullptr;
   const Host* host = nullptr;
-  Fresh fresh{};               // memory of the host's that became no object yet
-  bool is_fresh = false;       // `fresh` is still to be finished or dropped
-  PyObject* object = nullptr;  // the caller's tensor
-  bool owned = false;          // `object` is a reference of ours
-  bool derived = false;        // there is no data
-  bool written = false;        // a launch or a Function has changed it
+  NewTensor new_tensor{};         // memory of the host that is no Python object yet
+  bool holds_new_tensor = false;  // `new_tensor` must still be finished or dropped
+  PyObject* object = nullptr;     // the caller's tensor
+  bool owned = false;             // `object` is an owned reference
+  bool derived = false;           // there is no data
+  bool written = false;           // by a launch or a Function
   bool read_only = false;
-  bool lost = false;     // it was written by what is not recorded, maybe through a view
-  bool exposed = false;  // its address was given away outside of Forward and kernels
+  bool lost = false;     // written by an operation that is not recorded, maybe through a view
+  bool exposed = false;  // the module has the address, outside of Forward and kernels
 };
 
-// Where the gradient of a tensor goes: to an output of a recorded node, to an argument of the call
-// (`node` -1), or nowhere (both -1). `lost`: it would have to pass through what is not recorded.
+// Where the gradient of a tensor goes: to an output of a recorded node, to an argument of the call (`node`
+// -1), or nowhere (both -1). `lost`: it would have to pass through an operation that is not recorded.
 struct Source {
   int node = -1;
   int index = -1;
@@ -38,24 +38,24 @@ struct Source {
   bool exists() const { return index >= 0; }
 };
 
-// What a module holds by pointer. `id` numbers the tensors of a call in which shapes are derived.
+// The tensor that a module holds by pointer. `id` is unique within a call; traces refer to it.
 struct Tensor : polyop_tensor {
   std::atomic<int> references{1};
-  Tensor* base = nullptr;   // of a view: the tensor that holds the memory
+  Tensor* base = nullptr;   // of a view: the tensor that owns the memory
   Storage* storage = &own;  // of a view: the base's
   Storage own;
-  int argument = -1;  // which tensor of the caller's it is, itself
+  int argument = -1;  // the index of the caller's tensor that this is, or -1
   int id = -1;
   Source source;
-  uint64_t call = 0;  // the number of the call that it belongs to: Frame::number
-  Source before;      // and needs_gradient, before the Forward of this number wrote it
-  int32_t needed_before = 0;
+  uint64_t call = 0;     // Frame::number of the call that it belongs to
+  Source source_before;  // `source` and needs_gradient before the Forward with number `forward` wrote it
+  int32_t needs_gradient_before = 0;
   int forward = -1;
   int32_t row = -1;  // of dtypes()
-  int64_t dims[8];   // shape, then strides, where they fit
-  std::vector<int64_t> many;
+  int64_t dims[8];   // shape, then strides, up to four dimensions
+  std::vector<int64_t> heap_dims;
 
-  // Blocks are kept for the next tensor of the thread: a call makes and frees a few.
+  // Freed memory is kept for the next tensor of the thread, because every call creates a few.
   static void* operator new(size_t size);
   static void operator delete(void* block);
 
@@ -66,10 +66,11 @@ struct Tensor : polyop_tensor {
 inline Tensor* as_tensor(polyop_tensor* tensor) { return static_cast<Tensor*>(tensor); }
 
 void retain(polyop_tensor* tensor);
-// Takes Python's lock where the last reference goes and memory of Python's is behind it.
+// Releases a reference. The last one frees the memory, and takes Python's lock when Python objects are part
+// of it.
 void release(polyop_tensor* tensor);
 
-// A counted pointer.
+// A pointer that owns a reference.
 class Ref {
  public:
   Ref() = default;
@@ -93,29 +94,30 @@ class Ref {
   Tensor* operator->() const { return tensor_; }
   explicit operator bool() const { return tensor_ != nullptr; }
   Tensor* take() {
-    Tensor* taken = tensor_;
+    Tensor* tensor = tensor_;
     tensor_ = nullptr;
-    return taken;
+    return tensor;
   }
 
  private:
   Tensor* tensor_ = nullptr;
 };
 
-// MindSpore's number of a dtype to its row of dtypes(), or -1.
+// The row of dtypes() for MindSpore's TypeId, or -1.
 int32_t row_of_type(int32_t type_id);
 
-// A dense tensor over new memory of the host (none when `derived`); throws std::runtime_error.
+// Returns a dense tensor over new memory of the host, or without data when `derived`. Throws
+// std::runtime_error.
 Ref make_empty(const Host* host, const View& device, bool derived, int32_t row, int32_t ndim,
                const int64_t* shape);
-// A tensor over the memory of a caller's object, which must live as long as the call.
+// Returns a tensor over the memory of a caller's object. The object must outlive the call.
 Ref borrow_object(const Host* host, PyObject* object, const View& view);
 Ref make_view(Tensor* base, int32_t ndim, const int64_t* shape, const int64_t* strides, int64_t offset);
-// What is wrong with a tensor that a module has kept from a run without data.
-constexpr const char* no_data =
+// The error for a tensor that a module has kept from a run without data.
+constexpr const char* kNoData =
     "a tensor has no data: it was kept from a run in which only shapes were derived; a static tensor is "
     "made in such a run: make it in each call";
-// Copy elements between tensors of one shape and dtype, of any layout, on the CPU.
+// Copies elements between tensors of the same shape and dtype on the CPU. Layouts may differ.
 void copy_elements(const Tensor& from, Tensor& to);
 
 }  // namespace polyop::module

@@ -14,8 +14,8 @@ void Trace::add(const char* kind, const std::string& name, PyObject* arguments, 
 }
 
 PyObject* Trace::to_python() const {
-  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(steps.size()));
-  for (size_t i = 0; all != nullptr && i < steps.size(); ++i) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(steps.size()));
+  for (size_t i = 0; tuple != nullptr && i < steps.size(); ++i) {
     const Step& step = steps[i];
     PyObject* outputs = PyTuple_New(static_cast<Py_ssize_t>(step.outputs.size()));
     for (size_t k = 0; outputs != nullptr && k < step.outputs.size(); ++k) {
@@ -23,23 +23,23 @@ PyObject* Trace::to_python() const {
     }
     PyObject* row = Py_BuildValue("(ssON)", step.kind.c_str(), step.name.c_str(),
                                   step.arguments == nullptr ? Py_None : step.arguments, outputs);
-    if (row == nullptr) Py_CLEAR(all);
-    if (all != nullptr) PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), row);
+    if (row == nullptr) Py_CLEAR(tuple);
+    if (tuple != nullptr) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), row);
   }
-  return all;
+  return tuple;
 }
 
 PyObject* to_python(const polyop_value* values, size_t count, PyObject* (*tensor)(polyop_tensor*)) {
-  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(count));
-  for (size_t i = 0; all != nullptr && i < count; ++i) {
-    PyObject* one = to_python(values[i], tensor);
-    if (one == nullptr) {
-      Py_CLEAR(all);
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(count));
+  for (size_t i = 0; tuple != nullptr && i < count; ++i) {
+    PyObject* object = to_python(values[i], tensor);
+    if (object == nullptr) {
+      Py_CLEAR(tuple);
     } else {
-      PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(i), one);
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), object);
     }
   }
-  return all;
+  return tuple;
 }
 
 PyObject* to_python(const polyop_value& value, PyObject* (*tensor)(polyop_tensor*)) {

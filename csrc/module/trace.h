@@ -1,4 +1,4 @@
-// What a function did while its shapes were derived, step by step.
+// The steps of a function while its output shapes are derived.
 #pragma once
 
 #include <Python.h>
@@ -15,7 +15,7 @@ struct Step {
   std::string kind;  // "empty", "launch", "kernel", "view", "copy" or "fill"
   std::string name;
   PyObject* arguments;
-  std::vector<int> outputs;  // ids of the tensors that are written or made
+  std::vector<int> outputs;  // ids of the tensors that are written or created
 };
 
 struct Trace {
@@ -31,7 +31,7 @@ struct Trace {
   PyObject* to_python() const;
 };
 
-// A new reference; a tensor becomes what `tensor` gives.
+// Converts a value to Python: a new reference, or null with a Python error. `tensor` converts tensors.
 PyObject* to_python(const polyop_value& value, PyObject* (*tensor)(polyop_tensor*));
 PyObject* to_python(const polyop_value* values, size_t count, PyObject* (*tensor)(polyop_tensor*));
 // ("tensor", id), or None.

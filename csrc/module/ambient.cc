@@ -1,4 +1,4 @@
-#include "loose.h"
+#include "ambient.h"
 
 #include <stdexcept>
 
@@ -9,49 +9,50 @@ namespace polyop::module {
 
 namespace {
 
-// The frame of this thread outside of polyop's own calls. It lasts as long as the thread, and makes
-// tensors where the last borrowed one is.
-Frame& loose_frame(const Host* host, const View& view) {
-  static thread_local Frame* own = nullptr;
-  if (own == nullptr) own = new Frame(Frame::kLoose);
-  own->host = host;
-  own->device = view;
-  return *own;
+// The frame of this thread outside of polyop's own calls. It lasts as long as the thread. New tensors are
+// allocated on the device of the last borrowed tensor.
+Frame& ambient_frame(const Host* host, const View& view) {
+  static thread_local Frame* frame = nullptr;
+  if (frame == nullptr) frame = new Frame(Frame::kAmbient);
+  frame->host = host;
+  frame->device = view;
+  return *frame;
 }
 
-// The host of an object; one whose framework was imported meanwhile is made ready first.
+// The host of an object. A host whose framework was imported since is started first.
 const Host* find_host(PyObject* object) {
   const Host* host = host_of(Py_TYPE(object));
   if (host != nullptr) return host;
   PyObject* hosts = PyImport_ImportModule("polyop.call.host");
-  PyObject* found = hosts == nullptr ? nullptr : PyObject_CallMethod(hosts, "host_of", "O", object);
+  PyObject* result = hosts == nullptr ? nullptr : PyObject_CallMethod(hosts, "host_of", "O", object);
   Py_XDECREF(hosts);
-  Py_XDECREF(found);
+  Py_XDECREF(result);
   PyErr_Clear();
   return host_of(Py_TYPE(object));
 }
 
 int is_tensor(PyObject* object) { return find_host(object) != nullptr ? 1 : 0; }
 
-int borrow(PyObject* object, polyop_tensor** made) {
+int borrow(PyObject* object, polyop_tensor** result) {
   const Host* host = find_host(object);
   View view{};
-  const Borrowed how = host == nullptr ? Borrowed::kOther : host->borrow(object, true, true, &view);
-  if (how == Borrowed::kDifferentiated) {
+  const BorrowResult status =
+      host == nullptr ? BorrowResult::kOther : host->borrow(object, true, true, &view);
+  if (status == BorrowResult::kDifferentiated) {
     set_failure(
         "a gradient is wanted, and a module that is bound with pybind11 itself records none: call it under "
         "torch.no_grad(), or leave pybind11 out and use polyop's PYBIND11_MODULE");
     return 1;
   }
-  if (how == Borrowed::kOther) {
+  if (status == BorrowResult::kOther) {
     set_failure("this tensor cannot be passed to a module as it is; make it dense, on the CPU");
     return 1;
   }
-  Frame& frame = loose_frame(host, view);
+  Frame& frame = ambient_frame(host, view);
   Ref tensor = frame.adopt(borrow_object(host, object, view));
   Py_INCREF(object);
   tensor->own.owned = true;
-  *made = tensor.take();
+  *result = tensor.take();
   return 0;
 }
 
