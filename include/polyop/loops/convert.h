@@ -1,19 +1,19 @@
-/* float16 and bfloat16, stored as uint16 words; included by vector.h.
+/* Conversions of float16 and bfloat16, stored as uint16 words; included by vector.h.
  *
  *   cvt_f16_f32(word) cvt_bf16_f32(word)           word to float, exact
- *   cvt_f32_f16(x) cvt_f32_bf16(x)                 to the nearest, ties to even; overflow to inf; NaN stays
- * NaN cvt_f16_f32vW(u16vW) cvt_f32_f16vW(f32vW) ...  the same for vectors, W 4 or 8
+ *   cvt_f32_f16(x) cvt_f32_bf16(x)                 to nearest, ties to even; overflow to inf; NaN stays NaN
+ *   cvt_f16_f32vW(u16vW) cvt_f32_f16vW(f32vW) ...  the same for vectors, W is 4 or 8
  *
- * A NaN comes out quiet, with the sign and the high bits of its payload kept. */
+ * A NaN becomes quiet, and keeps its sign and the high bits of its payload. */
 #ifndef POLYOP_LOOPS_CONVERT_H
 #define POLYOP_LOOPS_CONVERT_H
 #ifndef POLYOP_LOOPS_VECTOR_H
 #error "include polyop/loops/vector.h"
 #endif
 
-/* On bits, for any vector U of uint32, S the signed vector for masks. A subnormal float16 is an integer
- * multiple of 2^-24: adding 0.5 lines its bits up with those of a float and rounds, subtracting brings them
- * back. */
+/* Converts by bits, for any vector U of uint32; S is the signed vector for masks. A subnormal float16 is an
+ * integer multiple of 2^-24. Adding 0.5 aligns its bits with those of a float and rounds; subtracting 0.5
+ * undoes it. */
 #define POLYOP_PICK(U, m, a, b) (((U)(m) & (a)) | (~(U)(m) & (b)))
 #define POLYOP_HALF_WIDEN(U, F, h)                                                                       \
   U sign = (h & 0x8000u) << 16, body = (h & 0x7fffu) << 13;                                              \
@@ -57,7 +57,7 @@
     return polyop_narrow_##W(x);                                                                          \
   }
 
-/* True where an instruction did it; lanes is a constant, so the test costs nothing. */
+/* Returns true when an instruction has converted it. `lanes` is a constant, so the test costs nothing. */
 #if defined(POLYOP_GCC) && defined(__F16C__)
 typedef short polyop_8h __attribute__((vector_size(16)));
 typedef float polyop_8f __attribute__((vector_size(32)));
@@ -132,7 +132,7 @@ POLYOP_PORTABLE(4)
 POLYOP_PORTABLE(8)
 #endif
 
-/* Scalars are lane 0 of a vector of 16 bytes, so that they round like the vectors. */
+/* A scalar is computed as lane 0 of a vector of 16 bytes, so that it rounds like vectors. */
 typedef u16 polyop_h4 __attribute__((vector_size(8)));
 typedef u32 polyop_u4 __attribute__((vector_size(16)));
 typedef f32 polyop_f4 __attribute__((vector_size(16)));

@@ -1,16 +1,18 @@
-/* What loop kernels emitted as CUDA use. Compiled, not run on hardware: tests run the emitted text through an
- * emulation of blocks and threads (POLYOP_DEVICE_EMULATION names its header, included in CUDA's place).
+/* The runtime of loop kernels that are emitted as CUDA. It is compiled, but not run on hardware: tests run
+ * the emitted text in an emulation of blocks and threads. POLYOP_DEVICE_EMULATION names the emulation's
+ * header, which is included in place of CUDA's.
  *
  *   types       i8 .. u64, f32, f64; f16 and bf16 are words, computed with as f32
- *   integers    floordiv_T mod_T as NumPy's (by 0: 0); max_T min_T; wrap_add_T wrap_sub_T wrap_mul_T
- * wrap_neg_T floats      max_T min_T: a NaN on either side is the result; pl_exp_f32 ...: CUDA's own
- * functions halves      cvt_f16_f32 cvt_f32_f16 cvt_bf16_f32 cvt_f32_bf16: to nearest, ties to even; NaN
- * stays NaN groups      polyop_sync polyop_combine polyop_broadcast: the threads that share a row, a warp or
- * a block memory      polyop_taken: device memory in the order of a stream, given back at the end of its
- * block
+ *   integers    floordiv_T mod_T as NumPy's (0 for division by 0); max_T min_T; wrap_add_T wrap_sub_T
+ *               wrap_mul_T wrap_neg_T
+ *   floats      max_T min_T: a NaN on either side is the result; pl_exp_f32 ...: CUDA's own functions
+ *   halves      cvt_f16_f32 cvt_f32_f16 cvt_bf16_f32 cvt_f32_bf16: to nearest, ties to even; NaN stays NaN
+ *   groups      polyop_sync polyop_combine polyop_broadcast: for the threads that share a row, a warp or a
+ *               block
+ *   memory      polyop_taken: device memory in the order of a stream, freed at the end of its block
  *
- * The largest errors of CUDA's functions stand in its programming guide. They are not math.h's, so a result
- * may differ from the CPU's in the last places. */
+ * CUDA's programming guide has the largest errors of CUDA's functions. They are not math.h's, so a result may
+ * differ from the CPU's in the last digits. */
 #ifndef POLYOP_LOOPS_DEVICE_H
 #define POLYOP_LOOPS_DEVICE_H
 #include <math.h>
@@ -47,7 +49,7 @@ typedef double f64;
 #include "device_group.h"
 #include "device_math.h"
 
-/* Device memory for as long as the block of the object; `wrong` says why there is none, or is null. */
+/* Device memory, freed by the destructor. `wrong` is the error when there is none, else null. */
 struct polyop_taken {
   void* data = nullptr;
   const char* wrong = nullptr;
@@ -77,44 +79,44 @@ struct polyop_taken {
   polyop_taken& operator=(const polyop_taken&) = delete;
 };
 
-/* polyop_inside for threads of a GPU: the kernel's struct has a pointer to its failure. */
+/* polyop_inside for threads of a GPU. The kernel's struct has a pointer to its failure. */
 POLYOP_GPU bool polyop_found_inside(polyop_failure* failure, int64_t* index, int64_t size, int place) {
-  const int64_t found = *index;
-  if (found < 0) *index += size;
+  const int64_t original = *index;
+  if (original < 0) *index += size;
   if ((uint64_t)*index < (uint64_t)size) return true;
   if (atomicCAS(&failure->place, 0, place) == 0) {
-    failure->index = found;
+    failure->index = original;
     failure->size = size;
   }
   return false;
 }
 #define polyop_inside(k, index, size, place) polyop_found_inside((k)->failure, index, size, place)
 
-/* How many blocks for so many rows or elements: at least one, at most `most`; the kernels stride over the
- * rest. */
+/* The number of blocks for `count` rows or elements, `each` per block: at least one, at most `most`. Kernels
+ * stride over the rest. */
 POLYOP_FN unsigned polyop_blocks(int64_t count, int64_t each, int64_t most) {
-  const int64_t wanted = (count + each - 1) / each;
-  return (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+  const int64_t needed = (count + each - 1) / each;
+  return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
 }
-/* The power of two from 1 to 256 that covers a range. */
+/* The smallest power of two that covers a range, at most 256. */
 POLYOP_FN int polyop_cover(int64_t range) {
-  int found = 1;
-  while (found < 256 && found < range) found *= 2;
-  return found;
+  int width = 1;
+  while (width < 256 && width < range) width *= 2;
+  return width;
 }
-/* How many threads share a row: a warp for short ones. */
+/* The number of threads that share a row: a warp for short rows. */
 POLYOP_FN int polyop_width(int64_t length) { return length <= 512 ? 32 : length <= 4096 ? 128 : 512; }
 
-/* Quotient and remainder of numbers that are not negative: in 32 bits where they fit. */
+/* Divides *rest by `by`, both not negative, and returns the remainder; in 32 bits when they fit. */
 POLYOP_FN int64_t polyop_split(int64_t* rest, int64_t by) {
   if (((*rest | by) >> 31) == 0) {
-    const uint32_t whole = (uint32_t)*rest, d = (uint32_t)by;
-    *rest = whole / d;
-    return whole % d;
+    const uint32_t dividend = (uint32_t)*rest, d = (uint32_t)by;
+    *rest = dividend / d;
+    return dividend % d;
   }
-  const int64_t found = *rest % by;
+  const int64_t remainder = *rest % by;
   *rest /= by;
-  return found;
+  return remainder;
 }
 
 #endif

@@ -1,8 +1,8 @@
-/* The threads that work on one row together, and sums over them; included by device.h. Compiled, not run on
- * hardware.
+/* Groups of threads that work on one row together, and reductions over them; included by device.h. Compiled,
+ * but not run on hardware.
  *
- * A group is `width` threads: 32, which are a warp, or a whole block of blockDim.x (a multiple of 32, at most
- * 1024). All threads of a group call these, with the same width. */
+ * A group has `width` threads: 32, a warp, or blockDim.x, a whole block (a multiple of 32, at most 1024). All
+ * threads of a group must call these functions, with the same width. */
 
 /* The operators of reductions. Integers wrap. */
 struct polyop_plus {
@@ -40,7 +40,7 @@ POLYOP_GPU void polyop_sync(int width) {
   }
 }
 
-/* CUDA shuffles 4 and 8 bytes: smaller integers travel as int, int64_t as long long. */
+/* The type in which a value is shuffled. CUDA shuffles 4 and 8 bytes, so smaller integers become int. */
 template <class T>
 struct polyop_travel {
   typedef
@@ -56,12 +56,12 @@ POLYOP_GPU T polyop_across(T value, int step) {
   return (T)__shfl_xor_sync(0xffffffffu, (typename polyop_travel<T>::type)value, step);
 }
 
-/* The values of all threads of the group combined, the same for each of them, in an order that only the width
- * decides. */
+/* Combines the values of all threads of the group. All threads get the same result. The order depends only on
+ * the width. */
 template <class Op, class T>
 POLYOP_GPU T polyop_combine(T value, int width) {
   for (int step = 16; step > 0; step /= 2) value = Op::of(value, polyop_across(value, step));
-  value = polyop_from_lane(value, 0); /* of -0 and 0, lanes may hold different ones */
+  value = polyop_from_lane(value, 0); /* for -0 and 0, lanes may have different results */
   if (width == 32) return value;
   __shared__ T parts[32];
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
@@ -72,7 +72,7 @@ POLYOP_GPU T polyop_combine(T value, int width) {
   return value;
 }
 
-/* The value of the group's first thread. */
+/* Returns the value of the group's first thread. */
 template <class T>
 POLYOP_GPU T polyop_broadcast(T value, int width) {
   if (width == 32) return polyop_from_lane(value, 0);
@@ -84,19 +84,19 @@ POLYOP_GPU T polyop_broadcast(T value, int width) {
   return value;
 }
 
-/* `*place op= value` where several threads may do so at once: only for what the order is irrelevant to. */
+/* `*place op= value` by several threads at once, for operators whose result does not depend on the order. */
 template <class Op, class T>
 POLYOP_GPU void polyop_atomic(T* place, T value) {
   typedef typename std::conditional<sizeof(T) == 8, unsigned long long, unsigned>::type Word;
   Word* const word = (Word*)place;
-  Word seen = *(volatile Word*)word, before;
+  Word current = *(volatile Word*)word, before;
   do {
-    before = seen;
+    before = current;
     T old;
     memcpy(&old, &before, sizeof old);
-    const T made = Op::of(old, value);
-    Word wanted;
-    memcpy(&wanted, &made, sizeof wanted);
-    seen = atomicCAS(word, before, wanted);
-  } while (seen != before);
+    const T combined = Op::of(old, value);
+    Word desired;
+    memcpy(&desired, &combined, sizeof desired);
+    current = atomicCAS(word, before, desired);
+  } while (current != before);
 }

@@ -1,6 +1,6 @@
-/* Scalars of loop kernels on a GPU; included by device.h. Compiled, not run on hardware. */
+/* Scalars of loop kernels on a GPU; included by device.h. Compiled, but not run on hardware. */
 
-/* Integers: as in integer.h, and wrapping without a word to the optimiser that overflow cannot be. */
+/* Integers: as in integer.h. wrap_*: arithmetic that wraps around; signed overflow would be undefined. */
 #define POLYOP_SIGNED_ROW(E, U)                                 \
   POLYOP_FN E floordiv_##E(E a, E b) {                          \
     if (b == 0) return 0;                                       \
@@ -27,12 +27,12 @@
   POLYOP_FN E max_##E(E a, E b) { return a >= b ? a : b; }            \
   POLYOP_FN E min_##E(E a, E b) { return a <= b ? a : b; }            \
   POLYOP_FN E polyop_ipow_##E(E x, E n) {                             \
-    BELOW E found = 1;                                                \
-    for (u64 left = (u64)n; left; left >>= 1) {                       \
-      if (left & 1) found = wrap_mul_##E(found, x);                   \
+    BELOW E power = 1;                                                \
+    for (u64 bits = (u64)n; bits; bits >>= 1) {                       \
+      if (bits & 1) power = wrap_mul_##E(power, x);                   \
       x = wrap_mul_##E(x, x);                                         \
     }                                                                 \
-    return found;                                                     \
+    return power;                                                     \
   }
 POLYOP_SIGNED_ROW(i8, u8)
 POLYOP_SIGNED_ROW(i16, u16)
@@ -87,7 +87,7 @@ POLYOP_UNSIGNED_ROW(u64)
 POLYOP_FLOAT_ROW(f32, f)
 POLYOP_FLOAT_ROW(f64, )
 
-/* float16: the instruction on a GPU, which makes every NaN the same one; bits elsewhere. */
+/* float16: by instructions on a GPU, which make all NaN equal; else by bits. */
 POLYOP_FN u32 polyop_bits(f32 x) {
   u32 bits;
   memcpy(&bits, &x, 4);

@@ -1,12 +1,12 @@
-/* Division of integers as Python and NumPy do it; included by vector.h.
+/* Division of integers as in Python and NumPy; included by vector.h.
  *
  *   floordiv_T(a, b) mod_T(a, b)     rounded towards minus infinity; the remainder has the sign of b
  *   floordiv_i32(a, b) ...           the same for scalars
  *
- *   polyop_ipow_T(a, n)              a to the power n, modulo 2**bits; for n < 0 what truncation leaves: 1,
- * -1 or 0
+ *   polyop_ipow_T(a, n)              a to the power n, modulo 2**bits; for n < 0 truncated to 1, -1 or 0
  *
- * A divisor of 0 gives 0 for both; the most negative number by -1 wraps around to itself. Neither traps. */
+ * Division by 0 gives 0 for both. The most negative number divided by -1 wraps around to itself. Neither
+ * traps. */
 #ifndef POLYOP_LOOPS_INTEGER_H
 #define POLYOP_LOOPS_INTEGER_H
 #ifndef POLYOP_LOOPS_VECTOR_H
@@ -14,7 +14,7 @@
 #endif
 #include "lanes.h"
 
-/* The hardware never sees 0 or -1: a divided by them is 0 or -a. */
+/* 0 and -1 never reach the hardware: the results for them, 0 and -a, are selected. */
 #define POLYOP_ROW(E, U)                             \
   POLYOP_FN E floordiv_##E(E a, E b) {               \
     if (b == 0) return 0;                            \
@@ -72,12 +72,12 @@ POLYOP_UNSIGNED(POLYOP_ROW)
 #define POLYOP_ROW(E, U)                                                    \
   POLYOP_FN E polyop_ipow_##E(E a, E n) {                                   \
     if (n < 0) return a == 1 || (a == (E) - 1 && n % 2) ? a : a == (E) - 1; \
-    U found = 1, x = (U)a;                                                  \
-    for (U left = (U)n; left; left >>= 1) {                                 \
-      if (left & 1) found = (U)((u64)found * x);                            \
+    U power = 1, x = (U)a;                                                  \
+    for (U bits = (U)n; bits; bits >>= 1) {                                 \
+      if (bits & 1) power = (U)((u64)power * x);                            \
       x = (U)((u64)x * x);                                                  \
     }                                                                       \
-    return (E)found;                                                        \
+    return (E)power;                                                        \
   }
 POLYOP_ROW(i8, u8)
 POLYOP_ROW(i16, u16)
@@ -88,19 +88,19 @@ POLYOP_ROW(u16, u16)
 POLYOP_ROW(u32, u32)
 POLYOP_ROW(u64, u64)
 #undef POLYOP_ROW
-#define POLYOP_ROW(E, W, S, U)                                               \
-  POLYOP_FN E##v##W polyop_ipow_##E##v##W(E##v##W a, E##v##W n) {            \
-    U##v##W found = (U##v##W){0} + 1, x = (U##v##W)a, left = (U##v##W)n;     \
-    U##v##W below = (U##v##W)(n < 0), odd = (U##v##W)((left & 1) != 0);      \
-    left &= ~below;                                                          \
-    while (any_##E##v##W((S##v##W)(left != 0))) {                            \
-      found *= (x & (U##v##W)((left & 1) != 0)) | (U##v##W)((left & 1) ^ 1); \
-      x *= x;                                                                \
-      left >>= 1;                                                            \
-    }                                                                        \
-    U##v##W one = (U##v##W)(a == 1), minus = (U##v##W)(a == (E) - 1);        \
-    U##v##W kept = (one & 1) | (minus & ((odd & (U##v##W)a) | (~odd & 1)));  \
-    return (E##v##W)((below & kept) | (~below & found));                     \
+#define POLYOP_ROW(E, W, S, U)                                                   \
+  POLYOP_FN E##v##W polyop_ipow_##E##v##W(E##v##W a, E##v##W n) {                \
+    U##v##W power = (U##v##W){0} + 1, x = (U##v##W)a, bits = (U##v##W)n;         \
+    U##v##W negative = (U##v##W)(n < 0), odd = (U##v##W)((bits & 1) != 0);       \
+    bits &= ~negative;                                                           \
+    while (any_##E##v##W((S##v##W)(bits != 0))) {                                \
+      power *= (x & (U##v##W)((bits & 1) != 0)) | (U##v##W)((bits & 1) ^ 1);     \
+      x *= x;                                                                    \
+      bits >>= 1;                                                                \
+    }                                                                            \
+    U##v##W one = (U##v##W)(a == 1), minus = (U##v##W)(a == (E) - 1);            \
+    U##v##W truncated = (one & 1) | (minus & ((odd & (U##v##W)a) | (~odd & 1))); \
+    return (E##v##W)((negative & truncated) | (~negative & power));              \
   }
 POLYOP_SIGNED(POLYOP_ROW) POLYOP_UNSIGNED(POLYOP_ROW)
 #undef POLYOP_ROW

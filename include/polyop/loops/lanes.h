@@ -1,4 +1,4 @@
-/* Lanes of vectors; included by vector.h.
+/* Operations on the lanes of vectors; included by vector.h.
  *
  *   bcast_T(x) iota_T()            x in every lane; 0, 1, 2, ...
  *   sel_T(mask, a, b)              a where the mask is -1, b where it is 0
@@ -6,9 +6,10 @@
  *                                  Also for scalars: max_f32(a, b)
  *   reduce_add_T(v), reduce_mul_T, reduce_max_T, reduce_min_T
  *                                  over all lanes, always in the same order (halves folded on halves)
- *   tobool_T(mask) frombool_T(b)   masks of T from and to booleans (u8 of 0 and 1; any other non-zero is
- * true) any_T(mask)                    1 if any lane of a mask of T is set
- *   POLYOP_MASK(T, mask)           the mask, for statements under a condition */
+ *   tobool_T(mask) frombool_T(b)   masks of T to and from booleans (u8 of 0 and 1; any non-zero is true)
+ *   any_T(mask)                    1 if any lane of a mask of T is set
+ *   POLYOP_MASK(T, mask)           the mask, for statements under a condition
+ */
 #ifndef POLYOP_LOOPS_LANES_H
 #define POLYOP_LOOPS_LANES_H
 #ifndef POLYOP_LOOPS_VECTOR_H
@@ -17,8 +18,8 @@
 #include "memory.h"
 
 #if defined(POLYOP_GCC) && defined(__SSE2__) && !defined(__SSE4_1__)
-/* gcc 12 crashes where it carries the comparison itself from one branch to another: it then asks whether 64
- * bits are equal, for which SSE2 has no instruction. Here it cannot know that the mask is one. */
+/* Hides from gcc 12 that the mask is the result of a comparison. It crashes when it moves such a comparison
+ * of 64 bits from one branch to another, because SSE2 has no instruction for it. */
 #define POLYOP_MASK(T, mask)      \
   ({                              \
     T polyop_m = (mask);          \
@@ -48,7 +49,7 @@ POLYOP_ROW(u64)
 POLYOP_ROW(f64)
 #undef POLYOP_ROW
 
-/* bytes is a constant; where an instruction tests a whole vector, it is used. */
+/* `bytes` is a constant. Uses the instruction that tests a whole vector when there is one. */
 POLYOP_FN int polyop_any(const void* mask, int bytes) {
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
   if (bytes == 64) {
@@ -121,8 +122,8 @@ POLYOP_ROW(f32)
 POLYOP_ROW(f64)
 #undef POLYOP_ROW
 
-/* Step by step, lane i meets lane i + half; clang has no shuffle by a vector, so there the halves go by
- * memory. */
+/* In each step, lane i is combined with lane i + half. clang has no shuffle by a vector, so there the halves
+ * go through memory. */
 #ifdef POLYOP_GCC
 #define POLYOP_REDUCE(E, W, S, NAME, OP)                                      \
   POLYOP_FN E NAME##_##E##v##W(E##v##W v) {                                   \

@@ -3,16 +3,16 @@
  *
  * Define POLYOP_WANT_<NAME> for each function in the table, include this (and with it vector.h). Names:
  * pl_exp_f32(x), pl_exp_f32v4(v), pl_pow_f64v8(x, y), for f32, f64 and every vector of them that vector.h
- * declares. Without asking: abs sign round (half to even) floor ceil trunc sqrt rsqrt and isnan isinf
+ * declares. Always declared: abs sign round (half to even) floor ceil trunc sqrt rsqrt and isnan isinf
  * isfinite (a mask; an int for scalars). POLYOP_WANT_FLOORDIV and _MOD declare floordiv_T and mod_T, as
  * numpy.floor_divide and numpy.remainder. POLYOP_WANT_PRECISE adds plp_<name>_<type>: libm, lane by lane, for
  * the functions of the table.
  *
  * Inf, NaN, -0.0, subnormal arguments and results and overflow are as in C (Annex F), except that no
- * exception flags are promised. A scalar is computed as a lane of a vector: compiled by gcc, it is bit for bit
- * what a lane gives under the same target, unless it is a constant, which gcc computes without fusing. Targets
- * with and without fused multiply-add may differ in the last bits.
- * Compile with -ffp-contract=fast -fno-math-errno -fno-trapping-math, and never with -ffast-math.
+ * exception flags are promised. A scalar is computed as a lane of a vector. With gcc its bits are those of a
+ * lane for the same target, unless it is a constant, which gcc computes without fusing. Targets with and
+ * without fused multiply-add may differ in the last bits. Compile with -ffp-contract=fast -fno-math-errno
+ * -fno-trapping-math, and never with -ffast-math.
  *
  * Largest error, in units in the last place of the exact result (tests/native/test_loop_math.py holds every
  * target to these bounds):
@@ -42,7 +42,7 @@
  *     trunc       0.00     0.00
  *     atan2       2.00     2.00
  *     pow         0.80     0.51
- *     floordiv, mod: exact as NumPy's. plp_: libm's own. */
+ *     floordiv, mod: exactly NumPy's. plp_: those of libm. */
 /* clang-format on */
 #ifndef POLYOP_LOOPS_MATH_H
 #define POLYOP_LOOPS_MATH_H
@@ -59,7 +59,7 @@
 #include "math_tables.h"
 #include "math_target.h"
 
-/* Scalars: lane 0 of types of 16 bytes. */
+/* A scalar is lane 0 of a vector of 16 bytes. */
 typedef f32 f32s __attribute__((vector_size(16)));
 typedef i32 i32s __attribute__((vector_size(16)));
 typedef u32 u32s __attribute__((vector_size(16)));
@@ -68,7 +68,7 @@ typedef i64 i64s __attribute__((vector_size(16)));
 typedef u64 u64s __attribute__((vector_size(16)));
 
 /* math_type.h once per type: T its name, E S U its element and the integers of its size, SUFFIX of the
- * vectors, LANES those that count. */
+ * vectors, LANES the number of lanes that count. */
 #define N(f) POLYOP_JOIN(POLYOP_JOIN(POLYOP_JOIN(pl_, f), _), V)
 #define V POLYOP_JOIN(E, SUFFIX)
 #define I POLYOP_JOIN(S, SUFFIX)

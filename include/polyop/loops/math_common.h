@@ -1,15 +1,16 @@
-/* Parts of math.h that read the same for float and double; included once per type, with
- *   T its name, V the vector, E the element, I and U the integer vectors of its size, N(f) = pl_f_T,
- *   MANTISSA the stored bits of a significand, BIAS the exponent's, WHOLE a power of two above which every
- * value is an integer, MAGIC 1.5 times that (adding it rounds to an integer in the low bits). */
+/* The functions of math.h with the same text for float and double; included once per type, with these macros:
+ *   T its name, V the vector, E the element, I and U the integer vectors of its size, N(f) = pl_f_T
+ *   MANTISSA the number of stored bits of the significand, BIAS the bias of the exponent
+ *   WHOLE a power of two above which every value is an integer
+ *   MAGIC 1.5 times that: adding it rounds to an integer, which is then in the low bits */
 
 POLYOP_FN V N(pick)(I m, V a, V b) { return (V)((m & (I)a) | (~m & (I)b)); }
 POLYOP_FN V N(abs)(V x) { return (V)((U)x & (~(U){0} >> 1)); }
-/* x with the sign of s turned round where s is negative */
+/* x, negated in lanes where s is negative */
 POLYOP_FN V N(flip)(V x, V s) { return (V)((U)x ^ ((U)s & ~(~(U){0} >> 1))); }
 POLYOP_FN int N(any)(I m) { return polyop_any(&m, sizeof m); }
 POLYOP_FN V N(splat)(E x) { return x - (V){0}; }
-/* whether a lane of a, none of them negative, is above limit, NaN or, where positive is set, 0 */
+/* whether a lane of a is above limit or NaN, or 0 if `positive` is set; no lane may be negative */
 POLYOP_FN int N(outside)(V a, int positive, E limit) {
   int any;
   U bits = (U)a - (unsigned)positive, most = (U)N(splat)(limit) - (unsigned)positive;
@@ -41,7 +42,7 @@ POLYOP_FN V N(poly)(V x, const E* c, int terms) {
   return p;
 }
 
-/* the same in half the steps, even and odd powers apart: where others wait for the result */
+/* the same in half the steps, with even and odd powers apart, for results that are needed soon */
 POLYOP_FN V N(poly_halves)(V x, const E* c, int terms) {
   V u = x * x, even = N(splat)(c[(terms - 1) & ~1]), odd = N(splat)(c[(terms - 2) | 1]);
   POLYOP_UNROLL for (int i = ((terms - 1) & ~1) - 2; i >= 0; i -= 2) even = even * u + c[i];

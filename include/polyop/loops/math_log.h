@@ -1,5 +1,4 @@
-/* Logarithms and floored division, the same text for float and double; included by math_f32.h and math_f64.h.
- */
+/* Logarithms and floored division, for float and double; included by math_f32.h and math_f64.h. */
 #if POLYOP_LOGS
 /* x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for positive finite x */
 POLYOP_FN V N(log_parts)(V x, V* e) {
@@ -10,7 +9,7 @@ POLYOP_FN V N(log_parts)(V x, V* e) {
   *e -= (V)(tiny & (I)N(splat)(MANTISSA + 1));
   return (V)((bits & ((((U){0} + 1) << MANTISSA) - 1)) + root) - 1;
 }
-/* log(x) + more, |more| far below; x positive and finite */
+/* log(x) + more, where |more| is far smaller; x positive and finite */
 POLYOP_FN V N(log_core)(V x, V more) {
   V e, f = N(log_parts)(x, &e), half = f * f * (E)0.5;
   V big = e * LN2_HIGH, sum = big + f, lost = (big - sum) + f;
@@ -35,7 +34,7 @@ POLYOP_FN V N(log2)(V x) {
 }
 #endif
 #if defined(POLYOP_WANT_LOG1P)
-/* u = 1 + x is rounded; what it lost comes back as a derivative */
+/* u = 1 + x is rounded; the rounding error is added back through the derivative */
 POLYOP_FN V N(log1p)(V x) {
   V u = 1 + x, lost = N(pick)(x > 1, 1 - (u - x), x - (u - 1));
   V y = N(log_ends)(u, N(log_core)(u, lost / u));

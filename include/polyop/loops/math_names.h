@@ -1,4 +1,4 @@
-/* Scalars and precise variants of the functions of math.h, which includes this. */
+/* The scalar and the precise variants of the functions of math.h; included by it. */
 
 #define POLYOP_SCALAR(name, E) \
   POLYOP_FN E pl_##name##_##E(E x) { return pl_##name##_##E##s(pl_splat_##E##s(x))[0]; }

@@ -1,6 +1,6 @@
-/* Single instructions for what the vector extensions cannot say; included by math.h.
- * bytes and size (of the element) are constants, so that all but one branch vanish. A function that gives 0
- * has done nothing: there is no such instruction, and the caller has portable code. */
+/* Instructions that the vector extensions cannot express; included by math.h. `bytes` and `size` (of the
+ * element) are constants, so all branches but one vanish. A function that returns 0 has done nothing, because
+ * there is no such instruction; the caller then runs portable code. */
 #ifndef POLYOP_LOOPS_MATH_TARGET_H
 #define POLYOP_LOOPS_MATH_TARGET_H
 
@@ -100,7 +100,7 @@ POLYOP_FN int polyop_scale(void* to, const void* from, const void* by, int bytes
 #undef POLYOP_SHORT
 #undef POLYOP_CASE
 
-/* a * b + c, rounded once: what the compiler makes of the operators is its choice, and another for constants
+/* a * b + c, rounded once. The compiler may fuse the operators or not, and decides differently for constants.
  */
 #if defined(POLYOP_GCC) && defined(__FMA__) && defined(POLYOP_AVX512)
 #define POLYOP_FMA_64(v, w, z) __builtin_ia32_vfmaddpd512_mask(v, w, z, -1, 4)

@@ -10,7 +10,7 @@ static __attribute__((noinline, cold, unused)) V N(sincos_far)(V x, V y, int cos
   return y;
 }
 /* |x| = n pi + r, |r| <= pi/2, n whole for the sine and halfway between two for the cosine: +-sin(r).
- * The polynomial is one of r^2 less half its largest, as rounding within it costs less then. */
+ * The polynomial is in r^2 minus half of its largest value, which makes its rounding errors smaller. */
 POLYOP_FN V N(sincos)(V x, int cosine) {
   U odd;
   V a = N(abs)(x), r = N(reduce)(a, cosine, &odd), v = r * r - (E)1.234375;

@@ -1,4 +1,4 @@
-/* The constants of math_f32.h and math_f64.h, out of the way of the other and of the user. */
+/* Undefines the constants of math_f32.h or math_f64.h, so that they reach neither the other nor the user. */
 #undef MANTISSA
 #undef BIAS
 #undef WHOLE

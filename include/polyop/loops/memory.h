@@ -1,20 +1,20 @@
-/* Vectors and memory; included by vector.h.
+/* Loads and stores of vectors; included by vector.h.
  *
  *   load_T(p) store_T(p, v)                              all lanes, any alignment
- *   load_n_T(p, n) store_n_T(p, v, n)                    the first n lanes, the others read as 0
+ *   load_n_T(p, n) store_n_T(p, v, n)                    the first n lanes; the others are loaded as 0
  *   gather_T(p, stride) scatter_T(p, stride, v)          elements p[0], p[stride], ...
  *   gather_n_T(p, stride, n) scatter_n_T(p, stride, v, n)
- *   gatherx_T(p, idx) gatherx_n_T(p, idx, n)             p[idx[0]], p[idx[1]], ...; idx an array of int64
- *   polyop_fetch(p, bytes)                               ask for the line there, if there is one
- *   polyop_fetch_later(p, bytes)                         the same where much else is read before it is: it
- *                                                        does not push that out of the nearest cache
- *   polyop_slid(T, w, a, b, n)                           the lanes from n on of a and b side by side; n is
- *                                                        a constant, at most the number of lanes, and
- *                                                        POLYOP_SLIDES is 1
+ *   gatherx_T(p, idx) gatherx_n_T(p, idx, n)             p[idx[0]], p[idx[1]], ...; idx is an array of int64
+ *   polyop_fetch(p, bytes)                               prefetches the line at p + bytes; any address
+ *   polyop_fetch_later(p, bytes)                         the same, for a line that is used much later: it
+ *                                                        is not put into the nearest cache
+ *   polyop_slid(T, w, a, b, n)                           the lanes of a followed by b, from lane n on; n is
+ *                                                        a constant, at most the number of lanes. Only
+ *                                                        when POLYOP_SLIDES is 1
  *
- * n is any number: at most 0 touches nothing, at least the number of lanes means all. Memory beyond the first
- * n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal addresses
- * wins.
+ * n may be any number: 0 or less stands for no lanes, the number of lanes or more for all. Memory beyond the
+ * first n elements is neither read nor written. A scatter writes its lanes in order, so the last of equal
+ * addresses wins.
  */
 #ifndef POLYOP_LOOPS_MEMORY_H
 #define POLYOP_LOOPS_MEMORY_H
@@ -22,7 +22,7 @@
 #error "include polyop/loops/vector.h"
 #endif
 
-/* Copy n elements, n < lanes, in pieces of fixed size: a variable memcpy would be a call. */
+/* Copies n elements, n < lanes, in pieces of fixed size. A memcpy of variable size would be a call. */
 POLYOP_FN void polyop_copy_n(void* to, const void* from, long n, int lanes, int size) {
   char* t = (char*)to;
   const char* f = (const char*)from;
@@ -72,7 +72,7 @@ POLYOP_MASKED_ROWS(POLYOP_ROW)
     polyop_masked##B##_##S v = polyop_mload##B##_##S(p, k); \
     __builtin_memcpy(to, &v, lanes * size);                 \
   }
-/* The first n elements at p to the vector `to` of the given number of lanes, zeros after them. */
+/* Loads the first n elements at p into the vector `to`, followed by zeros. */
 POLYOP_FN void polyop_load_n(void* to, const void* p, long n, int lanes, int size) {
   int bytes = lanes * size < 16 ? 16 : lanes * size;
   u64 k = polyop_first(n, lanes);
@@ -127,7 +127,7 @@ typedef int polyop_slid4 __attribute__((vector_size(64)));
   ((n) == POLYOP_LANES(w) ? (b) : (T)POLYOP_SLID_##w(a, b, (n) % POLYOP_LANES(w)))
 #endif
 
-/* Once at the end of a loop: loops of their own at each such place would be the most of what is compiled. */
+/* Not inlined: they run once at the end of a loop, and inlined they would be most of the code. */
 #define POLYOP_CALLED static __attribute__((noinline, unused))
 #define POLYOP_ROW(E, W, S, U)                                                      \
   POLYOP_FN E##v##W load_##E##v##W(const E* p) { return *(const E##v##W##_mem*)p; } \

@@ -1,21 +1,25 @@
-/* Stores past the caches: of a result that no cache can keep, a store need not read what it replaces.
- * Included by a generated file that uses them, after vector.h.
+/* Streaming stores, past the caches. When no cache can hold a result, such a store saves reading the line
+ * that it replaces. A generated file that uses them includes this after vector.h.
  *
  *   polyop_past(p, count, bytes, size, lanes)
- *                      how many elements come before the first vector at p that can be stored so, or -1:
- *                      `count` elements of `size` bytes, of a tensor of `bytes`, follow there, too few for it
- *   past_T(p, v, past) store_T, past the caches where `past`; p is aligned to the vector then
- *   polyop_passed()    what was stored so comes before what the thread stores from here on */
+ *                      the number of elements before the first vector at p that can be stored like this;
+ *                      -1 when it is not worth it. `count` elements of `size` bytes are stored from p on, in
+ *                      a tensor of `bytes` bytes
+ *   past_T(p, v, past) store_T; when `past` is set, a streaming store, for which p must be aligned
+ *   polyop_passed()    orders the streaming stores before later stores of the thread
+ */
 #ifndef POLYOP_LOOPS_PAST_H
 #define POLYOP_LOOPS_PAST_H
 
-/* Bytes of a row, at least a vector: the ends of a shorter one, stored as ever, are too much of it. */
+/* The least bytes of a row, at least a vector. The ends of a row are stored normally, which would be too much
+ * of a shorter one. */
 #ifndef POLYOP_LONG_ROW
 #define POLYOP_LONG_ROW (1 << 10)
 #endif
-_Static_assert(POLYOP_LONG_ROW >= 64, "before the first aligned vector there is less than one");
-/* Bytes of a tensor that caches keep at most. What the C library says of the last cache is ten times too much
- * on some machines, and others share it. */
+_Static_assert(POLYOP_LONG_ROW >= 64,
+               "a row must be longer than the elements before its first aligned vector");
+/* The most bytes of a tensor that caches may hold. The C library's size of the last cache is not used: it is
+ * ten times too large on some machines, and other processes share that cache. */
 #ifndef POLYOP_CACHED
 #define POLYOP_CACHED (32 << 20)
 #endif
@@ -54,7 +58,7 @@ POLYOP_FN void polyop_passed(void) {
     POLYOP_PAST_##B((V*)p, v);                                      \
     return;                                                         \
   }
-/* `bytes` is a constant; a vector that no such instruction stores is stored as ever. */
+/* `bytes` is a constant. A vector without such an instruction is stored normally. */
 POLYOP_FN void polyop_store_past(void* p, const void* from, int bytes) {
 #ifdef __SSE2__
   POLYOP_BYTES(16)

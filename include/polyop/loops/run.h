@@ -1,6 +1,6 @@
-/* What every generated loop kernel does beside its loops: threads, scratch memory, indices that are checked.
+/* The runtime of every generated loop kernel: threads, scratch memory, checked indices, errors.
  *
- * A kernel's own struct begins with a polyop_failure. */
+ * The struct of a kernel begins with a polyop_failure. */
 #ifndef POLYOP_LOOPS_RUN_H
 #define POLYOP_LOOPS_RUN_H
 #include <stdint.h>
@@ -18,21 +18,21 @@
 #define POLYOP_GRAIN 5e4
 #endif
 
-/* What went wrong first: `place` is the number of an index that left its dimension, -1: no memory, or
- * POLYOP_STOPPED. */
+/* The first failure of a kernel. `place`: 0 none, the number of an index that left its dimension, -1 out of
+ * memory, or POLYOP_STOPPED. */
 struct polyop_failure {
   int place;
   int64_t index, size;
 };
 
-/* Whether an index is inside its dimension; a negative one counts from the end, as in NumPy. */
+/* Whether an index is inside its dimension. A negative index counts from the end, as in NumPy. */
 POLYOP_RUN_FN int polyop_is_inside(struct polyop_failure* failure, int64_t* index, int64_t size, int place) {
-  const int64_t found = *index;
-  if (found < 0) *index += size;
+  const int64_t original = *index;
+  if (original < 0) *index += size;
   if ((uint64_t)*index < (uint64_t)size) return 1;
   int none = 0;
   if (__atomic_compare_exchange_n(&failure->place, &none, place, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    failure->index = found;
+    failure->index = original;
     failure->size = size;
   }
   return 0;
@@ -45,8 +45,8 @@ POLYOP_RUN_FN void polyop_no_memory(struct polyop_failure* failure) {
 }
 #define polyop_out_of_memory(k) polyop_no_memory(&(k)->failure)
 
-/* Memory that one call of a part has to itself: on its stack where there is little of it, as the heap that
- * tensors come from is better left alone between them. */
+/* Memory for one call of a part: on the stack when it is small, so that it does not fragment the heap of the
+ * tensors. */
 struct polyop_stack {
   char bytes[1 << 14] __attribute__((aligned(64)));
 };
@@ -57,13 +57,13 @@ POLYOP_RUN_FN void polyop_disown(const struct polyop_stack* stack, void* memory)
   if ((const char*)memory != stack->bytes) polyop_release(memory);
 }
 
-/* How many threads are worth it: a cost of 1 is about a quarter of a nanosecond, and each gets POLYOP_GRAIN.
- */
+/* The number of parts that is worth its cost: each part gets a cost of at least POLYOP_GRAIN. A cost of 1 is
+ * about a quarter of a nanosecond. */
 POLYOP_RUN_FN int polyop_parts(double cost, int64_t trips) {
   if (cost < 2 * POLYOP_GRAIN || !polyop_threads) return 1;
-  const double most = cost / POLYOP_GRAIN;
+  const double limit = cost / POLYOP_GRAIN;
   const int allowed = polyop_threads();
-  const int parts = allowed > most ? (int)most : allowed;
+  const int parts = allowed > limit ? (int)limit : allowed;
   return parts > trips ? (int)trips : parts;
 }
 
@@ -74,8 +74,8 @@ POLYOP_RUN_FN int polyop_run(polyop_body body, void* k, int64_t lo, int64_t hi, 
   return 1;
 }
 
-/* polyop_run in `each` pieces for every thread, dealt out one by one: of iterations that cost more and more,
- * or less and less, each thread has some of all kinds. */
+/* polyop_run with `each` pieces for every thread, dealt out in turn. When the cost of an iteration grows or
+ * falls along the loop, each thread gets cheap and expensive ones. */
 struct polyop_hand {
   polyop_body body;
   void* k;
@@ -97,15 +97,15 @@ POLYOP_RUN_FN int polyop_deal(polyop_body body, void* k, int64_t lo, int64_t hi,
   return polyop_run(body, k, lo, hi, 0, 1);
 }
 
-/* Pieces of a loop for each thread: they even out threads that start late or are slow. */
+/* The number of pieces of a loop per thread. Several pieces balance threads that start late or are slow. */
 enum { POLYOP_PIECES = 4 };
 POLYOP_RUN_FN int64_t polyop_piece(int64_t trips, int parts) { return trips / (POLYOP_PIECES * parts) + 1; }
-/* The same where each iteration is a lane: whole vectors, or 0, all of a part, where there are too few. */
+/* The same for a loop whose iterations are lanes: whole vectors, or 0 (parts of equal size) for few lanes. */
 POLYOP_RUN_FN int64_t polyop_lanes(int64_t trips, int parts) {
   return trips / (POLYOP_PIECES * parts) / 64 * 64;
 }
 
-/* Fill memory with zeros, on several threads where it is large. */
+/* Fills memory with zeros, on several threads when it is large. */
 enum { POLYOP_ZEROS = 1 << 16 };
 struct polyop_zeros {
   char* start;
@@ -123,13 +123,13 @@ POLYOP_RUN_FN void polyop_zero(void* start, int64_t bytes) {
   polyop_run(polyop_zero_part, &all, 0, pieces, 0, polyop_parts(bytes * 0.25, pieces));
 }
 
-/* An index in the author's text. */
+/* An index in the author's source. */
 struct polyop_place {
   int line, axis;
   const char* name;
 };
 
-/* Give the error of a kernel whose sizes do not fit; returns 1. */
+/* Sets the error of a kernel whose sizes do not fit, and returns 1. */
 POLYOP_RUN_FN int polyop_misfit(void* extra, struct polyop_place at, int64_t size) {
   char text[200];
   snprintf(text, sizeof text, "line %d: an index leaves dimension %d of %s, which has size %lld", at.line,
@@ -137,7 +137,7 @@ POLYOP_RUN_FN int polyop_misfit(void* extra, struct polyop_place at, int64_t siz
   return polyop_fail(extra, text);
 }
 
-/* Give the error of a temporary that cannot be made; returns 1. */
+/* Sets the error of a temporary with a negative size, and returns 1. */
 POLYOP_RUN_FN int polyop_negative(void* extra, struct polyop_place at, int64_t size) {
   char text[200];
   snprintf(text, sizeof text, "line %d: a size of %s cannot be negative, but got %lld", at.line, at.name,
@@ -145,7 +145,7 @@ POLYOP_RUN_FN int polyop_negative(void* extra, struct polyop_place at, int64_t s
   return polyop_fail(extra, text);
 }
 
-/* Give the error of what has failed, if anything; returns 0 when nothing has. */
+/* Sets the error of a failure and returns 1. Returns 0 when nothing has failed. */
 POLYOP_RUN_FN int polyop_report(void* extra, const struct polyop_failure* failure,
                                 const struct polyop_place* places) {
   char text[200];

@@ -1,36 +1,38 @@
-/* How a loop kernel that runs for long is ended.
+/* Interrupting a loop kernel that runs for long.
  *
- * When polyop opens the library it sets the hook below; a library that something else opened runs to its end.
- * A function of a kernel has a number of iterations as its fuel. It asks the hook when it has used them up:
- * about once in a millisecond. Innermost loops are not slowed down: only long ones are divided.
+ * When polyop opens the library, it sets the hook below. In a library that something else has opened, kernels
+ * run to their end. A function of a kernel has a number of iterations as its fuel. When the fuel is used up,
+ * about once per millisecond, the function asks the hook. Innermost loops have no check in them, so that they
+ * are not slower; long ones are divided.
  */
 #ifndef POLYOP_LOOPS_STOP_H
 #define POLYOP_LOOPS_STOP_H
 #include <stdint.h>
 
-/* Returns whether the call that this thread works for is to end. Any thread may ask. */
+/* Whether the call that this thread works for must stop. Any thread may call it. */
 typedef int (*polyop_stop_fn)(void);
 
 #ifndef POLYOP_NO_HOOKS
-/* Protected: each library has its own, whatever else the process has loaded. */
+/* Protected visibility: each library has its own hook, whatever other libraries the process has loaded. */
 __attribute__((weak, visibility("protected"))) polyop_stop_fn polyop_stop = 0;
 
-/* The place of a failure that says that the kernel was ended. */
+/* The place of a failure that stands for an interrupted kernel. */
 enum { POLYOP_STOPPED = -2 };
+/* Iterations of a function between two questions to the hook. */
 enum { POLYOP_FUEL = 1 << 20 };
 /* Iterations of a long innermost loop between two checks. */
 enum { POLYOP_STRETCH = 1 << 16 };
 
-/* What the call of a function of threads counts for. */
+/* The number of iterations that a call of a threaded function counts for. */
 enum { POLYOP_CALL = 1 << 10 };
 
-/* The fuel that a function begins with. It is negative where the kernel has failed: the function then ends at
+/* The fuel that a function begins with. It is negative when the kernel has failed; the function then ends at
  * its first check. */
 static inline __attribute__((unused)) int64_t polyop_fuel_of(const int* place) {
   return __atomic_load_n(place, __ATOMIC_RELAXED) ? -1 : POLYOP_FUEL;
 }
 
-/* Returns new fuel, or a negative number where the kernel is to end. */
+/* Asks the hook. Returns new fuel, or a negative number when the kernel must stop. */
 static __attribute__((noinline, cold, unused)) int64_t polyop_refuel(int* place) {
   const polyop_stop_fn stop = __atomic_load_n(&polyop_stop, __ATOMIC_ACQUIRE);
   int none = 0;
@@ -39,18 +41,18 @@ static __attribute__((noinline, cold, unused)) int64_t polyop_refuel(int* place)
   return polyop_fuel_of(place);
 }
 
-/* Whether a loop is to end; `iterations` are counted. A function that uses it declares polyop_fuel. */
+/* Counts iterations, and returns whether the loop must stop. A function that uses it declares polyop_fuel. */
 #define polyop_stops(k, iterations)                          \
   (__builtin_expect((polyop_fuel -= (iterations)) < 0, 0) && \
    (polyop_fuel = polyop_refuel(&(k)->failure.place)) < 0)
 
-/* Returns the end of a loop from `at` on, whose iterations are counted. */
+/* Counts the iterations from `at` to `end`, and returns `end`. */
 static inline __attribute__((unused)) int64_t polyop_counted(int64_t at, int64_t end, int64_t* fuel) {
   *fuel -= end > at ? end - at : 0;
   return end;
 }
 
-/* Where an innermost loop that goes on to `end` is to check next. */
+/* The iteration at which an innermost loop to `end` must check next. */
 static inline __attribute__((unused)) int64_t polyop_next_check(int64_t at, int64_t end) {
   return end - at > POLYOP_STRETCH ? at + POLYOP_STRETCH : end;
 }

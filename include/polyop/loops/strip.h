@@ -1,6 +1,6 @@
-/* Strips: a few columns of as many rows as there are lanes, turned round, so that a loop along the rows loads
- * and stores vectors where it would gather and scatter. Included by a generated file that uses them, after
- * vector.h. T is a vector type whose elements have 4 or 8 bytes.
+/* Strips (register transposes): a few columns of as many rows as a vector has lanes, transposed. A loop along
+ * the rows then loads and stores vectors, where it would gather and scatter. A generated file that uses them
+ * includes this after vector.h. T is a vector type whose elements have 4 or 8 bytes.
  *
  *   polyop_strip_T(to, from, stride, columns, rows)
  *                      to[c * lanes + l] = from[l * stride + c], 0 where l >= rows; `to` has room for whole
@@ -10,8 +10,8 @@
 #ifndef POLYOP_LOOPS_STRIP_H
 #define POLYOP_LOOPS_STRIP_H
 
-/* Interleaving the two halves of a square's rows as often as 2 goes into its side turns it round. Meanwhile
- * the rows of the next lanes are asked for: too many places at once for what the processor does by itself. */
+/* Interleaving the two halves of a square's rows log2(side) times transposes it. The rows of the next lanes
+ * are prefetched meanwhile, because they are more streams than the processor's own prefetcher follows. */
 #if defined(POLYOP_GCC) && defined(POLYOP_AVX512)
 #define POLYOP_SQUARE(E, W, S)                                                                               \
   POLYOP_FN void polyop_square_##E##v##W(E##v##W* r) {                                                       \

@@ -1,17 +1,17 @@
-/* Vector types for generated loop kernels, made of GCC vector extensions only (gcc >= 10, clang).
+/* Vector types for generated loop kernels, built on GCC's vector extensions (gcc >= 10, clang).
  *
- * A loop is as wide as the widest element in it: w bytes, w one of 1 2 4 8. A vector of width w has
- * POLYOP_VB / w lanes, whatever its element, so all vectors of one loop have the same number of lanes:
- * f32v4 is the widest float vector, f32v8 has as many lanes as f64v8. A type is named element + "v" + w and
- * exists for every element of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 of at most w bytes.
+ * The width w of a loop is the size of the widest element in it: 1, 2, 4 or 8 bytes. All vectors of the loop
+ * have POLYOP_VB / w lanes, whatever their elements. So f32v4 is a full vector of floats, and f32v8 has as
+ * many lanes as f64v8. A type is named element + "v" + w. It exists for the elements i8 i16 i32 i64 u8 u16
+ * u32 u64 f32 f64 of at most w bytes.
  *
- *   masks       signed integers of the same w and element size, 0 or -1: what a comparison of vectors gives
+ *   masks       signed integers of the same w and element size, 0 or -1: the result of a comparison
  *   booleans    u8, 0 or 1; tobool_T(mask) and frombool_T(u8 vector) convert
  *   float16     f16 and bf16 name uint16 words; load them as u16vW, compute in f32 (convert.h)
  *   conversion  polyop_cvt(T, v) between types of the same w
  *
- * The target has to be chosen before this is included (flags or #pragma GCC target). A generator that names
- * the widths it uses (POLYOP_WANT_W1, _W2, _W4, _W8) saves its users the parsing of the others.
+ * Choose the target before including this, by flags or #pragma GCC target. Define POLYOP_WANT_W1, _W2, _W4 or
+ * _W8 for the widths that are used: then the others are not compiled.
  *
  * memory.h: load, store, gather, scatter. lanes.h: bcast, iota, sel, max, min, reductions.
  * integer.h: floordiv, mod of integers. convert.h: float16, bfloat16. math.h (apart): functions of floats. */
