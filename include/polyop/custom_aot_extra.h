@@ -1,9 +1,9 @@
-// What an aot kernel sees behind its `extra` pointer, in C++.
+// AotExtra: the C++ view of an aot kernel's `extra` pointer.
 //
 // Source-compatible with MindSpore's header of the same name: AotKernelData, AotExtra with
 // HasAttr, Attr<T>, SetWorkSpace, WorkSpace, SetKernelData, KernelData, DestructKernelData.
-// Only C crosses the boundary (polyop/abi.h), so a library works whichever C++ string ABI,
-// standard library or compiler version it was built with.
+// Only C structs cross the boundary (polyop/abi.h). So a library works with any C++ string ABI, standard
+// library and compiler version.
 //
 //   extern "C" int ScaleInit(int *ndims, int64_t **shapes, const char **dtypes, AotExtra *extra);
 //   extern "C" std::vector<int64_t> ScaleInferShape(int *ndims, int64_t **shapes, AotExtra *extra);
@@ -18,7 +18,7 @@
 
 #include "polyop/abi.h"
 
-// State that a kernel keeps between calls: derive from it, create it in <Func>Init.
+// State that a kernel keeps between calls. Derive from it, and create the object in <Func>Init.
 class AotKernelData {
  public:
   AotKernelData() = default;
@@ -33,28 +33,29 @@ class AotExtra : private polyop_extra {
 
   // Whether the operator has an attribute of this name.
   bool HasAttr(const std::string& name) const {
-    polyop_attribute found{};
-    return functions->attribute(this, name.c_str(), &found) == 0;
+    polyop_attribute value{};
+    return functions->attribute(this, name.c_str(), &value) == 0;
   }
 
-  // The value of an attribute. T is bool, an integer, float, double, std::string, or a
-  // std::vector of these, or a std::vector of vectors of integers or floats. Throws
-  // std::runtime_error when there is no such attribute or it is of another type.
+  // The value of an attribute. T is bool, an integer, float, double or std::string, a std::vector of these,
+  // or a std::vector of such vectors. Throws std::runtime_error when there is no such attribute or it has
+  // another type.
   template <typename T>
   T Attr(const std::string& name) const {
-    polyop_attribute found{};
-    if (name.empty() || functions->attribute(this, name.c_str(), &found) != 0) {
+    polyop_attribute value{};
+    if (name.empty() || functions->attribute(this, name.c_str(), &value) != 0) {
       throw std::runtime_error("there is no attribute called " + name + "!");
     }
-    return Read<T>::from(found, name);
+    return Read<T>::from(value, name);
   }
 
-  // Asks for workspaces of these sizes in BYTES; only <Func>Init may.
+  // Requests workspaces of these sizes in BYTES. Only <Func>Init may call it.
   void SetWorkSpace(const std::vector<size_t>& bytes) {
     functions->set_workspaces(this, bytes.data(), bytes.size());
   }
 
-  // The sizes asked for. The reference is valid until the calling thread asks again.
+  // The sizes of the requested workspaces. The reference is valid until the calling thread calls WorkSpace()
+  // again.
   const std::vector<size_t>& WorkSpace() const {
     static thread_local std::vector<size_t> sizes;
     const size_t* first = nullptr;
@@ -63,32 +64,35 @@ class AotExtra : private polyop_extra {
     return sizes;
   }
 
-  // Hands over state; polyop deletes it when the operator goes, or when it is replaced.
+  // Stores the kernel's state. polyop deletes it when the operator is deleted, or when other state replaces
+  // it.
   void SetKernelData(AotKernelData* data) {
     functions->set_kernel_data(this, data, [](void* old) { delete static_cast<AotKernelData*>(old); });
   }
 
+  // The state, or null.
   const AotKernelData* KernelData() const {
     return static_cast<const AotKernelData*>(functions->kernel_data(this));
   }
 
+  // Deletes the state.
   void DestructKernelData() { functions->set_kernel_data(this, nullptr, nullptr); }
 
-  // Gives the text of the error; returns 1, so that `return extra->Fail("...")` reads well.
+  // Sets the text of the error and returns 1: `return extra->Fail("...");`.
   int Fail(const std::string& text) { return polyop_fail(static_cast<polyop_extra*>(this), text.c_str()); }
 
  private:
-  static void need(bool fits, const std::string& name, const char* type) {
+  static void require(bool fits, const std::string& name, const char* type) {
     if (!fits) throw std::runtime_error("the attribute " + name + " is not " + type + "!");
   }
 
   template <typename T, typename = void>
-  struct Item;  // no definition: Attr<T> of a T that no attribute can have does not compile
+  struct Item;  // not defined: Attr<T> does not compile for a T that no attribute can have
 
   template <typename T>
   struct Read {
     static T from(const polyop_attribute& value, const std::string& name) {
-      need(value.depth == 0 && Item<T>::fits(value.kind), name, Item<T>::type);
+      require(value.depth == 0 && Item<T>::fits(value.kind), name, Item<T>::type);
       return Item<T>::at(value, 0);
     }
   };
@@ -96,8 +100,8 @@ class AotExtra : private polyop_extra {
   template <typename T>
   struct Read<std::vector<T>> {
     static std::vector<T> from(const polyop_attribute& value, const std::string& name) {
-      need(value.depth == 1 && (value.count == 0 || Item<T>::fits(value.kind)), name,
-           "a list of the type asked for");
+      require(value.depth == 1 && (value.count == 0 || Item<T>::fits(value.kind)), name,
+              "a list of the type asked for");
       std::vector<T> items;
       for (size_t i = 0; i < value.count; ++i) items.push_back(Item<T>::at(value, i));
       return items;
@@ -108,8 +112,8 @@ class AotExtra : private polyop_extra {
   struct Read<std::vector<std::vector<T>>> {
     static std::vector<std::vector<T>> from(const polyop_attribute& value, const std::string& name) {
       const bool empty = value.depth == 1 && value.count == 0;
-      need(empty || (value.depth == 2 && (value.count == 0 || Item<T>::fits(value.kind))), name,
-           "a list of lists of the type asked for");
+      require(empty || (value.depth == 2 && (value.count == 0 || Item<T>::fits(value.kind))), name,
+              "a list of lists of the type asked for");
       std::vector<std::vector<T>> rows;
       size_t at = 0;
       for (size_t row = 0; row < value.rows; ++row) {

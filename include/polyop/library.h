@@ -1,14 +1,17 @@
-// Operators by schema: POLYOP_LIBRARY(myops, m) { m.def("my_op(Tensor self) -> Tensor"); } and
-// POLYOP_LIBRARY_IMPL(myops, CPU, m) { m.impl("my_op", &my_op); }, in any number of files.
+// Registers operators by their schemas, in any number of files:
 //
-// No framework and no Python is needed to compile against it. See docs/guides/operator-libraries.md.
+//   POLYOP_LIBRARY(myops, m) { m.def("my_op(Tensor self) -> Tensor"); }
+//   POLYOP_LIBRARY_IMPL(myops, CPU, m) { m.impl("my_op", &my_op); }
+//
+// Compiling needs no framework and no Python. See docs/guides/operator-libraries.md.
 #ifndef POLYOP_LIBRARY_H
 #define POLYOP_LIBRARY_H
 
 #include "library/dispatch.h"
 #include "module/runner.h"
 
-// What a block is stands in the file, too, so that it can be told without running code of the library.
+// Each block also puts a note into a section of the library, so that polyop can list the blocks without
+// running its code.
 #define POLYOP_LIBRARY_JOIN_(a, b) a##b
 #define POLYOP_LIBRARY_BLOCK_(space, kind, key, m, n)                                            \
   static void POLYOP_LIBRARY_JOIN_(polyop_fill_, n)(::polyop::Library&);                         \
@@ -19,10 +22,11 @@
   static void POLYOP_LIBRARY_JOIN_(polyop_fill_, n)([[maybe_unused]] ::polyop::Library & m)
 #define POLYOP_LIBRARY_BLOCK(space, kind, key, m, n) POLYOP_LIBRARY_BLOCK_(space, kind, key, m, n)
 
-// The schemas of a namespace; a process has one of each. FRAGMENT adds to it, in other files.
+// Defines the schemas of a namespace. A process has one such block for each namespace; FRAGMENT adds to it.
 #define POLYOP_LIBRARY(space, m) POLYOP_LIBRARY_BLOCK(#space, "library", "", m, __COUNTER__)
 #define POLYOP_LIBRARY_FRAGMENT(space, m) POLYOP_LIBRARY_BLOCK(#space, "fragment", "", m, __COUNTER__)
-// Functions for the key CPU, CUDA, PrivateUse1, Meta, AutogradCPU, AutogradCUDA or AutogradPrivateUse1.
+// Registers functions for the key CPU, CUDA, PrivateUse1, Meta, AutogradCPU, AutogradCUDA or
+// AutogradPrivateUse1.
 #define POLYOP_LIBRARY_IMPL(space, key, m) \
   POLYOP_LIBRARY_BLOCK(#space, "implementations", #key, m, __COUNTER__)
 
@@ -36,20 +40,20 @@ extern "C" __attribute__((weak, used, visibility("default"))) const polyop_modul
   try {
     ::polyop::check_functions(functions);
     for (auto* block = ::polyop::library::Block::first(); block != nullptr; block = block->next) {
-      const std::string place = std::string(block->file) + ":" + std::to_string(block->line);
-      registry.add({block->space, "", block->kind + ("\n" + place), nullptr, nullptr, ""});
+      const std::string location = std::string(block->file) + ":" + std::to_string(block->line);
+      registry.add({block->space, "", block->kind + ("\n" + location), nullptr, nullptr, ""});
       ::polyop::Library library(*block);
       block->fill(library);
     }
-  } catch (const std::exception& caught) {
-    problem = (new std::string(caught.what()))->c_str();
+  } catch (const std::exception& error) {
+    problem = (new std::string(error.what()))->c_str();
   } catch (...) {
     problem = "the library threw an exception that is no std::exception";
   }
   return table = registry.finish(::polyop::library::dispatch, problem);
 }
 
-// Makes another library's operators known to this one's Dispatcher; returns this one's table.
+// Makes the operators of another library known to this library's Dispatcher. Returns this library's table.
 extern "C" __attribute__((weak, used, visibility("default"))) const polyop_module_table* polyop_library_link(
     const polyop_module_table* other) {
   if (other != nullptr) {

@@ -1,6 +1,6 @@
-// For kernels that call PyTorch's operators: what an aot function is given, as ATen's tensors.
+// The parameters of an aot function as ATen tensors, for kernels that call PyTorch's operators.
 //
-// Header-only. `polyop build kernel.cpp -o kernel.so` finds the installed PyTorch.
+// The header needs no library. `polyop build kernel.cpp -o kernel.so` finds the installed PyTorch.
 #ifndef POLYOP_MS_EXT_H
 #define POLYOP_MS_EXT_H
 
@@ -16,13 +16,13 @@
 
 namespace polyop_ms_ext {
 
-struct Row {
+struct DtypeName {
   const char* name;
   at::ScalarType type;
 };
 
 // The dtypes of the kernel contract (polyop/abi.h).
-inline constexpr Row kRows[] = {
+inline constexpr DtypeName kDtypes[] = {
     {"bool", at::kBool},
     {"int8", at::kChar},
     {"int16", at::kShort},
@@ -46,8 +46,8 @@ inline constexpr Row kRows[] = {
 };
 
 inline at::ScalarType scalar_type(const char* name, int position) {
-  for (const Row& row : kRows) {
-    if (std::strcmp(row.name, name) == 0) return row.type;
+  for (const DtypeName& dtype : kDtypes) {
+    if (std::strcmp(dtype.name, name) == 0) return dtype.type;
   }
   throw std::invalid_argument("get_torch_tensors: parameter " + std::to_string(position) +
                               " has the dtype '" + name + "', which PyTorch has no tensors of");
@@ -55,17 +55,17 @@ inline at::ScalarType scalar_type(const char* name, int position) {
 
 }  // namespace polyop_ms_ext
 
-// The inputs and outputs of an aot function as tensors on `device`, in the order of `params`.
+// Returns the inputs and outputs of an aot function as tensors on `device`, in the order of `params`.
 //
-// They are views: nothing is copied, writing to an output's tensor writes the output, and no
-// tensor may be kept after the function returns. An optional input that was not given is an
-// undefined tensor. A CUDA device without an index is the one that the memory belongs to.
+// The tensors are views: nothing is copied, and writing to an output's tensor writes the output. They must
+// not be kept after the function returns. An absent optional input becomes an undefined tensor. A CUDA device
+// without an index stands for the device that the memory belongs to.
 //
-// `nparam` counts workspaces too, and ndims, shapes and dtypes have no entries for them: polyop
-// ends `dtypes` with a null pointer, and the result ends there. Where a framework does not, pass
-// `nparam` less the number of workspaces.
+// `nparam` counts workspaces too, but ndims, shapes and dtypes have no entries for them. polyop ends `dtypes`
+// with a null pointer, and the result ends there. For a framework that does not, pass `nparam` minus the
+// number of workspaces.
 //
-// Throws std::invalid_argument for a dtype it does not know; polyop shows the text to the user.
+// Throws std::invalid_argument for an unknown dtype. polyop shows the text to the user.
 inline std::vector<at::Tensor> get_torch_tensors(int nparam, void** params, int* ndims, int64_t** shapes,
                                                  const char** dtypes, c10::Device device) {
   std::vector<at::Tensor> tensors;
@@ -79,7 +79,7 @@ inline std::vector<at::Tensor> get_torch_tensors(int nparam, void** params, int*
     const auto options = at::TensorOptions().dtype(polyop_ms_ext::scalar_type(dtypes[i], i)).device(device);
     int64_t elements = 1;
     for (const int64_t size : shape) elements *= size;
-    // the pointer of a tensor without elements need not be memory of the device
+    // the data pointer of a tensor without elements may not be memory of the device
     tensors.push_back(elements == 0 ? at::empty(shape, options) : at::from_blob(params[i], shape, options));
   }
   return tensors;

@@ -1,5 +1,6 @@
-/* What polyop does for a module that is bound with pybind11 itself: tensors from Python objects.
- * Found as the capsule polyop._core.python_functions; to be called with Python's lock. */
+/* The functions that polyop provides to a module that the real pybind11 binds: they convert Python objects to
+ * tensors and back. The table is in the capsule polyop._core.python_functions. Call the functions with
+ * Python's lock held. */
 #ifndef POLYOP_PYTHON_ABI_H
 #define POLYOP_PYTHON_ABI_H
 
@@ -13,9 +14,10 @@ typedef struct polyop_python_functions {
   const polyop_module_functions* module;
   /* Whether an object is a tensor of a framework that polyop knows. */
   int (*is_tensor)(PyObject* object);
-  /* A tensor over an object's memory; it holds a reference to the object. 0, or 1: see error(). */
-  int (*borrow)(PyObject* object, polyop_tensor** made);
-  /* The object of a tensor: a new reference, or null with a Python error set. */
+  /* Makes a tensor over the memory of an object, which holds a reference to the object. Returns 0, or 1: see
+   * error(). */
+  int (*borrow)(PyObject* object, polyop_tensor** result);
+  /* Returns the object of a tensor: a new reference, or null with a Python error set. */
   PyObject* (*wrap)(polyop_tensor* tensor);
 } polyop_python_functions;
 

@@ -1,11 +1,12 @@
-// What PyTorch sources for Ascend include: EXEC_NPU_CMD, and the NPU's dispatch keys in rehearsal.
+// The header that PyTorch sources for Ascend include: EXEC_NPU_CMD, and the NPU's dispatch keys in rehearsal.
 //
-// EXEC_NPU_CMD(aclnnAdd, self, other, alpha, out) runs an operator of Ascend's library on tensors:
-// the first phase's arguments without its last two. EXEC_NPU_CMD_EXT is the same, and
-// EXEC_NPU_CMD_SYNC waits until it has run. With POLYOP_ASCEND=rehearse polyop runs the operator on
-// the CPU. What fails is a std::runtime_error.
+// EXEC_NPU_CMD(aclnnAdd, self, other, alpha, out) runs an operator of Ascend's library. The arguments are
+// those of its GetWorkspaceSize function, without the last two. EXEC_NPU_CMD_EXT is the same.
+// EXEC_NPU_CMD_SYNC also waits until the operator has run. With POLYOP_ASCEND=rehearse polyop runs the
+// operator on the CPU. A failure throws std::runtime_error.
 //
-// The guard is the one that copies of this header in authors' projects have: this one stands in.
+// The include guard is the one of the copies of this header in authors' projects, so that this file replaces
+// them.
 #ifndef PYTORCH_NPU_HELPER_HPP_
 #define PYTORCH_NPU_HELPER_HPP_
 
@@ -18,7 +19,7 @@ namespace polyop::npu {
 template <class... Arguments>
 void execute(const char* name, bool wait, const Arguments&... arguments) {
   if (getenv("POLYOP_ASCEND") != nullptr) {
-    rehearse(name, arguments...);  // another value than "rehearse" is refused there
+    rehearse(name, arguments...);  // throws for any value but "rehearse"
   } else {
     run_on_cann(name, wait, arguments...);
   }

@@ -1,8 +1,8 @@
 /* Memory that a kernel needs while it runs, in C.
  *
- * When polyop opens the library it sets the two hooks below: a thread then keeps such memory for its next
- * kernel, as the system clears every page that it hands out anew. A library that something else opened asks
- * the system each time.
+ * When polyop opens the library, it sets the two hooks below. A thread then keeps such memory for its next
+ * kernel, because new memory is slow: the system clears every page. A library that something else has opened
+ * asks the system each time.
  */
 #ifndef POLYOP_SCRATCH_H
 #define POLYOP_SCRATCH_H
@@ -14,25 +14,27 @@
 extern "C" {
 #endif
 
-/* Returns memory for `bytes` and 64 more, aligned for vectors, of any content; null when there is none. */
+/* Returns memory for `bytes` bytes and 64 more, aligned to 64 bytes and not initialised; null when there is
+ * none. */
 typedef void* (*polyop_take_fn)(int64_t bytes);
-/* Takes memory back, in whichever thread; null is none. */
+/* Takes memory back, in any thread. Null is ignored. */
 typedef void (*polyop_give_fn)(void* memory);
 
 #ifndef POLYOP_NO_HOOKS
-/* Protected: each library has its own pair, whatever else the process has loaded. */
+/* Protected visibility: each library has its own hooks, whatever other libraries the process has loaded. */
 __attribute__((weak, visibility("protected"))) polyop_take_fn polyop_take = 0;
 __attribute__((weak, visibility("protected"))) polyop_give_fn polyop_give = 0;
 
-/* Both as the hooks do it, a size of 0 before the memory included, which says that nobody keeps it: polyop
- * may open the library while a kernel has some. */
+/* These call the hooks, or work without them in the same layout: polyop may open the library between the two
+ * calls of a kernel. The size in front of the memory is then 0, so polyop frees the memory and does not keep
+ * it. */
 static inline void* polyop_scratch(int64_t bytes) {
   const polyop_take_fn take = __atomic_load_n(&polyop_take, __ATOMIC_ACQUIRE);
-  void* found = 0;
+  void* block = 0;
   if (take) return take(bytes);
-  if (posix_memalign(&found, 64, (bytes > 0 ? (size_t)bytes : 0) + 128)) return 0;
-  *(int64_t*)found = 0;
-  return (char*)found + 64;
+  if (posix_memalign(&block, 64, (bytes > 0 ? (size_t)bytes : 0) + 128)) return 0;
+  *(int64_t*)block = 0;
+  return (char*)block + 64;
 }
 
 static inline void polyop_release(void* memory) {

@@ -1,4 +1,4 @@
-// Which function of an operator runs, and calls of operators from C++.
+// Chooses the function of an operator that runs, and calls operators from C++.
 #ifndef POLYOP_LIBRARY_DISPATCH_H
 #define POLYOP_LIBRARY_DISPATCH_H
 
@@ -40,21 +40,22 @@ namespace library __attribute__((visibility("hidden"))) {
     return kernels[kKeyCPU];
   }
 
-  // The function for these arguments: Autograd's where a gradient is wanted, Meta's where there is no
-  // data, else the device's. Throws std::runtime_error with the keys there are.
+  // Chooses the function for these arguments: that of the Autograd key when a gradient is required, that of
+  // Meta while shapes are derived, else that of the device. Throws std::runtime_error that lists the keys of
+  // the operator.
   inline const polyop_function* select(const Operator& op, const polyop_value* arguments, size_t count,
                                        bool* is_kernel) {
     int32_t device = kCPU;
-    bool wanted = false, first = true;
+    bool requires_gradient = false, first = true;
     any_tensor(arguments, count, [&](const polyop_tensor* tensor) {
       if (first) device = tensor->device_type;
       first = false;
-      wanted = wanted || tensor->needs_gradient != 0;
+      requires_gradient = requires_gradient || tensor->needs_gradient != 0;
       return false;
     });
     const polyop_function* gradient = device_kernel(op, device, kKeyAutogradCPU);
     if (gradient == nullptr) gradient = op.kernels[kKeyAutograd];
-    if (gradient != nullptr && wanted && forward_depth() == 0) return gradient;
+    if (gradient != nullptr && requires_gradient && forward_depth() == 0) return gradient;
     *is_kernel = true;
     if (op.kernels[kKeyMeta] != nullptr && deriving()) return op.kernels[kKeyMeta];
     const polyop_function* kernel = device_kernel(op, device, kKeyCPU);
@@ -62,16 +63,18 @@ namespace library __attribute__((visibility("hidden"))) {
     *is_kernel = false;
     if (op.kernels[kKeyComposite] != nullptr) return op.kernels[kKeyComposite];
     if (gradient != nullptr && forward_depth() == 0) return gradient;
-    std::string there;
+    std::string registered_keys;
     for (int key = 0; key < kKeys; ++key) {
-      if (op.kernels[key] != nullptr) there += (there.empty() ? "" : ", ") + std::string(kKeyNames[key]);
+      if (op.kernels[key] != nullptr)
+        registered_keys += (registered_keys.empty() ? "" : ", ") + std::string(kKeyNames[key]);
     }
     const char* name = device == kCPU ? "CPU" : device == kCUDA ? "CUDA" : "PrivateUse1";
     throw std::runtime_error(op.name + " has no implementation for " + name + "; it has " +
-                             (there.empty() ? "none" : "those for " + there));
+                             (registered_keys.empty() ? "none" : "those for " + registered_keys));
   }
 
-  // Arguments with dense tensors, and what the schema says is written noted as such.
+  // The arguments of a kernel. With `dense`, strided tensors are replaced by dense copies. Tells polyop which
+  // tensors the schema declares as written.
   class Prepared {
    public:
     Prepared(const Operator& op, bool dense, const polyop_value* arguments, size_t count)
@@ -113,10 +116,10 @@ namespace library __attribute__((visibility("hidden"))) {
     std::vector<Tensor> copies_;
   };
 
-  // While shapes are derived: polyop is told that a kernel makes these results from these arguments, as
-  // the Meta function in its place says nothing of that.
-  inline void note_kernel(const Operator& op, const polyop_value* arguments, size_t count,
-                          const polyop_value* result) {
+  // Tells polyop, while shapes are derived, that a kernel computes these results from these arguments. The
+  // Meta function runs in place of the kernel, and does not tell.
+  inline void announce_kernel(const Operator& op, const polyop_value* arguments, size_t count,
+                              const polyop_value* result) {
     std::vector<polyop_tensor*> from, to;
     any_tensor(arguments, count, [&](polyop_tensor* tensor) {
       from.push_back(tensor);
@@ -133,7 +136,7 @@ namespace library __attribute__((visibility("hidden"))) {
     if (run != 0) functions()->end();
   }
 
-  // What an operator's row is called with.
+  // polyop_function::call of an operator: chooses a function and calls it.
   inline int dispatch(const polyop_function* self, const polyop_value* arguments, size_t count,
                       polyop_value* result, void (*fail)(const char*)) {
     try {
@@ -149,7 +152,7 @@ namespace library __attribute__((visibility("hidden"))) {
       }
       const Prepared prepared(op, dense, arguments, count);
       const int code = chosen->call(chosen, prepared.values(), count, result, fail);
-      if (code == 0 && meta) note_kernel(op, prepared.values(), count, result);
+      if (code == 0 && meta) announce_kernel(op, prepared.values(), count, result);
       return code;
     } catch (const std::exception& problem) {
       fail(problem.what());
@@ -159,7 +162,7 @@ namespace library __attribute__((visibility("hidden"))) {
     return 1;
   }
 
-  // The tables of the other libraries of the process: polyop links each with all.
+  // The tables of the other libraries in the process. polyop links each library with all others.
   struct Linked {
     const polyop_module_table* table;
     Linked* next;
@@ -169,30 +172,32 @@ namespace library __attribute__((visibility("hidden"))) {
     }
   };
 
-  // An operator's rows: its schema's, which is called, and an implementation's, which has the C++ types.
-  struct Found {
+  // The two rows of an operator in a table: the schema's, which is called, and one of an implementation,
+  // whose schema has the C++ types.
+  struct OperatorRows {
     const polyop_function* called = nullptr;
     const polyop_function* typed = nullptr;
   };
-  POLYOP_COLD inline Found find(const polyop_module_table& table, const std::string& name) {
-    Found found;
+  POLYOP_COLD inline OperatorRows find(const polyop_module_table& table, const std::string& name) {
+    OperatorRows rows;
     for (size_t i = 0; i < table.count; ++i) {
       const polyop_function& row = table.functions[i];
       if (name != row.name) continue;
-      if (std::strncmp(row.doc, "schema\n", 7) == 0) found.called = &row;
-      if (std::strncmp(row.doc, "implementation\n", 15) == 0) found.typed = &row;
+      if (std::strncmp(row.doc, "schema\n", 7) == 0) rows.called = &row;
+      if (std::strncmp(row.doc, "implementation\n", 15) == 0) rows.typed = &row;
     }
-    return found;
+    return rows;
   }
-  POLYOP_COLD inline Found find_operator(const std::string& name) {
-    Found found = find(*Registry::get().table(), name);
-    for (Linked* at = Linked::first(); found.called == nullptr && at != nullptr; at = at->next) {
-      found = find(*at->table, name);
+  POLYOP_COLD inline OperatorRows find_operator(const std::string& name) {
+    OperatorRows rows = find(*Registry::get().table(), name);
+    for (Linked* library = Linked::first(); rows.called == nullptr && library != nullptr;
+         library = library->next) {
+      rows = find(*library->table, name);
     }
-    if (found.called == nullptr) {
+    if (rows.called == nullptr) {
       throw std::runtime_error("no library that is loaded defines the operator " + name);
     }
-    return found;
+    return rows;
   }
 
 }  // namespace library
@@ -208,7 +213,7 @@ template <typename R, typename... A>
 class __attribute__((visibility("hidden"))) TypedOperatorHandle<R(A...)> {
  public:
   explicit TypedOperatorHandle(const polyop_function* row) : row_(row) {}
-  // Call the function for these arguments. Throws std::runtime_error with its words.
+  // Calls the operator. Throws std::runtime_error with its text.
   R call(A... arguments) const {
     polyop_value values[sizeof...(A) + 1] = {};
     size_t i = 0;
@@ -218,7 +223,7 @@ class __attribute__((visibility("hidden"))) TypedOperatorHandle<R(A...)> {
     if (row_->call(row_, values, sizeof...(A), &result, functions()->fail) != 0) {
       throw std::runtime_error(functions()->error());
     }
-    const Result made{row_, &result};
+    const Result result_owner{row_, &result};
     if constexpr (!std::is_void_v<R>) return Convert<std::decay_t<R>>::in(result);
   }
 
@@ -246,20 +251,21 @@ class __attribute__((visibility("hidden"))) TypedOperatorHandle<R(A...)> {
 
 class __attribute__((visibility("hidden"))) OperatorHandle {
  public:
-  OperatorHandle(std::string name, library::Found found) : name_(std::move(name)), found_(found) {}
-  // The operator as a function of the type F. Throws std::runtime_error where its own has another.
+  OperatorHandle(std::string name, library::OperatorRows rows) : name_(std::move(name)), rows_(rows) {}
+  // The operator as a function of type F. Throws std::runtime_error when the implementation has another type.
   template <typename F>
   TypedOperatorHandle<F> typed() const {
-    const std::string asked = library::Types<F>::text();
-    if (found_.typed != nullptr && asked != found_.typed->schema) {
-      throw std::runtime_error(name_ + " is " + found_.typed->schema + " in C++, and typed<> says " + asked);
+    const std::string requested = library::Types<F>::text();
+    if (rows_.typed != nullptr && requested != rows_.typed->schema) {
+      throw std::runtime_error(name_ + " is " + rows_.typed->schema + " in C++, and typed<> says " +
+                               requested);
     }
-    return TypedOperatorHandle<F>(found_.called);
+    return TypedOperatorHandle<F>(rows_.called);
   }
 
  private:
   std::string name_;
-  library::Found found_;
+  library::OperatorRows rows_;
 };
 
 // Finds operators by name: Dispatcher::singleton().findSchemaOrThrow("ns::name", "").typed<F>().call(...).
@@ -270,8 +276,8 @@ class __attribute__((visibility("hidden"))) Dispatcher {
     return dispatcher;
   }
   OperatorHandle findSchemaOrThrow(const std::string& name, const std::string& overload) const {
-    const std::string whole = overload.empty() ? name : name + "." + overload;
-    return {whole, library::find_operator(whole)};
+    const std::string full_name = overload.empty() ? name : name + "." + overload;
+    return {full_name, library::find_operator(full_name)};
   }
 };
 

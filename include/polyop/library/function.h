@@ -11,8 +11,8 @@ using AutogradContext = Context<Tensor>;
 using tensor_list = std::vector<Tensor>;
 using variable_list = tensor_list;
 
-// While one exists on this thread, operators are called without their Autograd functions. The inside of
-// forward() and backward() is below them without one, too.
+// While such an object exists on this thread, operators are called without their Autograd functions. Inside
+// forward() and backward() that is so without an object, too.
 class AutoDispatchBelowAutograd {
  public:
   AutoDispatchBelowAutograd() { ++forward_depth(); }
@@ -25,9 +25,9 @@ using AutoDispatchBelowADInplaceOrView = AutoDispatchBelowAutograd;
 // Derive a class from Function<Class> with
 //   static Tensor (or tensor_list) forward(AutogradContext*, arguments...);
 //   static tensor_list backward(AutogradContext*, tensor_list output_gradients);
-// and call Class::apply(arguments...). backward returns one gradient for each argument of forward:
-// Tensor() where the argument is no tensor, or the gradient is not wanted. Forward, Backward and Apply
-// are other names of the three.
+// and call Class::apply(arguments...). backward returns one gradient for each argument of forward; Tensor()
+// when the argument is not a tensor, or its gradient is not required. Forward, Backward and Apply are other
+// names of the three.
 template <typename Class>
 class Function : public FunctionBase<Class, Tensor> {
  public:

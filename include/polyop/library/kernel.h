@@ -1,4 +1,4 @@
-// A C++ function as a row of a table: its types in a schema's words, and the call with polyop's values.
+// Turns a C++ function into a row of a table: its types as in a schema, and a call with polyop's values.
 #ifndef POLYOP_LIBRARY_KERNEL_H
 #define POLYOP_LIBRARY_KERNEL_H
 
@@ -37,7 +37,7 @@ namespace library __attribute__((visibility("hidden"))) {
         return all + ") -> " + Convert<std::decay_t<R>>::schema();
       }
     }
-    // The compiler's own text of the type; polyop shows it in errors.
+    // The compiler's text of the type. polyop shows it in errors.
     template <typename F = R(A...)>
     static const char* spelled() {
       return __PRETTY_FUNCTION__;
@@ -77,12 +77,12 @@ namespace library __attribute__((visibility("hidden"))) {
     template <size_t... I>
     void invoke(const polyop_value* arguments, polyop_value* result, std::index_sequence<I...>) const {
       (void)arguments;
-      std::tuple<std::decay_t<A>...> given(Convert<std::decay_t<A>>::in(arguments[I])...);
-      (void)given;
+      std::tuple<std::decay_t<A>...> values(Convert<std::decay_t<A>>::in(arguments[I])...);
+      (void)values;
       if constexpr (std::is_void_v<R>) {
-        function(static_cast<A&&>(std::get<I>(given))...);
+        function(static_cast<A&&>(std::get<I>(values))...);
       } else {
-        Convert<std::decay_t<R>>::out(function(static_cast<A&&>(std::get<I>(given))...), result);
+        Convert<std::decay_t<R>>::out(function(static_cast<A&&>(std::get<I>(values))...), result);
       }
     }
   };

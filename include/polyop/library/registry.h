@@ -1,12 +1,12 @@
-// What a library registers, and its table. A library has one table under the name "polyop_library", of the
-// same form as a module's:
+// The registrations of a library, and its table. A library exports one table as "polyop_library". It has the
+// form of a module's table, with these rows:
 //
-//   kind            name           schema                doc (a line each)
-//   library         the namespace                        library, place
-//   schema          ns::name       what m.def() is given schema, place; called: the dispatcher
-//   implementation  ns::name       (Tensor) -> Tensor    implementation, place, key, C++ type
+//   kind            name           schema               doc (one line each)                      call
+//   library         the namespace                       library, location
+//   schema          ns::name       as in m.def()        schema, location                         dispatch()
+//   implementation  ns::name       (Tensor) -> Tensor   implementation, location, key, C++ type  the function
 //
-// Everything here belongs to one library: its symbols are hidden.
+// All symbols are hidden, so that each library has its own registry.
 #ifndef POLYOP_LIBRARY_REGISTRY_H
 #define POLYOP_LIBRARY_REGISTRY_H
 
@@ -21,8 +21,8 @@ class __attribute__((visibility("hidden"))) Library;
 namespace polyop {
 namespace library __attribute__((visibility("hidden"))) {
 
-  // One POLYOP_LIBRARY or POLYOP_LIBRARY_IMPL. They are made before the library is entered, in the order
-  // of the file, and filled when it is entered.
+  // One POLYOP_LIBRARY or POLYOP_LIBRARY_IMPL. The static initialisers of a file create its blocks in order.
+  // They are filled when polyop calls polyop_library().
   struct Block {
     Block(const char* space_, const char* kind_, const char* key_, const char* file_, int line_,
           void (*fill_)(Library&))
@@ -35,8 +35,8 @@ namespace library __attribute__((visibility("hidden"))) {
       return block;
     }
     static Block**& last() {
-      static Block** place = &first();
-      return place;
+      static Block** end = &first();
+      return end;
     }
 
     const char *space, *kind, *key, *file;
@@ -69,7 +69,7 @@ namespace library __attribute__((visibility("hidden"))) {
 
   struct Operator {
     std::string name;
-    uint64_t written = 0;  // a bit for each argument that its schema says is written
+    uint64_t written = 0;  // a bit for each argument that the schema declares as written
     const polyop_function* kernels[kKeys] = {};
   };
 
@@ -80,7 +80,7 @@ namespace library __attribute__((visibility("hidden"))) {
     std::string key;
   };
 
-  // Which arguments of a schema are written: "f(Tensor(a!) self, Tensor other)" gives 1.
+  // The arguments that a schema declares as written: "f(Tensor(a!) self, Tensor other)" gives 1.
   POLYOP_COLD inline uint64_t written_arguments(const std::string& schema) {
     uint64_t written = 0;
     size_t argument = 0;
@@ -109,18 +109,18 @@ namespace library __attribute__((visibility("hidden"))) {
     return written;
   }
 
-  // All that the library's blocks have registered.
+  // Everything that the library's blocks have registered.
   class Registry {
    public:
     static Registry& get() {
-      static auto& registry = *new Registry();  // as long as the process
+      static auto& registry = *new Registry();  // never destroyed
       return registry;
     }
     void add(Row row) { rows_.push_back(std::move(row)); }
     const polyop_module_table* table() const { return &table_; }
     POLYOP_COLD const polyop_module_table* finish(decltype(polyop_function::call) dispatch,
                                                   const char* problem) {
-      auto* made = new polyop_function[rows_.size() + 1]();
+      auto* functions = new polyop_function[rows_.size() + 1]();
       for (size_t i = 0; i < rows_.size(); ++i) {
         Row& row = rows_[i];
         if (row.doc.rfind("schema\n", 0) == 0) {
@@ -130,16 +130,17 @@ namespace library __attribute__((visibility("hidden"))) {
           row.target = &operators_.back();
           row.call = dispatch;
         }
-        made[i] = {row.name.c_str(), row.schema.c_str(), row.doc.c_str(), row.target, row.call, free_value};
+        functions[i] = {row.name.c_str(), row.schema.c_str(), row.doc.c_str(),
+                        row.target,       row.call,           free_value};
       }
       for (size_t i = 0; i < rows_.size(); ++i) {
-        for (Operator& one : operators_) {
+        for (Operator& op : operators_) {
           for (int key = 0; key < kKeys; ++key) {
-            if (one.name == rows_[i].name && rows_[i].key == kKeyNames[key]) one.kernels[key] = &made[i];
+            if (op.name == rows_[i].name && rows_[i].key == kKeyNames[key]) op.kernels[key] = &functions[i];
           }
         }
       }
-      table_ = {POLYOP_MODULE_VERSION, 0, "library", rows_.size(), made, problem};
+      table_ = {POLYOP_MODULE_VERSION, 0, "library", rows_.size(), functions, problem};
       return &table_;
     }
 
@@ -154,28 +155,28 @@ namespace library __attribute__((visibility("hidden"))) {
 
 namespace polyop {
 
-// A kernel that is given tensors as they are, strided ones too: m.impl("f", &f, polyop::strided).
+// Marks a kernel that takes tensors of any layout: m.impl("f", &f, polyop::strided).
 struct Strided {};
 constexpr Strided strided{};
 
-// What a block fills: `m`.
+// The `m` of a block.
 class __attribute__((visibility("hidden"))) Library {
  public:
   explicit Library(const library::Block& block) : block_(block) {}
 
-  // Define an operator by its schema, "name(Tensor x, float alpha=1.0) -> Tensor".
+  // Defines an operator by its schema, "name(Tensor x, float alpha=1.0) -> Tensor".
   POLYOP_COLD Library& def(const std::string& schema, int line = __builtin_LINE()) {
     library::Registry::get().add(
-        {qualified(name_of(schema)), schema, "schema\n" + place(line), nullptr, nullptr, ""});
+        {qualified(name_of(schema)), schema, "schema\n" + location(line), nullptr, nullptr, ""});
     return *this;
   }
-  // The same with a function made of other operators, for every device.
+  // The same, with a function for every device that calls other operators.
   template <typename F, typename = std::enable_if_t<!std::is_arithmetic_v<F>>>
   Library& def(const std::string& schema, F function, int line = __builtin_LINE()) {
     def(schema, line);
     return add(name_of(schema), library::kKeyNames[library::kKeyComposite], std::move(function), true, line);
   }
-  // Give an operator's function for the key of the block. Its tensors are made dense before it is called.
+  // Registers an operator's function for the key of the block. The function receives dense tensors.
   template <typename F>
   Library& impl(const std::string& name, F function, int line = __builtin_LINE()) {
     return add(name, block_.key, std::move(function), false, line);
@@ -194,20 +195,20 @@ class __attribute__((visibility("hidden"))) Library {
   POLYOP_COLD std::string qualified(const std::string& name) const {
     return name.find("::") == std::string::npos ? std::string(block_.space) + "::" + name : name;
   }
-  POLYOP_COLD std::string place(int line) const {
+  POLYOP_COLD std::string location(int line) const {
     return std::string(block_.file) + ":" + std::to_string(line);
   }
   template <typename F>
   Library& add(const std::string& name, const char* key, F function, bool takes_strides, int line) {
-    using Made = library::Kernel<std::decay_t<F>>;
-    put({qualified(name), Made::signature(), Made::spelled(), new Made{{takes_strides}, std::move(function)},
-         Made::call, key},
+    using BoundKernel = library::Kernel<std::decay_t<F>>;
+    put({qualified(name), BoundKernel::signature(), BoundKernel::spelled(),
+         new BoundKernel{{takes_strides}, std::move(function)}, BoundKernel::call, key},
         line);
     return *this;
   }
   // `row` has the compiler's text of the type as its doc.
   POLYOP_COLD void put(library::Row row, int line) {
-    row.doc = "implementation\n" + place(line) + "\n" + row.key + "\n" + row.doc;
+    row.doc = "implementation\n" + location(line) + "\n" + row.key + "\n" + row.doc;
     library::Registry::get().add(std::move(row));
   }
 

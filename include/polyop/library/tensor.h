@@ -32,8 +32,8 @@ inline Tensor empty_like(const Tensor& like, ScalarType dtype) { return Tensor(d
 // The stream of the caller's framework, as a cudaStream_t; null on the CPU.
 inline void* current_stream() { return functions()->stream(); }
 
-// Calls `loop` with a zero of the C++ type of `dtype`, which must be float or double; throws
-// std::invalid_argument that names `what` otherwise.
+// Calls `loop` with a zero of the C++ type of `dtype`: float or double. Throws std::invalid_argument for
+// other dtypes; `what` is the subject of its text.
 template <typename Loop>
 void for_floats(ScalarType dtype, const char* what, Loop&& loop) {
   if (dtype == kFloat) return loop(float());
@@ -76,7 +76,7 @@ struct Convert<Scalar> {
   }
 };
 
-// Valid during the call.
+// The text is valid during the call.
 template <>
 struct Convert<std::string_view> {
   static std::string schema() { return "str"; }

@@ -1,4 +1,4 @@
-// Calling aclnn operators by name: CANN where it is, polyop's CPU provider elsewhere.
+// Runs aclnn operators by name: through CANN where it is installed, else through polyop's CPU provider.
 #ifndef POLYOP_MODULE_ACLNN_H
 #define POLYOP_MODULE_ACLNN_H
 
@@ -7,46 +7,46 @@
 
 namespace polyop {
 
-struct DeviceContext;  // CANN's; modules only pass it on
+struct DeviceContext;  // of CANN; modules only pass pointers to it
 
-// A list in braces or a vector of shared pointers, as an argument: they are read and not counted.
+// An argument that is a braced list or a vector of shared pointers. It borrows the pointers.
 template <typename T>
 class Pointers {
  public:
-  struct One {
-    One(std::nullptr_t) {}
+  struct Pointer {
+    Pointer(std::nullptr_t) {}
     template <typename U>
-    One(const std::shared_ptr<U>& pointer) : value(pointer.get()) {}
+    Pointer(const std::shared_ptr<U>& pointer) : value(pointer.get()) {}
     const T* value = nullptr;
   };
-  Pointers(std::initializer_list<One> list) : count_(list.size()) { fill(list.begin()); }
+  Pointers(std::initializer_list<Pointer> list) : count_(list.size()) { fill(list.begin()); }
   template <typename U>
   Pointers(const std::vector<std::shared_ptr<U>>& list) : count_(list.size()) {
     fill(list.data());
   }
   size_t size() const { return count_; }
-  const T* operator[](size_t i) const { return count_ > kFew ? many_[i] : few_[i]; }
+  const T* operator[](size_t i) const { return count_ > kInline ? heap_[i] : inline_[i]; }
 
  private:
-  static constexpr size_t kFew = 6;
+  static constexpr size_t kInline = 6;
 
   template <typename From>
   void fill(const From* from) {
-    if (count_ > kFew) many_.reset(new const T*[count_]);
-    const T** to = count_ > kFew ? many_.get() : few_;
-    for (size_t i = 0; i < count_; ++i) to[i] = One(from[i]).value;
+    if (count_ > kInline) heap_.reset(new const T*[count_]);
+    const T** to = count_ > kInline ? heap_.get() : inline_;
+    for (size_t i = 0; i < count_; ++i) to[i] = Pointer(from[i]).value;
   }
 
   size_t count_;
-  const T* few_[kFew];
-  std::unique_ptr<const T*[]> many_;
+  const T* inline_[kInline];
+  std::unique_ptr<const T*[]> heap_;
 };
 
-// Run `name` on C++ values in the order of its prototype.
+// Runs the operator `name` on C++ values in the order of its prototype.
 template <typename... Args>
 void launch_aclnn(const char* name, const Args&... arguments) {
   polyop_value values[sizeof...(Args) + 1] = {};
-  bool borrowed[sizeof...(Args) + 1] = {};  // what a Value wrote belongs to the Value
+  bool borrowed[sizeof...(Args) + 1] = {};  // the Value owns what it wrote
   std::vector<std::unique_ptr<polyop_value[]>> lists;
   size_t i = 0;
   const auto put = [&](const auto& argument) {
@@ -85,15 +85,15 @@ using device::DeviceContext;
 
 namespace custom {
 
-// Run an aclnn operator: inputs in its order, then the outputs, which must exist already.
+// Runs an aclnn operator on its inputs, in its order, and its outputs, which must be allocated.
 inline void CustomLaunchAclnn(const char* aclnn_api, const polyop::Pointers<Value>& inputs,
                               const polyop::Pointers<tensor::Tensor>& outputs) {
-  constexpr size_t kFew = 8;
-  polyop_value few[kFew];
-  std::unique_ptr<polyop_value[]> many;
+  constexpr size_t kInline = 8;
+  polyop_value inline_values[kInline];
+  std::unique_ptr<polyop_value[]> heap_values;
   const size_t count = inputs.size() + outputs.size();
-  if (count > kFew) many.reset(new polyop_value[count]);
-  polyop_value* values = count > kFew ? many.get() : few;
+  if (count > kInline) heap_values.reset(new polyop_value[count]);
+  polyop_value* values = count > kInline ? heap_values.get() : inline_values;
   std::vector<std::unique_ptr<polyop_value[]>> lists;
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[i] = {};
@@ -120,7 +120,7 @@ using mindspore::device::DeviceContext;
 using mindspore::device::DeviceContext;
 }  // namespace ms
 
-// LAUNCH_ACLNN(aclnnMul, device_context, stream_id, x, y, out): the operator's own order.
+// LAUNCH_ACLNN(aclnnMul, device_context, stream_id, x, y, out): arguments in the order of the prototype.
 #define LAUNCH_ACLNN(api, device_context, stream_id, ...) \
   do {                                                    \
     (void)(device_context);                               \

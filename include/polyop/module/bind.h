@@ -1,4 +1,4 @@
-// Binding functions: PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("name", &function, "doc"); }
+// Binds functions: PYBIND11_MODULE(MS_EXTENSION_NAME, m) { m.def("name", &function, "doc"); }
 #ifndef POLYOP_MODULE_BIND_H
 #define POLYOP_MODULE_BIND_H
 
@@ -10,7 +10,7 @@
 #ifndef POLYOP_PYBIND11
 namespace pybind11 {
 
-// The text of a default value in a schema.
+// The text of a default value, as a schema has it.
 inline std::string default_text(const none&) { return "None"; }
 inline std::string default_text(std::nullptr_t) { return "None"; }
 inline std::string default_text(std::nullopt_t) { return "None"; }
@@ -48,14 +48,14 @@ std::string default_text(const std::optional<T>& item) {
   return item ? default_text(*item) : "None";
 }
 
-// The name of an argument, with its default where one is assigned.
+// The name of an argument, and its default value when one is assigned.
 struct arg {
   explicit arg(const char* text) : name(text) {}
   template <typename T>
   arg operator=(const T& value) const {
-    arg made = *this;
-    made.default_value = default_text(value);
-    return made;
+    arg result = *this;
+    result.default_value = default_text(value);
+    return result;
   }
   std::string name, default_value;
 };
@@ -63,7 +63,7 @@ inline namespace literals {
 inline arg operator""_a(const char* text, size_t) { return arg(text); }
 }  // namespace literals
 
-// What m.def() is given besides name and function: a text, and the arguments' names.
+// The further arguments of m.def(): a docstring, and the names of the function's arguments.
 struct Extras {
   const char* doc = "";
   const arg* args[64];
@@ -76,10 +76,10 @@ struct Extras {
   }
 };
 
-// The functions of a module. It lives as long as the process, and so do they.
+// The functions of a module. They and this object are never destroyed.
 class module_ {
  public:
-  // Bind a function, a lambda or a function object; `extra` are its doc and its py::arg()s.
+  // Binds a function, a lambda or a function object. `extra` are its docstring and its py::arg()s.
   template <typename F, typename... Extra>
   module_& def(const char* name, F&& function, const Extra&... extra) {
     Extras extras;
@@ -87,7 +87,8 @@ class module_ {
     add(name, std::forward<F>(function), signature(&function), extras);
     return *this;
   }
-  // Bind what is called with values and has its schema as text; `target` stays.
+  // Binds a function that takes polyop values, with its schema as text. `target` must live as long as the
+  // module.
   void def_values(const std::string& name, const std::string& schema, const std::string& doc,
                   const void* target, decltype(polyop_function::call) call) {
     last_ = new Entry{name, schema, doc, target, call, last_};
@@ -148,15 +149,15 @@ class module_ {
 
   template <typename F, typename R, typename... A>
   POLYOP_COLD void add(const char* name, F&& function, Signature<R, A...>, const Extras& extras) {
-    using Kept = std::decay_t<F>;
+    using Stored = std::decay_t<F>;
     const std::string types[] = {polyop::Convert<std::decay_t<A>>::schema()..., std::string()};
     if constexpr (std::is_void_v<R>) {
       append(name, types, sizeof...(A), "()", extras);
     } else {
       append(name, types, sizeof...(A), polyop::Convert<std::decay_t<R>>::schema(), extras);
     }
-    last_->target = new Kept(std::forward<F>(function));
-    last_->call = call<Kept, R, A...>;
+    last_->target = new Stored(std::forward<F>(function));
+    last_->call = call<Stored, R, A...>;
   }
 
   POLYOP_COLD void append(const char* name, const std::string* types, size_t count,
@@ -233,7 +234,7 @@ inline bool hasattr(const module_& module, const char* name) { return module.has
 
 namespace polyop {
 
-// A function as one that returns what PyboostRunner::Call<OUT_NUM> does.
+// Wraps a function, so that it returns the result of PyboostRunner::Call<OUT_NUM>.
 template <int OUT_NUM, typename R, typename... A>
 auto caller(R (*function)(A...)) {
   return [function](A... arguments) -> pybind11::object {
@@ -245,7 +246,7 @@ auto caller(R (*function)(A...)) {
 
 #define PYBOOST_CALLER(OUT_NUM, FUNC) ::polyop::caller<OUT_NUM>(&FUNC)
 
-// Binds the operators of op_def: a source that the builder writes has it. Absent in most modules.
+// Binds the operators of op_def. The builder writes a source that defines it; most modules have none.
 #ifndef POLYOP_BINDS_DEFINITIONS
 extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definitions(pybind11::module_& m);
 #endif

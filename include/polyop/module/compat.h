@@ -1,7 +1,7 @@
 // The older way to run an operator in a Function: OpRunner, PyBoostUtils and device tasks.
 //
-// MindSpore queues a device task and runs it later; here DispatchRun() runs it at once, and
-// memory is there from the start.
+// MindSpore queues a device task and runs it later. Here DispatchRun() runs it at once, and tensors have
+// memory from the start.
 #ifndef POLYOP_MODULE_COMPAT_H
 #define POLYOP_MODULE_COMPAT_H
 
@@ -29,7 +29,7 @@ class PyBoostDeviceTask {
 };
 
 struct OpRunner {
-  // What stands for the device of the call; nothing can be read from it. Never null.
+  // A placeholder for the device of the call. It is never null, and has no content.
   template <typename Device>
   static device::DeviceContext* GetDeviceContext(const Device&) {
     static char context;

@@ -1,4 +1,4 @@
-// C++ types as arguments and results: their place in the schema, and their values.
+// Converts arguments and results between C++ types and polyop values.
 #ifndef POLYOP_MODULE_CONVERT_H
 #define POLYOP_MODULE_CONVERT_H
 
@@ -9,11 +9,12 @@
 
 namespace polyop {
 
-[[noreturn]] inline void mismatch(const char* wanted) {
-  throw std::runtime_error(std::string("an argument is no ") + wanted);
+[[noreturn]] inline void mismatch(const char* type) {
+  throw std::runtime_error(std::string("an argument is no ") + type);
 }
 
-// schema(): the type's text in a schema. in(): a value as T. out(): write T; lists are new[].
+// schema(): the text of the type in a schema. in(): converts a value to T. out(): converts T to a value; it
+// retains tensors, and allocates text and lists with new[].
 template <typename T, typename Enable = void>
 struct Convert {
   static_assert(
@@ -126,7 +127,7 @@ struct Convert<std::vector<T>> {
   }
 };
 
-// As an argument a tuple of equal types, as int[2]; as a result any.
+// A tuple. Arguments need equal types, such as int[2]; results may have any.
 template <typename... T>
 struct Convert<std::tuple<T...>> {
   using First = std::tuple_element_t<0, std::tuple<T...>>;
@@ -178,7 +179,7 @@ struct Convert<py::object> {
 };
 #endif
 
-// Frees what out() made, but for the tensors.
+// Frees the memory that out() allocated; see release_tensors() for the tensors.
 POLYOP_OUTLINE inline void free_value(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_STRING) delete[] value->as.text;
   if (value->kind != POLYOP_VALUE_LIST) return;
@@ -186,7 +187,7 @@ POLYOP_OUTLINE inline void free_value(polyop_value* value) {
   delete[] value->as.items;
 }
 
-// Lets go of the tensors that out() has retained.
+// Releases the tensors that out() retained.
 POLYOP_OUTLINE inline void release_tensors(polyop_value* value) {
   if (value->kind == POLYOP_VALUE_TENSOR && value->as.tensor != nullptr)
     functions()->release(value->as.tensor);

@@ -8,7 +8,7 @@
 
 namespace polyop {
 
-// What a context needs to know of its kind of tensor: ms::Tensor, or a pointer.
+// Converts the tensors of a context, ms::Tensor or a shared pointer, to handles and back.
 inline polyop_tensor* handle_of(const ms::Tensor& tensor) { return tensor.handle(); }
 inline polyop_tensor* handle_of(const mindspore::tensor::TensorPtr& tensor) {
   return tensor == nullptr ? nullptr : tensor->get().handle();
@@ -26,7 +26,7 @@ T from_handle(polyop_tensor* handle) {
 template <typename T>
 constexpr bool is_tensor = std::is_same_v<T, ms::Tensor> || std::is_same_v<T, mindspore::tensor::TensorPtr>;
 
-// The handle of an argument, or null where it is no tensor.
+// The handle of an argument; null when it is not a tensor.
 template <typename T>
 polyop_tensor* argument_handle(const T& argument) {
   if constexpr (is_tensor<T>) {
@@ -41,16 +41,16 @@ polyop_tensor* argument_handle(const std::optional<T>& argument) {
   return argument ? argument_handle(*argument) : nullptr;
 }
 
-// Whether a list holds a tensor of which a gradient is wanted: Function gives lists none.
+// Whether an argument is a list with a tensor that requires a gradient. Function has no gradients for lists.
 template <typename T>
-bool holds_wanted(const T&) {
+bool holds_required(const T&) {
   return false;
 }
 template <typename T>
-bool holds_wanted(const std::vector<T>& items) {
+bool holds_required(const std::vector<T>& items) {
   for (const auto& item : items) {
     polyop_tensor* handle = argument_handle(item);
-    if ((handle != nullptr && handle->needs_gradient != 0) || holds_wanted(item)) return true;
+    if ((handle != nullptr && handle->needs_gradient != 0) || holds_required(item)) return true;
   }
   return false;
 }
@@ -65,22 +65,22 @@ class Context {
   Context(Context&&) = default;
   ~Context();
 
-  // Keep tensors for Backward, in place of those kept before. Null entries keep their places.
+  // Saves tensors for Backward. They replace those saved before. Null entries are allowed.
   void SaveForBackward(List tensors) { saved_ = std::move(tensors); }
-  // What was kept, in order.
+  // The saved tensors, in order.
   const List GetSavedTensors() const { return saved_; }
-  // Inputs that Forward has changed in place; each must be among the outputs.
+  // Declares inputs that Forward has written in place. Each must be among the outputs.
   void MarkDirty(const List& inputs) { dirty_ = inputs; }
-  // Outputs of which no gradient is taken.
+  // Declares outputs that have no gradient.
   void MarkNonDifferentiable(const List& outputs) { non_differentiable_ = outputs; }
-  // Whether Backward is given zeros for outputs that nobody used (true at first), or null.
+  // Whether Backward receives zeros (the default) or null for the gradients of unused outputs.
   void SetMaterializeGrads(bool materialize) { materialize_ = materialize; }
-  // Whether the gradient of a tensor input is wanted; only tensors are counted.
+  // Whether the gradient of a tensor input is required. The index counts only the arguments that are tensors.
   bool NeedsInputGrad(size_t tensor_index) const {
     if (tensor_index >= tensors_) throw std::out_of_range("tensor index out of range");
     return (needed_ >> tensor_index & 1) != 0;
   }
-  // Whether a gradient of the tensor is wanted.
+  // Whether the tensor requires a gradient.
   bool NeedGrad(const T& tensor) const {
     const polyop_tensor* handle = handle_of(tensor);
     return handle != nullptr && handle->needs_gradient != 0;
@@ -104,23 +104,22 @@ class Context {
     is_input_ |= uint64_t{1} << i;
     needed_ |= uint64_t{handle != nullptr && handle->needs_gradient != 0} << tensors_++;
   }
-  void note_wanted(const uint8_t* wanted, size_t count) {
+  void note_requested(const uint8_t* wanted, size_t count) {
     needed_ = 0;
     for (size_t i = 0, k = 0; i < count; ++i) {
       if ((is_input_ >> i & 1) != 0) needed_ |= uint64_t{wanted[i] != 0} << k++;
     }
   }
 
-  POLYOP_COLD static bool holds(const List& list, const polyop_tensor* handle) {
+  POLYOP_COLD static bool contains(const List& list, const polyop_tensor* handle) {
     for (const T& item : list) {
       if (handle != nullptr && handle_of(item) == handle) return true;
     }
     return false;
   }
 
-  // Hand the call over to polyop, which owns `state` from then on.
-  // An input that is returned as it is gets a handle of its own in `outputs`, as its gradient there
-  // is another than the input's.
+  // Records the call with polyop, which owns `state` from then on. An input that is also an output, and is
+  // not dirty, becomes a new handle in `outputs`, because the output and the input have different gradients.
   POLYOP_COLD static void record(Context* state, polyop_node* node, List& outputs) {
     std::unique_ptr<Context> owner(state);
     if (outputs.empty()) throw std::runtime_error("The output list must not be empty.");
@@ -130,21 +129,21 @@ class Context {
     for (size_t i = 0; i < count; ++i) {
       handles[i] = handle_of(outputs[i]);
       if (handles[i] == nullptr) throw std::runtime_error("Forward returned an undefined tensor");
-      plain[i] = holds(state->non_differentiable_, handles[i]) ? 1 : 0;
-      if (holds(state->dirty_, handles[i])) continue;
+      plain[i] = contains(state->non_differentiable_, handles[i]) ? 1 : 0;
+      if (contains(state->dirty_, handles[i])) continue;
       for (size_t k = 0; k < node->input_count; ++k) {
         if (node->inputs[k] != handles[i]) continue;
-        outputs[i] = again(handles[i]);
+        outputs[i] = new_handle(handles[i]);
         handles[i] = handle_of(outputs[i]);
       }
     }
     for (size_t i = 0; i < dirty; ++i) {
       handles[count + i] = handle_of(state->dirty_[i]);
-      if (handles[count + i] == nullptr || !holds(outputs, handles[count + i])) {
+      if (handles[count + i] == nullptr || !contains(outputs, handles[count + i])) {
         throw std::runtime_error("The dirty tensors must all be outputs of the forward function.");
       }
     }
-    check_held(*state);
+    check_saved_values(*state);
     node->output_count = count;
     node->outputs = handles.get();
     node->non_differentiable = plain.get();
@@ -161,15 +160,15 @@ class Context {
     state->non_differentiable_.clear();
   }
 
-  POLYOP_COLD static T again(polyop_tensor* handle) {
-    polyop_tensor* made = nullptr;
-    check(functions()->view(handle, handle->ndim, handle->shape, handle->strides, handle->offset, &made));
-    const ms::Tensor owner = ms::Tensor::adopt(made);
-    return from_handle<T>(made);
+  POLYOP_COLD static T new_handle(polyop_tensor* handle) {
+    polyop_tensor* view = nullptr;
+    check(functions()->view(handle, handle->ndim, handle->shape, handle->strides, handle->offset, &view));
+    const ms::Tensor owner = ms::Tensor::adopt(view);
+    return from_handle<T>(view);
   }
 
-  // A tensor inside a sequence would not be seen by the framework, which looks after those it keeps.
-  POLYOP_COLD static void check_held(const Context& state) {
+  // Throws for a sequence of tensors in saved_data: polyop could not pass those to the framework to be saved.
+  POLYOP_COLD static void check_saved_values(const Context& state) {
     for (const SavedData::Item& item : state.saved_data) {
       const auto* list = dynamic_cast<const mindspore::ValueSequence*>(item.second.get());
       for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
@@ -181,8 +180,8 @@ class Context {
     }
   }
 
-  // Tensors in saved_data are saved like the others, after them.
-  mindspore::ValuePtr* held(size_t i) {
+  // The tensors in saved_data are saved after the others. Returns the i-th of them, or null.
+  mindspore::ValuePtr* saved_value(size_t i) {
     for (SavedData::Item& item : saved_data) {
       if (item.second == nullptr || !item.second->isa<mindspore::tensor::Tensor>()) continue;
       if (i-- == 0) return &item.second;
@@ -191,7 +190,7 @@ class Context {
   }
   POLYOP_COLD size_t count_saved() {
     size_t more = 0;
-    while (held(more) != nullptr) ++more;
+    while (saved_value(more) != nullptr) ++more;
     return saved_.size() + more;
   }
   POLYOP_COLD static polyop_tensor* get_saved(void* of, size_t i) {
@@ -200,7 +199,7 @@ class Context {
     if (i < state->saved_.size()) {
       handle = handle_of(state->saved_[i]);
     } else {
-      mindspore::ValuePtr* value = state->held(i - state->saved_.size());
+      mindspore::ValuePtr* value = state->saved_value(i - state->saved_.size());
       if (value != nullptr) handle = ms::Tensor(*value).handle();
     }
     if (handle != nullptr) functions()->retain(handle);
@@ -210,8 +209,8 @@ class Context {
     auto* state = static_cast<Context*>(of);
     if (i < state->saved_.size()) {
       state->saved_[i] = from_handle<T>(handle);
-    } else {  // an undefined tensor keeps the place
-      mindspore::ValuePtr* value = state->held(i - state->saved_.size());
+    } else {  // null becomes an undefined tensor, so that the value is still found
+      mindspore::ValuePtr* value = state->saved_value(i - state->saved_.size());
       if (value == nullptr) return;  // Backward has cleared it
       *value = std::make_shared<mindspore::tensor::Tensor>(ms::Tensor::share(handle));
     }
@@ -225,9 +224,9 @@ class Context {
 };
 
 template <typename T>
-POLYOP_OUTLINE Context<T>::~Context() = default;  // once, and not in every function that has one
+POLYOP_OUTLINE Context<T>::~Context() = default;  // defined once, not in every function that has a Context
 
-// How many calls of Forward this thread is in: those inside another are part of it.
+// How many nested calls of Forward this thread is in. The inner ones are part of the outermost.
 inline int& forward_depth() {
   static thread_local int depth = 0;
   return depth;
@@ -235,18 +234,18 @@ inline int& forward_depth() {
 struct ForwardScope {
   // `depth` is forward_depth()
   ForwardScope(int& depth, bool recorded)
-      : depth_(depth), recorded_(recorded), before_(recorded ? std::uncaught_exceptions() : 0) {
+      : depth_(depth), recorded_(recorded), exceptions_before_(recorded ? std::uncaught_exceptions() : 0) {
     ++depth_;
   }
   ~ForwardScope() {
     --depth_;
-    if (recorded_ && std::uncaught_exceptions() > before_) functions()->left();
+    if (recorded_ && std::uncaught_exceptions() > exceptions_before_) functions()->left();
   }
 
  private:
   int& depth_;
   bool recorded_;
-  int before_;
+  int exceptions_before_;
 };
 
 template <typename Class, typename T>
@@ -254,7 +253,7 @@ class FunctionBase {
   using State = Context<T>;
 
  public:
-  // Call Forward(ctx, arguments...), and remember the call for its gradient.
+  // Calls Forward(ctx, arguments...) and records the call for its gradient.
   template <typename X = Class, typename... Args>
   static auto Apply(Args&&... arguments)
       -> decltype(X::Forward(static_cast<State*>(nullptr), std::forward<Args>(arguments)...)) {
@@ -264,7 +263,7 @@ class FunctionBase {
     note_inputs<std::decay_t<Args>...>(&state, inputs);
     int& depth = forward_depth();
     const bool recorded = depth == 0 && functions()->recording() != 0;
-    if (recorded && (holds_wanted(arguments) || ...)) {
+    if (recorded && (holds_required(arguments) || ...)) {
       throw std::runtime_error(
           "a gradient is wanted of a tensor in a list, and Function gives lists none: pass it as an argument "
           "of its own");
@@ -297,29 +296,29 @@ class FunctionBase {
     node.input_count = count;
     node.inputs = inputs;
     node.backward = backward;
-    std::vector<T> outputs = listed(*result);
+    std::vector<T> outputs = as_list(*result);
     State::record(new State(std::move(*state)), &node, outputs);
-    give_back(std::move(outputs), result);
+    assign_outputs(std::move(outputs), result);
   }
 
-  static std::vector<T> listed(const T& result) { return {result}; }
-  static std::vector<T> listed(const std::vector<T>& result) { return result; }
-  static void give_back(std::vector<T> outputs, T* result) { *result = std::move(outputs[0]); }
-  static void give_back(std::vector<T> outputs, std::vector<T>* result) { *result = std::move(outputs); }
+  static std::vector<T> as_list(const T& result) { return {result}; }
+  static std::vector<T> as_list(const std::vector<T>& result) { return result; }
+  static void assign_outputs(std::vector<T> outputs, T* result) { *result = std::move(outputs[0]); }
+  static void assign_outputs(std::vector<T> outputs, std::vector<T>* result) { *result = std::move(outputs); }
 
-  // The text that the compiler gives this function holds the class's name; polyop reads it.
+  // polyop reads the name of the class from the compiler's text for this function.
   static const char* name() { return __PRETTY_FUNCTION__; }
 
-  static int backward(void* of, polyop_tensor* const* gradients, size_t count, const uint8_t* wanted,
-                      polyop_tensor** results, size_t room, size_t* returned) {
-    auto* state = static_cast<State*>(of);
+  static int backward(void* state_pointer, polyop_tensor* const* gradients, size_t count,
+                      const uint8_t* wanted, polyop_tensor** results, size_t room, size_t* returned) {
+    auto* state = static_cast<State*>(state_pointer);
     try {
-      state->note_wanted(wanted, room);
+      state->note_requested(wanted, room);
       const size_t saved = state->saved_.size();
-      const std::vector<T> made = Class::Backward(state, given(gradients, count));
+      const std::vector<T> input_gradients = Class::Backward(state, from_handles(gradients, count));
       if (state->saved_.size() != saved) state->saved_ = std::vector<T>(saved);  // cleared: it may run again
-      *returned = made.size();
-      hand_over(made, results, room);
+      *returned = input_gradients.size();
+      store_results(input_gradients, results, room);
       return 0;
     } catch (const std::exception& problem) {
       functions()->fail(problem.what());
@@ -328,14 +327,15 @@ class FunctionBase {
     }
     return 1;
   }
-  POLYOP_OUTLINE static std::vector<T> given(polyop_tensor* const* handles, size_t count) {
+  POLYOP_OUTLINE static std::vector<T> from_handles(polyop_tensor* const* handles, size_t count) {
     std::vector<T> tensors(count);
     for (size_t i = 0; i < count; ++i) tensors[i] = from_handle<T>(handles[i]);
     return tensors;
   }
-  POLYOP_OUTLINE static void hand_over(const std::vector<T>& made, polyop_tensor** results, size_t room) {
-    for (size_t i = 0; i < made.size() && i < room; ++i) {
-      results[i] = handle_of(made[i]);
+  POLYOP_OUTLINE static void store_results(const std::vector<T>& tensors, polyop_tensor** results,
+                                           size_t room) {
+    for (size_t i = 0; i < tensors.size() && i < room; ++i) {
+      results[i] = handle_of(tensors[i]);
       if (results[i] != nullptr) functions()->retain(results[i]);
     }
   }
@@ -350,8 +350,8 @@ using AutogradContext = polyop::Context<tensor::TensorPtr>;
 // Derive a class from Function<Class> with
 //   static TensorPtr (or TensorPtrList) Forward(AutogradContext*, arguments...);
 //   static TensorPtrList Backward(AutogradContext*, TensorPtrList output_gradients);
-// and call Class::Apply(arguments...). Backward returns one gradient for each argument of Forward:
-// null where the argument is no tensor, or the gradient is not wanted.
+// and call Class::Apply(arguments...). Backward returns one gradient for each argument of Forward; null when
+// the argument is not a tensor, or its gradient is not required.
 template <typename Class>
 class Function : public polyop::FunctionBase<Class, tensor::TensorPtr> {};
 
@@ -359,7 +359,7 @@ class Function : public polyop::FunctionBase<Class, tensor::TensorPtr> {};
 
 namespace ms {
 
-// The same with ms::Tensor: an undefined tensor in place of null.
+// The same with ms::Tensor. An undefined tensor stands for null.
 using AutogradContext = polyop::Context<Tensor>;
 template <typename Class>
 class Function : public polyop::FunctionBase<Class, Tensor> {};

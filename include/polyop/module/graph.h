@@ -1,6 +1,6 @@
-// Operators of MindSpore's graph mode: an OpFuncImpl, a kernel class, and the macros that register them.
+// Operators of MindSpore's graph mode: OpFuncImpl, kernel classes, and the macros that register them.
 //
-// What an operator is called with stands in a YAML file, CustomOpBuilder(op_def=...).
+// A YAML file has the arguments of each operator: CustomOpBuilder(op_def=...).
 #ifndef POLYOP_MODULE_GRAPH_H
 #define POLYOP_MODULE_GRAPH_H
 
@@ -19,13 +19,14 @@ using kernel::KernelTensor;
 }
 }  // namespace mindspore
 
-#ifndef POLYOP_BINDS_DEFINITIONS  // set in the source that the builder writes from op_def
+#ifndef POLYOP_BINDS_DEFINITIONS  // the source that the builder writes from op_def sets it
 extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definitions(pybind11::module_& m) {
   polyop::graph::finish(m);
 }
 #endif
 
-// MS_CUSTOM_OP_REGISTER(add, AddInfer, AddKernel): also of classes in mindspore::ops and mindspore::kernel.
+// MS_CUSTOM_OP_REGISTER(add, AddInfer, AddKernel); the classes may be in mindspore::ops and
+// mindspore::kernel.
 #define POLYOP_REGISTER_INFER(op, Infer)                                                         \
   namespace mindspore::ops {                                                                     \
   static Infer polyop_infer_##op;                                                                \
@@ -43,20 +44,20 @@ extern "C" __attribute__((weak, visibility("hidden"))) void polyop_bind_definiti
 #define MS_CUSTOM_OP_REGISTER(op, Infer, Kernel) MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)
 #define MS_CUSTOM_ACLNN_OPS_REGISTER(op, Infer, Kernel) MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)
 
-// The kernel alone; its operator's name with "Custom_" before it.
+// Registers only the kernel. The name is that of the operator with "Custom_" in front.
 #define MS_ACLNN_KERNEL_FACTORY_REG(name, Kernel) POLYOP_REGISTER_KERNEL(name, #name, Kernel)
 #define POLYOP_JOIN_(a, b) a##b
 #define POLYOP_JOIN(a, b) POLYOP_JOIN_(a, b)
 #define MS_CUSTOM_KERNEL_FACTORY_REG(name, Kernel) \
   POLYOP_REGISTER_KERNEL(POLYOP_JOIN(counted_, __COUNTER__), name, Kernel)
 
-// The header module.h that MindSpore's examples carry defines the rest under this guard.
+// The guard of the header module.h in MindSpore's examples, which defines the same names.
 #ifndef MS_CUSTOM_OPS_MODULE_H_
 #define MS_CUSTOM_OPS_MODULE_H_
 
 using ModuleRegisterFunction = std::function<void(pybind11::module_&)>;
 
-// Functions that bind, from several sources: PYBIND11_MODULE calls RegisterAll(m).
+// Collects binding functions of several sources. PYBIND11_MODULE calls RegisterAll(m).
 class POLYOP_HIDDEN ModuleRegistry {
  public:
   static ModuleRegistry& Instance() {
@@ -80,11 +81,12 @@ class POLYOP_HIDDEN ModuleRegistry {
   MS_CUSTOM_OPS_REGISTER(op, Infer, Kernel)  \
   POLYOP_GRAPH_OP_1(op)
 #define POLYOP_THIRD(a, b, c, d, ...) d
-// REG_GRAPH_MODE_OP(op), for one registered by the macros above, or REG_GRAPH_MODE_OP(op, Infer, Kernel).
+// REG_GRAPH_MODE_OP(op) for an operator that the macros above register, or REG_GRAPH_MODE_OP(op, Infer,
+// Kernel).
 #define REG_GRAPH_MODE_OP(...) \
   POLYOP_THIRD(__VA_ARGS__, POLYOP_GRAPH_OP_3, unused, POLYOP_GRAPH_OP_1, )(__VA_ARGS__)
 
-// MS_CUSTOM_OPS_EXTENSION_MODULE(m) { m.def(...); } binds from a source that has no PYBIND11_MODULE.
+// MS_CUSTOM_OPS_EXTENSION_MODULE(m) { m.def(...); } binds functions in a source without PYBIND11_MODULE.
 #define MS_CUSTOM_OPS_EXTENSION_MODULE(m)                                      \
   static void POLYOP_JOIN(polyop_binds_, __LINE__)(pybind11::module_&);        \
   static const bool POLYOP_JOIN(polyop_bound_, __LINE__) = [] {                \

@@ -1,4 +1,4 @@
-// Operators of graph mode as functions of the module: registration, and what a call does.
+// Registers operators of graph mode, and makes them functions of the module.
 #ifndef POLYOP_MODULE_GRAPH_CALL_H
 #define POLYOP_MODULE_GRAPH_CALL_H
 
@@ -10,29 +10,29 @@
 #include "graph_infer.h"
 #include "graph_kernel.h"
 
-// Hidden: each library has a registry of its own, whatever else the process has loaded.
+// Hidden symbols: each library has its own registry, whatever other libraries the process has loaded.
 #define POLYOP_HIDDEN __attribute__((visibility("hidden")))
 
 namespace polyop::graph {
 
-// What op_def says of an operator; the builder writes it.
+// The op_def of an operator. The builder writes it as C++.
 struct Definition {
-  std::string name;      // as registered
-  std::string function;  // as called
+  std::string name;      // the name in the registration macro
+  std::string function;  // the name that programs call
   std::string schema;    // "(Tensor(a!) input, Tensor other, Scalar alpha=1) -> Tensor(a!)"
   std::string doc;
-  std::vector<int> inplace;                 // for each output: the argument that it is, or -1
-  std::vector<size_t> written;              // arguments
-  std::vector<std::vector<size_t>> groups;  // arguments that get one dtype
-  bool list = false;                        // the outputs are one list, as long as InferShape() says
+  std::vector<int> inplace;                 // for each output: the index of the argument that it is, or -1
+  std::vector<size_t> written;              // indices of the arguments that are written
+  std::vector<std::vector<size_t>> groups;  // indices of arguments that are cast to a common dtype
+  bool list = false;                        // the outputs are one list; InferShape() decides its length
 };
 
-// What the sources register of an operator.
+// Everything that sources register for an operator.
 struct Registered {
   const mindspore::ops::OpFuncImpl* infer = nullptr;
   std::function<mindspore::kernel::KernelModPtr()> create;
-  std::shared_ptr<Definition> definition;                           // where the sources have one,
-  void (*define)(pybind11::module_&, const Definition&) = nullptr;  // and how it is bound
+  std::shared_ptr<Definition> definition;                           // null when op_def has it
+  void (*define)(pybind11::module_&, const Definition&) = nullptr;  // binds `definition`
   bool is_complete() const { return infer != nullptr && create != nullptr; }
 };
 POLYOP_HIDDEN inline std::map<std::string, Registered>& registered() {
@@ -40,7 +40,7 @@ POLYOP_HIDDEN inline std::map<std::string, Registered>& registered() {
   return all;
 }
 
-// An operator's name without MindSpore's prefix of custom ones.
+// The name of an operator without the prefix "Custom_".
 inline std::string bare(const std::string& name) {
   return name.rfind("Custom_", 0) == 0 ? name.substr(7) : name;
 }
@@ -59,30 +59,31 @@ POLYOP_HIDDEN bool add_kernel(const std::string& name, Create create) {
   return true;
 }
 
-// bool, integers, floats, complex numbers: a number of a later kind changes the dtype of a tensor.
+// The category of a dtype: bool, integer, float, complex. A number of a higher category changes the dtype of
+// a tensor.
 inline int kind_of(ms::TypeId type) {
   using namespace mindspore;
   if (type == kNumberTypeBool) return 0;
   return type <= kNumberTypeUInt64 ? 1 : type <= kNumberTypeBFloat16 ? 2 : 3;
 }
 
-// The dtype of which all values of both are.
+// The smallest dtype that has all values of both.
 inline ms::TypeId promoted(ms::TypeId a, ms::TypeId b) {
   using namespace mindspore;
   if (a == b) return a;
   if (kind_of(a) != kind_of(b)) return kind_of(a) > kind_of(b) ? a : b;
   if (kind_of(a) == 2) {
     if (a == kNumberTypeFloat64 || b == kNumberTypeFloat64) return kNumberTypeFloat64;
-    return kNumberTypeFloat32;  // also of the two kinds of 16 bits
+    return kNumberTypeFloat32;  // also for float16 with bfloat16
   }
   if (kind_of(a) == 3 || (a >= kNumberTypeUInt8) == (b >= kNumberTypeUInt8)) return std::max(a, b);
-  const int from_unsigned = std::max(a, b) - kNumberTypeUInt8 + 1;  // the signed one of twice the width
+  const int from_unsigned = std::max(a, b) - kNumberTypeUInt8 + 1;  // the signed dtype of twice the width
   const int from_signed = std::min(a, b) - kNumberTypeInt8;
   if (from_unsigned > 3) throw std::runtime_error("uint64 and a signed integer have no dtype in common");
   return static_cast<TypeId>(kNumberTypeInt8 + std::max(from_unsigned, from_signed));
 }
 
-// A graph operator: its definition with what was registered for it.
+// A graph operator: its definition and its registration.
 class Operator {
  public:
   Operator(Definition definition, Registered parts)
@@ -127,7 +128,7 @@ class Operator {
     return std::find(all.begin(), all.end(), argument) != all.end();
   }
 
-  // Cast the tensors of a group to the dtype that they have in common; numbers count by their kind.
+  // Casts the tensors of a group to their common dtype. Numbers count by their category.
   void unify(Items* inputs, const std::vector<size_t>& group) const {
     std::vector<Item*> tensors;
     ms::TypeId common = mindspore::kTypeUnknown;
@@ -157,7 +158,7 @@ class Operator {
     for (Item& part : item->items()) make_dense(&part);
   }
 
-  // The outputs: new tensors, or the arguments that they are.
+  // The outputs: new tensors, or arguments for outputs in place.
   std::vector<ms::Tensor> infer(const Items& inputs) const {
     mindspore::ops::InferInfoPtrList infos;
     for (const Item& item : inputs) infos.push_back(std::make_unique<mindspore::ops::InferInfo>(item));
@@ -188,7 +189,7 @@ class Operator {
     return outputs;
   }
 
-  // Run the kernel, but not while shapes are derived.
+  // Runs the kernel. Does nothing while shapes are derived.
   void launch(const Items& inputs, const std::vector<ms::Tensor>& outputs) const {
     using mindspore::kernel::KernelTensor;
     std::vector<ms::Tensor> read, write = outputs;
@@ -226,10 +227,10 @@ class Operator {
     if (item.is_tensor()) all->push_back(item.tensor());
     for (const Item& part : item.items()) gather(part, all);
   }
-  static std::vector<mindspore::kernel::KernelTensor*> pointers(Kernels* all) {
-    std::vector<mindspore::kernel::KernelTensor*> made;
-    for (auto& one : *all) made.push_back(&one);
-    return made;
+  static std::vector<mindspore::kernel::KernelTensor*> pointers(Kernels* kernels) {
+    std::vector<mindspore::kernel::KernelTensor*> result;
+    for (auto& kernel : *kernels) result.push_back(&kernel);
+    return result;
   }
 
   Definition definition_;
@@ -237,24 +238,26 @@ class Operator {
   mindspore::PrimitivePtr primitive_;
 };
 
-// Bind an operator under "Custom_" and its function's name, which is how Python knows it.
+// Binds an operator as "Custom_" + the name of its function. Python recognises graph operators by that
+// prefix.
 inline void define(pybind11::module_& m, const Definition& definition) {
-  const auto found = registered().find(definition.name);
-  if (found == registered().end() || !found->second.is_complete()) {
-    if (found == registered().end() && m.has(definition.function)) return;  // it has no graph mode
+  const auto entry = registered().find(definition.name);
+  if (entry == registered().end() || !entry->second.is_complete()) {
+    if (entry == registered().end() && m.has(definition.function)) return;  // it has no graph mode
     m.fail("op_def has the operator " + definition.name + ", and no source registers its " +
-           (found == registered().end() ? "OpFuncImpl and its kernel: write REG_GRAPH_MODE_OP("
-            : found->second.create      ? "OpFuncImpl: write MS_CUSTOM_OP_REGISTER("
+           (entry == registered().end() ? "OpFuncImpl and its kernel: write REG_GRAPH_MODE_OP("
+            : entry->second.create      ? "OpFuncImpl: write MS_CUSTOM_OP_REGISTER("
                                         : "kernel: write MS_CUSTOM_OP_REGISTER(") +
            definition.name + ", Infer, Kernel)");
     return;
   }
-  const auto* target = new Operator(definition, found->second);  // as long as the module
+  const auto* target = new Operator(definition, entry->second);  // never freed
   m.def_values("Custom_" + definition.function, definition.schema, definition.doc, target, Operator::call);
-  registered().erase(found);
+  registered().erase(entry);
 }
 
-// Bind what sources define themselves; fail where nothing defines what they register. Comes last.
+// Binds the operators that sources define with OpDef. Fails for a registered operator without a definition.
+// Called last.
 inline void finish(pybind11::module_& m) {
   const auto left = registered();
   for (const auto& entry : left) {

@@ -1,4 +1,4 @@
-// What infer functions of MindSpore's operators check with.
+// The checks that infer functions of MindSpore's operators use.
 #ifndef POLYOP_MODULE_GRAPH_CHECKS_H
 #define POLYOP_MODULE_GRAPH_CHECKS_H
 
@@ -12,7 +12,7 @@
 
 namespace mindspore {
 
-// A dtype as an object: one for each, so that pointers can be compared.
+// A dtype as an object. Each dtype has one object, so pointers can be compared.
 class Type {
  public:
   explicit Type(TypeId id) : id_(id) {}
@@ -25,9 +25,9 @@ using TypePtr = std::shared_ptr<Type>;
 
 inline TypePtr TypeIdToType(TypeId id) {
   static const std::vector<TypePtr> all = [] {
-    std::vector<TypePtr> made;
-    for (int i = 0; i < 64; ++i) made.push_back(std::make_shared<Type>(static_cast<TypeId>(i)));
-    return made;
+    std::vector<TypePtr> types;
+    for (int i = 0; i < 64; ++i) types.push_back(std::make_shared<Type>(static_cast<TypeId>(i)));
+    return types;
   }();
   return all.at(static_cast<size_t>(id));
 }
@@ -63,7 +63,7 @@ inline std::string polyop_sizes(const ShapeVector& shape) {
   return "[" + text + "]";
 }
 
-// The shape that two come to when broadcast; throws where they cannot be.
+// The shape of two shapes broadcast together. Throws when they cannot be.
 inline ShapeVector CalBroadCastShape(const ShapeVector& x, const ShapeVector& y, const std::string& op_name,
                                      const std::string& x_name = "input1",
                                      const std::string& y_name = "input2") {

@@ -1,4 +1,4 @@
-// OpDef: an operator's arguments written in C++, as the oldest sources of graph operators do.
+// OpDef: the arguments of an operator in C++, as the oldest sources of graph operators have them.
 #ifndef POLYOP_MODULE_GRAPH_DEF_H
 #define POLYOP_MODULE_GRAPH_DEF_H
 
@@ -89,7 +89,8 @@ struct OpDef {
 
 namespace polyop::graph {
 
-// An argument's type in a schema: tuples and lists come in the order of their items.
+// The type of an argument in a schema. OP_DTYPE has tuples and lists in the order of the types of their
+// items.
 inline std::string type_text(mindspore::ops::OP_DTYPE type) {
   using namespace mindspore::ops;
   static const char* const single[] = {"bool", "int", "float", "Scalar", "Tensor", "str", "Scalar"};
@@ -101,28 +102,30 @@ inline std::string type_text(mindspore::ops::OP_DTYPE type) {
          (tuple ? "[]" : "");
 }
 
-// What an OpDef says, as op_def would.
+// Converts an OpDef to a Definition.
 inline Definition definition_of(const mindspore::ops::OpDef& def) {
   using namespace mindspore::ops;
-  Definition made;
-  made.name = made.function = bare(def.name_);
+  Definition definition;
+  definition.name = definition.function = bare(def.name_);
   std::map<SignatureEnumDType, std::vector<size_t>> groups;
   std::vector<std::string> types;
   for (size_t i = 0; i < def.args_.size(); ++i) {
     types.push_back(type_text(def.args_[i].arg_dtype_));
     if (i >= def.signatures_.size()) continue;
     const Signature& signature = def.signatures_[i];
-    if (signature.rw == SignatureEnumRW::kRWWrite) made.written.push_back(i);
+    if (signature.rw == SignatureEnumRW::kRWWrite) definition.written.push_back(i);
     if (signature.dtype != SignatureEnumDType::kDTypeEmptyDefaultValue) groups[signature.dtype].push_back(i);
   }
-  for (const auto& group : groups) made.groups.push_back(group.second);
+  for (const auto& group : groups) definition.groups.push_back(group.second);
   std::string returns;
   for (const OpOutputArg& output : def.returns_) {
     const auto input = static_cast<int>(output.inplace_input_index_);
-    made.inplace.push_back(input);
+    definition.inplace.push_back(input);
     returns += (returns.empty() ? "" : ", ") + type_text(output.arg_dtype_);
-    const auto known = std::find(made.written.begin(), made.written.end(), static_cast<size_t>(input));
-    if (input >= 0 && known == made.written.end()) made.written.push_back(static_cast<size_t>(input));
+    const auto known =
+        std::find(definition.written.begin(), definition.written.end(), static_cast<size_t>(input));
+    if (input >= 0 && known == definition.written.end())
+      definition.written.push_back(static_cast<size_t>(input));
   }
   std::string arguments;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -130,9 +133,9 @@ inline Definition definition_of(const mindspore::ops::OpDef& def) {
     arguments += (i == 0 ? "" : ", ") + types[i] + (optional ? "? " : " ") + def.args_[i].arg_name_;
     if (optional) arguments += "=None";
   }
-  made.list = returns == "Tensor[]";
-  made.schema = "(" + arguments + ") -> " + (def.returns_.size() == 1 ? returns : "(" + returns + ")");
-  return made;
+  definition.list = returns == "Tensor[]";
+  definition.schema = "(" + arguments + ") -> " + (def.returns_.size() == 1 ? returns : "(" + returns + ")");
+  return definition;
 }
 
 POLYOP_HIDDEN inline bool add_definition(const mindspore::ops::OpDef* def) {
@@ -145,7 +148,7 @@ POLYOP_HIDDEN inline bool add_definition(const mindspore::ops::OpDef* def) {
 
 }  // namespace polyop::graph
 
-// REGISTER_PRIMITIVE_OP_DEF(Custom_add, &definition); the name is that in the definition.
+// REGISTER_PRIMITIVE_OP_DEF(Custom_add, &definition). The operator has the name in the definition.
 #define REGISTER_PRIMITIVE_OP_DEF(name, definition) \
   static const bool polyop_has_definition_##name = ::polyop::graph::add_definition(definition)
 

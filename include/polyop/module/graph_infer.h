@@ -1,4 +1,4 @@
-// OpFuncImpl: the shapes and dtypes of a graph operator's outputs, from what is known of its inputs.
+// OpFuncImpl: infers the shapes and dtypes of a graph operator's outputs.
 #ifndef POLYOP_MODULE_GRAPH_INFER_H
 #define POLYOP_MODULE_GRAPH_INFER_H
 
@@ -8,7 +8,7 @@
 
 namespace mindspore::ops {
 
-// The values of a list, or of a tensor's elements; all of them are known.
+// The values of a list, or the elements of a tensor. All of them are known.
 template <typename T>
 class ArrayValue {
  public:
@@ -28,8 +28,8 @@ class InferInfo;
 using InferInfoPtr = std::unique_ptr<InferInfo>;
 using InferInfoPtrList = std::vector<InferInfoPtr>;
 
-// What is known of one argument. Values of tensors are read from their data: where shapes are
-// derived without any, that is an error which says to give load(infer={...}).
+// Information about one argument. The values of a tensor are read from its data. While shapes are derived
+// without data, that is an error, which recommends load(infer={...}).
 class InferInfo {
  public:
   explicit InferInfo(const polyop::graph::Item& item) : item_(item) {}
@@ -40,7 +40,7 @@ class InferInfo {
   bool IsDynamicRank() const { return false; }
   bool IsDynamicSequence() const { return false; }
   bool IsSequence() const { return item_.is_list(); }
-  // The number or text; no value for None.
+  // The number or text; nullopt for None.
   template <typename T>
   std::optional<T> GetScalarValue() const {
     if (item_.is_none()) return std::nullopt;
@@ -67,7 +67,7 @@ class InferInfo {
 
 constexpr int32_t OP_CHECK_SUCCESS = 0;
 
-// Derive, and write InferShape() and InferType(): one entry for each output.
+// Derive from it, and override InferShape() and InferType(). They return one entry for each output.
 class OpFuncImpl {
  public:
   virtual ~OpFuncImpl() = default;
@@ -77,12 +77,13 @@ class OpFuncImpl {
   virtual std::vector<TypeId> InferType(const PrimitivePtr& primitive, const InferInfoPtrList&) const {
     throw std::runtime_error(primitive->name() + ": its OpFuncImpl has no InferType()");
   }
-  // A result other than OP_CHECK_SUCCESS fails the call.
+  // Any result but OP_CHECK_SUCCESS fails the call.
   virtual int32_t CheckValidation(const PrimitivePtr&, const InferInfoPtrList&) const {
     return OP_CHECK_SUCCESS;
   }
   virtual bool GeneralInferRegistered() const { return false; }
-  // MindSpore must be told whose values InferShape() reads; here they are always there.
+  // MindSpore needs the indices of the arguments whose values InferShape() reads. polyop always has all
+  // values.
   virtual std::set<int64_t> GetValueDependArgIndices() const { return {}; }
 };
 

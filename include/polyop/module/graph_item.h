@@ -1,4 +1,4 @@
-// What a graph operator is given and gives: a tensor, a number, a text, nothing, or a list of these.
+// An argument or a result of a graph operator: a tensor, a number, a text, None, or a list of these.
 #ifndef POLYOP_MODULE_GRAPH_ITEM_H
 #define POLYOP_MODULE_GRAPH_ITEM_H
 
@@ -43,7 +43,7 @@ class Item {
  public:
   Item() = default;
   explicit Item(ms::Tensor tensor) : tensor_(std::move(tensor)) {}
-  // Texts stay borrowed: an item lives for one call.
+  // Texts are borrowed, because an item lives for one call.
   explicit Item(const polyop_value& value) : value_(value) {
     if (value.kind == POLYOP_VALUE_TENSOR) {
       tensor_ = ms::Tensor::share(value.as.tensor);
@@ -61,7 +61,7 @@ class Item {
   std::vector<Item>& items() { return items_; }
   const std::vector<Item>& items() const { return items_; }
 
-  // The dtype of a tensor, of a number as MindSpore's graphs have it, or of a list's first item.
+  // The dtype of a tensor, of a number (as in MindSpore's graphs), or of the first item of a list.
   ms::TypeId type() const {
     using namespace mindspore;
     if (is_tensor()) return tensor_.data_type();
@@ -80,7 +80,7 @@ class Item {
         return kMetaTypeNone;
     }
   }
-  // What kind of thing this is: tensor, number, text, tuple or none.
+  // The object type: tensor, number, text, tuple or none.
   ms::TypeId object_type() const {
     using namespace mindspore;
     if (is_tensor()) return kObjectTypeTensorType;
@@ -88,7 +88,7 @@ class Item {
     if (is_none()) return kMetaTypeNone;
     return value_.kind == POLYOP_VALUE_STRING ? kObjectTypeString : kObjectTypeNumber;
   }
-  // A tensor's shape; a number has none of sizes.
+  // The shape of a tensor; empty for a number.
   const ShapeVector& shape() const {
     static const ShapeVector scalar;
     if (is_list() || is_none())
@@ -96,7 +96,7 @@ class Item {
     return is_tensor() ? tensor_.shape() : scalar;
   }
 
-  // The value as T; of a tensor its elements, which do not exist while shapes are derived.
+  // The value as T. For a tensor: its elements, which do not exist while shapes are derived.
   template <typename T>
   T get() const {
     if constexpr (IsVector<T>::value) {
@@ -114,7 +114,7 @@ class Item {
     }
   }
 
-  // This as an argument of a provider; owned by the caller.
+  // Converts this to an argument for a provider. The caller owns it.
   void out(polyop_value* value) const {
     if (is_tensor()) {
       Convert<ms::Tensor>::out(tensor_, value);

@@ -6,7 +6,7 @@
 
 namespace mindspore::kernel {
 
-// An argument or an output, for a kernel.
+// An argument or an output of a kernel.
 class KernelTensor {
  public:
   explicit KernelTensor(polyop::graph::Item item) : item_(std::move(item)) {
@@ -29,7 +29,7 @@ class KernelTensor {
     return item_.is_tensor() ? item_.tensor().numel() * static_cast<size_t>(item_.tensor().get()->itemsize)
                              : 0;
   }
-  // The number, text or list; GetValue gives nothing for None, the other throws.
+  // The number, text or list. For None, GetValue returns nullopt and GetValueWithCheck throws.
   template <typename T>
   std::optional<T> GetValue() const {
     if (item_.is_none()) return std::nullopt;
@@ -59,14 +59,14 @@ using KernelTensorPtr = std::shared_ptr<KernelTensor>;
 
 constexpr int KRET_OK = 0;
 
-// Derive, and write Launch(). An object serves one call: Init(), Resize(), Launch().
+// Derive from it and override Launch(). An object serves one call: Init(), Resize(), Launch().
 class KernelMod {
  public:
   virtual ~KernelMod() = default;
   virtual bool Init(const std::vector<KernelTensor*>&, const std::vector<KernelTensor*>&) { return true; }
-  // Another result than KRET_OK fails the call.
+  // Any result but KRET_OK fails the call.
   virtual int Resize(const std::vector<KernelTensor*>&, const std::vector<KernelTensor*>&) { return KRET_OK; }
-  // `stream` is never null; on the CPU it stands for none. False fails the call.
+  // `stream` is never null; on the CPU it is a placeholder. Returning false fails the call.
   virtual bool Launch(const std::vector<KernelTensor*>& inputs, const std::vector<KernelTensor*>& workspace,
                       const std::vector<KernelTensor*>& outputs, void* stream) = 0;
   const std::string& kernel_name() const { return primitive_->name(); }
@@ -77,11 +77,12 @@ class KernelMod {
 
  protected:
   PrimitivePtr primitive_;
-  std::vector<size_t> workspace_size_list_;  // bytes; given to Launch()
+  std::vector<size_t> workspace_size_list_;  // in bytes; Launch() receives them
 };
 using KernelModPtr = std::shared_ptr<KernelMod>;
 
-// A kernel that is an aclnn operator: GetWorkSpaceInfo() reads what is no tensor, Launch() calls RunOp().
+// A kernel that runs an aclnn operator. GetWorkSpaceInfo() reads the arguments that are not tensors, Launch()
+// calls RunOp().
 class AclnnKernelMod : public KernelMod {
  public:
   explicit AclnnKernelMod(std::string op_type) : op_type_(std::move(op_type)) {}
@@ -92,12 +93,12 @@ class AclnnKernelMod : public KernelMod {
   }
 
  protected:
-  // Run the operator on its arguments in its own order, outputs last.
+  // Runs the operator. The arguments are in the order of its prototype, outputs last.
   template <typename... Args>
   void RunOp(void*, const std::vector<KernelTensor*>&, const Args&... arguments) {
     run(op_type_, arguments...);
   }
-  // The provider finds its own workspace.
+  // Does nothing: the provider allocates its own workspace.
   template <typename... Args>
   void GetWorkspaceForResize(const Args&...) {}
 
@@ -159,7 +160,7 @@ using CustomAclnnKernelMod = AclnnKernelMod;
 
 namespace mindspore::device::ascend {
 
-// The value of a kernel's argument, or the tensors of a list.
+// The value of a kernel's argument, or the tensors of a list of tensors.
 template <typename T>
 T ConvertKernelTensor(kernel::KernelTensor* tensor) {
   if constexpr (std::is_same_v<T, std::vector<kernel::KernelTensor*>>) {
@@ -173,7 +174,7 @@ T ConvertKernelTensor(kernel::KernelTensor* tensor) {
 
 namespace polyop::graph {
 
-// A number as a value of a dtype.
+// Converts a number to a value of a dtype.
 template <typename T>
 mindspore::ValuePtr scalar(T number, ms::TypeId type) {
   using namespace mindspore;

@@ -10,15 +10,15 @@
 
 namespace polyop {
 
-// Collects a text; throws it as std::runtime_error when the statement ends.
-class Thrown {
+// Collects a text. Throws it as std::runtime_error at the end of the statement.
+class ErrorText {
  public:
-  explicit Thrown(const char* kind) : text_(kind) {
+  explicit ErrorText(const char* kind) : text_(kind) {
     if (!text_.empty()) text_ += ": ";
   }
-  // Texts and numbers; for another type with an operator<< include <sstream>, which is slow to compile.
+  // Takes text and numbers. Other types with an operator<< need <sstream>, which is slow to compile.
   template <typename T, typename Stream = std::ostringstream>
-  Thrown& operator<<(const T& part) {
+  ErrorText& operator<<(const T& part) {
     if constexpr (std::is_convertible_v<T, std::string>) {
       text_ += static_cast<std::string>(part);
     } else if constexpr (std::is_same_v<T, char>) {
@@ -38,42 +38,42 @@ class Thrown {
     }
     return *this;
   }
-  ~Thrown() noexcept(false) { throw std::runtime_error(text_); }
+  ~ErrorText() noexcept(false) { throw std::runtime_error(text_); }
 
  private:
   std::string text_;
 };
 
-// Takes a text and drops it: a kernel has no log.
-class Dropped {
+// Ignores the text, because kernels have no log.
+class NoText {
  public:
   template <typename T>
-  Dropped& operator<<(const T&) {
+  NoText& operator<<(const T&) {
     return *this;
   }
 };
 
-using MS_LOG_DEBUG = Dropped;
-using MS_LOG_INFO = Dropped;
-using MS_LOG_WARNING = Dropped;
-using MS_LOG_ERROR = Dropped;
-struct MS_LOG_EXCEPTION : Thrown {
-  MS_LOG_EXCEPTION() : Thrown("") {}
+using MS_LOG_DEBUG = NoText;
+using MS_LOG_INFO = NoText;
+using MS_LOG_WARNING = NoText;
+using MS_LOG_ERROR = NoText;
+struct MS_LOG_EXCEPTION : ErrorText {
+  MS_LOG_EXCEPTION() : ErrorText("") {}
 };
 
 }  // namespace polyop
 
-// MS_LOG(EXCEPTION) << text; throws. The other levels (DEBUG, INFO, WARNING, ERROR) are dropped.
+// MS_LOG(EXCEPTION) << text; throws. The other levels (DEBUG, INFO, WARNING, ERROR) do nothing.
 #define MS_LOG(level) ::polyop::MS_LOG_##level()
 // MS_EXCEPTION(TypeError) << text; throws "TypeError: text".
-#define MS_EXCEPTION(kind) ::polyop::Thrown(#kind)
-#define MS_EXCEPTION_IF_NULL(pointer)                                                        \
-  do {                                                                                       \
-    if ((pointer) == nullptr) ::polyop::Thrown("") << "The pointer [" #pointer "] is null."; \
+#define MS_EXCEPTION(kind) ::polyop::ErrorText(#kind)
+#define MS_EXCEPTION_IF_NULL(pointer)                                                           \
+  do {                                                                                          \
+    if ((pointer) == nullptr) ::polyop::ErrorText("") << "The pointer [" #pointer "] is null."; \
   } while (0)
-#define MS_EXCEPTION_IF_CHECK_FAIL(condition, text)   \
-  do {                                                \
-    if (!(condition)) ::polyop::Thrown("") << (text); \
+#define MS_EXCEPTION_IF_CHECK_FAIL(condition, text)      \
+  do {                                                   \
+    if (!(condition)) ::polyop::ErrorText("") << (text); \
   } while (0)
 
 #endif

@@ -1,4 +1,4 @@
-// pybind11 itself where a module includes it; else the few names of it that modules use.
+// pybind11 when a module includes it; else polyop's own version of the few names that modules use.
 #ifndef POLYOP_MODULE_OBJECT_H
 #define POLYOP_MODULE_OBJECT_H
 
@@ -13,7 +13,7 @@
 
 namespace pybind11 {
 
-// What PyboostRunner::Call returns: one tensor, several, or nothing.
+// The result of PyboostRunner::Call: one tensor, several, or nothing.
 class object {
  public:
   object() = default;
@@ -34,7 +34,7 @@ class none : public object {};
 
 namespace polyop {
 
-// What PyboostRunner::Call returns.
+// Packs the result of PyboostRunner::Call.
 inline pybind11::object pack_object(ms::Tensor tensor) { return pybind11::object(std::move(tensor)); }
 inline pybind11::object pack_object(std::vector<ms::Tensor> tensors) {
   return pybind11::object(std::move(tensors));

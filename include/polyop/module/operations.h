@@ -1,4 +1,4 @@
-// What ms::Tensor can do besides describing itself, and the tensors made of numbers.
+// The operations of ms::Tensor, and functions that create tensors.
 #ifndef POLYOP_MODULE_OPERATIONS_H
 #define POLYOP_MODULE_OPERATIONS_H
 
@@ -6,7 +6,7 @@
 
 namespace polyop {
 
-// A dimension counted from the end where negative; throws outside of the range.
+// Returns the dimension; a negative one counts from the end. Throws when it is out of range.
 inline int64_t wrap(int64_t dim, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   if (dim < -count || dim >= count) {
@@ -18,17 +18,17 @@ inline int64_t wrap(int64_t dim, size_t rank) {
 
 inline ms::Tensor view(const ms::Tensor& tensor, const ShapeVector& shape, const int64_t* strides,
                        int64_t offset) {
-  polyop_tensor* made = nullptr;
+  polyop_tensor* result = nullptr;
   check(functions()->view(tensor.get(), static_cast<int32_t>(shape.size()), shape.data(), strides, offset,
-                          &made));
-  return ms::Tensor::adopt(made);
+                          &result));
+  return ms::Tensor::adopt(result);
 }
 
 template <typename T>
 ms::Tensor from_values(const std::vector<T>& values, ms::TypeId type) {
-  ms::Tensor made(type_of<T>(), {static_cast<int64_t>(values.size())});
-  check(functions()->fill(made.get(), values.data(), values.size() * sizeof(T)));
-  return made.cast(type);
+  ms::Tensor result(type_of<T>(), {static_cast<int64_t>(values.size())});
+  check(functions()->fill(result.get(), values.data(), values.size() * sizeof(T)));
+  return result.cast(type);
 }
 
 }  // namespace polyop
@@ -37,15 +37,15 @@ namespace ms {
 
 inline Tensor Tensor::cast(TypeId type) const {
   if (type == data_type()) return *this;
-  Tensor made(type, shape());
+  Tensor result(type, shape());
   polyop_value values[3] = {};
   values[0].kind = values[2].kind = POLYOP_VALUE_TENSOR;
   values[0].as.tensor = handle_;
   values[1].kind = POLYOP_VALUE_INT;
   values[1].as.integer = type;
-  values[2].as.tensor = made.handle_;
+  values[2].as.tensor = result.handle_;
   polyop::check(polyop::functions()->launch("aclnnCast", values, 3, 1));
-  return made;
+  return result;
 }
 
 inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
@@ -62,8 +62,8 @@ inline std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
   return parts;
 }
 
-inline Tensor Tensor::reshape(const std::vector<int64_t>& wanted) const {
-  ShapeVector sizes = wanted;
+inline Tensor Tensor::reshape(const std::vector<int64_t>& requested) const {
+  ShapeVector sizes = requested;
   int64_t known = 1, open = -1;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == -1) {
@@ -98,9 +98,9 @@ inline Tensor Tensor::index_select(int64_t dim, const Tensor& index) const {
   const int64_t axis = polyop::wrap(dim, shape().size());
   ShapeVector sizes = shape();
   sizes[static_cast<size_t>(axis)] = static_cast<int64_t>(index.numel());
-  Tensor made(data_type(), sizes);
-  polyop::launch_aclnn("aclnnIndexSelect", *this, axis, index, made);
-  return made;
+  Tensor result(data_type(), sizes);
+  polyop::launch_aclnn("aclnnIndexSelect", *this, axis, index, result);
+  return result;
 }
 
 inline Tensor Tensor::repeat(const std::vector<int64_t>& repeats) const {
@@ -108,9 +108,9 @@ inline Tensor Tensor::repeat(const std::vector<int64_t>& repeats) const {
   ShapeVector sizes = repeats;
   const size_t extra = repeats.size() - shape().size();
   for (size_t i = 0; i < shape().size(); ++i) sizes[extra + i] *= shape()[i];
-  Tensor made(data_type(), sizes);
-  polyop::launch_aclnn("aclnnRepeat", *this, repeats, made);
-  return made;
+  Tensor result(data_type(), sizes);
+  polyop::launch_aclnn("aclnnRepeat", *this, repeats, result);
+  return result;
 }
 
 inline Tensor Tensor::repeat_interleave(int64_t repeats, const std::optional<int64_t>& dim,
@@ -122,9 +122,9 @@ inline Tensor Tensor::repeat_interleave(int64_t repeats, const std::optional<int
   size *= repeats;
   if (output_size && *output_size != size)
     throw std::runtime_error("repeat_interleave: output_size is not the size");
-  Tensor made(data_type(), sizes);
-  polyop::launch_aclnn("aclnnRepeatInterleaveIntWithDim", from, repeats, axis, size, made);
-  return made;
+  Tensor result(data_type(), sizes);
+  polyop::launch_aclnn("aclnnRepeatInterleaveIntWithDim", from, repeats, axis, size, result);
+  return result;
 }
 
 inline Tensor Tensor::repeat_interleave(const Tensor& repeats, const std::optional<int64_t>& dim,
@@ -139,12 +139,12 @@ inline Tensor Tensor::repeat_interleave(const Tensor& repeats, const std::option
   }
   ShapeVector sizes = from.shape();
   sizes[static_cast<size_t>(axis)] = total;
-  Tensor made(data_type(), sizes);
-  polyop::launch_aclnn("aclnnRepeatInterleaveWithDim", from, repeats, axis, total, made);
-  return made;
+  Tensor result(data_type(), sizes);
+  polyop::launch_aclnn("aclnnRepeatInterleaveWithDim", from, repeats, axis, total, result);
+  return result;
 }
 
-// Tensors of given values.
+// Tensors with these values.
 inline Tensor tensor(const std::vector<int64_t>& values, TypeId type = kNumberTypeInt64) {
   return polyop::from_values(values, type);
 }
@@ -158,14 +158,14 @@ inline Tensor tensor(double value, TypeId type = kNumberTypeFloat64) {
   return polyop::from_values(std::vector<double>{value}, type);
 }
 inline Tensor zeros(const ShapeVector& shape, TypeId type = kNumberTypeFloat32) {
-  Tensor made(type, shape);
-  polyop::launch_aclnn("aclnnInplaceZero", made);
-  return made;
+  Tensor result(type, shape);
+  polyop::launch_aclnn("aclnnInplaceZero", result);
+  return result;
 }
 inline Tensor ones(const ShapeVector& shape, TypeId type = kNumberTypeFloat32) {
-  Tensor made(type, shape);
-  polyop::launch_aclnn("aclnnInplaceOne", made);
-  return made;
+  Tensor result(type, shape);
+  polyop::launch_aclnn("aclnnInplaceOne", result);
+  return result;
 }
 
 }  // namespace ms

@@ -15,10 +15,10 @@ class Primitive : public Value {
  public:
   explicit Primitive(std::string name) : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
-  // The attribute's value; null where there is none.
+  // The value of an attribute; null when there is none.
   ValuePtr GetAttr(const std::string& name) const {
-    const auto found = attributes_.find(name);
-    return found == attributes_.end() ? nullptr : found->second;
+    const auto entry = attributes_.find(name);
+    return entry == attributes_.end() ? nullptr : entry->second;
   }
   bool HasAttr(const std::string& name) const { return attributes_.count(name) != 0; }
   void AddAttr(const std::string& name, ValuePtr value) { attributes_[name] = std::move(value); }

@@ -1,5 +1,5 @@
-// Tensors for modules that are bound with pybind11 itself. Their functions are plain Python
-// functions: they are not traced, and no gradient of them is known.
+// Tensors for modules that the real pybind11 binds. Their functions are plain Python functions: polyop does
+// not trace them, and they have no gradients.
 #ifndef POLYOP_MODULE_PYBIND_H
 #define POLYOP_MODULE_PYBIND_H
 
@@ -15,8 +15,8 @@ namespace polyop {
 inline const polyop_python_functions* python_functions() {
   static const polyop_python_functions* table = [] {
     const auto core = pybind11::module_::import("polyop._core");
-    const pybind11::capsule found = core.attr("python_functions");
-    auto* functions_of_python = found.get_pointer<const polyop_python_functions>();
+    const pybind11::capsule capsule = core.attr("python_functions");
+    auto* functions_of_python = capsule.get_pointer<const polyop_python_functions>();
     functions() = functions_of_python->module;
     return functions_of_python;
   }();
@@ -25,20 +25,20 @@ inline const polyop_python_functions* python_functions() {
 
 inline ms::Tensor from_object(pybind11::handle object) {
   if (object.is_none()) return {};
-  polyop_tensor* made = nullptr;
-  const int code = python_functions()->borrow(object.ptr(), &made);
+  polyop_tensor* result = nullptr;
+  const int code = python_functions()->borrow(object.ptr(), &result);
   if (code != 0) throw std::runtime_error(functions()->error());
-  return ms::Tensor::adopt(made);
+  return ms::Tensor::adopt(result);
 }
 
 inline pybind11::object to_object(const ms::Tensor& tensor) {
   if (!tensor.is_defined()) return pybind11::none();
-  PyObject* made = python_functions()->wrap(tensor.get());
-  if (made == nullptr) throw pybind11::error_already_set();
-  return pybind11::reinterpret_steal<pybind11::object>(made);
+  PyObject* result = python_functions()->wrap(tensor.get());
+  if (result == nullptr) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::object>(result);
 }
 
-// What PyboostRunner::Call returns.
+// Packs the result of PyboostRunner::Call.
 inline pybind11::object pack_object(const ms::Tensor& tensor) { return to_object(tensor); }
 inline pybind11::object pack_object(const std::vector<ms::Tensor>& tensors) {
   pybind11::tuple all(tensors.size());

@@ -8,8 +8,8 @@
 
 namespace polyop {
 
-// Runs `kernel` as a kernel of the module's own, but not while shapes are derived. `workspace`
-// bytes are there for it. Python's lock is released meanwhile.
+// Runs `kernel` as a kernel of the module, with `workspace` bytes of memory and without Python's lock. Does
+// nothing while shapes are derived.
 template <typename Kernel>
 void run_kernel(const std::string& name, const std::vector<ms::Tensor>& inputs,
                 const std::vector<ms::Tensor>& outputs, size_t workspace, const Kernel& kernel) {
@@ -27,7 +27,7 @@ void run_kernel(const std::string& name, const std::vector<ms::Tensor>& inputs,
   kernel(memory);
 }
 
-// Run a loop over the data of tensors: the way for a Forward that has no PyboostRunner.
+// Runs a loop over the data of tensors, for a Forward without a PyboostRunner.
 //   polyop::launch("scale", {x}, {out}, [&] { ... x.GetDataPtr() ... });
 template <typename Kernel>
 void launch(const std::string& name, const std::vector<ms::Tensor>& inputs,
@@ -40,9 +40,9 @@ inline const ms::Tensor& dense(const ms::Tensor& tensor, ms::Tensor* copy) {
   *copy = tensor.contiguous();
   return *copy;
 }
-// An argument with every tensor in it made dense, unless it says not to.
+// Returns an argument with dense tensors; tensors with SetNeedContiguous(false) stay as they are.
 template <typename T>
-T made_dense(const T& argument) {
+T dense_argument(const T& argument) {
   if constexpr (std::is_same_v<T, ms::Tensor>) {
     ms::Tensor copy;
     return dense(argument, &copy);
@@ -51,42 +51,43 @@ T made_dense(const T& argument) {
   }
 }
 template <typename T>
-std::optional<T> made_dense(const std::optional<T>& argument) {
+std::optional<T> dense_argument(const std::optional<T>& argument) {
   if (!argument) return std::nullopt;
-  return made_dense<T>(*argument);
+  return dense_argument<T>(*argument);
 }
 template <typename T>
-std::vector<T> made_dense(const std::vector<T>& arguments) {
-  std::vector<T> all;
-  for (const auto& one : arguments) all.push_back(made_dense<T>(one));
-  return all;
+std::vector<T> dense_argument(const std::vector<T>& arguments) {
+  std::vector<T> result;
+  for (const auto& argument : arguments) result.push_back(dense_argument<T>(argument));
+  return result;
 }
 
 }  // namespace polyop
 
 namespace ms::pynative {
 
-// Derive, and write LaunchKernel(). Create with std::make_shared, then Run(inputs, outputs).
+// Derive from it and override LaunchKernel(). Create the object with std::make_shared, then call Run(inputs,
+// outputs).
 class PyboostRunner : public std::enable_shared_from_this<PyboostRunner> {
  public:
   explicit PyboostRunner(const std::string& op_name) : name_(op_name) {}
   virtual ~PyboostRunner() = default;
 
-  // Call `function` on dense arguments (SetNeedContiguous(false) leaves one as it is). It returns a
-  // tensor, or a vector of OUT_NUM tensors; 0: nothing.
+  // Calls `function` on dense arguments; a tensor with SetNeedContiguous(false) stays as it is. `function`
+  // returns a tensor, a vector of OUT_NUM tensors, or (OUT_NUM 0) nothing.
   template <int OUT_NUM, typename Function, typename... Args>
   static pybind11::object Call(Function function, Args&&... arguments) {
-    using R = decltype(function(polyop::made_dense(arguments)...));
+    using R = decltype(function(polyop::dense_argument(arguments)...));
     if constexpr (std::is_void_v<R>) {
       static_assert(OUT_NUM == 0, "a function that returns nothing has no outputs");
-      function(polyop::made_dense(arguments)...);
+      function(polyop::dense_argument(arguments)...);
       return pybind11::none();
     } else {
-      return pack<OUT_NUM>(function(polyop::made_dense(arguments)...));
+      return pack<OUT_NUM>(function(polyop::dense_argument(arguments)...));
     }
   }
 
-  // Run the kernel on these tensors. In place: give the same tensor as an output.
+  // Runs the kernel on these tensors. For an operation in place, pass the same tensor as an output.
   void Run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
     inputs_ = inputs;
     outputs_ = outputs;
@@ -101,7 +102,7 @@ class PyboostRunner : public std::enable_shared_from_this<PyboostRunner> {
   void* workspace_ptr() const { return workspace_; }
 
  protected:
-  // How many bytes LaunchKernel() needs at workspace_ptr().
+  // The number of bytes that LaunchKernel() needs at workspace_ptr().
   virtual size_t CalcWorkspace() { return 0; }
   virtual void ProcessWithWorkspace() {}
   virtual void LaunchKernel() = 0;
@@ -154,7 +155,7 @@ class AclnnOpRunner final : public PyboostRunner {
 
 }  // namespace ms::pynative
 
-// The arguments are kept by value, in the operator's own order.
+// Stores the arguments by value. They are in the order of the prototype.
 #define LAUNCH_ACLNN_FUNC(api, ...)                                                            \
   [arguments = std::make_tuple(__VA_ARGS__)](::polyop::DeviceContext*, size_t) {               \
     std::apply([](const auto&... each) { ::polyop::launch_aclnn(#api, each...); }, arguments); \

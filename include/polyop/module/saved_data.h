@@ -1,4 +1,4 @@
-// The named values of a context: what AutogradContext::saved_data is.
+// The type of AutogradContext::saved_data: named values.
 #ifndef POLYOP_MODULE_SAVED_DATA_H
 #define POLYOP_MODULE_SAVED_DATA_H
 
@@ -6,8 +6,8 @@
 
 namespace polyop {
 
-// A small map from text to values, used like std::unordered_map<std::string, ValuePtr>; a module
-// that keeps few values compiles faster with it.
+// A small map with the interface of std::unordered_map<std::string, ValuePtr>. Modules compile faster with
+// it.
 class SavedData {
  public:
   struct Item {
@@ -46,8 +46,8 @@ class SavedData {
     return items;
   }
   mindspore::ValuePtr& operator[](const std::string& name) {
-    const iterator found = find(name);
-    if (found != end()) return found->second;
+    const iterator item = find(name);
+    if (item != end()) return item->second;
     first_.reset(new Item{name, nullptr, std::move(first_)});
     return first_->second;
   }

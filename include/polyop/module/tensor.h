@@ -1,4 +1,4 @@
-// ms::Tensor: a counted handle of a tensor.
+// ms::Tensor: a handle that shares ownership of a tensor.
 #ifndef POLYOP_MODULE_TENSOR_H
 #define POLYOP_MODULE_TENSOR_H
 
@@ -18,8 +18,8 @@ using ValuePtr = std::shared_ptr<Value>;
 
 namespace ms {
 
-// A tensor. Copies share the memory. A tensor made by Tensor() is undefined: everything but
-// is_defined() throws std::runtime_error.
+// A tensor. Copies share the memory. Tensor() is an undefined tensor: all its functions but is_defined()
+// throw std::runtime_error.
 class Tensor {
  public:
   Tensor() = default;
@@ -58,8 +58,8 @@ class Tensor {
   std::vector<int64_t> stride() const { return {get()->strides, get()->strides + get()->ndim}; }
   int64_t storage_offset() const { return get()->offset; }
   bool is_contiguous() const { return get()->contiguous != 0; }
-  // The address of the first element: the offset is added. The tensor must be dense, or have been told
-  // SetNeedContiguous(false): then the strides count.
+  // The address of the first element, including the offset. The tensor must be dense. After
+  // SetNeedContiguous(false) it may also be strided; the caller then uses its strides.
   void* GetDataPtr() const {
     if (get()->contiguous == 0 && need_contiguous_) {
       throw std::runtime_error(
@@ -70,7 +70,7 @@ class Tensor {
     polyop::check(polyop::functions()->data(get(), &data));
     return data;
   }
-  // The same as T*; the tensor must have that dtype.
+  // The same as T*. The tensor must have that dtype.
   template <typename T>
   T* data() const {
     if (data_type() != polyop::type_of<T>()) {
@@ -80,16 +80,17 @@ class Tensor {
     return static_cast<T*>(GetDataPtr());
   }
 
-  // The same under the names that PyTorch's kernels use.
+  // PyTorch's names for these functions.
   bool defined() const { return is_defined(); }
   TypeId dtype() const { return data_type(); }
   TypeId scalar_type() const { return data_type(); }
   const ShapeVector& sizes() const { return shape(); }
   std::vector<int64_t> strides() const { return stride(); }
   int64_t dim() const { return get()->ndim; }
-  // A size or a stride; dimensions below 0 count from the end. Throws std::runtime_error outside of them.
-  int64_t size(int64_t at) const { return get()->shape[place(at)]; }
-  int64_t stride(int64_t at) const { return get()->strides[place(at)]; }
+  // A size or a stride. Negative dimensions count from the end. Throws std::runtime_error for one out of
+  // range.
+  int64_t size(int64_t at) const { return get()->shape[wrapped(at)]; }
+  int64_t stride(int64_t at) const { return get()->strides[wrapped(at)]; }
   size_t element_size() const { return static_cast<size_t>(get()->itemsize); }
   bool is_cpu() const { return get()->device_type == 1; }
   bool is_cuda() const { return get()->device_type == 2; }
@@ -99,16 +100,16 @@ class Tensor {
   }
   void* data_ptr() const { return GetDataPtr(); }
 
-  // Whether PyboostRunner::Call makes this tensor dense before it is passed on; true at first.
+  // Whether PyboostRunner::Call makes this tensor dense before it calls the function; the default is true.
   void SetNeedContiguous(bool flag) const { need_contiguous_ = flag; }
   bool need_contiguous() const { return need_contiguous_; }
 
   Tensor cast(TypeId type) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   Tensor contiguous() const {
-    Tensor made;
-    polyop::check(polyop::functions()->contiguous(get(), &made.handle_));
-    return made;
+    Tensor result;
+    polyop::check(polyop::functions()->contiguous(get(), &result.handle_));
+    return result;
   }
   Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
   Tensor index_select(int64_t dim, const Tensor& index) const;
@@ -123,16 +124,16 @@ class Tensor {
   void AssignTensor(const Tensor& source) { *this = source; }
   void ConvertStubNodeToTensor() const {}
 
-  // polyop's object; throws for an undefined tensor.
+  // The handle for polyop's functions. Throws for an undefined tensor.
   polyop_tensor* get() const {
     if (handle_ == nullptr) throw std::runtime_error("an undefined tensor was used");
     return handle_;
   }
   polyop_tensor* handle() const { return handle_; }
   static Tensor adopt(polyop_tensor* owned) {
-    Tensor made;
-    made.handle_ = owned;
-    return made;
+    Tensor result;
+    result.handle_ = owned;
+    return result;
   }
   static Tensor share(polyop_tensor* handle) {
     if (handle != nullptr) polyop::functions()->retain(handle);
@@ -140,7 +141,7 @@ class Tensor {
   }
 
  private:
-  int64_t place(int64_t at) const {
+  int64_t wrapped(int64_t at) const {
     if (at < -dim() || at >= dim()) {
       throw std::runtime_error("dimension " + std::to_string(at) + " of a tensor with " +
                                std::to_string(dim()));

@@ -1,4 +1,4 @@
-// The dtypes of tensors under MindSpore's names and numbers.
+// The dtypes of tensors, with MindSpore's names and numbers.
 #ifndef POLYOP_MODULE_TYPES_H
 #define POLYOP_MODULE_TYPES_H
 
@@ -31,7 +31,7 @@ enum TypeId : int {
   kNumberTypeComplex128 = 48
 };
 
-// The name of a dtype as MindSpore has it: "Float32".
+// MindSpore's name of a dtype: "Float32".
 inline std::string TypeIdToString(TypeId id) {
   switch (id) {
     case kNumberTypeBool:
@@ -122,7 +122,7 @@ constexpr mindspore::TypeId type_of() {
   return kTypeUnknown;
 }
 
-// The name of a dtype as NumPy and PyTorch have it: "float32".
+// NumPy's and PyTorch's name of a dtype: "float32".
 inline std::string dtype_name(mindspore::TypeId type) {
   if (type == mindspore::kTypeUnknown) return "a type that no tensor has";
   std::string name = mindspore::TypeIdToString(type);

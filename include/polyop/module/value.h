@@ -1,4 +1,4 @@
-// MindSpore's values: what CustomLaunchAclnn takes and saved_data holds.
+// MindSpore's values: the arguments of CustomLaunchAclnn, and the items of saved_data.
 #ifndef POLYOP_MODULE_VALUE_H
 #define POLYOP_MODULE_VALUE_H
 
@@ -15,7 +15,7 @@ using ValuePtrList = std::vector<ValuePtr>;
 class Value : public std::enable_shared_from_this<Value> {
  public:
   virtual ~Value() = default;
-  // This value as another kind of pointer; null when it is none.
+  // Casts this value to another type of value; null when it has another type.
   template <typename Pointer>
   Pointer cast() {
     return std::dynamic_pointer_cast<typename Pointer::element_type>(shared_from_this());
@@ -24,11 +24,11 @@ class Value : public std::enable_shared_from_this<Value> {
   bool isa() const {
     return dynamic_cast<const T*>(this) != nullptr;
   }
-  // Write this value as polyop's; `lists` keeps the items of lists.
+  // Converts this value to polyop's. `lists` owns the items of lists.
   virtual void write(polyop_value* value, std::vector<std::unique_ptr<polyop_value[]>>* lists) const = 0;
 };
 
-// A number, a truth value or a text.
+// A number, a bool or a text.
 template <typename T>
 class Immediate : public Value {
  public:
@@ -98,7 +98,7 @@ using ValueListPtr = std::shared_ptr<ValueList>;
 
 namespace tensor {
 
-// A tensor that is held by pointer. Its memory is an ms::Tensor's.
+// A tensor for shared pointers. It wraps an ms::Tensor.
 class Tensor : public Value {
  public:
   Tensor(TypeId type, const ShapeVector& shape) : tensor_(type, shape) {}
@@ -138,7 +138,7 @@ using tensor::Tensor;
 using tensor::TensorPtr;
 using tensor::TensorPtrList;
 
-// A value of a number, a bool, a text, a value itself, or a vector of these.
+// Makes a value of a number, a bool, a text, another value, or a vector of these.
 template <typename T>
 ValuePtr MakeValue(const T& value) {
   if constexpr (std::is_convertible_v<T, ValuePtr>) {
@@ -156,18 +156,18 @@ ValuePtr MakeValue(const T& value) {
   }
 }
 
-// What MakeValue<T> was given; throws std::runtime_error for a value of another type.
+// Returns the argument of MakeValue<T>. Throws std::runtime_error for a value of another type.
 template <typename T>
 T GetValue(const ValuePtr& value) {
   if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
-    const auto* found = dynamic_cast<const Immediate<T>*>(value.get());
-    if (found == nullptr) throw std::runtime_error("GetValue: the value is of another type, or null");
-    return found->value();
+    const auto* typed = dynamic_cast<const Immediate<T>*>(value.get());
+    if (typed == nullptr) throw std::runtime_error("GetValue: the value is of another type, or null");
+    return typed->value();
   } else {
-    const auto* found = dynamic_cast<const ValueSequence*>(value.get());
-    if (found == nullptr) throw std::runtime_error("GetValue: the value is no sequence");
+    const auto* typed = dynamic_cast<const ValueSequence*>(value.get());
+    if (typed == nullptr) throw std::runtime_error("GetValue: the value is no sequence");
     T all;
-    for (const ValuePtr& item : found->value()) all.push_back(GetValue<typename T::value_type>(item));
+    for (const ValuePtr& item : typed->value()) all.push_back(GetValue<typename T::value_type>(item));
     return all;
   }
 }
@@ -180,9 +180,9 @@ using mindspore::GetValue;
 using mindspore::MakeValue;
 
 inline Tensor::Tensor(const mindspore::ValuePtr& value) {
-  const auto* found = dynamic_cast<const mindspore::tensor::Tensor*>(value.get());
-  if (found == nullptr) throw std::runtime_error("a tensor cannot be made of a value that is none");
-  *this = found->get();
+  const auto* typed = dynamic_cast<const mindspore::tensor::Tensor*>(value.get());
+  if (typed == nullptr) throw std::runtime_error("a tensor cannot be made of a value that is none");
+  *this = typed->get();
 }
 
 }  // namespace ms

@@ -1,4 +1,4 @@
-// MindSpore's name for the header with everything in it.
+// MindSpore's name of the header that includes everything.
 #include "../module/compat.h"
 #include "../module/graph.h"
 #include "api.h"

@@ -1,7 +1,7 @@
-// What a C++ operator module includes: ms::Tensor, PyboostRunner, Function, PYBIND11_MODULE.
+// The header of C++ operator modules: ms::Tensor, PyboostRunner, Function, PYBIND11_MODULE.
 //
-// The names and their meaning are those of MindSpore's custom-operator documents; no framework and
-// no Python is needed to compile against them. See docs/guides/cpp-modules.md.
+// The names and their meaning are those of MindSpore's documents on custom operators. Compiling needs no
+// framework and no Python. See docs/guides/cpp-modules.md.
 #ifndef POLYOP_MS_EXTENSION_API_H
 #define POLYOP_MS_EXTENSION_API_H
 
@@ -14,7 +14,7 @@
 #include "../module/operations.h"
 #include "../module/runner.h"
 
-// The older names, in every namespace that documents and programs use them in.
+// The older names, in all namespaces in which documents and programs use them.
 namespace mindspore::pynative {
 namespace autograd {
 using namespace ::mindspore::tensor;

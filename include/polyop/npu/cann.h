@@ -1,6 +1,6 @@
-// EXEC_NPU_CMD with CANN: the two phases of an operator, found by name in its libraries.
+// EXEC_NPU_CMD with CANN: looks up the two functions of an operator in CANN's libraries and calls them.
 //
-// This has been run against a small library of the same interface, and never on Ascend hardware.
+// It is tested with a small library of the same interface. It has never run on Ascend hardware.
 #ifndef POLYOP_NPU_CANN_H
 #define POLYOP_NPU_CANN_H
 
@@ -20,7 +20,7 @@
 
 namespace polyop::npu {
 
-// CANN's libraries, opened at the first call and never closed.
+// CANN's libraries. They are opened at the first call and never closed.
 class Cann {
  public:
   static const Cann& get() {
@@ -30,8 +30,8 @@ class Cann {
 
   void* find(const std::string& name) const {
     for (void* library : libraries_) {
-      if (void* found = dlsym(library, name.c_str())) {
-        return found;
+      if (void* symbol = dlsym(library, name.c_str())) {
+        return symbol;
       }
     }
     return dlsym(RTLD_DEFAULT, name.c_str());
@@ -41,11 +41,11 @@ class Cann {
 
   template <class Result = int, class... Arguments>
   Result call(const std::string& name, Arguments... arguments) const {
-    void* found = find(name);
-    if (found == nullptr) {
+    void* symbol = find(name);
+    if (symbol == nullptr) {
       refuse(name.c_str(), "is not a function of CANN here\n  searched: " + searched_);
     }
-    return reinterpret_cast<Result (*)(Arguments...)>(found)(arguments...);
+    return reinterpret_cast<Result (*)(Arguments...)>(symbol)(arguments...);
   }
 
   void check(const std::string& name, int status) const {
@@ -58,7 +58,8 @@ class Cann {
   }
 
  private:
-  // Authors' operators first, then those installed beside CANN's in the order of config.ini, then CANN's.
+  // Opens the libraries in the order of lookups: authors' operators, then the operators of vendors in the
+  // order of config.ini, then CANN's.
   Cann() {
     const std::string custom = "/op_api/lib/libcust_opapi.so";
     for (const std::string& entry : entries("ASCEND_CUSTOM_OPP_PATH", ':')) {
@@ -84,7 +85,7 @@ class Cann {
     operators_ |= open("libopapi.so");
     open("libnnopbase.so");
     open("libascendcl.so");
-    open("libtorch_npu.so", RTLD_NOLOAD);  // for the stream: there where it is imported
+    open("libtorch_npu.so", RTLD_NOLOAD);  // for the current stream, when torch_npu is imported
   }
 
   bool open(const std::string& path, int more = 0) {
@@ -96,28 +97,28 @@ class Cann {
     return library != nullptr;
   }
 
-  static std::vector<std::string> split(const std::string& text, char mark) {
-    std::vector<std::string> made;
+  static std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> items;
     std::istringstream stream(text);
-    for (std::string item; std::getline(stream, item, mark);) {
+    for (std::string item; std::getline(stream, item, separator);) {
       if (!item.empty()) {
-        made.push_back(item);
+        items.push_back(item);
       }
     }
-    return made;
+    return items;
   }
 
-  static std::vector<std::string> entries(const char* variable, char mark) {
+  static std::vector<std::string> entries(const char* variable, char separator) {
     const char* value = getenv(variable);
-    return split(value != nullptr ? value : "", mark);
+    return split(value != nullptr ? value : "", separator);
   }
 
   static std::vector<std::string> vendors(const std::string& path) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
-      const size_t mark = line.find('=');
-      if (line.rfind("load_priority", 0) == 0 && mark != std::string::npos) {
-        return split(line.substr(mark + 1), ',');
+      const size_t separator = line.find('=');
+      if (line.rfind("load_priority", 0) == 0 && separator != std::string::npos) {
+        return split(line.substr(separator + 1), ',');
       }
     }
     return {};
@@ -159,66 +160,67 @@ inline int acl_dtype(const char* name, at::ScalarType dtype) {
   }
 }
 
-// CANN's objects of one call, destroyed with it.
+// CANN's objects for the arguments of one call. The destructor destroys them.
 class Objects {
  public:
   Objects(const Cann& cann, const char* name) : cann_(cann), name_(name) {}
   Objects(const Objects&) = delete;
   ~Objects() {
-    for (auto item = made_.rbegin(); item != made_.rend(); ++item) {
+    for (auto item = objects_.rbegin(); item != objects_.rend(); ++item) {
       cann_.call("aclDestroy" + item->first, item->second);
     }
   }
 
-  // Returns what the first phase takes: numbers as they are, a null pointer for what is absent.
+  // Converts an argument for CANN's function. Numbers stay as they are; an absent argument becomes a null
+  // pointer.
   template <class T>
-  auto of(const T& given) {
+  auto of(const T& value) {
     constexpr Kind kind = kind_of<T>();
     static_assert(kind != Kind::OTHER,
                   "EXEC_NPU_CMD takes tensors, numbers, texts, dtypes, and lists and optionals of these");
     if constexpr (kind == Kind::NONE) {
       return static_cast<void*>(nullptr);
     } else if constexpr (kind == Kind::TENSOR) {
-      return given.defined() ? own("Tensor", tensor(given)) : nullptr;
+      return value.defined() ? own("Tensor", tensor(value)) : nullptr;
     } else if constexpr (kind == Kind::SCALAR) {
-      return scalar(given);
+      return scalar(value);
     } else if constexpr (kind == Kind::MAYBE) {
-      using Held = std::remove_cv_t<std::remove_reference_t<decltype(*given)>>;
-      using Made = decltype(of(std::declval<const Held&>()));
-      return given.has_value() ? of(static_cast<const Held&>(*given)) : Made();
+      using Value = std::remove_cv_t<std::remove_reference_t<decltype(*value)>>;
+      using Converted = decltype(of(std::declval<const Value&>()));
+      return value.has_value() ? of(static_cast<const Value&>(*value)) : Converted();
     } else if constexpr (kind == Kind::LIST) {
-      return list(given);
+      return list(value);
     } else if constexpr (kind == Kind::DTYPE) {
-      return acl_dtype(name_, given);
+      return acl_dtype(name_, value);
     } else if constexpr (kind == Kind::TEXT) {
-      texts_.push_back(std::make_unique<std::string>(given));
+      texts_.push_back(std::make_unique<std::string>(value));
       return texts_.back()->c_str();
     } else {
-      return given;
+      return value;
     }
   }
 
   at::Device device{at::kPrivateUse1};
 
  private:
-  void* own(const char* kind, void* made) {
-    if (made == nullptr) {
+  void* own(const char* kind, void* object) {
+    if (object == nullptr) {
       refuse(name_, std::string("aclCreate") + kind + " gave no object");
     }
-    made_.emplace_back(kind, made);
-    return made;
+    objects_.emplace_back(kind, object);
+    return object;
   }
 
-  void* tensor(const at::TensorBase& given) {
-    check_plain(name_, given);
-    device = given.device();
-    const int64_t rank = given.dim(),
-                  storage = static_cast<int64_t>(given.storage().nbytes() / given.itemsize());
+  void* tensor(const at::TensorBase& tensor) {
+    check_plain(name_, tensor);
+    device = tensor.device();
+    const int64_t rank = tensor.dim(),
+                  storage = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
     const int format = rank == 3 ? 47 : rank == 4 ? 0 : rank == 5 ? 30 : 2;  // NCL, NCHW, NCDHW, ND
-    return cann_.call<void*>("aclCreateTensor", given.sizes().data(), static_cast<uint64_t>(rank),
-                             acl_dtype(name_, given.scalar_type()), given.strides().data(),
-                             given.storage_offset(), format, &storage, static_cast<uint64_t>(1),
-                             given.storage().mutable_data());
+    return cann_.call<void*>("aclCreateTensor", tensor.sizes().data(), static_cast<uint64_t>(rank),
+                             acl_dtype(name_, tensor.scalar_type()), tensor.strides().data(),
+                             tensor.storage_offset(), format, &storage, static_cast<uint64_t>(1),
+                             tensor.storage().mutable_data());
   }
 
   template <class Number>
@@ -227,23 +229,23 @@ class Objects {
                cann_.call<void*>("aclCreateScalar", static_cast<void*>(&number), acl_dtype(name_, dtype)));
   }
 
-  void* scalar(const at::Scalar& given) {
-    if (given.isComplex()) {
-      return scalar_of(given.toComplexDouble(), at::kComplexDouble);
+  void* scalar(const at::Scalar& scalar) {
+    if (scalar.isComplex()) {
+      return scalar_of(scalar.toComplexDouble(), at::kComplexDouble);
     }
-    if (given.isBoolean()) {
-      return scalar_of(given.toBool(), at::kBool);
+    if (scalar.isBoolean()) {
+      return scalar_of(scalar.toBool(), at::kBool);
     }
-    return given.isIntegral(false) ? scalar_of(given.toLong(), at::kLong)
-                                   : scalar_of(given.toDouble(), at::kDouble);
+    return scalar.isIntegral(false) ? scalar_of(scalar.toLong(), at::kLong)
+                                    : scalar_of(scalar.toDouble(), at::kDouble);
   }
 
   template <class T>
-  void* list(const T& given) {
+  void* list(const T& list) {
     constexpr Kind kind = kind_of<Item<T>>();
     static_assert(kind == Kind::TENSOR || kind == Kind::TRUTH || kind == Kind::WHOLE || kind == Kind::REAL,
                   "EXEC_NPU_CMD takes lists of tensors, truth values and numbers");
-    using Held =
+    using Value =
         std::conditional_t<kind == Kind::TENSOR, void*,
                            std::conditional_t<kind == Kind::TRUTH, bool,
                                               std::conditional_t<kind == Kind::WHOLE, int64_t, float>>>;
@@ -251,13 +253,13 @@ class Objects {
                                  : kind == Kind::TRUTH ? "BoolArray"
                                  : kind == Kind::WHOLE ? "IntArray"
                                                        : "FloatArray";
-    const auto items = std::make_unique<Held[]>(given.size() + 1);
+    const auto items = std::make_unique<Value[]>(list.size() + 1);
     uint64_t count = 0;
-    for (const auto& item : given) {
+    for (const auto& item : list) {
       if constexpr (kind == Kind::TENSOR) {
-        items[count++] = item.defined() ? tensor(item) : nullptr;  // the list owns them
+        items[count++] = item.defined() ? tensor(item) : nullptr;  // the list owns the tensors
       } else {
-        items[count++] = static_cast<Held>(item);
+        items[count++] = static_cast<Value>(item);
       }
     }
     return own(name, cann_.call<void*>(std::string("aclCreate") + name, items.get(), count));
@@ -265,7 +267,7 @@ class Objects {
 
   const Cann& cann_;
   const char* name_;
-  std::vector<std::pair<std::string, void*>> made_;
+  std::vector<std::pair<std::string, void*>> objects_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };
 
@@ -280,10 +282,12 @@ void run_on_cann(const char* name, bool wait, const Arguments&... arguments) {
   Objects objects(cann, name);
   uint64_t size = 0;
   void *executor = nullptr, *stream = nullptr;
-  const std::tuple made{objects.of(arguments)...};
-  const std::string first = std::string(name) + "GetWorkspaceSize";
-  cann.check(first,
-             std::apply([&](auto... given) { return cann.call(first, given..., &size, &executor); }, made));
+  const std::tuple converted{objects.of(arguments)...};
+  const std::string workspace_function = std::string(name) + "GetWorkspaceSize";
+  cann.check(
+      workspace_function,
+      std::apply([&](auto... values) { return cann.call(workspace_function, values..., &size, &executor); },
+                 converted));
   at::Tensor workspace;  // PyTorch frees it in the order of the stream
   if (size != 0) {
     workspace =
@@ -291,7 +295,7 @@ void run_on_cann(const char* name, bool wait, const Arguments&... arguments) {
   }
   const int32_t index = objects.device.index();
   cann.check("stream", cann.call("aoti_torch_get_current_npu_stream", index,
-                                 &stream));  // after what waits in its queue
+                                 &stream));  // after the work in torch_npu's queue
   cann.check(name,
              cann.call(name, size != 0 ? workspace.mutable_data_ptr() : nullptr, size, executor, stream));
   if (wait) {

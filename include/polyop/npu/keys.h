@@ -1,7 +1,7 @@
-// TORCH_LIBRARY_IMPL for the NPU's dispatch keys: in rehearsal they are the CPU's.
+// TORCH_LIBRARY_IMPL for the NPU's dispatch keys. In rehearsal it registers for the CPU's keys.
 //
-// The environment is asked when the library is loaded, so one build serves both. PyTorch's own
-// operators and the fallback of a whole back end stay where they are.
+// The environment is read when the library is loaded, so one build serves both. Registrations for PyTorch's
+// own operators, or for a whole back end (fallbacks), keep their keys.
 #ifndef POLYOP_NPU_KEYS_H
 #define POLYOP_NPU_KEYS_H
 
@@ -16,19 +16,19 @@ inline bool rehearsed() {
   return value != nullptr && strcmp(value, "rehearse") == 0;
 }
 
-inline c10::DispatchKey key(const char* library, c10::DispatchKey wanted) {
+inline c10::DispatchKey key(const char* library, c10::DispatchKey requested) {
   if (!rehearsed() || strcmp(library, "_") == 0 || strcmp(library, "aten") == 0) {
-    return wanted;
+    return requested;
   }
-  switch (wanted) {
+  switch (requested) {
     case c10::DispatchKey::PrivateUse1:
-    case c10::DispatchKey::XLA:  // the NPU's before PyTorch 2.1
+    case c10::DispatchKey::XLA:  // the NPU's key before PyTorch 2.1
       return c10::DispatchKey::CPU;
     case c10::DispatchKey::AutogradPrivateUse1:
     case c10::DispatchKey::AutogradXLA:
       return c10::DispatchKey::AutogradCPU;
     default:
-      return wanted;
+      return requested;
   }
 }
 

@@ -1,4 +1,4 @@
-// What kinds of arguments EXEC_NPU_CMD takes, told apart by their C++ types.
+// The kinds of arguments that EXEC_NPU_CMD takes, by their C++ types.
 #ifndef POLYOP_NPU_KINDS_H
 #define POLYOP_NPU_KINDS_H
 
@@ -54,11 +54,11 @@ constexpr Kind kind_of() {
   }
 }
 
-// Of the items of a list.
+// The type of the items of a list.
 template <class T>
 using Item = std::remove_cv_t<std::remove_reference_t<decltype(*std::begin(std::declval<const T&>()))>>;
 
-// An error is what a user of the operator reads, in Python: PyTorch's own would come with C++ frames.
+// Throws std::runtime_error, whose text Python users read. TORCH_CHECK would add a C++ backtrace.
 [[noreturn]] inline void refuse(const char* name, const std::string& what) {
   throw std::runtime_error(std::string(name) + ": " + what);
 }

@@ -1,6 +1,6 @@
-// In rehearsal polyop's operators for the CPU run, in the Python of this process.
+// Rehearsal: runs polyop's CPU version of an operator, in the Python of this process.
 //
-// Python's functions are found by name, so a library without a Python module links nothing of it.
+// Python's functions are looked up by name, so that a library does not link Python.
 #ifndef POLYOP_NPU_REHEARSAL_H
 #define POLYOP_NPU_REHEARSAL_H
 
@@ -15,100 +15,100 @@
 
 namespace polyop::npu {
 
-// One argument as Python reads it: a structure of the same fields is there.
+// One argument. Python has a structure with the same fields (polyop.providers.aclnn.exec_npu).
 struct Value {
   int64_t kind = 0;   // a Kind up to COMPLEX
-  int64_t whole = 0;  // a whole number, a truth value
-  double number = 0;  // or the real part
+  int64_t whole = 0;  // an integer or a bool
+  double number = 0;  // a float, or the real part of a complex number
   double imaginary = 0;
   const void* data = nullptr;  // a tensor's first element, a text, a list's values
   int64_t count = 0;           // a tensor's dimensions, a text's bytes, a list's values
   const int64_t* sizes = nullptr;
   const int64_t* strides = nullptr;  // in elements
-  const char* dtype = nullptr;       // as PyTorch calls it in C++: Float
+  const char* dtype = nullptr;       // PyTorch's C++ name: Float
 };
 
-// The arguments of one call. It keeps lists alive; tensors and texts are the caller's.
+// The arguments of one call. It owns the items of lists; tensors and texts belong to the caller.
 class Record {
  public:
   explicit Record(const char* name) : name_(name) {}
 
   template <class T>
-  Value of(const T& given) {
+  Value of(const T& argument) {
     constexpr Kind kind = kind_of<T>();
     static_assert(kind != Kind::OTHER,
                   "EXEC_NPU_CMD takes tensors, numbers, texts, dtypes, and lists and optionals of these");
-    Value made;
-    made.kind = static_cast<int64_t>(kind);
+    Value value;
+    value.kind = static_cast<int64_t>(kind);
     if constexpr (kind == Kind::TENSOR) {
-      return tensor(given);
+      return tensor(argument);
     } else if constexpr (kind == Kind::SCALAR) {
-      return scalar(given);
+      return scalar(argument);
     } else if constexpr (kind == Kind::MAYBE) {
-      return given.has_value() ? of(*given) : Value();
+      return argument.has_value() ? of(*argument) : Value();
     } else if constexpr (kind == Kind::LIST) {
       std::vector<Value> items;
-      for (const auto& item : given) {
+      for (const auto& item : argument) {
         items.push_back(of(item));
       }
-      made.count = static_cast<int64_t>(items.size());
+      value.count = static_cast<int64_t>(items.size());
       lists_.push_back(std::move(items));
-      made.data = lists_.back().data();
+      value.data = lists_.back().data();
     } else if constexpr (kind == Kind::WHOLE || kind == Kind::TRUTH) {
-      made.whole = static_cast<int64_t>(given);
+      value.whole = static_cast<int64_t>(argument);
     } else if constexpr (kind == Kind::REAL) {
-      made.number = given;
+      value.number = argument;
     } else if constexpr (kind == Kind::DTYPE) {
-      made.dtype = c10::toString(given);
+      value.dtype = c10::toString(argument);
     } else if constexpr (kind == Kind::TEXT) {
-      const std::string_view text(given);
-      made.data = text.data();
-      made.count = static_cast<int64_t>(text.size());
+      const std::string_view text(argument);
+      value.data = text.data();
+      value.count = static_cast<int64_t>(text.size());
     }
-    return made;
+    return value;
   }
 
  private:
-  Value tensor(const at::TensorBase& given) {
-    Value made;
-    if (!given.defined()) {
-      return made;
+  Value tensor(const at::TensorBase& tensor) {
+    Value value;
+    if (!tensor.defined()) {
+      return value;
     }
-    check_plain(name_, given);
-    if (!given.device().is_cpu()) {
-      refuse(name_, "takes tensors of the CPU in rehearsal, but got one on " + given.device().str());
+    check_plain(name_, tensor);
+    if (!tensor.device().is_cpu()) {
+      refuse(name_, "takes tensors of the CPU in rehearsal, but got one on " + tensor.device().str());
     }
-    made.kind = static_cast<int64_t>(Kind::TENSOR);
-    made.data = given.mutable_data_ptr();
-    made.count = given.dim();
-    made.sizes = given.sizes().data();
-    made.strides = given.strides().data();
-    made.dtype = c10::toString(given.scalar_type());
-    return made;
+    value.kind = static_cast<int64_t>(Kind::TENSOR);
+    value.data = tensor.mutable_data_ptr();
+    value.count = tensor.dim();
+    value.sizes = tensor.sizes().data();
+    value.strides = tensor.strides().data();
+    value.dtype = c10::toString(tensor.scalar_type());
+    return value;
   }
 
-  Value scalar(const at::Scalar& given) {
-    if (given.isBoolean()) {
-      return of(given.toBool());
+  Value scalar(const at::Scalar& scalar) {
+    if (scalar.isBoolean()) {
+      return of(scalar.toBool());
     }
-    if (given.isIntegral(false)) {
-      return of(given.toLong());
+    if (scalar.isIntegral(false)) {
+      return of(scalar.toLong());
     }
-    if (!given.isComplex()) {
-      return of(given.toDouble());
+    if (!scalar.isComplex()) {
+      return of(scalar.toDouble());
     }
-    Value made;
-    made.kind = static_cast<int64_t>(Kind::COMPLEX);
-    made.number = given.toComplexDouble().real();
-    made.imaginary = given.toComplexDouble().imag();
-    return made;
+    Value value;
+    value.kind = static_cast<int64_t>(Kind::COMPLEX);
+    value.number = scalar.toComplexDouble().real();
+    value.imaginary = scalar.toComplexDouble().imag();
+    return value;
   }
 
   const char* name_;
   std::deque<std::vector<Value>> lists_;
 };
 
-// Runs the operator; returns 0, or writes what is wrong.
+// Runs the operator. Returns 0, or another number after writing the error to `message`.
 using Run = int (*)(const char* name, const Value* values, int64_t count, char* message, int64_t room);
 
 namespace python {
@@ -118,19 +118,19 @@ Function find(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-// The text of Python's error, which is cleared.
+// Returns the text of Python's error and clears it.
 inline std::string problem() {
   void *type = nullptr, *value = nullptr, *trace = nullptr;
   find<void (*)(void**, void**, void**)>("PyErr_Fetch")(&type, &value, &trace);
   void* text = value != nullptr ? find<void* (*)(void*)>("PyObject_Str")(value) : nullptr;
-  const char* plain = text != nullptr ? find<const char* (*)(void*)>("PyUnicode_AsUTF8")(text) : nullptr;
-  const std::string made = plain != nullptr ? plain : "an error without a text";
+  const char* utf8 = text != nullptr ? find<const char* (*)(void*)>("PyUnicode_AsUTF8")(text) : nullptr;
+  const std::string message = utf8 != nullptr ? utf8 : "an error without a text";
   for (void* object : {text, type, value, trace}) {
     if (object != nullptr) {
       find<void (*)(void*)>("Py_DecRef")(object);
     }
   }
-  return made;
+  return message;
 }
 
 inline Run load(const char* name) {
@@ -143,21 +143,21 @@ inline Run load(const char* name) {
   void* address = module == nullptr
                       ? nullptr
                       : find<void* (*)(void*, const char*)>("PyObject_GetAttrString")(module, "ADDRESS");
-  void* made = address == nullptr ? nullptr : find<void* (*)(void*)>("PyLong_AsVoidPtr")(address);
-  const std::string wrong = made == nullptr ? problem() : std::string();
+  void* function = address == nullptr ? nullptr : find<void* (*)(void*)>("PyLong_AsVoidPtr")(address);
+  const std::string error = function == nullptr ? problem() : std::string();
   find<void (*)(int)>("PyGILState_Release")(state);
-  if (made == nullptr) {
-    refuse(name, "rehearsal needs polyop, which cannot be imported: " + wrong);
+  if (function == nullptr) {
+    refuse(name, "rehearsal needs polyop, which cannot be imported: " + error);
   }
-  return reinterpret_cast<Run>(made);
+  return reinterpret_cast<Run>(function);
 }
 
 }  // namespace python
 
 template <class... Arguments>
 void rehearse(const char* name, const Arguments&... arguments) {
-  static std::atomic<Run> run{
-      nullptr};  // found twice where two threads come first: no lock is held while Python runs
+  // Two threads may both look it up at first: no lock may be held while Python runs.
+  static std::atomic<Run> run{nullptr};
   if (run == nullptr) {
     run = python::load(name);
   }

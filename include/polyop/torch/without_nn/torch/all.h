@@ -1,6 +1,6 @@
-// Stands before PyTorch's header of this name for sources that use neither torch::nn nor what is
-// built on it (optim, data, jit, serialize), by far its largest parts. polyop builds again with
-// the real one when a name is missing.
+// Replaces PyTorch's header of this name, for sources that do not use torch::nn or what is built on it
+// (optim, data, jit, serialize). These are by far its largest parts. polyop builds again with the real header
+// when a name is missing.
 #ifndef POLYOP_TORCH_WITHOUT_NN_H
 #define POLYOP_TORCH_WITHOUT_NN_H
 
