@@ -1,4 +1,5 @@
-// The two forms of <Func>InferShape, told apart in a program whose heap begins at low addresses.
+// Calls functions of both return types of <Func>InferShape as both types, and prints the results. test_infer_forms.py
+// builds it with different positions of the heap.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -23,12 +24,12 @@ One large(int*, int64_t**, void*) { return {1 << 21, 1 << 10, 1 << 21}; }
 One empty(int*, int64_t**, void*) { return {0, 0, 0}; }
 One flat(int*, int64_t**, void*) { return {int64_t{1} << 33}; }
 
-std::string called(void* function, bool several) {
+std::string result_of(void* function, bool several) {
   polyop::Extra extra({});
   try {
-    const Several found = polyop::call_infer_shape(reinterpret_cast<uintptr_t>(function), {}, extra, several);
+    const Several shapes = polyop::call_infer_shape(reinterpret_cast<uintptr_t>(function), {}, extra, several);
     std::string text;
-    for (const One& row : found) {
+    for (const One& row : shapes) {
       text += "[";
       for (int64_t size : row) text += std::to_string(size) + ",";
       text += "]";
@@ -44,11 +45,11 @@ std::string called(void* function, bool several) {
 int main() {
   std::printf("low %d\n", reinterpret_cast<uintptr_t>(new char[64]) < (uintptr_t{1} << 34));
   for (bool several : {true, false}) {
-    std::printf("rows %s\n", called(reinterpret_cast<void*>(rows), several).c_str());
-    std::printf("scalars_and_row %s\n", called(reinterpret_cast<void*>(scalars_and_row), several).c_str());
-    std::printf("shape %s\n", called(reinterpret_cast<void*>(shape), several).c_str());
-    std::printf("large %s\n", called(reinterpret_cast<void*>(large), several).c_str());
-    std::printf("flat %s\n", called(reinterpret_cast<void*>(flat), several).c_str());
+    std::printf("rows %s\n", result_of(reinterpret_cast<void*>(rows), several).c_str());
+    std::printf("scalars_and_row %s\n", result_of(reinterpret_cast<void*>(scalars_and_row), several).c_str());
+    std::printf("shape %s\n", result_of(reinterpret_cast<void*>(shape), several).c_str());
+    std::printf("large %s\n", result_of(reinterpret_cast<void*>(large), several).c_str());
+    std::printf("flat %s\n", result_of(reinterpret_cast<void*>(flat), several).c_str());
   }
-  std::printf("empty %s\n", called(reinterpret_cast<void*>(empty), false).c_str());
+  std::printf("empty %s\n", result_of(reinterpret_cast<void*>(empty), false).c_str());
 }

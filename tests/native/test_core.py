@@ -1,4 +1,4 @@
-"""What the native core does with kernels and arguments that misbehave."""
+"""The native core with kernels and arguments that misbehave."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_list_that_holds_itself(library: Path) -> None:
 
 
 def test_a_list_that_changes_while_the_kernel_runs(library: Path) -> None:
-    # the callback empties the list between the look at its tensors and the kernel's run
+    # infer empties the list after the core has read its tensors, and before the kernel runs
     xs = [np.full(100_000, i, np.float32) for i in range(20)]
 
     def infer(specs: Any) -> Any:

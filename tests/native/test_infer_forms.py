@@ -1,4 +1,4 @@
-"""Which of its two forms InferShape returns is told from memory, wherever the heap of the program is."""
+"""The two return types of InferShape are told apart by their memory, wherever the program's heap is."""
 
 import os
 import pathlib
@@ -13,17 +13,17 @@ ROWS = "returned a list of shapes, where the operator has one output"
 ONE = "returned one shape, where the operator has several outputs"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="not run: the program is of ELF's kinds")
+@pytest.mark.skipif(sys.platform != "linux", reason="not run: the program needs ELF's -no-pie")
 @pytest.mark.parametrize("flags", [("-no-pie", "-fno-pie"), ("-pie", "-fPIE")], ids=lambda f: f[0][1:])
 def test_both_forms(flags, tmp_path):
-    """Interpreters of some distributions are no position-independent programs: their heap begins below 1 GiB."""
+    """Some distributions build Python without position independence: its heap then begins below 1 GiB."""
     program = tmp_path / "forms"
     sources = [ROOT / "tests/native/infer_forms.cc", ROOT / "csrc/library.cc", ROOT / "csrc/extra.cc"]
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'csrc'}"]
     command = [*compiler, "-std=c++17", *flags, *includes, *map(str, sources), "-o", str(program), "-ldl"]
     subprocess.run(command, check=True)
-    plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # a sanitizer has a heap of its own
+    plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # a sanitizer has its own heap
     done = subprocess.run([program], check=True, capture_output=True, text=True, env=plain)
     low, *lines = done.stdout.splitlines()
     assert low == f"low {int(flags[0] == '-no-pie')}"

@@ -1,4 +1,4 @@
-"""Long runs keep memory flat: nothing that a call makes may outlive its results."""
+"""Memory does not grow in long runs: nothing that a call allocates outlives its results."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def test_operators_that_are_dropped_are_freed(run_python) -> None:
 import weakref
 def work(times):
     for number in range(times):
-        made = polyop.Custom(f"{LIBRARY}:twice", lambda x: x, lambda x: x, "aot")
-        made(np.ones(3, np.float32))
+        operator = polyop.Custom(f"{LIBRARY}:twice", lambda x: x, lambda x: x, "aot")
+        operator(np.ones(3, np.float32))
 grown(work, 3000)
 gc.collect()
 kept = sum(1 for bound in polyop.BoundOperator.alive() if isinstance(bound, polyop.Custom))

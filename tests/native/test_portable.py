@@ -1,4 +1,4 @@
-"""No x86 without a portable twin: the core and the headers compile for aarch64."""
+"""The core and the headers compile for aarch64: all code for x86 has a portable alternative."""
 
 import pathlib
 import shutil
@@ -19,7 +19,7 @@ def test_compiles_for_aarch64(source):
     if source.name == "bind.cc":
         pytest.skip("not run: nanobind's own headers are beside the build, not here")
     headers = pathlib.Path(sysconfig.get_path("include"))
-    inner = "aarch64-linux-gnu/python"  # distributions keep pyconfig.h apart for each processor
+    inner = "aarch64-linux-gnu/python"  # distributions have a pyconfig.h for each processor
     if inner in (headers / "pyconfig.h").read_text() and not list(headers.parent.glob(f"{inner}*")):
         pytest.skip("not run: this Python has its headers for its own processor alone")
     includes = [

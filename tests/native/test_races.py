@@ -1,4 +1,4 @@
-"""Which of ThreadSanitizer's reports count: those in which the core makes one of the accesses."""
+"""A report of ThreadSanitizer counts when the core makes one of the two accesses."""
 
 import races
 

@@ -1,4 +1,4 @@
-"""Memory that kernels need while they run: kept by a thread for its next kernel, and given back in the end."""
+"""Scratch memory of kernels: a thread keeps it for its next kernel, within limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from polyop.binary.open import open_library
 
 ROOT = Path(__file__).resolve().parents[2]
-LEAST, MOST, BLOCKS = 1 << 16, 64 << 20, 16
+LEAST, MOST, BLOCKS = 1 << 16, 64 << 20, 16  # kMinCached, kMaxCached, kMaxBlocks of csrc/scratch.cc
 
 SOURCE = r"""
 #include <string.h>
@@ -45,21 +45,22 @@ int64_t turns(int64_t count, int64_t first, int64_t step) {
 
 def build(folder: Path, *flags: str) -> Path:
     (folder / "scratch.c").write_text(SOURCE)
-    made = folder / "scratch.so"
+    library = folder / "scratch.so"
     compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *flags]
     subprocess.run(
-        [*compiler, "-shared", "-fPIC", f"-I{ROOT / 'include'}", folder / "scratch.c", "-o", made], check=True
+        [*compiler, "-shared", "-fPIC", f"-I{ROOT / 'include'}", folder / "scratch.c", "-o", library],
+        check=True,
     )
-    return made
+    return library
 
 
 def typed(path: Path) -> Any:
-    found = ctypes.CDLL(str(path))
-    found.take.restype, found.take.argtypes = ctypes.c_void_p, [ctypes.c_int64]
-    found.give.restype, found.give.argtypes = None, [ctypes.c_void_p]
-    found.fill.restype, found.fill.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
-    found.turns.restype, found.turns.argtypes = ctypes.c_int64, [ctypes.c_int64] * 3
-    return found
+    library = ctypes.CDLL(str(path))
+    library.take.restype, library.take.argtypes = ctypes.c_void_p, [ctypes.c_int64]
+    library.give.restype, library.give.argtypes = None, [ctypes.c_void_p]
+    library.fill.restype, library.fill.argtypes = None, [ctypes.c_void_p, ctypes.c_int64]
+    library.turns.restype, library.turns.argtypes = ctypes.c_int64, [ctypes.c_int64] * 3
+    return library
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +75,12 @@ def opened(built: Path) -> Any:
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
-    """What it returns in a thread that has kept nothing yet, and ends."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(work()))
+    """Return the result of ``work`` in a new thread, which has no memory kept yet."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 needs_frees = pytest.mark.skipif(
@@ -98,11 +99,15 @@ def test_memory_is_aligned_and_larger_than_asked_for(opened: Any, size: int) -> 
 
 def test_a_thread_keeps_what_it_gave_back(opened: Any) -> None:
     def work() -> list[int]:
-        found = []
-        for size in (2 * LEAST, 2 * LEAST, LEAST + 1):  # the last one is in half of it
-            found.append(opened.take(size))
-            opened.give(found[-1])
-        return found
+        addresses = []
+        for size in (
+            2 * LEAST,
+            2 * LEAST,
+            LEAST + 1,
+        ):  # the last one fits into the block, and needs over half
+            addresses.append(opened.take(size))
+            opened.give(addresses[-1])
+        return addresses
 
     first, second, third = in_a_thread(work)
     assert first == second == third
@@ -157,14 +162,14 @@ def test_memory_is_given_back_in_another_thread(opened: Any) -> None:
 
 
 def test_threads_at_once(opened: Any) -> None:
-    found: list[int] = []
+    missing: list[int] = []
     rows = [(200, LEAST - 100 * k, 1000 + k) for k in range(6)]
-    threads = [threading.Thread(target=lambda row=row: found.append(opened.turns(*row))) for row in rows]
+    threads = [threading.Thread(target=lambda row=row: missing.append(opened.turns(*row))) for row in rows]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [0] * 6
+    assert missing == [0] * 6
 
 
 START = """
@@ -181,7 +186,7 @@ def resident():
 
 
 def run(built: Path, code: str) -> None:
-    """Run code in a new process, which says "right"."""
+    """Run code in a new process. It must print "right"."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "MALLOC_CHECK_": "3"}
     done = subprocess.run(
         [sys.executable, "-c", START + code, built],
@@ -200,7 +205,7 @@ def test_a_library_that_something_else_opened(built: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 100000, 100_000_000])
 def test_a_library_that_is_opened_while_its_kernel_runs(built: Path, size: int) -> None:
-    """What was taken of the system is given back to polyop."""
+    """Memory that came from the system is given back to polyop."""
     run(
         built,
         f"""

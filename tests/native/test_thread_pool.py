@@ -1,4 +1,4 @@
-"""The threads that kernels' loops run on: parts, results, callers at once, counts."""
+"""The thread pool of loops: parts, pieces, results, concurrent callers, thread counts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LARGEST = 2**63 - 1
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("threads") / "loops.so"
+    library = tmp_path_factory.mktemp("threads") / "loops.so"
     compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(
-        [*compiler, "-shared", "-fPIC", f"-I{ROOT / 'include'}", HERE / "threads_kernels.c", "-o", made],
+        [*compiler, "-shared", "-fPIC", f"-I{ROOT / 'include'}", HERE / "threads_kernels.c", "-o", library],
         check=True,
     )
-    return made
+    return library
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def _same_count() -> Iterator[None]:
 def traced(
     loops: ctypes.CDLL, begin: int, end: int, chunk: int, threads: int
 ) -> tuple[int, list[tuple[int, ...]]]:
-    """The result of a loop, and (begin, end, thread, system's thread id) of each call of its body."""
+    """Return a loop's result, and (begin, end, thread, the system's thread id) of each call of its body."""
     rows, calls = np.zeros((4096, 4), np.int64), ctypes.c_int()
     used = loops.traced(
         ctypes.c_int64(begin),
@@ -85,11 +85,11 @@ def sums(loops: ctypes.CDLL, x: np.ndarray, chunk: int, threads: int) -> list[fl
 @pytest.mark.parametrize("size", [1, 2, 6, 7, 100])
 def test_static_parts(loops: ctypes.CDLL, count: int, threads: int, size: int) -> None:
     set_num_threads(count)
-    wanted = [part for part in np.array_split(np.arange(-3, size - 3), threads) if len(part)]
+    expected_values = [part for part in np.array_split(np.arange(-3, size - 3), threads) if len(part)]
     used, calls = traced(loops, -3, size - 3, 0, threads)
-    assert used == len(wanted)
+    assert used == len(expected_values)
     assert sorted(call[:3] for call in calls) == [
-        (part[0], part[-1] + 1, number) for number, part in enumerate(wanted)
+        (part[0], part[-1] + 1, number) for number, part in enumerate(expected_values)
     ]
     assert len({call[3] for call in calls}) <= count
 
@@ -104,7 +104,9 @@ def test_pieces(loops: ctypes.CDLL, chunk: int, threads: int, size: int) -> None
     assert sorted(call[:2] for call in calls) == list(pairwise(bounds))
     assert {call[2] for call in calls} <= set(range(used))
     assert used <= min(threads, 3)
-    assert len({call[2:] for call in calls}) <= len({call[2] for call in calls})  # a number is one thread
+    assert len({call[2:] for call in calls}) <= len(
+        {call[2] for call in calls}
+    )  # each number belongs to one thread
 
 
 @pytest.mark.parametrize("chunk", [0, 4])
@@ -134,7 +136,7 @@ def test_parts_run_at_the_same_time(loops: ctypes.CDLL) -> None:
     assert loops.meets(2) == 1
     assert loops.meets(4) == 1
     set_num_threads(1)
-    assert traced(loops, 0, 4, 0, 4)[0] == 4  # four parts, and this thread runs them all
+    assert traced(loops, 0, 4, 0, 4)[0] == 4  # this thread runs all four parts
     assert {call[3] for call in traced(loops, 0, 4, 0, 4)[1]} == {threading.get_native_id()}
 
 
@@ -169,22 +171,22 @@ def test_a_thread_begins_with_its_part_of_the_range(loops: ctypes.CDLL) -> None:
     set_num_threads(2)
     _, rows = traced(loops, 0, 1000, 10, 2)
     first = {thread: begin for begin, _, thread, _ in reversed(rows)}
-    assert first.get(0, 0) < 500  # none or a later one, where the other thread was there before it
+    assert first.get(0, 0) < 500  # or no piece, or a later one, when the other thread was faster
     assert first.get(1, 500) >= 500
 
 
 def test_a_static_sum_depends_on_the_parts_alone(loops: ctypes.CDLL) -> None:
     x = np.random.default_rng(1).standard_normal(10_007)
-    wanted = []
+    expected_values = []
     for part in np.array_split(x, 6):
         total = 0.0
         for value in part:
             total += value
-        wanted.append(total)
+        expected_values.append(total)
     for count in (1, 2, 6, 9):
         set_num_threads(count)
         for _ in range(50):
-            assert sums(loops, x, 0, 6) == wanted
+            assert sums(loops, x, 0, 6) == expected_values
 
 
 def test_nested_loops_run_in_their_thread(loops: ctypes.CDLL) -> None:
@@ -201,16 +203,16 @@ def test_nested_loops_run_in_their_thread(loops: ctypes.CDLL) -> None:
 def test_callers_at_once(loops: ctypes.CDLL) -> None:
     set_num_threads(3)
     x = np.arange(5000.0)
-    wanted = [float(part.sum()) for part in np.array_split(x, 3)]
+    expected_values = [float(part.sum()) for part in np.array_split(x, 3)]
     problems: list[object] = []
     barrier = threading.Barrier(4)
 
     def call() -> None:
         barrier.wait()
         for turn in range(2000):
-            if turn % 2 == 0 and (found := sums(loops, x, 0, 3)) != wanted:
-                problems.append(found)
-            elif turn % 2 and sum(sums(loops, x, 100, 3)) != sum(wanted):
+            if turn % 2 == 0 and (result := sums(loops, x, 0, 3)) != expected_values:
+                problems.append(result)
+            elif turn % 2 and sum(sums(loops, x, 100, 3)) != sum(expected_values):
                 problems.append(turn)
 
     callers = [threading.Thread(target=call) for _ in range(4)]

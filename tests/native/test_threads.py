@@ -62,9 +62,9 @@ def test_values_are_right_while_entries_are_evicted(twice: Any) -> None:
         generator = np.random.default_rng(number)
         for size in generator.integers(1, SHAPES, CALLS):
             x = np.full(size, number + size, np.float32)
-            found = twice(x)
-            assert found.shape == (size,)
-            assert (found == 2 * (number + size)).all()
+            result = twice(x)
+            assert result.shape == (size,)
+            assert (result == 2 * (number + size)).all()
 
     in_threads(work)
     assert twice.prepared() <= 128
@@ -117,9 +117,9 @@ def test_torch_calls_and_gradients(library: Path) -> None:
         for turn in range(CALLS // 5):
             size = 1 + (7 * number + turn) % SHAPES
             x = torch.full((size,), float(number), requires_grad=True)
-            found = op(x)
-            assert bool((found == 2 * number).all())
-            found.sum().backward()
+            result = op(x)
+            assert bool((result == 2 * number).all())
+            result.sum().backward()
             assert bool((x.grad == 2).all())
             with torch.no_grad():
                 assert op(x).grad_fn is None

@@ -1,4 +1,4 @@
-// Works the core's threads without Python, for ThreadSanitizer: test_thread_processes.py builds and runs it.
+// Runs loops on the core's threads without Python, for ThreadSanitizer. test_thread_processes.py builds and runs it.
 //   threads_driver                       loops of all kinds, from several threads at once
 //   threads_driver quota <file> <folder>  prints quota_cpus()
 #include <cstdio>
@@ -12,8 +12,8 @@
 namespace {
 
 struct Job {
-  std::vector<int64_t> hits;     // how often each iteration ran: not atomic on purpose
-  std::vector<int64_t> by_part;  // iterations of each part, likewise
+  std::vector<int64_t> hits;     // how often each iteration ran; not atomic, so that races are found
+  std::vector<int64_t> by_part;  // iterations of each part; not atomic either
   std::vector<int64_t> nested = {};
 };
 
@@ -48,7 +48,7 @@ bool work(int turns) {
   bool right = true;
   for (int turn = 0; turn < turns; ++turn) {
     right &= run(1 + turn % 40, turn % 3 == 0 ? 1 + turn % 5 : 0, 1 + turn % 7, turn % 4 == 0);
-    if (turn % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // workers fall asleep
+    if (turn % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that workers fall asleep
   }
   return right;
 }

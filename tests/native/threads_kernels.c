@@ -25,11 +25,11 @@ int sums(const double* x, int64_t n, int64_t chunk, int threads, double* partial
   return polyop_for(add, &sum, 0, n, chunk, threads);
 }
 
-/* Each call of the body as a row: begin, end, thread, thread id of the system. */
+/* Records each call of the body as a row: begin, end, thread, the system's thread id. */
 struct trace {
   int64_t* rows;
   atomic_int count;
-  int64_t inner; /* more than 0: the body runs a loop of that length itself, and notes its calls only */
+  int64_t inner; /* more than 0: the body runs a loop of this length, and only its calls are recorded */
 };
 
 static void note(void* context, int64_t begin, int64_t end, int thread) {
@@ -57,7 +57,7 @@ int nested(int64_t inner, int64_t* rows) {
   return polyop_for(note, &trace, 0, 4, 0, 4);
 }
 
-/* Part 0 gives the others ten seconds to come while it is here. */
+/* Part 0 waits up to ten seconds until all other parts run at the same time. */
 struct meeting {
   atomic_int here;
   int expected, met;
