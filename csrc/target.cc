@@ -95,7 +95,7 @@ std::string take_python_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
-  std::string text = type == nullptr ? "an error without words" : "an error";
+  std::string text = type == nullptr ? "an error without a text" : "an error";
   PyObject* message = value == nullptr ? nullptr : PyObject_Str(value);
   const char* utf8 = message == nullptr ? nullptr : PyUnicode_AsUTF8(message);
   if (type != nullptr) text = reinterpret_cast<PyTypeObject*>(type)->tp_name;

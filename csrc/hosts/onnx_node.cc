@@ -143,7 +143,7 @@ struct Node {
     *cacheable = flag != 0;
     if (!PyErr_Occurred()) return results;
     PyErr_Clear();
-    *error = "the sizes of the results are no numbers";
+    *error = "the shapes of the results could not be read";
     return nullptr;
   }
 

@@ -61,7 +61,7 @@ PyObject* checked_answer(PyObject* answer, PyObject* function, std::string* erro
   }
   if (!PyUnicode_Check(answer)) return answer;
   const char* text = PyUnicode_AsUTF8(answer);
-  *error = text == nullptr ? "an error whose words are no text" : text;
+  *error = text == nullptr ? "an error whose text is not UTF-8" : text;
   PyErr_Clear();
   Py_DECREF(answer);
   return nullptr;

@@ -76,7 +76,7 @@ int data(polyop_tensor* tensor, void** address) {
     Tensor* self = as_tensor(tensor);
     if (frame.deriving || self->storage->derived) {
       throw std::runtime_error(
-          "the data of a tensor was asked for while the output shapes are derived, when there is none");
+          "the data of a tensor was requested while output shapes are derived; there is no data then");
     }
     frame.note_exposed(*self);
     *address = self->data();

@@ -67,7 +67,8 @@ Ref derived(Frame& frame, PyObject* spec) {
   if (spec == Py_None) return Ref();
   PyObject* shape = nullptr;
   int row = 0;
-  if (!PyArg_ParseTuple(spec, "O!i", &PyTuple_Type, &shape, &row)) throw std::runtime_error("a bad spec");
+  if (!PyArg_ParseTuple(spec, "O!i", &PyTuple_Type, &shape, &row))
+    throw std::runtime_error("a spec must be a shape and a row of the dtypes");
   std::vector<int64_t> sizes;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); ++i) {
     sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i)));

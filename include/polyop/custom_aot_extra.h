@@ -101,7 +101,7 @@ class AotExtra : private polyop_extra {
   struct Read<std::vector<T>> {
     static std::vector<T> from(const polyop_attribute& value, const std::string& name) {
       require(value.depth == 1 && (value.count == 0 || Item<T>::fits(value.kind)), name,
-              "a list of the type asked for");
+              "a list of the requested type");
       std::vector<T> items;
       for (size_t i = 0; i < value.count; ++i) items.push_back(Item<T>::at(value, i));
       return items;
@@ -113,7 +113,7 @@ class AotExtra : private polyop_extra {
     static std::vector<std::vector<T>> from(const polyop_attribute& value, const std::string& name) {
       const bool empty = value.depth == 1 && value.count == 0;
       require(empty || (value.depth == 2 && (value.count == 0 || Item<T>::fits(value.kind))), name,
-              "a list of lists of the type asked for");
+              "a list of lists of the requested type");
       std::vector<std::vector<T>> rows;
       size_t at = 0;
       for (size_t row = 0; row < value.rows; ++row) {

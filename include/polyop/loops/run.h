@@ -150,7 +150,7 @@ POLYOP_RUN_FN int polyop_report(void* extra, const struct polyop_failure* failur
                                 const struct polyop_place* places) {
   char text[200];
   if (!failure->place) return 0;
-  if (failure->place == POLYOP_STOPPED) return polyop_fail(extra, "the kernel was ended");
+  if (failure->place == POLYOP_STOPPED) return polyop_fail(extra, "the kernel was interrupted");
   if (failure->place < 0) return polyop_fail(extra, "out of memory");
   const struct polyop_place at = places[failure->place - 1];
   snprintf(text, sizeof text, "line %d: index %lld is outside dimension %d of %s, which has size %lld",

@@ -91,8 +91,7 @@ class Item {
   // The shape of a tensor; empty for a number.
   const ShapeVector& shape() const {
     static const ShapeVector scalar;
-    if (is_list() || is_none())
-      throw std::runtime_error("the shape was asked of an argument that is no tensor");
+    if (is_list() || is_none()) throw std::runtime_error("GetShape: the argument is not a tensor");
     return is_tensor() ? tensor_.shape() : scalar;
   }
 
@@ -109,7 +108,7 @@ class Item {
       if constexpr (std::is_arithmetic_v<T>) {
         if (is_tensor() && tensor_.numel() == 1) return elements<T>()[0];
       }
-      if (is_none()) throw std::runtime_error("the value was asked of an argument that is None");
+      if (is_none()) throw std::runtime_error("the argument is None and has no value");
       return Convert<T>::in(value_);
     }
   }

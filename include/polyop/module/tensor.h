@@ -63,7 +63,7 @@ class Tensor {
   void* GetDataPtr() const {
     if (get()->contiguous == 0 && need_contiguous_) {
       throw std::runtime_error(
-          "the data of a tensor that is not dense was asked for: use contiguous() first, or "
+          "the data of a tensor that is not dense was requested: use contiguous() first, or "
           "SetNeedContiguous(false) and stride()");
     }
     void* data = nullptr;

@@ -181,7 +181,7 @@ using mindspore::MakeValue;
 
 inline Tensor::Tensor(const mindspore::ValuePtr& value) {
   const auto* typed = dynamic_cast<const mindspore::tensor::Tensor*>(value.get());
-  if (typed == nullptr) throw std::runtime_error("a tensor cannot be made of a value that is none");
+  if (typed == nullptr) throw std::runtime_error("the value is not a tensor");
   *this = typed->get();
 }
 

@@ -205,7 +205,7 @@ class Objects {
  private:
   void* own(const char* kind, void* object) {
     if (object == nullptr) {
-      refuse(name_, std::string("aclCreate") + kind + " gave no object");
+      refuse(name_, std::string("aclCreate") + kind + " returned no object");
     }
     objects_.emplace_back(kind, object);
     return object;
