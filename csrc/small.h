@@ -1,5 +1,4 @@
-// An array that keeps its first N items in place, so that the call path rarely allocates. More go to the
-// heap.
+// An array that keeps its first N items in place, so that the call path rarely allocates.
 #pragma once
 
 #include <cstddef>

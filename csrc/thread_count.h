@@ -29,8 +29,7 @@ struct UnusableVariable {
 // The variable that thread_count() reads, when its text is no usable count; else null.
 const UnusableVariable* unusable_variable();
 
-// The number of CPUs that the process may use: its affinity mask, limited by the quotas of its control
-// groups.
+// The number of CPUs that the process may use: by its affinity mask and the quotas of its control groups.
 int cpus();
 
 // The number of CPUs that the quotas of a control group and its parents allow, rounded up; 0: no limit.

@@ -30,8 +30,7 @@ class Interruptible {
 // Sets this thread's current call, or null. Returns the previous one.
 Interruptible* exchange_interruptible(Interruptible* call);
 
-// The hook polyop_stop: whether the kernel that runs on this thread is to stop. Polls, on the call's own
-// thread.
+// The hook polyop_stop: whether the kernel on this thread must stop. On the call's own thread it polls.
 int should_stop();
 
 // The hook polyop_parallel; see polyop/parallel.h. Workers start when first needed and are never joined. A

@@ -70,8 +70,7 @@ struct TensorSample {
 // after start_torch(). The first sample must be an ordinary tensor on the CPU; `unusual` is a mask of the
 // keys of tensors that the fast call must not take.
 void locate_keys(const std::vector<TensorSample>& samples, uint64_t unusual);
-// Notes the dispatch keys inside torch.inference_mode(), where calls may be fast, too. Call it inside that
-// mode.
+// Notes the dispatch keys of torch.inference_mode(), in which calls may be fast. Call it inside that mode.
 void note_inference_mode();
 
 }  // namespace polyop

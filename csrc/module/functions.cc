@@ -1,5 +1,4 @@
-// The functions that modules receive in their table. No C++ exception leaves them: they return 1 and keep the
-// text.
+// The functions that modules receive in their table. No C++ exception leaves them: they return 1.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>

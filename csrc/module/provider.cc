@@ -45,7 +45,7 @@ bool overlaps(const Tensor& input, const Tensor& output) {
   return a < b + output.numel * output.itemsize && b < a + input.numel * input.itemsize;
 }
 
-// Gets the tensors of a call that one loop can run: dense, on the CPU, all of the output's shape or of one
+// Gets the tensors of a call that one loop can run: dense, on the CPU, of the output's shape or of one
 // element.
 bool simple_tensors(const polyop_value* arguments, size_t count, Tensor** tensors) {
   for (size_t i = 0; i < count; ++i) {

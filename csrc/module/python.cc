@@ -252,8 +252,7 @@ PyObject* pull(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return result;
 }
 
-// tape_call(tape) -> (layouts of the tensors of the call, whether each requires a gradient, number of
-// outputs)
+// tape_call(tape) -> (layouts of the call's tensors, whether each requires a gradient, number of outputs)
 PyObject* tape_call(PyObject*, PyObject* capsule) {
   Tape* tape = tape_of(capsule);
   if (tape == nullptr) return nullptr;

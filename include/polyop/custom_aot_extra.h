@@ -54,8 +54,7 @@ class AotExtra : private polyop_extra {
     functions->set_workspaces(this, bytes.data(), bytes.size());
   }
 
-  // The sizes of the requested workspaces. The reference is valid until the calling thread calls WorkSpace()
-  // again.
+  // The sizes of the requested workspaces. The reference is valid until this thread calls it again.
   const std::vector<size_t>& WorkSpace() const {
     static thread_local std::vector<size_t> sizes;
     const size_t* first = nullptr;
@@ -64,8 +63,7 @@ class AotExtra : private polyop_extra {
     return sizes;
   }
 
-  // Stores the kernel's state. polyop deletes it when the operator is deleted, or when other state replaces
-  // it.
+  // Stores the kernel's state. polyop deletes it with the operator, or when other state replaces it.
   void SetKernelData(AotKernelData* data) {
     functions->set_kernel_data(this, data, [](void* old) { delete static_cast<AotKernelData*>(old); });
   }

@@ -5,8 +5,7 @@
 // EXEC_NPU_CMD_SYNC also waits until the operator has run. With POLYOP_ASCEND=rehearse polyop runs the
 // operator on the CPU. A failure throws std::runtime_error.
 //
-// The include guard is the one of the copies of this header in authors' projects, so that this file replaces
-// them.
+// The include guard is that of the copies of this header in authors' projects, which this file replaces.
 #ifndef PYTORCH_NPU_HELPER_HPP_
 #define PYTORCH_NPU_HELPER_HPP_
 

@@ -67,8 +67,9 @@ typedef f64 f64s __attribute__((vector_size(16)));
 typedef i64 i64s __attribute__((vector_size(16)));
 typedef u64 u64s __attribute__((vector_size(16)));
 
-/* math_type.h once per type: T its name, E S U its element and the integers of its size, SUFFIX of the
- * vectors, LANES the number of lanes that count. */
+/* math_f32.h and math_f64.h are included once per type, with these macros: E the element, S and UNSIGNED the
+ * integers of its size, SUFFIX the end of the type's name, LANES the number of lanes that count. The macros
+ * below are made of them: V, I and U are the type and the integer vectors of its size. */
 #define N(f) POLYOP_JOIN(POLYOP_JOIN(POLYOP_JOIN(pl_, f), _), V)
 #define V POLYOP_JOIN(E, SUFFIX)
 #define I POLYOP_JOIN(S, SUFFIX)

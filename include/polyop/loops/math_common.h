@@ -1,5 +1,5 @@
 /* The functions of math.h with the same text for float and double; included once per type, with these macros:
- *   T its name, V the vector, E the element, I and U the integer vectors of its size, N(f) = pl_f_T
+ *   V the vector type, E its element, I and U the integer vectors of its size, N(f) = pl_f_V
  *   MANTISSA the number of stored bits of the significand, BIAS the bias of the exponent
  *   WHOLE a power of two above which every value is an integer
  *   MAGIC 1.5 times that: adding it rounds to an integer, which is then in the low bits */

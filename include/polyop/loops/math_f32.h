@@ -1,5 +1,4 @@
-/* float: constants and the functions that differ from double's; included by math_type.h after its parameters.
- */
+/* float: constants and the functions that differ from double's; math.h includes it. */
 #define MANTISSA 23
 #define BIAS 127
 #define WHOLE 0x1p23f

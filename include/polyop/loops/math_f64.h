@@ -1,5 +1,4 @@
-/* double: constants and the functions that differ from float's; included by math_type.h after its parameters.
- */
+/* double: constants and the functions that differ from float's; math.h includes it. */
 #define MANTISSA 52
 #define BIAS 1023
 #define WHOLE 0x1p52

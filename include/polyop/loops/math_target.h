@@ -100,8 +100,7 @@ POLYOP_FN int polyop_scale(void* to, const void* from, const void* by, int bytes
 #undef POLYOP_SHORT
 #undef POLYOP_CASE
 
-/* a * b + c, rounded once. The compiler may fuse the operators or not, and decides differently for constants.
- */
+/* a * b + c, rounded once. The compiler may fuse the operators or not, even differently for constants. */
 #if defined(POLYOP_GCC) && defined(__FMA__) && defined(POLYOP_AVX512)
 #define POLYOP_FMA_64(v, w, z) __builtin_ia32_vfmaddpd512_mask(v, w, z, -1, 4)
 #endif

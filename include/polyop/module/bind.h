@@ -87,8 +87,7 @@ class module_ {
     add(name, std::forward<F>(function), signature(&function), extras);
     return *this;
   }
-  // Binds a function that takes polyop values, with its schema as text. `target` must live as long as the
-  // module.
+  // Binds a function that takes polyop values, with its schema as text. `target` must outlive the module.
   void def_values(const std::string& name, const std::string& schema, const std::string& doc,
                   const void* target, decltype(polyop_function::call) call) {
     last_ = new Entry{name, schema, doc, target, call, last_};

@@ -238,8 +238,7 @@ class Operator {
   mindspore::PrimitivePtr primitive_;
 };
 
-// Binds an operator as "Custom_" + the name of its function. Python recognises graph operators by that
-// prefix.
+// Binds an operator as "Custom_" + the name of its function. Python relies on that name.
 inline void define(pybind11::module_& m, const Definition& definition) {
   const auto entry = registered().find(definition.name);
   if (entry == registered().end() || !entry->second.is_complete()) {

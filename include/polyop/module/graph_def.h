@@ -89,8 +89,7 @@ struct OpDef {
 
 namespace polyop::graph {
 
-// The type of an argument in a schema. OP_DTYPE has tuples and lists in the order of the types of their
-// items.
+// The type of an argument in a schema. OP_DTYPE has tuples and lists in the order of their items.
 inline std::string type_text(mindspore::ops::OP_DTYPE type) {
   using namespace mindspore::ops;
   static const char* const single[] = {"bool", "int", "float", "Scalar", "Tensor", "str", "Scalar"};

@@ -82,8 +82,7 @@ class OpFuncImpl {
     return OP_CHECK_SUCCESS;
   }
   virtual bool GeneralInferRegistered() const { return false; }
-  // MindSpore needs the indices of the arguments whose values InferShape() reads. polyop always has all
-  // values.
+  // MindSpore needs the indices of arguments whose values InferShape() reads. polyop has all values.
   virtual std::set<int64_t> GetValueDependArgIndices() const { return {}; }
 };
 

@@ -6,8 +6,7 @@
 
 namespace polyop {
 
-// A small map with the interface of std::unordered_map<std::string, ValuePtr>. Modules compile faster with
-// it.
+// A map with the interface of std::unordered_map<std::string, ValuePtr>. It compiles faster.
 class SavedData {
  public:
   struct Item {

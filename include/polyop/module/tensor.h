@@ -87,8 +87,7 @@ class Tensor {
   const ShapeVector& sizes() const { return shape(); }
   std::vector<int64_t> strides() const { return stride(); }
   int64_t dim() const { return get()->ndim; }
-  // A size or a stride. Negative dimensions count from the end. Throws std::runtime_error for one out of
-  // range.
+  // A size or a stride. Negative dimensions count from the end. Throws std::runtime_error if out of range.
   int64_t size(int64_t at) const { return get()->shape[wrapped(at)]; }
   int64_t stride(int64_t at) const { return get()->strides[wrapped(at)]; }
   size_t element_size() const { return static_cast<size_t>(get()->itemsize); }

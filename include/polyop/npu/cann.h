@@ -171,8 +171,7 @@ class Objects {
     }
   }
 
-  // Converts an argument for CANN's function. Numbers stay as they are; an absent argument becomes a null
-  // pointer.
+  // Converts an argument for CANN's function. Numbers stay as they are; an absent argument becomes null.
   template <class T>
   auto of(const T& value) {
     constexpr Kind kind = kind_of<T>();
