@@ -1,9 +1,9 @@
-"""Where a kernel checks whether it is to stop: see ``polyop/loops/stop.h``.
+"""Checks for interruption in loops: see ``polyop/loops/stop.h``.
 
-A loop around loops checks at each of its iterations. That also pays for the loops inside it that do not
-check: vector loops, the loops of a tile, and innermost loops whose iterations the tensors in memory bound.
-An innermost loop that nothing bounds is divided into long stretches. So an iteration of an innermost loop
-costs what it would cost without checks.
+A loop around loops checks in each of its iterations. The check also accounts for the loops inside that do
+not check: vector loops, the loops of a tile, and innermost loops whose trip count is bounded by the sizes of
+tensors. An innermost loop without a bound is divided into long stretches. So the iterations of innermost
+loops cost nothing extra.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..common.writer import Writer
 from .rows import always
 
 SHORT = 1024
-"""Iterations of a loop, with those of the loops inside it, that nobody pays for."""
+"""A loop of fewer iterations, those of inner loops included, is not counted."""
 FUEL = "int64_t polyop_fuel = polyop_fuel_of(&k->failure.place);"
 
 
@@ -30,19 +30,19 @@ class Stops:
     def __init__(self, out: Writer, expressions: Expressions, vector: AbstractSet[str]) -> None:
         self.out, self.expressions, self.vector = out, expressions, vector
         self.depth = 0
-        """Loops of the function around what is printed."""
+        """The number of loops around the text being printed."""
         self.paid: set[str] = set()
-        """Variables of loops that a loop around them pays for."""
+        """Variables of loops that a check of an outer loop accounts for."""
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """Know that what is printed meanwhile is inside a loop."""
+        """Context in which text is printed inside a loop."""
         self.depth += 1
         yield
         self.depth -= 1
 
     def checks(self, node: For, *, quick: bool) -> bool:
-        """Whether a loop looks itself; a ``quick`` one is of lanes, or inside lanes."""
+        """Whether a loop checks in its own iterations. ``quick``: it is a vector loop or inside one."""
         return not is_short(node) and (self.depth == 0 or _is_slow(node, quick=quick))
 
     def check(self, body: Sequence[Stmt], times: str = "", *, quick: bool = False) -> None:
@@ -56,7 +56,7 @@ class Stops:
         self.out.line(f"if (polyop_stops(k, {f'{times} * ({total})' if times else total})) break;")
 
     def _price(self, node: For) -> str:
-        """Return the iterations of a loop's innermost loops, in C, where sizes tell; "" where they do not."""
+        """Return the iterations of a loop's innermost loops, in C; "" where sizes do not determine them."""
         if not (_is_sized(node.lo) and _is_sized(node.hi)):
             return ""
         lo, hi = (self.expressions.scalar(e, Scope()) for e in (node.lo, node.hi))
@@ -68,7 +68,7 @@ class Stops:
         return f"{trips} * ({' + '.join(inside)})" if inside else trips
 
     def end(self, node: For, hi: str) -> str:
-        """Return the end of a loop, in C; its iterations are counted where no other check does that."""
+        """Return the end of a loop, in C; it counts the iterations unless another check does."""
         counts = not self.checks(node, quick=True) and is_innermost(node) and not is_short(node)
         if node.var in self.paid or not counts:
             return hi
@@ -76,7 +76,7 @@ class Stops:
 
     @contextlib.contextmanager
     def loop(self, node: For, lo: str, hi: str, *, quick: bool = False) -> Iterator[None]:
-        """Print a loop around what is printed meanwhile; without ``lo`` its variable is there already."""
+        """Context that prints a loop around its text; without ``lo`` the variable is declared already."""
         var, end = identifier(node.var), f"{identifier(node.var)}_end"
         first = f"int64_t {var} = {lo}, {end}" if lo else f"const int64_t {end}"
         head = f"for ({first} = {self.end(node, hi)}; {var} < {end};"
@@ -93,13 +93,13 @@ class Stops:
             yield
 
     def stretch(self, var: str) -> None:
-        """Print, at the begin of a loop, up to where the iterations inside it may go on."""
+        """Print the check at the start of a stretch, and where the stretch ends."""
         self.out.line(f"const int64_t {var}_check = polyop_next_check({var}, {var}_end);")
         self.out.line(f"if (polyop_stops(k, {var}_check - {var})) break;")
 
 
 def _direct(body: Sequence[Stmt]) -> list[For]:
-    """Return the loops of a body that are in no other of its loops, short ones left out."""
+    """Return the outermost loops of a body, without short ones."""
     found: list[For] = []
     for node in body:
         if isinstance(node, If):
@@ -110,7 +110,7 @@ def _direct(body: Sequence[Stmt]) -> list[For]:
 
 
 def _is_slow(node: For, *, quick: bool) -> bool:
-    """Whether a loop inside others looks itself: it can be long, or has loops in it that are not quick."""
+    """Whether an inner loop checks itself: its trip count has no bound, or it contains slow loops."""
     nest = [node, *(s for s in statements(node.body) if isinstance(s, For))]
     bounded = all(is_short(s) or is_bounded(s) for s in nest)
     return not bounded or not (quick or is_innermost(node))
@@ -129,12 +129,12 @@ def _trips(node: For) -> float:
 
 
 def is_innermost(node: For) -> bool:
-    """Whether there are no loops inside a loop, short ones left out."""
+    """Whether a loop contains no loops, except short ones."""
     return all(is_short(s) for s in statements(node.body) if isinstance(s, For))
 
 
 def is_bounded(node: For) -> bool:
-    """Whether tensors in memory bound the iterations: by their sizes, or as each has its own element."""
+    """Whether tensors bound the trip count: by their sizes, or because each iteration has its own element."""
     if _is_sized(node.lo) and _is_sized(node.hi):
         return True
     direct = [s for s in node.body if not isinstance(s, For)]

@@ -19,14 +19,14 @@ from .collapse import joinable
 from .interruption import Stops, is_innermost
 from .register_reuse import Sliding, slides
 from .rows import Around, Element, Later, check_once, later, rows
-from .streaming_stores import declare, stores_past
+from .streaming_stores import declare, streaming_candidates
 
 UNITS = 4
-"""Vectors at once, where one after another would wait for its result."""
+"""Vectors at once where a single one would wait for the previous result."""
 CHAIN = 3
-"""Slow operators that wait for one another: from here on two vectors at once are faster."""
+"""From this many dependent slow operators on, two vectors at once are faster."""
 LIGHT = 12
-"""Operators in a body that is repeated for several vectors at once."""
+"""Most operators of a body that is unrolled for several vectors."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Vector:
 
 
 class Loops:
-    """Prints the loops of one function; ``enter`` is asked first whether it takes a loop."""
+    """Prints the loops of one function. ``enter`` may print a loop instead and return True."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Loops:
         self.around: Around | None = None
         self.after: Mapping[str, Sequence[str]] = {}
         """Lines at the end of a loop's body, by its variable."""
-        self.near: frozenset[str] = frozenset()
-        """Tensors that are in the caches already: nothing of them is asked for ahead."""
+        self.cached: frozenset[str] = frozenset()
+        """Tensors that are in the caches already: they are not prefetched."""
         self.strips = 0
-        self.passes = False
-        """Whether a loop stores past the caches."""
+        self.has_streaming = False
+        """Whether a loop has streaming stores."""
         statements.loop = self.loop
 
     def loop(self, node: For, copies: Copies) -> None:
@@ -93,19 +93,19 @@ class Loops:
 
     def _plain(self, node: For, copies: Copies, lo: str, hi: str) -> None:
         var = identifier(node.var)
-        turned = [] if copies.row_var else register_transpose.strips(node, copies.all, self.expressions)
-        if not turned:
+        strips = [] if copies.row_var else register_transpose.strips(node, copies.all, self.expressions)
+        if not strips:
             self._iterations(node, copies, lo, hi)
             return
-        first, self.strips = self.strips, self.strips + len(turned)
+        first, self.strips = self.strips, self.strips + len(strips)
         with self.out.block(""):
             self.out.line(f"const int64_t {var}_lo = {lo};")
-            register_transpose.declare(turned, first, self.expressions, self.out)
+            register_transpose.declare(strips, first, self.expressions, self.out)
             self.out.line(f"int64_t {var}_n0 = 0;")
-            given = (turned, first, var, f"{var}_lo", self.expressions, self.out)
-            around = (lambda: register_transpose.fill(*given), lambda: register_transpose.empty(*given))
+            given = (strips, first, var, f"{var}_lo", self.expressions, self.out)
+            around = (lambda: register_transpose.fill(*given), lambda: register_transpose.store_back(*given))
             self._iterations(node, copies, f"{var}_lo", hi, *around)
-            register_transpose.forget(turned, self.expressions)
+            register_transpose.forget(strips, self.expressions)
 
     def _iterations(
         self,
@@ -128,7 +128,7 @@ class Loops:
                 self.out.line(line)
 
     def vector(self, node: For, scope: Scope, lo: str, hi: str) -> None:
-        """Print a loop whose iterations are lanes: whole vectors, then what is left."""
+        """Print a loop whose iterations are lanes: whole vectors, then the remainder."""
         sums = self.sums(node)
         own = {name for name, loops in self.owners.items() if node.var in loops}
         given = {name: frozenset({LANE}) for name in (*(s.name for s in sums), *own)}
@@ -139,33 +139,33 @@ class Loops:
         with self.out.block(""):
             self.out.line(f"int64_t {var} = {lo};")
             self.out.line(f"const int64_t {var}_end = {self.stops.end(node, hi)};")
-            kept = self.statements.reducing
-            self.statements.reducing = kept | {s.name for s in sums}
+            outer_sums = self.statements.reducing
+            self.statements.reducing = outer_sums | {s.name for s in sums}
             self._start_sums(sums, units, width)
             picked = rows(node, self.expressions.bounds)
             check_once(self.out, self.expressions, picked, scope, f"{var} < {var}_end")
             vector = _Vector(node, scope, differs, width, units, self._later(picked, node, scope))
-            past = stores_past(node, self.kernel, self.expressions)
-            if self._turns(vector):
-                self._at_most(vector)
-            elif past:
-                self._past(vector, past, sums=bool(sums))
+            streaming = streaming_candidates(node, self.kernel, self.expressions)
+            if self._transposes(vector):
+                self._whole_and_partial(vector)
+            elif streaming:
+                self._streaming_loop(vector, streaming, sums=bool(sums))
             else:
                 self._whole(vector)
                 with self.out.block(f"if ({var} < {var}_end)"):
                     self._copies(vector, 1, f"({var}_end - {var})")
-            self.expressions.found.clear()
+            self.expressions.prechecked.clear()
             self._end_sums(sums, units, width, scope)
-            self.statements.reducing = kept
+            self.statements.reducing = outer_sums
 
-    def _turns(self, vector: _Vector) -> bool:
-        """Whether a loop inside has strips: what takes long to compile is then printed once."""
+    def _transposes(self, vector: _Vector) -> bool:
+        """Whether a loop inside uses register transpose: it compiles slowly, so the body is printed once."""
         at = self._lanes(vector, 0, None)
         inner = [s for s in statements(vector.node.body) if isinstance(s, For)]
         return any(register_transpose.strips(s, [at], self.expressions) for s in inner)
 
-    def _at_most(self, vector: _Vector) -> None:
-        """Print one loop for whole vectors and for what is left."""
+    def _whole_and_partial(self, vector: _Vector) -> None:
+        """Print one loop for whole vectors and the remainder."""
         var, lanes = identifier(vector.node.var), self.expressions.lane_count(vector.width)
         with self.out.block(f"for (; {var} < {var}_end; {var} += {lanes})"):
             if self.stops.checks(vector.node, quick=True):
@@ -175,8 +175,8 @@ class Loops:
             self.out.line(f"const int64_t {var}_part = min_i64({lanes}, {var}_end - {var});")
             self._copies(vector, 1, f"{var}_part")
 
-    def _past(self, vector: _Vector, stores: Sequence[Store], *, sums: bool) -> None:
-        """Print whole vectors after what comes before the first aligned one, then what is left."""
+    def _streaming_loop(self, vector: _Vector, stores: Sequence[Store], *, sums: bool) -> None:
+        """Print a loop with streaming stores: up to the first aligned vector, whole vectors, remainder."""
         var = identifier(vector.node.var)
         lines, names = declare(stores, vector.node, vector.width, self.expressions, vector.scope, sums=sums)
         for line in lines:
@@ -185,15 +185,15 @@ class Loops:
             with self.out.block(f"if ({var}_part > 0)"):
                 self._copies(vector, 1, f"{var}_part")
                 self.out.line(f"{var} += {var}_part;")
-            self.statements.past = names
+            self.statements.streaming = names
             self._whole(vector)
-            self.statements.past = {}
+            self.statements.streaming = {}
             self.out.line(f"{var}_part = {var}_end - {var};")
             self.out.line(f"if ({var}_part <= 0) break;")
-        self.passes = True
+        self.has_streaming = True
 
     def _whole(self, vector: _Vector) -> None:
-        """Print the loop over whole vectors, and what it asks memory for."""
+        """Print the loop over whole vectors, with its prefetches."""
         node, var = vector.node, identifier(vector.node.var)
         lanes = self.expressions.lane_count(vector.width)
         found = slides(node, vector.width, self.expressions) if vector.units == 1 else []
@@ -210,7 +210,7 @@ class Loops:
                         blocks.enter_context(self.out.block(f"for (; {guard};)"))
                         self.stops.stretch(var)
                         guard = f"{guard} && {var} < {var}_check"
-                    self._turn(vector, 1, f"for (; {guard}; {var} += {lanes})", sliding)
+                    self._vector_loop(vector, 1, f"for (; {guard}; {var} += {lanes})", sliding)
                 self.expressions.slides = {}
             self.out.line("#endif")
         for number in dict.fromkeys((vector.units, 1)):
@@ -218,7 +218,7 @@ class Loops:
             self._stretches(vector, number, step)
 
     def _stretches(self, vector: _Vector, number: int, step: str) -> None:
-        """Print a loop of ``number`` whole vectors at a time, divided where it is long and has to look."""
+        """Print a loop of ``number`` vectors at a time, in stretches between checks for interruption."""
         var, node = identifier(vector.node.var), vector.node
         end = f"{var}_end"
         with contextlib.ExitStack() as blocks:
@@ -226,17 +226,17 @@ class Loops:
                 end = f"{var}_check"
                 blocks.enter_context(self.out.block(f"for (; {var} + {step} <= {var}_end;)"))
                 self.stops.stretch(var)
-            self._turn(vector, number, f"for (; {var} + {step} <= {end}; {var} += {step})")
+            self._vector_loop(vector, number, f"for (; {var} + {step} <= {end}; {var} += {step})")
 
-    def _turn(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
+    def _vector_loop(self, vector: _Vector, number: int, head: str, sliding: Sliding | None = None) -> None:
         """Print a loop of ``number`` whole vectors at a time."""
         node, scope, var = vector.node, vector.scope, identifier(vector.node.var)
         lanes = self.expressions.lane_count(vector.width)
         around = self.around.loop if self.around else None
-        most = number == vector.units
-        known, heavy = self.owners.keys() | self.near, is_heavy(node)
-        once_more = prefetch.again(node, around, known) if most else []
-        walked = prefetch.streams(node, around, known) if most else []
+        widest = number == vector.units
+        known, heavy = self.owners.keys() | self.cached, is_heavy(node)
+        reread = prefetch.reread_rows(node, around, known) if widest else []
+        streamed = prefetch.streams(node, around, known) if widest else []
         at = [
             scope.with_names({node.var: f"({var} + {unit} * {lanes})" if unit else var})
             for unit in range(number)
@@ -246,9 +246,9 @@ class Loops:
                 self.stops.check(node.body, quick=True)
             for here, row in itertools.product(at, vector.later):
                 self.out.line(row.line(self.expressions, here))
-            for here, load in itertools.product(at, (e for e in walked if e not in once_more)):
+            for here, load in itertools.product(at, (e for e in streamed if e not in reread)):
                 self.out.line(prefetch.line(load, self.around, self.expressions, here, later=not heavy))
-            for here, load in itertools.product(at, once_more):
+            for here, load in itertools.product(at, reread):
                 assert self.around is not None
                 self.out.line(prefetch.next_line(load, self.around, self.expressions, here))
             for line in sliding.step() if sliding else ():
@@ -268,7 +268,7 @@ class Loops:
         return width_of(body, var, differs, sizes)
 
     def sums(self, node: For) -> list[Assign]:
-        """Return the scalars from outside that the loop reduces to."""
+        """Return the assignments of scalars outside the loop that it reduces to."""
         found = {
             s.name: s
             for s in statements(node.body)
@@ -277,7 +277,7 @@ class Loops:
         return list(found.values())
 
     def units(self, node: For, reduces: bool) -> int:
-        """Return how many vectors are worked on at once."""
+        """Return how many vectors the body is unrolled for."""
         inner = any(isinstance(s, For) for s in statements(node.body))
         size = sum(isinstance(e, Op) for s in statements(node.body) for e in walk(s))
         heavy = is_heavy(node)
@@ -289,9 +289,11 @@ class Loops:
 
     def _copies(self, vector: _Vector, number: int, count: str | None) -> None:
         """Print the body for ``number`` vectors, or for the first ``count`` lanes of one."""
-        made = tuple(self._lanes(vector, unit, count) for unit in range(number))
+        copies = tuple(self._lanes(vector, unit, count) for unit in range(number))
         with self.stops.inside():
-            self.statements.body(vector.node.body, Copies(made, vector.differs, "", vector.node.var).named())
+            self.statements.body(
+                vector.node.body, Copies(copies, vector.differs, "", vector.node.var).named()
+            )
 
     def _lanes(self, vector: _Vector, unit: int, count: str | None) -> Copy:
         """Return the copy of a body for one vector."""
@@ -330,6 +332,6 @@ class Loops:
 
 
 def is_heavy(node: For) -> bool:
-    """Whether a loop computes functions that take longer than what it reads."""
+    """Whether a loop computes functions that take longer than its loads."""
     ops = (e for s in statements(node.body) for e in walk(s) if isinstance(e, Op))
     return any(e.name in HEAVY and e.name != "/" for e in ops)

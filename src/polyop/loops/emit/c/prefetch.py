@@ -30,15 +30,15 @@ from ..common.expressions import Expressions, Scope
 from .rows import Around, always
 
 AHEAD = 2048
-"""Bytes: half a page, and more than is under way at once."""
-MOST = 6
-"""Tensors of a loop."""
+"""Distance in bytes: half a page, and more than is in flight at once."""
+MAX_TENSORS = 6
+"""Most tensors that a loop prefetches."""
 
 
 def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
-    """Return a load of each tensor that a vector loop walks along, the one that gets to memory first.
+    """Return one load of each tensor that a vector loop streams through: the one farthest ahead.
 
-    Not of those in ``own``, nor of what the loop around reads again in its next iteration.
+    Tensors in ``own``, and those that the loop around reads again in its next iteration, are left out.
     """
     inside = list(statements(node.body))
     if any(isinstance(s, (For, If)) for s in inside):
@@ -54,13 +54,13 @@ def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
         known = found.setdefault(load.buffer, load)
         if _offsets(load) > _offsets(known):
             found[load.buffer] = load
-    return list(found.values())[:MOST]
+    return list(found.values())[:MAX_TENSORS]
 
 
-def again(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
-    """Return loads of rows that an earlier loop beside this one has read, and no later one reads.
+def reread_rows(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
+    """Return loads of rows that an earlier loop in the same body has read, and no later one reads.
 
-    Meanwhile memory can bring the row of the next iteration of the loop around both.
+    They come from a cache, so the row of the next iteration of the loop around can be prefetched meanwhile.
     """
     if (
         around is None
@@ -79,7 +79,7 @@ def again(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
         for row, load in rows[number].items()
         if row in before and row not in after and load.buffer not in own
         if any(depends(i, moving) for i in load.index) and stride(load, node.var) == UNIT
-    ][:MOST]
+    ][:MAX_TENSORS]
 
 
 def _rows(node: For) -> dict[object, Load]:

@@ -1,4 +1,4 @@
-"""Loops that run on all threads: each becomes a function over a part of its range."""
+"""Regions: each loop of threads becomes a function over a part of its range, which ``run`` calls."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .tile import Shape, TilePrinter
 from .unroll_and_jam import jammed
 
 COLUMNS = 256
-"""Iterations that are not divided between threads: enough for memory to be read in a row."""
+"""Neighbouring columns stay with one thread: enough for sequential reads from memory."""
 PARAMETERS = "void* context, int64_t begin, int64_t end, int thread"
-"""Of a function that threads run parts of a loop by."""
+"""Parameters of the function of a region."""
 PICKED = 512
-"""Iterations of which a thread looks for its own at once."""
+"""A thread searches so many iterations at once for those of its own rows."""
 
 
 class Functions:
@@ -45,9 +45,9 @@ class Functions:
         self.shape = shape
         self.parts: list[str] = []
         self.fields: dict[str, str] = {}
-        """Scalars that regions are given: field name -> C type."""
+        """Scalars that are passed to regions: field name -> C type."""
         self.owned: set[str] = set()
-        """Tensors that regions have memory of their own for: nobody else uses them."""
+        """Private tensors: regions allocate their memory."""
         self.types = _scalar_types(kernel)
 
     def print(self) -> str:
@@ -56,7 +56,7 @@ class Functions:
         with out.block("static void run(struct kernel* k)"):
             self.unpack(out, ())
             out.line(FUEL)
-            self._body(out, self.kernel.body, frozenset(), frozenset(), outside=True)
+            self._body(out, self.kernel.body, frozenset(), frozenset(), in_run=True)
             out.line("(void)polyop_fuel;")
         return out.text()
 
@@ -76,22 +76,22 @@ class Functions:
             out.line(f"{self.fields[name]} {identifier(name)} = k->at_{name};")
 
     def _body(
-        self, out: Writer, body: Sequence[Stmt], live: frozenset[str], loops: frozenset[str], *, outside: bool
+        self, out: Writer, body: Sequence[Stmt], live: frozenset[str], loops: frozenset[str], *, in_run: bool
     ) -> None:
-        printer = _Body(self, out, live, loops, outside=outside)
+        printer = _Body(self, out, live, loops, in_run=in_run)
         printer.statements.body(body, plain(Scope()))
         printer.finish()
 
     def region(self, printer: _Body, node: For) -> None:
         """Print the function of a loop, and the call of it."""
         private = dict(self.plan.private.get(node.var, ()))
-        shared = self._given(printer, node)
+        shared = self._passed_scalars(printer, node)
         part = self._part(printer, node, shared)
         self._call(printer, part, node, shared, private)
 
     def bands(self, printer: _Body, nodes: Sequence[For], members: Sequence[Member]) -> None:
         """Print the functions of loops that run together, and the call of them."""
-        given = [self._given(printer, node) for node in nodes]
+        given = [self._passed_scalars(printer, node) for node in nodes]
         parts = [self._part(printer, node, names) for node, names in zip(nodes, given, strict=True)]
         out = printer.out
         with out.block(""):
@@ -108,8 +108,8 @@ class Functions:
             out.line("polyop_run_bands(&polyop_all);")
             out.line("polyop_fuel -= POLYOP_CALL;")
 
-    def _given(self, printer: _Body, node: For) -> list[str]:
-        """Return the scalars that a loop's function is given."""
+    def _passed_scalars(self, printer: _Body, node: For) -> list[str]:
+        """Return the scalars that are passed to a loop's function."""
         reads = {e.name for s in statements((node,)) for e in walk(s) if isinstance(e, Var)}
         reads |= {s.name for s in statements((node,)) if isinstance(s, Assign)}
         private = dict(self.plan.private.get(node.var, ()))
@@ -119,19 +119,20 @@ class Functions:
         return shared
 
     def _part(self, printer: _Body, node: For, shared: list[str]) -> str:
-        """Print a loop's function, or two of which one is chosen when it is called; return which, in C."""
+        """Print a loop's function, or two for the call to choose from; return the choice, in C."""
         private = dict(self.plan.private.get(node.var, ()))
-        few = self._few(node)
+        few = self._few_lanes(node)
         first = len(self.parts)
         self.parts += [""] * (1 if few is None else 2)
         for number, form in enumerate((None,) if few is None else (True, False), first):
             self.parts[number] = self._function(number, node, shared, private, printer, form)
         return f"part{first}" if few is None else f"({few} ? part{first} : part{first + 1})"
 
-    def _few(self, node: For) -> str | None:
-        """Return the condition that the lanes of the loop's tile are few, in C, where it is known before.
+    def _few_lanes(self, node: For) -> str | None:
+        """Return the condition, in C, that the tile of the only loop of threads has few lanes.
 
-        It is then two functions, which compile side by side: where there is no other loop to do that with.
+        The loop then becomes two functions, which compile side by side. None where there are several loops of
+        threads, which compile side by side anyway, or where the lanes are not known outside the loop.
         """
         shared = self.plan.threads | self.plan.columns.keys() | self.plan.rows.keys()
         if sum(isinstance(s, For) and s.var in shared for s in statements(self.kernel.body)) > 1:
@@ -144,13 +145,13 @@ class Functions:
         own = {s.var for s in inside} | {s.name for s in statements((node,)) if isinstance(s, Assign)}
         if depends(lane.lo, frozenset(own)) or depends(lane.hi, frozenset(own)):
             return None
-        loops = _Body(self, Writer(), frozenset(), frozenset(), outside=False).loops
+        loops = _Body(self, Writer(), frozenset(), frozenset(), in_run=False).loops
         printer = TilePrinter(loops, self.shape, row, lane, self.plan.tiles[lane.var])
         lo, hi = (self.expressions.scalar(e, Scope()) for e in (lane.lo, lane.hi))
         return printer.few(f"({lo})", f"({hi})") if printer.chooses else None
 
-    def _split(self, node: For) -> For:
-        """Return the loop whose iterations threads have parts of: the loop itself, or one inside it."""
+    def _divided_loop(self, node: For) -> For:
+        """Return the loop that is divided between threads: the loop itself, or one inside it."""
         var = self.plan.columns.get(node.var, node.var)
         return next(s for s in statements((node,)) if isinstance(s, For) and s.var == var)
 
@@ -191,12 +192,12 @@ class Functions:
                 kind = self.types[name]
                 out.line(f"{_c(kind)} {identifier(name)} = {identity(private[name], computed(kind))};")
             live = printer.statements.live | frozenset(shared)
-            inner = _Body(self, out, live, printer.outer | {node.var}, outside=False, few=few)
-            inner.statements.shared = _shared(self._split(node)) - {*private, *own}
-            inner.loops.near = self._near(node)
+            inner = _Body(self, out, live, printer.outer | {node.var}, in_run=False, few=few)
+            inner.statements.shared = _shared(self._divided_loop(node)) - {*private, *own}
+            inner.loops.cached = self._cached_tensors(node)
             out.line(FUEL)
             if node.var in self.plan.columns:
-                inner.columns(node, self._split(node))
+                inner.columns(node, self._divided_loop(node))
             elif node.var in self.plan.rows:
                 inner.rows(node, self.plan.rows[node.var])
             else:
@@ -209,8 +210,8 @@ class Functions:
             out.line("(void)thread, (void)polyop_fuel;")
         return out.text()
 
-    def _near(self, node: For) -> frozenset[str]:
-        """Return the tensors of which loops that run together with this one have just used the same rows."""
+    def _cached_tensors(self, node: For) -> frozenset[str]:
+        """Return tensors whose rows are in the caches: earlier loops of the band have just used them."""
         members = self.plan.band(node.var)
         before = {m.var for m in itertools.takewhile(lambda m: m.var != node.var, members)}
         loops = [s for s in statements(self.kernel.body) if isinstance(s, For) and s.var in before]
@@ -244,8 +245,8 @@ class Functions:
     def _run(self, part: str, node: For, private: Mapping[str, str]) -> str:
         """Return the call that runs a loop's function on threads, in C.
 
-        A thread has several pieces of it; uneven iterations are dealt out in turn, in more. A tile's rows are
-        divided only where they are uneven: each piece packs again.
+        Each thread gets several pieces; uneven iterations are dealt out dynamically, in more pieces. A tile's
+        rows are divided into pieces only if they are uneven, because each piece packs its panels again.
         """
         plan, uneven = self.plan, _uneven(node)
         whole = node.var in plan.columns or _tile_of(node, plan) is not None
@@ -258,11 +259,11 @@ class Functions:
         return f"polyop_run({part}, k, lo, hi, polyop_piece(hi - lo, parts), parts)"
 
     def _range(self, node: For, part: str = "") -> tuple[str, str, str]:
-        """Return what threads have parts of, from and to, and what all of it costs, in C.
+        """Return the range that is divided between threads and its cost, in C.
 
-        The cost is said in what these are called: ``lo`` and ``hi``, after the name of a ``part``.
+        The cost uses the variables ``lo`` and ``hi``, prefixed with the name of a ``part``.
         """
-        by = self._split(node)
+        by = self._divided_loop(node)
         lo, hi = self.expressions.scalar(by.lo, Scope()), self.expressions.scalar(by.hi, Scope())
         if node.var in self.plan.threads:
             cost = self.expressions.scalar(total(node.body, {node.var: (node.lo, node.hi)}), Scope())
@@ -272,7 +273,7 @@ class Functions:
         if node.var in self.plan.rows:
             row = self.plan.rows[node.var]
             size = self.expressions.size(row.buffer, row.axis)
-            return "0", f"({size} ? {size} : 1)", cost  # of no rows, too, the iterations are run
+            return "0", f"({size} ? {size} : 1)", cost  # without rows, iterations still run
         return "0", f"(({hi}) - ({lo}) + {COLUMNS - 1}) / {COLUMNS}", cost
 
     def _combine(self, out: Writer, name: str, op: str) -> None:
@@ -291,7 +292,7 @@ class Functions:
         out.line(f"polyop_release(k->own_{name});")
 
     def _owned(self, name: str) -> str:
-        """Return the bytes of an element that iterations have their own of: in lanes, of each lane's."""
+        """Return the bytes per element of a private tensor: inside lanes, a vector."""
         lanes = self.plan.vector & {*self.owners[name]}
         return "POLYOP_VB" if lanes else f"sizeof({memory(self.kernel.buffers[name].dtype)})"
 
@@ -310,10 +311,10 @@ class _Body:
         live: frozenset[str],
         outer: frozenset[str],
         *,
-        outside: bool,
+        in_run: bool,
         few: bool | None = None,
     ) -> None:
-        self.functions, self.out, self.outer, self.outside, self.few = functions, out, outer, outside, few
+        self.functions, self.out, self.outer, self.in_run, self.few = functions, out, outer, in_run, few
         self.statements = Statements(functions.kernel, functions.expressions, out)
         self.statements.live = live
         self.loops = Loops(
@@ -322,19 +323,19 @@ class _Body:
         self.loops.enter = self.enter
 
     def finish(self) -> None:
-        """Print what comes after all loops: what they stored past the caches has to be there."""
-        if self.loops.passes:
+        """Print the fence after streaming stores."""
+        if self.loops.has_streaming:
             self.functions.expressions.used.headers.add("past.h")
             self.out.line("polyop_passed();")
 
     def enter(self, node: For, copies: Copies) -> bool:
-        """Take a loop of threads, or the rows of a tile."""
+        """Print a loop of threads or a tile; return False for any other loop."""
         plan = self.functions.plan
         inside = copies.all[0].scope.lanes is not None or len(copies.all) > 1
-        if self.outside and plan.band(node.var):
+        if self.in_run and plan.band(node.var):
             self._bands(node)
             return True
-        if self.outside and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
+        if self.in_run and any(node.var in roles for roles in (plan.threads, plan.columns, plan.rows)):
             self.functions.region(self, node)
             return True
         if not inside and _tile_of(node, self.functions.plan) is not None:
@@ -342,18 +343,18 @@ class _Body:
             lo, hi = (self.functions.expressions.scalar(e, scope) for e in (node.lo, node.hi))
             self._print_tile(node, scope, lo, hi)
             return True
-        if self.outside and node.var not in plan.vector:
-            kept = self.outer
-            self.outer = kept | {node.var}
-            entered, self.loops.enter = self.loops.enter, self._once(node)
+        if self.in_run and node.var not in plan.vector:
+            outer = self.outer
+            self.outer = outer | {node.var}
+            enter, self.loops.enter = self.loops.enter, self._once(node)
             self.loops.loop(node, copies)
-            self.loops.enter = entered
-            self.outer = kept
+            self.loops.enter = enter
+            self.outer = outer
             return True
         return False
 
     def _bands(self, node: For) -> None:
-        """Print all loops of a band in the place of the first."""
+        """Print all loops of a band where the first one stands."""
         members = self.functions.plan.band(node.var)
         if members[0].var == node.var:
             loops = {s.var: s for s in statements(self.functions.kernel.body) if isinstance(s, For)}
@@ -383,7 +384,10 @@ class _Body:
                 self.statements.body(node.body, plain(scope))
 
     def columns(self, node: For, inner: For) -> None:
-        """Print a loop in order for ``COLUMNS`` times ``begin`` .. ``end`` iterations of one inside it."""
+        """Print a sequential loop for a part of a loop inside it.
+
+        The part are the blocks ``begin`` .. ``end - 1``, of ``COLUMNS`` iterations each.
+        """
         lo, hi = (self.functions.expressions.scalar(e, Scope()) for e in (inner.lo, inner.hi))
         self.out.line(f"const int64_t columns_lo = ({lo}) + begin * {COLUMNS};")
         self.out.line(f"const int64_t columns_end = ({lo}) + end * {COLUMNS};")
@@ -394,9 +398,9 @@ class _Body:
         self.loops.loop(part, plain(Scope().with_names(names)))
 
     def rows(self, node: For, row: Row) -> None:
-        """Print the iterations of a loop that pick the rows ``begin`` .. ``end - 1``.
+        """Print the iterations of a loop whose rows are ``begin`` .. ``end - 1``.
 
-        Whose row is outside the tensor, the first thread reports.
+        The first thread also runs iterations whose row is outside the tensor: it reports the error.
         """
         expressions, var = self.functions.expressions, identifier(node.var)
         size, index = expressions.size(row.buffer, row.axis), picked(expressions, row.index)
@@ -426,7 +430,7 @@ class _Body:
 
 
 def _tile_of(node: For, plan: Plan) -> For | None:
-    """Return the lanes' loop of a tile whose rows a loop is."""
+    """Return the loop of lanes, if the loop is the row loop of a tile."""
     if len(node.body) != 1 or not isinstance(node.body[0], For):
         return None
     inner = node.body[0]
@@ -435,7 +439,7 @@ def _tile_of(node: For, plan: Plan) -> For | None:
 
 
 def _with(node: For, inner: For) -> For:
-    """Return a loop with another one for that of the same variable inside it."""
+    """Return a loop in which the loop of the same variable as ``inner`` is replaced by it."""
     if node.var == inner.var:
         return inner
     body = tuple(_with(s, inner) if isinstance(s, For) else s for s in node.body)
@@ -452,7 +456,7 @@ def _scalar_types(kernel: Kernel) -> dict[str, Type]:
 
 
 def _shared(loop: For) -> frozenset[str]:
-    """Return the tensors that a loop of threads writes, less those where iterations have own rows."""
+    """Return the tensors that a loop of threads writes, except those whose rows belong to one iteration."""
     rows: dict[str, set[tuple[tuple[int, int], ...]]] = {}
     for node in statements(loop.body):
         if isinstance(node, Store):

@@ -18,14 +18,14 @@ from ..common.expressions import Expressions, Scope
 from .rows import always
 
 LINE = 64
-"""Bytes of the vectors that are put together."""
-MOST = 8
-"""Rows of a loop, each of which takes two registers."""
+"""Bytes of the vectors that are combined."""
+MAX_ROWS = 8
+"""Most rows of a loop; each takes two registers."""
 
 
 @dataclass(frozen=True)
 class Slide:
-    """Loads along one row by how many elements after the first they begin."""
+    """Loads along one row, with their offsets in elements from the first."""
 
     loads: Mapping[Load, int]
 
@@ -36,14 +36,14 @@ class Slide:
 
     @property
     def span(self) -> int:
-        """How many elements after the first load the last begins."""
+        """The offset of the last load."""
         return max(self.loads.values())
 
 
 def slides(node: For, width: int, expressions: Expressions) -> list[Slide]:
-    """Return the rows that a vector loop of lanes of ``width`` bytes reads at several places.
+    """Return the rows that a vector loop with ``width`` bytes per lane reads at several offsets.
 
-    Of tensors that it does not write, by loads that each iteration makes without asking for their place.
+    The loop does not write their tensors, and the loads are neither conditional nor checked.
     """
     inside = list(statements(node.body))
     if width < 4 or any(isinstance(s, For) for s in inside):
@@ -57,7 +57,7 @@ def slides(node: For, width: int, expressions: Expressions) -> list[Slide]:
         if form is not None:
             terms = tuple(sorted((name, times) for name, times in form.items() if name))
             rows.setdefault((load.buffer, load.index[:-1], terms), {})[load] = form.get("", 0)
-    return [s for found in rows.values() for s in _within(found, LINE // width)][:MOST]
+    return [s for found in rows.values() for s in _within(found, LINE // width)][:MAX_ROWS]
 
 
 def _form(
@@ -75,7 +75,7 @@ def _form(
 
 
 def _within(places: Mapping[Load, int], most: int) -> list[Slide]:
-    """Return slides of at most that span, of at least two places each."""
+    """Return slides with a span of at most ``most`` and at least two offsets each."""
     found: list[dict[Load, int]] = []
     for load, place in sorted(places.items(), key=lambda item: item[1]):
         if not found or place - min(found[-1].values()) > most:
@@ -89,7 +89,7 @@ def _within(places: Mapping[Load, int], most: int) -> list[Slide]:
 
 
 class Sliding:
-    """The C of a loop's slides."""
+    """Prints the slides of a vector loop."""
 
     def __init__(
         self, found: Sequence[Slide], node: For, width: int, expressions: Expressions, scope: Scope

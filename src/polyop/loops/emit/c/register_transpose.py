@@ -22,13 +22,13 @@ from ..common.writer import Writer
 from .rows import always
 
 COLUMNS = 16
-"""Columns at once: few enough for the processor to begin with the next while the last are used."""
-LEAST = 4
-"""Loads of a loop that stores none: fewer are gathered beside its arithmetic, as quickly."""
-APART = 8
-"""How far apart the columns that one iteration reads may be, to be in one strip."""
-MOST = 12
-"""Strips of a loop; they lie on the stack."""
+"""Columns at once: few enough for out-of-order execution to overlap the next ones."""
+MIN_LOADS = 4
+"""Fewest loads of a loop without such stores: gathering fewer is as fast, beside the arithmetic."""
+MAX_SPAN = 8
+"""Largest distance of columns in one strip."""
+MAX_STRIPS = 12
+"""Most strips of a loop: they are on the stack."""
 
 
 @dataclass
@@ -67,12 +67,12 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
                 row = (load.buffer, load.index[:-1], tuple(sorted((n, c) for n, c in form.items() if n)))
                 groups.setdefault(row, []).append((form.get("", 0), load))
         for group in groups.values():
-            gap = 1 if group[0][1].buffer in elsewhere else APART
+            gap = 1 if group[0][1].buffer in elsewhere else MAX_SPAN
             found += _split(group, gap, copy.scope, node.var)
         kept = _stored(node, assigned, copy, expressions)
         found, stores = [*kept, *found], stores + len(kept)
-    enough = stores or sum(len(s.accesses) for s in found) >= LEAST * len(copies)
-    return found[:MOST] if enough else []
+    enough = stores or sum(len(s.accesses) for s in found) >= MIN_LOADS * len(copies)
+    return found[:MAX_STRIPS] if enough else []
 
 
 def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expressions) -> list[Strip]:
@@ -114,8 +114,8 @@ def _form(
     return form if fixed and plain else None
 
 
-def turns(load: Load, var: str, lane: str, expressions: Expressions) -> bool:
-    """Whether a loop walks forward along rows of which a load has one in each lane."""
+def is_transposable(load: Load, var: str, lane: str, expressions: Expressions) -> bool:
+    """Whether a load's lanes are rows, along which the loop walks forward."""
     scope = Scope(lanes=Lanes(lane, SIZES[memory(load.type.dtype)]))
     form = _form(load, var, frozenset(), scope, expressions)
     return form is not None and form.get(var) == 1
@@ -126,7 +126,7 @@ def _split(group: list[tuple[int, Load]], gap: int, scope: Scope, var: str) -> l
     found: list[Strip] = []
     start = last = 0
     for at, load in sorted(group, key=lambda pair: pair[0]):
-        if not found or at - last > gap or at - start > APART:
+        if not found or at - last > gap or at - start > MAX_SPAN:
             step = (affine.linear(load.index[-1]) or {})[var]
             found.append(Strip([], scope, step))
             start = at
@@ -151,7 +151,7 @@ def declare(found: Sequence[Strip], first: int, expressions: Expressions, out: W
 def fill(
     found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
 ) -> None:
-    """Turn the columns of the next iterations round, where the loop has used up those it has."""
+    """Print the transpose of the next columns, for iterations that have used up the last ones."""
     with out.block(f"if (({var} - {start}) % {COLUMNS} == 0)"):
         out.line(f"{var}_n0 = min({COLUMNS}, {var}_end - {var});")
         for number, strip in enumerate(found, first):
@@ -165,10 +165,10 @@ def fill(
                 out.line(f"polyop_strip_{kind}(strip{number}_panel, {source}, {steps}, {columns}, {count});")
 
 
-def empty(
+def store_back(
     found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
 ) -> None:
-    """Turn the columns of the last iterations back, where the loop has stored all that were begun."""
+    """Print the transpose back of stored columns, for iterations that complete a strip."""
     stored = [(number, s) for number, s in enumerate(found, first) if isinstance(s.first, Store)]
     if not stored:
         return
@@ -193,7 +193,7 @@ def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str
 
 
 def forget(found: Sequence[Strip], expressions: Expressions) -> None:
-    """Load from the tensors again."""
+    """End the use of strips: accesses go to the tensors again."""
     for strip in found:
         for access in strip.accesses:
             expressions.strips.pop((access, _lane(strip.scope)), None)

@@ -1,4 +1,4 @@
-"""Rows that an index tensor picks: the index is checked once, and the next rows are prefetched."""
+"""Rows that an index tensor selects: an index is checked once per row, and next rows are prefetched."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 
 AHEAD = 4
-"""How many rows ahead memory is asked for: enough to hide its latency behind rows of a few lines."""
+"""Rows between a prefetch and its use: enough to hide the latency behind rows of a few cache lines."""
 
 
 @dataclass(frozen=True)
 class Around:
-    """The loop around a vector loop, and in C an iteration that comes soon, and when it does if not always.
+    """The loop around a vector loop; in C, a later iteration of it, and the condition that this one exists.
 
-    ``apart``: iterations between the two may be other threads', whose memory is not to be touched.
+    ``apart``: iterations between the two may belong to other threads, whose memory must not be touched.
     """
 
     loop: For
@@ -40,10 +40,7 @@ Element = Load | Store
 
 
 def rows(node: For, bounds: Bounds) -> list[Element]:
-    """Return the accesses that a vector loop makes in each of its iterations, to rows it does not choose.
-
-    They have an index that is checked at each access and that is the same for the whole loop.
-    """
+    """Return the unconditional accesses of a vector loop whose checked indices do not change in the loop."""
     inside = list(statements(node.body))
     names = frozenset({node.var, *(s.name for s in inside if isinstance(s, Assign))})
     written = {s.buffer for s in inside if isinstance(s, Store)}
@@ -62,13 +59,13 @@ def rows(node: For, bounds: Bounds) -> list[Element]:
 
 
 def rows_checked_once(loops: Sequence[For], bounds: Bounds) -> set[tuple[str, int]]:
-    """Return tensor and line of the rows that these vector loops check once instead of at each access."""
+    """Return the tensor and line of each access that these vector loops check once per row."""
     picked = {key(row) for loop in loops for row in rows(loop, bounds)}
     return {(buffer, line) for buffer, (_, line) in picked}
 
 
 def always(exprs: Sequence[Expr]) -> Iterator[Load]:
-    """Yield the loads that are made whenever expressions are computed, those in indices not included."""
+    """Yield the unconditional loads of expressions, without those in indices."""
     for expr in exprs:
         yield from (e for e in unconditional(expr) if isinstance(e, Load))
 
@@ -76,7 +73,7 @@ def always(exprs: Sequence[Expr]) -> Iterator[Load]:
 def check_once(
     out: Writer, expressions: Expressions, found: Sequence[Element], scope: Scope, runs: str
 ) -> None:
-    """Check accesses before their loop, where it has iterations, and let ``expressions`` know of it."""
+    """Print checks of accesses before their loop, if it has iterations, and record them."""
     known: dict[Element, tuple[str, Mapping[int, str]]] = {}
     for number, row in enumerate(found):
         names = {axis: f"row{number}_{axis}" for axis in sorted(expressions.axes(row))}
@@ -91,13 +88,13 @@ def check_once(
             for axis, name in names.items():
                 out.line(f"{name} = q{axis};")
         known[row] = (f"found{number}", names)
-    expressions.found.update(known)
+    expressions.prechecked.update(known)
 
 
 class Picked(Expressions):
-    """Prints what picks an iteration's row, in every iteration: one may not get to where that is read.
+    """Prints the index that selects an iteration's row before the iteration runs.
 
-    What is outside its tensor there is 0 and no error.
+    The author's code may not read that index at all, so an element outside its tensor is 0 and no error.
     """
 
     def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
@@ -111,7 +108,7 @@ class Picked(Expressions):
 
 
 def picked(expressions: Expressions, index: Expr) -> str:
-    """Return what picks an iteration's row, in C, where ``q_2`` is a failure that is known already."""
+    """Return the index of an iteration's row, in C; ``q_2`` is a failure that is never reported."""
     printer = Picked(expressions.kernel, expressions.bounds, precise=expressions.precise, checked=True)
     text = printer.scalar(index, Scope())
     expressions.used.functions |= printer.used.functions
@@ -120,13 +117,13 @@ def picked(expressions: Expressions, index: Expr) -> str:
 
 @dataclass(frozen=True)
 class Later:
-    """An access's row of a later iteration, in C by axis."""
+    """The row of an access in a later iteration: C variables by axis."""
 
     row: Element
     names: Mapping[int, str]
 
     def line(self, expressions: Expressions, scope: Scope) -> str:
-        """Return the statement that asks for the vector where the scope's variables are."""
+        """Return the statement that prefetches the vector at the scope's variables."""
         row = self.row
         index = [self.names.get(a) or expressions.scalar(i, scope) for a, i in enumerate(row.index)]
         at = expressions.address(row.buffer, tuple(index))
@@ -142,11 +139,11 @@ def later(
     around: Around,
     scope: Scope,
 ) -> list[Later]:
-    """Declare which rows a later iteration of the loop around takes, where an index tensor says so."""
+    """Declare the rows that a later iteration of the loop around selects by an index tensor."""
     var = around.loop.var
     outer = frozenset({var})
     if not any(s is node for s in around.loop.body) or depends(node.lo, outer) or depends(node.hi, outer):
-        return []  # a later iteration may not run the loop: what says which row it takes may not exist
+        return []  # a later iteration may skip the loop, and then its index may not exist
     ahead = scope.with_names({var: around.soon})
     rows: list[Later] = []
     for number, row in enumerate(found):

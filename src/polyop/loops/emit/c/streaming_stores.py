@@ -1,6 +1,6 @@
 """Streaming (non-temporal) stores for results larger than the caches: memory is not read to be written.
 
-The vector loop then begins with the few elements before the first aligned vector.
+The vector loop then starts with the elements before the first aligned vector.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..common.ctypes import SIZES, identifier, memory
 from ..common.expressions import Expressions, Scope
 
 
-def stores_past(node: For, kernel: Kernel, expressions: Expressions) -> list[Store]:
+def streaming_candidates(node: For, kernel: Kernel, expressions: Expressions) -> list[Store]:
     """Return the stores of a vector loop whose tensors the kernel writes once and never reads."""
     found = [s for s in node.body if isinstance(s, Store) and not s.op and stride(s, node.var) == UNIT]
     if not found:
@@ -32,10 +32,10 @@ def stores_past(node: For, kernel: Kernel, expressions: Expressions) -> list[Sto
 def declare(
     stores: Sequence[Store], node: For, width: int, expressions: Expressions, scope: Scope, *, sums: bool
 ) -> tuple[list[str], Mapping[Store, str]]:
-    """Return the C lines before a vector loop, and the variables that say which stores go past the caches.
+    """Return the C lines before a vector loop, and the C variable that enables streaming, by store.
 
-    ``<var>_part`` is how many iterations come before the whole vectors. A loop with ``sums`` has none: the
-    order in which they are added up would depend on where the result lies in memory.
+    ``<var>_part`` iterations come before the first aligned vector. A loop with ``sums`` has none: the
+    order of additions would depend on the address of the result.
     """
     var, lines, names = identifier(node.var), [], {}
     at = scope.with_names({node.var: var})

@@ -160,9 +160,10 @@ class TilePrinter:
         if loops:
             node, *rest = loops
             if not rest and all(
-                register_transpose.turns(p.load, node.var, self.lane.var, self.expressions) for p in panels
+                register_transpose.is_transposable(p.load, node.var, self.lane.var, self.expressions)
+                for p in panels
             ):
-                self._pack_turned(panels, node, scope)
+                self._pack_transposed(panels, node, scope)
                 return
             var = identifier(node.var)
             lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
@@ -180,7 +181,7 @@ class TilePrinter:
                 self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {found.text});")
             self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
 
-    def _pack_turned(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
+    def _pack_transposed(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
         """Pack loads whose lanes are rows that the loop walks along: some columns of them at once."""
         var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
         lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
@@ -206,9 +207,9 @@ class TilePrinter:
                     source = f"&{identifier(panel.load.buffer)}[{place}], {step}, {var}_n0, {j}_end - {at}"
                     self.out.line(f"polyop_strip_{kind}({panel.name}_strip_, {source});")
                     target = f"{panel.name} + ({var}_r0 * {units} + {unit}) * {self.lanes}"
-                    turned = f"load_{kind}({panel.name}_strip_ + {var}_r0 * {self.lanes})"
+                    transposed = f"load_{kind}({panel.name}_strip_ + {var}_r0 * {self.lanes})"
                     with self.out.block(f"for (int64_t {var}_r0 = 0; {var}_r0 < {var}_n0; ++{var}_r0)"):
-                        self.out.line(f"store_{kind}({target}, {turned});")
+                        self.out.line(f"store_{kind}({target}, {transposed});")
                 self.out.line(f"{panel.name} += {var}_n0 * {units} * {self.lanes};")
 
     # the tile
@@ -319,7 +320,7 @@ class TilePrinter:
         Meanwhile its loops go on in their panels; what is declared then is forgotten.
         """
         i, j = first or identifier(self.row.var), identifier(self.lane.var)
-        made = []
+        tile_copies = []
         for row in range(rows):
             for unit in units:
                 plus = offset or (f"{unit} * {self.lanes}" if unit else "")
@@ -329,25 +330,31 @@ class TilePrinter:
                 start, count = self._limits(inner, at) if offset or first else (None, None)
                 lanes = lanes_for(self.lane.var, self.width, count, self.differs)
                 inner = replace(inner, lanes=lanes)
-                made.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
+                tile_copies.append(Copy(row, unit, self._with_panels(inner, plus), start, count))
         for panel in self.panels:
             elem = self.expressions.value(panel.load, scope).elem
             self.out.line(f"const {elem}* {panel.name} = {panel.name}_panel;")
         before, live = self.loops.after, self.loops.statements.live
-        self.loops.after = self._after(made)
-        self.expressions.seldom = {s.buffer for s in statements(self.lane.body) if isinstance(s, Store)}
-        yield Copies(tuple(made), self.differs, self.row.var, self.lane.var).named()
-        self.loops.after, self.expressions.seldom = before, set()
+        self.loops.after = self._after(tile_copies)
+        self.expressions.accessed_once = {
+            s.buffer for s in statements(self.lane.body) if isinstance(s, Store)
+        }
+        yield Copies(tuple(tile_copies), self.differs, self.row.var, self.lane.var).named()
+        self.loops.after, self.expressions.accessed_once = before, set()
         self.loops.statements.live = live
 
-    def _after(self, made: Sequence[Copy]) -> dict[str, list[str]]:
+    def _after(self, tile_copies: Sequence[Copy]) -> dict[str, list[str]]:
         """Return the lines at the end of each loop's body: the next of its panels, and what is asked for."""
         step = f"{self.shape.units} * {self.lanes}"
         found: dict[str, list[str]] = {}
         for panel in self.panels:
             found.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
-            ends = [made[0], made[-1]] if made[0].row != made[-1].row else made[:1]
+            ends = (
+                [tile_copies[0], tile_copies[-1]]
+                if tile_copies[0].row != tile_copies[-1].row
+                else tile_copies[:1]
+            )
             asked = [
                 prefetch_rows.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends
             ]

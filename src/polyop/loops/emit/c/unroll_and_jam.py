@@ -33,9 +33,9 @@ from ...ir.plan import Plan
 from ..common.expressions import Expressions
 
 ROWS = 8
-"""Rows at once: as many streams as a processor follows beside what it writes."""
+"""Rows at once: as many streams as a processor's prefetcher follows beside the stores."""
 AGAIN = 2
-"""Rows at once where they are read a second time: meanwhile a cache has to keep them."""
+"""Rows at once if they are read a second time: a cache has to hold them until then."""
 
 
 class Jammed(NamedTuple):
@@ -46,7 +46,7 @@ class Jammed(NamedTuple):
 
 
 def jammed(node: For, plan: Plan, expressions: Expressions) -> Jammed | None:
-    """Return the body for several iterations of ``node``, or None where it holds more than such sums."""
+    """Return the body for several iterations, or None if a loop does more than add rows to sums."""
     inner = [s for s in node.body if isinstance(s, For)]
     inside = [s for s in statements(node.body) if not isinstance(s, For)]
     stores = [s for s in inside if isinstance(s, Store)]

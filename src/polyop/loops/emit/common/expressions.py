@@ -92,9 +92,9 @@ class Expressions:
         self.kernel, self.bounds = kernel, bounds
         self.precise, self.checked = precise, checked
         self.used = Used()
-        self.found: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
+        self.prechecked: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
         """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
-        self.seldom: set[str] = set()
+        self.accessed_once: set[str] = set()
         """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
         self.strips: dict[tuple[Load | Store, str], str] = {}
         """Accesses of which the loop being printed has columns turned round, by the lanes' first row."""
@@ -227,7 +227,7 @@ class Expressions:
 
     def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
         """Return declarations, the condition that all checked indices are inside, and the indices."""
-        known = self.found.get(node)
+        known = self.prechecked.get(node)
         if known is not None:
             return "", known[0], tuple(known[1].get(axis, i) for axis, i in enumerate(index))
         declared, tests, names = "", [], list(index)
@@ -273,7 +273,7 @@ class Expressions:
         at = self.place(node.buffer, names, scope)
         vector = self.vector("u16" if dtype in HALVES else memory(dtype), scope)
         used = None if node.buffer in lanes.varying else lanes.count  # else there is room for all lanes
-        if kind != UNIT and node.buffer in self.seldom:
+        if kind != UNIT and node.buffer in self.accessed_once:
             used = used or lanes.number
         suffix, count = ("_n", f", {used}") if used else ("", "")
         if kind == UNIT:

@@ -28,7 +28,7 @@ class Statements:
         """Scalars outside the vector loop that lanes reduce to: lanes not in use keep out of them."""
         self.shared: frozenset[str] = frozenset()
         """Tensors of which another thread may write an element that a condition keeps lanes here from."""
-        self.past: Mapping[Store, str] = {}
+        self.streaming: Mapping[Store, str] = {}
         """Stores that go past the caches where a C variable says so, as long as whole vectors are stored."""
 
     def body(self, body: Sequence[Stmt], copies: Copies) -> None:
@@ -161,7 +161,7 @@ class Statements:
             return
         value = self.expressions.spread(value, scope)
         blends = scope.mask is not None and node.buffer in self.shared  # it would write what was there back
-        settled = not self.expressions.axes(node) or node in self.expressions.found
+        settled = not self.expressions.axes(node) or node in self.expressions.prechecked
         if kind == UNIT and settled and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
@@ -223,8 +223,8 @@ class Statements:
             text = f"sel_{kind}({mask}, {text}, {old})"
         suffix, rest = ("_n", f", {count}") if count else ("", "")
         where = f"if ({inside}) " if inside else ""
-        if node in self.past and not count:
-            self.out.line(f"past_{kind}({address}, {text}, {self.past[node]});")
+        if node in self.streaming and not count:
+            self.out.line(f"past_{kind}({address}, {text}, {self.streaming[node]});")
             return
         self.out.line(f"{where}store{suffix}_{kind}({address}, {text}{rest});")
 
@@ -242,7 +242,7 @@ class Statements:
         at = self.expressions.address(node.buffer, index)
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
         address = f"&{identifier(node.buffer)}[{at}]"
-        used = lanes.count or (lanes.number if node.buffer in self.expressions.seldom else "")
+        used = lanes.count or (lanes.number if node.buffer in self.expressions.accessed_once else "")
         suffix, count = ("_n", f", {used}") if used else ("", "")
         self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
 
