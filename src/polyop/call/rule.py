@@ -89,9 +89,14 @@ def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
     author's, so there is none where the author gave one.
     """
     rule = own_rule(operator.gradient)
-    others = [other for other in (operator.jvp, operator.batch) if other is not None]
-    authors = [other for other in others if not (isinstance(other, Rule) and other.is_derived)]
-    return None if rule is None or authors else rule.saving(arguments)
+    return None if rule is None or not may_save(operator) else rule.saving(arguments)
+
+
+def may_save(operator: Operator) -> bool:
+    """Whether polyop derives all rules of the operator, and its gradient may read saved temporaries."""
+    rules = (operator.gradient, operator.jvp, operator.batch)
+    own = all(rule is None or (isinstance(rule, Rule) and rule.is_derived) for rule in rules[1:])
+    return own and isinstance(operator.gradient, Rule) and "saving" in operator.gradient.kinds
 
 
 def apply_rule(

@@ -7,13 +7,13 @@ one with ``setup_context``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from ...call.bound import BoundOperator
 from ...call.prepare import normalise
-from ...call.rule import apply_rule, check_gradient, own_rule, saving_of
+from ...call.rule import Rule, apply_rule, check_gradient, may_save
 from ...call.uses import Uses
 from ...core.arguments import bind
 from ...core.untraced import untraced
@@ -42,18 +42,17 @@ def attach(bound: BoundOperator) -> None:
     # the engine calls apply() of the backward class; the inherited one looks backward up each time
     kind._backward_cls.apply = body["backward"].__func__
     apply = super(torch.autograd.Function, kind).apply
-    rule = own_rule(bound.operator.gradient)
-    saves = rule is not None and "saving" in rule.kinds
-    bound.differentiate = _saving(bound, apply) if saves else apply
+    bound.differentiate = _saving(bound, apply) if may_save(bound.operator) else apply
 
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:
     """Return what calls the operator that also hands temporaries over, where there is such a one."""
     schema, count = bound.schema, len(bound.schema.arguments)
+    rule = cast("Rule", bound.operator.gradient)
 
     @untraced
     def differentiate(*args: Any) -> Any:
-        saving = saving_of(bound.operator, args if len(args) == count else bind(schema, args, {}))
+        saving = rule.saving(args if len(args) == count else bind(schema, args, {}))
         return apply(*args) if saving is None else bound.pack(saving(*args)[: len(schema.returns)])
 
     return differentiate

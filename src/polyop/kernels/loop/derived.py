@@ -240,15 +240,39 @@ class BackwardKernel(DerivedKernel):
             kept: frozenset[str] = frozenset()
             # what the whole kernel takes is there for a part of it too
             if wanted or segments or not all(present):
-                whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
-                rows = zip(tensors_of(whole), self.takes(whole), strict=True)
-                kept = frozenset(n for n, flag in rows if flag)
+                kept = self._residuals(inputs, attributes)
             found = adjoint(kernel, present, wanted, kept, segments=segments)
             self._typed[key] = found.kernel
             return found
 
         made: Adjoint = self.once(key, first)
         return made
+
+    def _residuals(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
+        """Return the tensors of ``base``, and its outputs, that the whole gradient reads.
+
+        They are known without deriving it where ``base`` is simple; see :mod:`polyop.loops.derive.residuals`.
+        """
+        from ...loops.derive.residuals import residuals
+
+        kernel = self.base.form(inputs, attributes)
+
+        def first() -> frozenset[str]:
+            names = residuals(kernel)
+            if names is None:
+                whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
+                rows = zip(tensors_of(whole), self.takes(whole), strict=True)
+                names = frozenset(name for name, flag in rows if flag)
+            return names
+
+        found: frozenset[str] = self.once(("residuals", id(kernel)), first)
+        return found
+
+    def saved_for_backward(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
+        """Return which tensors (inputs and outputs of ``base``) a framework keeps for the gradient."""
+        names = self._residuals(inputs, attributes)
+        kernel = self.base.form(inputs, attributes)
+        return tuple(name in names for name in (*tensors_of(kernel), *kernel.outputs))
 
     def reads(
         self,

@@ -16,11 +16,15 @@ def saved(
     base: LoopKernel, inputs: Sequence[Any], attributes: Mapping[str, Any], left: Left = frozenset()
 ) -> Kernel | None:
     """Return the kernel of ``base`` that also returns temporaries for specs, or None where there are none."""
-    from ...loops.derive.saving import saving
+    from ...loops.derive.residuals import is_simple
 
     if base.tape == "none":
         return None
     kernel = base.form(inputs, attributes)
+    if is_simple(kernel):  # it has no temporaries
+        return None
+    from ...loops.derive.saving import saving  # late: a simple kernel does without isl
+
     found: Kernel | None = base.once(("saving", id(kernel), left), lambda: saving(kernel, base.tape, left))
     return found
 

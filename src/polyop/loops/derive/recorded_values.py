@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..analysis.polyhedra import Access, Leaf
 from ..analysis.tree import Loop, Node, places
+from ..analysis.writes import is_sole_write
 from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children, walk
 from .order import Order, heads
 
@@ -132,7 +133,8 @@ class RecordedValues:
         assert isinstance(place.node, Store)
         if place.node.op or self.order.kernel.buffers[place.node.buffer].role != "output":
             return False
-        return not self.order.overwriters(place.leaf)
+        loops = [loop.node for loop in self.order.loops(place.leaf)]
+        return is_sole_write(self.order.kernel, place.node, loops) or not self.order.overwriters(place.leaf)
 
     def _alike(self, leaf: str) -> frozenset[str]:
         node = self.order.places[leaf].node

@@ -13,6 +13,7 @@ from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.derived import BackwardKernel
 from .parts import all_attributes, joined, specs
+from .saving import Savings
 
 Flags = tuple[bool, ...]
 MAX_PLANS = 64
@@ -41,11 +42,12 @@ class Pull:
         self,
         operator: Operator,
         backward: Callable[[], BoundOperator],
+        savings: Savings,
         seen: Sequence[Any],
         numbers: Mapping[str, Any],
     ) -> None:
         """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
-        self.schema, self._backward = operator.schema, backward
+        self.schema, self._backward, self._savings = operator.schema, backward, savings
         self.seen, self.numbers = tuple(seen), dict(numbers)
         self.fixed = all_attributes(operator, numbers)
         self.positions = operator.schema.tensor_positions
@@ -57,11 +59,16 @@ class Pull:
         return cast("BackwardKernel", self._backward().operator.kernels[0])
 
     @functools.cached_property
+    def saving(self) -> BoundOperator | None:
+        """The operator to call in place of this one where a gradient is requested, or None."""
+        return self._savings.of(self.seen, self.numbers)
+
+    @functools.cached_property
     def uses(self) -> Uses:
         """What of the arguments and of the outputs is kept for the gradient."""
         schema = self.schema
         try:
-            read = self.kernel.reads(self.seen, self.fixed)
+            read = self.kernel.saved_for_backward(self.seen, self.fixed)
         except PolyopError:  # said when the gradient is asked for
             read = (False,) * (len(self.seen) + len(schema.returns))
         inputs = iter(read)

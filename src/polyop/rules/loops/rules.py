@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -20,8 +19,8 @@ from .pull import Pull
 from .saving import Savings
 from .tangent import TangentRule
 
-PULLS = 256
-"""Sets of specs and attributes of which a rule remembers what their gradient does."""
+MAX_PULLS = 256
+"""How many gradients a rule remembers, each by the shapes, dtypes and attributes of its calls."""
 
 
 class DerivedRule(Rule):
@@ -41,7 +40,8 @@ class DerivedRule(Rule):
         self.savings = Savings(operator, self.kernels, with_derived)
         self._backward: BoundOperator | None = None
         self._lock = threading.RLock()
-        self._pulls = functools.lru_cache(maxsize=PULLS)(self._pull)
+        self._is_tensor = [a.type.is_tensor for a in self.schema.arguments]
+        self._pulls: dict[Any, Pull] = {}
 
     @property
     def kernel(self) -> BackwardKernel:
@@ -76,22 +76,24 @@ class DerivedRule(Rule):
 
         It gives the outputs first, then temporaries that its own gradient reads.
         """
-        return self.savings.of(arguments)
+        return self.at(arguments).saving
 
     def at(self, arguments: Sequence[Any]) -> Pull:
         """Return the gradient of a call with these arguments, or tensors of the same specs."""
-        tensors, numbers = split(self.schema, arguments)
-        seen = tuple(specs(tensors))
-        # 0.0 and -0.0, 1 and True are equal, and not the same
-        typed = tuple((name, repr(value), value) for name, value in numbers.items())
         try:
-            hash((seen, typed))
-        except TypeError:  # sizes that are symbols, or a list of numbers
-            return self._pull(seen, typed)
-        return self._pulls(seen, typed)
+            key = tuple(map(_cache_key, arguments, self._is_tensor))
+            pull = self._pulls.get(key)
+        except (AttributeError, TypeError):  # a tensor that was not kept, or a symbolic size
+            return self._pull(arguments)
+        if pull is None:
+            if len(self._pulls) >= MAX_PULLS:
+                self._pulls.clear()
+            pull = self._pulls[key] = self._pull(arguments)
+        return pull
 
-    def _pull(self, seen: tuple[Any, ...], typed: tuple[Any, ...]) -> Pull:
-        return Pull(self.operator, lambda: self.backward, seen, {name: value for name, _, value in typed})
+    def _pull(self, arguments: Sequence[Any]) -> Pull:
+        tensors, numbers = split(self.schema, arguments)
+        return Pull(self.operator, lambda: self.backward, self.savings, specs(tensors), numbers)
 
     def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
@@ -134,6 +136,13 @@ class DerivedRule(Rule):
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
         found = kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
+
+
+def _cache_key(value: Any, is_tensor: bool) -> Any:
+    """Return what a gradient depends on of an argument. By ``repr``, 0.0 and -0.0 differ, and 1 and True."""
+    if not is_tensor:
+        return repr(value)
+    return None if value is None else (value.dtype, value.shape)
 
 
 def with_derived(operator: Operator) -> Operator:

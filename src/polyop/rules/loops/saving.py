@@ -12,10 +12,11 @@ from ...call.operator import Operator
 from ...call.registry import PARTS
 from ...core.errors import PolyopError
 from ...core.schema import MISSING
+from ...core.spec import Spec
 from ...core.spec_key import SpecKey
 from ...kernels.loop.saved import beyond, saved
 from ...kernels.loop.saving import SavingKernel
-from .parts import Complete, all_attributes, make_saving, spec, specs, split
+from .parts import Complete, all_attributes, make_saving
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
 PREFIX, WITHOUT = "saving_", "without_"
@@ -34,19 +35,19 @@ class Savings:
         self._made: dict[tuple[SpecKey, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
         self._lock = threading.RLock()
 
-    def of(self, arguments: Sequence[Any]) -> BoundOperator | None:
-        """Return the operator for bound arguments, or None: there is nothing to hand over, or no gradient."""
-        tensors, numbers = split(self.operator.schema, arguments)
-        types = tuple(map(type, numbers.values()))
-        key = (*((x.dtype, len(x.shape)) if hasattr(x, "dtype") else spec(x) for x in tensors), types)
+    def of(self, inputs: Sequence[Spec | None], attributes: dict[str, Any]) -> BoundOperator | None:
+        """Return the operator for calls with these specs and attributes (by the schema's names).
+
+        None where no temporary is worth saving, or where there is no gradient.
+        """
+        key: tuple[Any, ...] = (SpecKey.of(inputs), tuple(map(type, attributes.values())))
         limited = self.kernels[0].tape_bytes is not None and self.kernels[0].tape != "none"
         if limited:
-            key = (*key, _sizes(tensors), *numbers.values())
+            key = (*key, _sizes(inputs), *attributes.values())
         if key not in self._known:
             with self._lock:
-                seen = specs(tensors)
-                left = self._beyond(seen, numbers) if limited else ()
-                self._known[key] = self.named(SpecKey.of(seen), numbers, left)
+                left = self._beyond(inputs, attributes) if limited else ()
+                self._known[key] = self.named(SpecKey.of(inputs), attributes, left)
         return self._known[key]
 
     def _beyond(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[int, ...]:
@@ -116,7 +117,7 @@ class Savings:
         return make_saving(self.operator, suffix, made, len(kernel.outputs), self._complete)
 
 
-def _sizes(tensors: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return the sizes of tensors, None where one is a symbol, which no table holds."""
-    sizes = tuple(tuple((x if hasattr(x, "dtype") else spec(x)).shape) for x in tensors if x is not None)
+def _sizes(inputs: Sequence[Spec | None]) -> tuple[Any, ...] | None:
+    """Return the sizes of tensors, None where one is a symbol, which cannot be hashed."""
+    sizes = tuple(spec.shape for spec in inputs if spec is not None)
     return sizes if all(isinstance(size, int) for shape in sizes for size in shape) else None
