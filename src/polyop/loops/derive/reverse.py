@@ -75,6 +75,8 @@ def reverse(derivation: Derivation) -> Derivation:
         adjoints=tuple(adjoints.values()),
         copies={sweep.adjoints[n]: sweep.output_gradients[n] for n in sweep.outputs if n in sweep.active},
         shapes=shapes,
+        # a backward call has them all, whichever it reads
+        required=derivation.required | {*sweep.output_gradients.values()},
         tapes={n: derivation.origins.get(source, source) for n, source in sweep.values.tapes.items()},
     )
 
