@@ -6,6 +6,7 @@ Each is a Kernel of the same grammar, so it is scheduled, printed and derived ag
     adjoint, saving, tangent, batch     run the tables
     derivation, recording               the values that the passes hand to one another
     partials                            the derivative of every operator, a row each
+    residuals                           which tensors the gradient reads, known without deriving it
     order                               which accesses meet, and which of the two comes first
     recorded_values                     where each value that the gradient reads comes from
     recompute                           the statements that compute such values again
