@@ -1,4 +1,4 @@
-"""The allow-list of library folders."""
+"""The allow list: which folders it names, and which paths lie in them."""
 
 import os
 
@@ -29,7 +29,7 @@ def test_unset_or_empty_allows_everything(folders, monkeypatch):
 
 
 @BOTH
-def test_a_folder_allows_what_lies_in_it(folders, monkeypatch, variable):
+def test_a_folder_allows_all_files_in_it(folders, monkeypatch, variable):
     monkeypatch.setenv(variable, str(folders / "good"))
     assert check_allowed(folders / "good/lib.so") == str(folders / "good/lib.so")
     assert check_allowed("good/../good/lib.so") == str(folders / "good/lib.so")
@@ -40,7 +40,7 @@ def test_a_folder_allows_what_lies_in_it(folders, monkeypatch, variable):
 @pytest.mark.parametrize(
     "path", ["good2/lib.so", "other/lib.so", "good/../other/lib.so", "other/good/lib.so"]
 )
-def test_whole_paths_count_not_substrings(folders, monkeypatch, variable, path):
+def test_similar_paths_are_not_allowed(folders, monkeypatch, variable, path):
     monkeypatch.setenv(variable, "good")
     words = rf"the legal path for the file is {folders}/good, but the file is {folders}/.*\n.*{variable}"
     with pytest.raises(ArgumentTypeError, match=words):
@@ -58,7 +58,7 @@ def test_links_are_followed_on_both_sides(folders, monkeypatch):
         check_allowed("good/out.so")
 
 
-def test_lists_and_variables_add_up_and_are_read_at_each_call(folders, monkeypatch):
+def test_both_variables_are_read_at_each_call(folders, monkeypatch):
     monkeypatch.setenv(OURS, os.pathsep.join(["good", "", "good2"]))
     assert allowed_folders() == (folders / "good", folders / "good2")
     check_allowed("good2/lib.so")
@@ -73,7 +73,7 @@ def test_lists_and_variables_add_up_and_are_read_at_each_call(folders, monkeypat
 
 @BOTH
 @pytest.mark.parametrize("value", ["absent", os.pathsep, " "])
-def test_a_folder_that_is_not_there_is_an_error(monkeypatch, variable, value):
+def test_a_missing_folder_is_an_error(monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
     with pytest.raises(ArgumentValueError, match=f"Illegal white list path set in {variable}, but got "):
         check_allowed("good/lib.so")

@@ -1,4 +1,4 @@
-"""One gate for what becomes code: with an allow list set, every way to open or compile a file passes it."""
+"""The allow list holds for every entry point that opens or compiles a file."""
 
 import json
 import os
@@ -33,7 +33,7 @@ ACLNN = (
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """Two folders with the same files, of which a list will allow the first."""
+    """Return a folder with the folders ``good``, which the tests will allow, and ``other``: the same files."""
     monkeypatch.delenv("MS_CUSTOM_AOT_WHITE_LIST", raising=False)
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("good", "other"):
@@ -60,7 +60,7 @@ def builder(folder, name="gated", **options):
     )
 
 
-WAYS = {
+ENTRY_POINTS = {
     "polyop.library": lambda f: polyop.library(f / "k.so", "first"),
     "Custom of a library": lambda f: polyop.Custom(f"{f}/k.so:first", same, same, "aot"),
     "register_aclnn_library": lambda f: polyop.register_aclnn_library(
@@ -89,27 +89,28 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_passes_the_gate(folders, monkeypatch, way):
-    if way == "load_library of a library":
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_every_entry_point_checks_the_list(folders, monkeypatch, entry_point):
+    call = ENTRY_POINTS[entry_point]
+    if entry_point == "load_library of a library":
         for name in ("good", "other"):
             build([folders / name / "library.cc"], output=folders / name / "library.so", torch=False)
-    if way == "a header of a source":
+    if entry_point == "a header of a source":
         (folders / "good" / "with_other.c").write_text((folders / "other" / "with_other.c").read_text())
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
-    WAYS[way](folders / "good")
-    said = rf"the legal path for the file is {folders}/good, but the file is {folders}/other/"
-    with pytest.raises(ArgumentTypeError, match=said):
-        WAYS[way](folders / "other")
+    call(folders / "good")
+    words = rf"the legal path for the file is {folders}/good, but the file is {folders}/other/"
+    with pytest.raises(ArgumentTypeError, match=words):
+        call(folders / "other")
     monkeypatch.delenv("POLYOP_LIBRARY_PATHS")
-    WAYS[way](folders / "other")
+    call(folders / "other")
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
-    if way not in ("CustomOpBuilder", "register_aclnn_library", "an operator of a source"):
-        with pytest.raises(ArgumentTypeError, match=said):  # what the cache has by now is refused as well
-            WAYS[way](folders / "other")
+    if entry_point not in ("CustomOpBuilder", "register_aclnn_library", "an operator of a source"):
+        with pytest.raises(ArgumentTypeError, match=words):  # also now that the cache has the result
+            call(folders / "other")
 
 
-def test_inline_code_and_loop_kernels_are_part_of_the_program(folders, monkeypatch):
+def test_inline_code_and_loop_kernels_are_allowed(folders, monkeypatch):
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
     polyop.source(function="first", language="c", code=C)
     polyop.source(function="first", language="c", code=C)
@@ -125,7 +126,7 @@ def test_inline_code_and_loop_kernels_are_part_of_the_program(folders, monkeypat
     assert operator(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
 
 
-def test_a_library_of_the_cache_is_ours_only_where_it_was_verified(folders, monkeypatch):
+def test_a_library_of_the_cache_is_allowed_only_if_this_process_verified_it(folders, monkeypatch):
     code = "int first(void) { return 0; }\n"
     program = "import sys; from polyop.build import build; print(build(code=sys.argv[1], language='c'))"
     done = subprocess.run([sys.executable, "-c", program, code], capture_output=True, text=True, check=True)
@@ -137,14 +138,14 @@ def test_a_library_of_the_cache_is_ours_only_where_it_was_verified(folders, monk
     assert polyop.library(path, "first").name == "first"
 
 
-def test_a_library_in_a_build_folder_is_like_any_other(folders, monkeypatch):
+def test_a_library_in_a_build_folder_is_checked(folders, monkeypatch):
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
     with pytest.raises(ArgumentTypeError, match=rf"the file is {folders}/out/placed_good\.so"):
         builder(folders / "good", "placed", build_dir=str(folders / "out"))
     assert builder(folders / "good", "placed", build_dir=str(folders / "good" / "out")) == 7
 
 
-def test_a_shipped_kernel_outside_the_list_is_compiled_here_and_said(folders, monkeypatch):
+def test_a_shipped_kernel_outside_the_list_is_compiled_with_a_warning(folders, monkeypatch):
     package = folders / "other" / "shippedops"
     (package / "__polyop__").mkdir(parents=True)
     (package / "kernels.py").write_text(

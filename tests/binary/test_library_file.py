@@ -1,4 +1,4 @@
-"""What is said of libraries that cannot be used; all of them are compiled here."""
+"""Descriptions of libraries, and the errors about libraries that cannot be used. All are compiled here."""
 
 import ctypes
 import os
@@ -21,7 +21,7 @@ KERNEL = "(int n, void **p, int *d, int64_t **s, const char **t, void *stream, v
 C = "#include <stdint.h>\nint Add" + KERNEL
 CC = '#include <cstdint>\n#include <string>\n#include <vector>\nextern "C" int Add' + KERNEL
 
-# A header as another framework has it: virtual functions that take and give C++ strings.
+# A header as another framework has it: virtual functions that take and return C++ strings.
 FOREIGN = """
 #include <cstdint>
 #include <string>
@@ -46,7 +46,7 @@ COMPANION = {
 
 
 def make(folder, name, code, *flags):
-    """Compile the text to folder/name, as C when it is not C++."""
+    """Compile the code to folder/name, as C++ if it looks like C++, else as C."""
     cxx = "extern" in code or "namespace" in code or "std::" in code
     compiler = os.environ.get("CXX", "c++") if cxx else os.environ.get("CC", "cc")
     source = folder / f"{name}.{'cc' if cxx else 'c'}"
@@ -60,13 +60,13 @@ def make(folder, name, code, *flags):
         str(folder / name),
         str(source),
     ]
-    done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    finished = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
     return folder / name
 
 
-def failed(path):
-    """Open the library for real, and return what is made of the loader's refusal."""
+def load_error(path):
+    """Load the library, and return polyop's error for the loader's message."""
     with pytest.raises(OSError) as problem:
         ctypes.CDLL(str(path))
     return str(library_file.diagnose(str(path), str(problem.value)))
@@ -99,16 +99,15 @@ def test_read_works_without_section_headers(tmp_path):
 @pytest.mark.parametrize(
     "flags", [(), ("-fvisibility=hidden",), ("-O2", "-s"), ("-std=c++20", "-Wl,--gc-sections")]
 )
-def test_the_header_leaves_its_marker(tmp_path, flags):
+def test_the_header_exports_the_marker(tmp_path, flags):
     code = '#include "polyop/custom_aot_extra.h"\nextern "C" int Add() { return 0; }\n'
     file = library_file.read(make(tmp_path, "lib.so", code, *flags))
     assert file.marker == abi.ABI_VERSION
 
 
 def test_abi_version_is_that_of_the_header():
-    found = re.search(r"#define POLYOP_ABI_VERSION (\d+)", (INCLUDE / "polyop/abi.h").read_text())
-    assert found
-    assert int(found[1]) == abi.ABI_VERSION
+    [version] = re.findall(r"#define POLYOP_ABI_VERSION (\d+)", (INCLUDE / "polyop/abi.h").read_text())
+    assert int(version) == abi.ABI_VERSION
 
 
 def test_aot_functions_pairs_companions_and_drops_the_runtime(tmp_path):
@@ -125,8 +124,8 @@ def test_aot_functions_pairs_companions_and_drops_the_runtime(tmp_path):
             "PyInit_x",
         )
     )
-    found = library_file.aot_functions(library_file.read(make(tmp_path, "lib.so", code)))
-    assert found == (
+    functions = library_file.aot_functions(library_file.read(make(tmp_path, "lib.so", code)))
+    assert functions == (
         library_file.AotFunction("Add", has_init=True, has_infer_shape=False, has_infer_type=True),
         library_file.AotFunction("Sub", has_init=False, has_infer_shape=True, has_infer_type=False),
         library_file.AotFunction("WarmInit", has_init=False, has_infer_shape=False, has_infer_type=False),
@@ -160,7 +159,7 @@ def test_missing_file_names_the_nearest(tmp_path):
         ("nul\0.so", "is no path"),
     ],
 )
-def test_files_that_are_no_library_are_named(tmp_path, monkeypatch, name, words):
+def test_files_that_are_no_library(tmp_path, monkeypatch, name, words):
     monkeypatch.chdir(tmp_path)
     contents = {
         "file.txt": b"hello\nworld",
@@ -192,10 +191,10 @@ def test_object_archive_and_program_are_named(tmp_path):
     run("ar", "rcs", "m.a", "m.o")
     run(*compiler, "-pie", "-fPIE", "m.c", "-o", "pie")
     run(*compiler, "-no-pie", "m.c", "-o", "fixed")
-    assert re.search(r"got an object file, not linked yet\n.*-shared", failed(tmp_path / "m.o"))
-    assert re.search(r"got a static archive\n.*--whole-archive", failed(tmp_path / "m.a"))
+    assert re.search(r"got an object file, not linked yet\n.*-shared", load_error(tmp_path / "m.o"))
+    assert re.search(r"got a static archive\n.*--whole-archive", load_error(tmp_path / "m.a"))
     for program in ("pie", "fixed"):
-        assert re.search(r"got a program\n.*-shared", failed(tmp_path / program))
+        assert re.search(r"got a program\n.*-shared", load_error(tmp_path / program))
 
 
 def test_wrong_architecture_names_both(tmp_path):
@@ -204,7 +203,7 @@ def test_wrong_architecture_names_both(tmp_path):
     other, name = (62, "x86-64") if own_machine() == "aarch64" else (183, "aarch64")
     raw[18:20] = other.to_bytes(2, "little")
     path.write_bytes(raw)
-    assert re.search(rf"architecture, {own_machine()}, but got {name}", failed(path))
+    assert re.search(rf"architecture, {own_machine()}, but got {name}", load_error(path))
 
 
 def test_missing_dependency_names_it_and_the_way_out(tmp_path):
@@ -225,10 +224,10 @@ def test_missing_dependency_names_it_and_the_way_out(tmp_path):
         "-lmiddle",
         rpath,
     )
-    text = failed(path)
+    text = load_error(path)
     assert re.search(r"needs libdeep.so, which is not found \(one of the libraries it needs does\)", text)
     middle.unlink()
-    text = failed(path)
+    text = load_error(path)
     assert re.search(r"needs libmiddle.so, which is not found\n.*LD_LIBRARY_PATH", text)
     assert f"its run path ({tmp_path})" in text
     assert "-Wl,-rpath" in text
@@ -242,22 +241,30 @@ def test_missing_pytorch_says_how_to_build(tmp_path):
     torch.unlink()
     assert re.search(
         r"needs libtorch_none.so.*no run path of its own.*it is PyTorch's.*polyop build",
-        failed(path),
+        load_error(path),
         re.DOTALL,
     )
 
 
-def test_undefined_symbol_of_c_and_of_cxx(tmp_path):
-    text = failed(make(tmp_path, "c.so", "int helper(void); int Add(void) { return helper(); }"))
-    assert re.search(r'undefined symbol: helper\n.*link the library.*extern "C"', text)
-    text = failed(
-        make(tmp_path, "cxx.so", 'namespace my { int f(int); } extern "C" int Add() { return my::f(1); }')
-    )
-    assert re.search(r"undefined symbol: my::f\(int\) \(_ZN2my1fEi\)", text)
-    text = failed(
-        make(tmp_path, "t.so", 'namespace c10 { int f(int); } extern "C" int Add() { return c10::f(1); }')
-    )
-    assert re.search(r"c10::f\(int\).*it is PyTorch's", text, re.DOTALL)
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "int helper(void); int Add(void) { return helper(); }",
+            r'undefined symbol: helper\n.*link the library.*extern "C"',
+        ),
+        (
+            'namespace my { int f(int); } extern "C" int Add() { return my::f(1); }',
+            r"undefined symbol: my::f\(int\) \(_ZN2my1fEi\)",
+        ),
+        (
+            'namespace c10 { int f(int); } extern "C" int Add() { return c10::f(1); }',
+            r"(?s)c10::f\(int\).*it is PyTorch's",
+        ),
+    ],
+)
+def test_undefined_symbols(tmp_path, code, words):
+    assert re.search(words, load_error(make(tmp_path, "lib.so", code)))
 
 
 def test_missing_symbol_version_asks_for_a_rebuild(tmp_path):
@@ -273,12 +280,12 @@ def test_missing_symbol_version_asks_for_a_rebuild(tmp_path):
         f"-Wl,-rpath,{tmp_path}",
     )
     make(tmp_path, "libv.so", "int v(void) { return 1; }", f"-Wl,--version-script={tmp_path}/v2")
-    assert re.search(r"needs V1, which .*libv.so does not have\n.*rebuild it here", failed(path))
+    assert re.search(r"needs V1, which .*libv.so does not have\n.*rebuild it here", load_error(path))
 
 
 def test_thread_storage(tmp_path):
     code = '__thread char big[1 << 22] __attribute__((tls_model("initial-exec")));\nchar Add(int i) { return big[i]; }\n'
-    assert re.search(r"more thread-local storage.*\n.*LD_PRELOAD", failed(make(tmp_path, "lib.so", code)))
+    assert re.search(r"more thread-local storage.*\n.*LD_PRELOAD", load_error(make(tmp_path, "lib.so", code)))
 
 
 def test_an_unknown_message_is_shown(tmp_path):
@@ -286,11 +293,11 @@ def test_an_unknown_message_is_shown(tmp_path):
     assert "cannot be opened: out of luck" in str(library_file.diagnose(path, "out of luck"))
 
 
-def test_damaged_files_are_an_error_of_ours(tmp_path):
+def test_damaged_files_raise_library_error(tmp_path):
     whole = make(tmp_path, "lib.so", C).read_bytes()
     path = tmp_path / "damaged.so"
     chance = random.Random(7)
-    said = []
+    errors = []
     for _ in range(300):
         raw = bytearray(whole)
         for _ in range(4):
@@ -299,9 +306,9 @@ def test_damaged_files_are_an_error_of_ours(tmp_path):
         try:
             library_file.read(path)
         except LibraryError as problem:
-            said.append(str(problem))
-    assert len(said) > 100
-    assert all(re.search("is damaged|must be a shared library", text) for text in said)
+            errors.append(str(problem))
+    assert len(errors) > 100
+    assert all(re.search("is damaged|must be a shared library", text) for text in errors)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +354,7 @@ def test_companions_of_a_foreign_header_are_refused(tmp_path, name, strings):
     assert "polyop build source.cc -o lib.so" in str(problem.value)
 
 
-def test_a_foreign_kernel_without_companions_is_taken(tmp_path):
+def test_a_foreign_kernel_without_companions_is_accepted(tmp_path):
     library_file.check_companions(library_file.read(make(tmp_path, "lib.so", FOREIGN)), "Add")
 
 
@@ -362,7 +369,7 @@ def test_a_foreign_kernel_that_reads_attributes_is_refused(tmp_path):
         library_file.check_companions(file, "Scale")
 
 
-def test_companions_of_our_header_and_of_plain_c_are_taken(tmp_path):
+def test_companions_of_polyops_header_and_of_c_are_accepted(tmp_path):
     code = '#include "polyop/custom_aot_extra.h"\nextern "C" int Add() { return 0; }\n' + "".join(
         COMPANION.values()
     )
@@ -371,7 +378,7 @@ def test_companions_of_our_header_and_of_plain_c_are_taken(tmp_path):
     library_file.check_companions(library_file.read(make(tmp_path, "c.so", plain)), "Add")
 
 
-def test_a_newer_contract_is_refused_with_both_versions(tmp_path):
+def test_a_newer_abi_version_is_refused_with_both_versions(tmp_path):
     path = make(tmp_path, "lib.so", C + f"const int {abi.MARKER} = 7;\n")
     assert library_file.read(path).marker == 7
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Whose files the build cache takes for code: as root, and as a user without rights."""
+"""Which files of the build cache are trusted, by their owner and mode: as root, and as an ordinary user."""
 
 import contextlib
 import ctypes
@@ -44,7 +44,7 @@ def imported(tmp_path_factory):
 
 @pytest.fixture
 def place():
-    """A folder that every user may enter: pytest's own are closed to others."""
+    """A folder that every user may enter; pytest's own folders are private."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="polyop-trust-"))
     folder.chmod(0o755)
     (folder / "k.c").write_text("int answer(void) { return 1; }\n")
@@ -62,7 +62,7 @@ def use(place):
 
 
 def run(place, *, user=None, umask=0o022, program=use, cache="cache"):
-    """Return what a function gives in a process of a user, with the cache in ``place``."""
+    """Return the result of a function in a process of a user, with the cache in ``place``."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():  # a test before this one may have started JAX, which warns of forks
         warnings.simplefilter("ignore")
@@ -88,7 +88,7 @@ def run(place, *, user=None, umask=0o022, program=use, cache="cache"):
 
 
 def parts(cache):
-    """Return what the cache has of its one entry."""
+    """Return the files and folders of a cache with one entry."""
     [manifest] = (cache / "requests").iterdir()
     [entry] = (cache / "entries").iterdir()
     return {
@@ -101,7 +101,7 @@ def parts(cache):
     }
 
 
-def give(path, user):
+def change_owner(path, user):
     if ROOT:
         for one in [path, *path.rglob("*")]:
             os.chown(one, user, -1, follow_symlinks=False)
@@ -109,13 +109,13 @@ def give(path, user):
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077], ids="{:03o}".format)
-def test_nobody_else_may_write_what_a_build_makes(place, user, umask):
+def test_only_the_user_may_write_the_files_of_a_build(place, user, umask):
     home = place / "home"
     home.mkdir()
-    give(home, user)
+    change_owner(home, user)
     assert run(place, user=user, umask=umask, cache="home/deep/cache") == "1"
-    made = home / "deep"
-    for path in [made, *made.rglob("*")]:
+    folder = home / "deep"
+    for path in [folder, *folder.rglob("*")]:
         mode = path.lstat().st_mode
         assert mode & 0o022 == 0, f"{path} has mode {mode:o}"
         assert stat.S_IMODE(mode) == 0o700 or not path.is_dir()
@@ -124,37 +124,37 @@ def test_nobody_else_may_write_what_a_build_makes(place, user, umask):
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("mode", [0o002, 0o020, 0o1002], ids="{:03o}".format)
-def test_what_others_may_write_is_refused(place, user, mode):
+def test_files_that_others_may_write_are_refused(place, user, mode):
     (place / "home").mkdir()
-    give(place / "home", user)
+    change_owner(place / "home", user)
     assert run(place, user=user, cache="home/cache") == "1"
     cache = place / "home/cache"
     for path in parts(cache).values():
         path.chmod(path.stat().st_mode | mode)
-        said = run(place, user=user, cache="home/cache")
+        output = run(place, user=user, cache="home/cache")
         rule = (
             "what it holds is run as code, so it must belong to you or root, and nobody else may write there"
         )
-        assert said.startswith(
+        assert output.startswith(
             f"CacheError build cache {cache}: {rule}, but got {path}, which can be written by"
         )
-        assert f"rm -r {cache} " in said and f"chown -R {user} {cache} && chmod -R go-w {cache} " in said
+        assert f"rm -r {cache} " in output and f"chown -R {user} {cache} && chmod -R go-w {cache} " in output
         subprocess.run(["chmod", "-R", "go-w", str(cache)], check=True)
         assert run(place, user=user, cache="home/cache") == "1"
 
 
 @needs_root
 @pytest.mark.parametrize("user", USERS)
-def test_what_another_user_owns_is_refused(place, user):
+def test_files_of_another_user_are_refused(place, user):
     (place / "home").mkdir()
-    give(place / "home", user)
+    change_owner(place / "home", user)
     assert run(place, user=user, cache="home/cache") == "1"
     for path in parts(place / "home/cache").values():
         mode, other = path.stat().st_mode, 1 if user else NOBODY.pw_uid
         path.chmod(mode | 0o055)
         os.chown(path, other, -1)
-        said = run(place, user=user, cache="home/cache")
-        assert f"but got {path}, which belongs to the user {other}\n" in said
+        output = run(place, user=user, cache="home/cache")
+        assert f"but got {path}, which belongs to the user {other}\n" in output
         os.chown(path, user, -1)
         assert run(place, user=user, cache="home/cache") == "1"
 
@@ -170,18 +170,18 @@ def test_a_cache_of_root_serves_other_users(place):
 
 
 @pytest.mark.parametrize(("mode", "good"), [(0o777, False), (0o1777, True), (0o755, True), (0o775, ROOT)])
-def test_a_folder_above_in_which_others_may_rename(place, mode, good):
+def test_a_folder_above_that_others_may_write(place, mode, good):
     above = place / "above"
     above.mkdir()
     above.chmod(mode)
     if not ROOT:  # a group that is not the user's alone
         good = good or os.getegid() == os.geteuid()
-    said = run(place, cache="above/deep/cache")
+    output = run(place, cache="above/deep/cache")
     if good:
-        assert said == "1"
+        assert output == "1"
     else:
-        assert f"but got {above}, which can be written by others (mode {mode:o})" in said
-        assert f"chmod go-w {above} " in said and "set POLYOP_CACHE_DIR" in said
+        assert f"but got {above}, which can be written by others (mode {mode:o})" in output
+        assert f"chmod go-w {above} " in output and "set POLYOP_CACHE_DIR" in output
 
 
 @needs_root
@@ -194,8 +194,8 @@ def test_a_folder_above_of_another_user(place):
 
 
 def swap(place):
-    """Put another library into the cache, with its hash."""
-    cache, data = place / "cache", (place / "evil.so").read_bytes()
+    """Replace the library in the cache, and its hash."""
+    cache, data = place / "cache", (place / "malicious.so").read_bytes()
     [manifest] = (cache / "requests").iterdir()
     [library] = (cache / "entries").glob("*/k.so")
     record = json.loads(manifest.read_text())
@@ -207,21 +207,21 @@ def swap(place):
     return "swapped"
 
 
-def evil(place):
-    """Compile a library that leaves a mark where it is loaded, and says 666."""
-    source = place / "evil.c"
+def malicious_library(place):
+    """Compile a library that creates the file ``mark`` when it is loaded; its answer is 666."""
+    source = place / "malicious.c"
     source.write_text(
         f'#include <stdio.h>\n__attribute__((constructor)) void run(void) {{ fopen("{place}/mark", "w"); }}\n'
         "int answer(void) { return 666; }\n"
     )
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "evil.so", source], check=True)
-    return place / "evil.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "malicious.so", source], check=True)
+    return place / "malicious.so"
 
 
 @needs_root
 @pytest.mark.parametrize("opened", [False, True], ids=["as polyop made it", "opened by chmod"])
 def test_a_library_swapped_with_its_hash_is_not_loaded(place, opened):
-    evil(place)
+    malicious_library(place)
     assert run(place, umask=0) == "1"
     if opened:
         subprocess.run(["chmod", "-R", "a+rwX", str(place / "cache")], check=True)
@@ -254,21 +254,21 @@ def rewrite(cache, **changes):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("file", "../../../evil.so"),
-        ("file", "{place}/evil.so"),
+        ("file", "../../../malicious.so"),
+        ("file", "{place}/malicious.so"),
         ("file", "."),
         ("file", ".."),
         ("file", ""),
         ("file", "k\0.so"),
-        ("key", "../../evil"),
+        ("key", "../../malicious"),
         ("key", "{place}"),
         ("key", "a" * 39),
         ("key", "A" * 40),
         ("key", ["a"] * 40),
     ],
 )
-def test_a_manifest_names_nothing_outside_its_entry(cache, tmp_path, field, value):
-    library = evil(tmp_path)
+def test_a_manifest_cannot_name_a_file_outside_its_entry(cache, tmp_path, field, value):
+    library = malicious_library(tmp_path)
     assert build([tmp_path / "k.c"]).is_relative_to(cache)
     value = value.format(place=tmp_path) if isinstance(value, str) else value
     digest = hashes.digest(library)
@@ -315,7 +315,7 @@ def test_a_library_is_loaded_through_the_file_that_was_hashed(cache, tmp_path, m
     (tmp_path / "k.c").write_text(f"{text}int answer(void) {{ return 1; }}\n")
     build([tmp_path / "k.c"])
     built = build([tmp_path / "k.c"])  # the look-up leaves the open file
-    shutil.copy(evil(tmp_path), tmp_path / "new.so")
+    shutil.copy(malicious_library(tmp_path), tmp_path / "new.so")
     (tmp_path / "new.so").replace(built)
     assert answer(open_library(built)) == 1
     assert not (tmp_path / "mark").exists()
@@ -323,7 +323,7 @@ def test_a_library_is_loaded_through_the_file_that_was_hashed(cache, tmp_path, m
 
 def test_a_library_that_was_changed_after_it_was_built_is_not_loaded(cache, tmp_path):
     built = build([tmp_path / "k.c"])
-    shutil.copy(evil(tmp_path), tmp_path / "new.so")
+    shutil.copy(malicious_library(tmp_path), tmp_path / "new.so")
     (tmp_path / "new.so").replace(built)
     with pytest.raises(LibraryError, match="was changed or removed after it was built and verified"):
         open_library(built)
@@ -342,8 +342,8 @@ def test_damage_in_a_large_library_of_the_same_size_and_time_is_found(cache, tmp
     assert "k.so is missing or damaged" in (cache / "repairs.log").read_text()
 
 
-class Place(ctypes.Structure):
-    """What dladdr says of an address."""
+class DlInfo(ctypes.Structure):
+    """The ``Dl_info`` that dladdr fills."""
 
     _fields_ = [
         ("file", ctypes.c_char_p),
@@ -353,17 +353,17 @@ class Place(ctypes.Structure):
     ]
 
 
-def test_libraries_have_their_paths_as_names_and_are_not_mixed_up(cache, tmp_path):
+def test_loaded_libraries_have_their_own_paths(cache, tmp_path):
     find = ctypes.CDLL(None).dladdr
-    find.argtypes = [ctypes.c_void_p, ctypes.POINTER(Place)]
+    find.argtypes = [ctypes.c_void_p, ctypes.POINTER(DlInfo)]
     for number in range(5):  # each through the same number of an open file
         source = tmp_path / f"k{number}.c"
         source.write_text(f"int answer(void) {{ return {number}; }}\n")
         built = build([source])
-        handle, found = open_library(built), Place()
+        handle, info = open_library(built), DlInfo()
         assert answer(handle) == number
-        assert find(_core.find_symbol(handle, "answer"), found)
-        assert found.file.decode() == str(built)
+        assert find(_core.find_symbol(handle, "answer"), info)
+        assert info.file.decode() == str(built)
         assert str(built) in pathlib.Path("/proc/self/maps").read_text(errors="replace")
     open_files = [os.path.realpath(file) for file in pathlib.Path("/proc/self/fd").iterdir()]
     libraries = [name for name in open_files if name.startswith(f"{cache}/") and name.endswith(".so")]
@@ -387,8 +387,8 @@ def test_inline_code_that_another_may_write_is_written_again(cache):
         store_code("int x;\n", "c")
 
 
-def test_owners_without_a_number_are_known_by_the_map_of_users(monkeypatch):
-    seen = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 1234567, 1234567, 0, 0, 0, 0))
-    assert trust.problem_of(seen) == "belongs to the user 1234567"
+def test_owners_outside_the_user_namespace_are_told_by_the_uid_map(monkeypatch):
+    status = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 1, 1234567, 1234567, 0, 0, 0, 0))
+    assert trust.problem_of(status) == "belongs to the user 1234567"
     with contextlib.suppress(OSError):
         assert not trust._is_unmapped(0)  # root has a number here

@@ -1,4 +1,4 @@
-"""Sources to libraries: languages, options, and every way it can go wrong."""
+"""``build``: languages, options, compilers, and its errors."""
 
 import ctypes
 import os
@@ -67,7 +67,7 @@ def test_inline_code_beside_a_file(tmp_path):
     )
 
 
-def test_flags_win_over_the_default_ones():
+def test_flags_override_the_defaults():
     code = 'extern "C" long answer() { return __cplusplus; }'
     assert answer(build(code=code)) == 201703
     assert answer(build(code=code, flags=["-std=c++20"])) == 202002
@@ -87,7 +87,7 @@ def test_relative_include_flag_means_the_working_directory(tmp_path, monkeypatch
         assert answer(build(code=code, language="c", flags=["-Iinc"])) == number
 
 
-def test_polyops_headers_are_found_both_ways():
+def test_polyops_headers_are_found_with_and_without_their_folder():
     code = '#include "custom_aot_extra.h"\n#include "polyop/abi.h"\nextern "C" int answer() { return POLYOP_ABI_VERSION; }'
     assert answer(build(code=code)) == 1
     assert (include_dir() / "polyop" / "ms_ext.h").is_file()
@@ -110,13 +110,13 @@ def test_debug_build_has_debug_information():
     assert b".debug_info" not in build(code=code, language="c").read_bytes()
 
 
-def test_output_is_a_copy_that_replaces_the_old_one(tmp_path):
+def test_output_replaces_the_old_file(tmp_path):
     output = tmp_path / "out lib.so"
     assert build(code="int answer(void) { return 1; }", language="c", output=output) == output
     before = output.stat().st_ino
     build(code="int answer(void) { return 2; }", language="c", output=output)
     assert answer(output) == 2
-    assert output.stat().st_ino != before  # who has the old one open keeps it whole
+    assert output.stat().st_ino != before  # a process that has the old file open keeps its content
     assert [p.name for p in tmp_path.iterdir() if p.name != "cache"] == ["out lib.so"]
 
 
@@ -169,57 +169,51 @@ def test_warnings_do_not_stop_a_build():
     assert answer(build(code="#warning careful\nint answer(void) { return 1; }", language="c")) == 1
 
 
+STRINGS = r"must be a list of strings, but got '-O2'\n  write \['-O2'\]"
+
+
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("sources", "options", "error", "words"),
     [
-        ("nowhere.c", r"nowhere\.c: must be a source file that can be read, but got No such file"),
         (
-            "k.f90",
+            ["nowhere.c"],
+            {},
+            BuildError,
+            r"nowhere\.c: must be a source file that can be read, but got No such",
+        ),
+        (
+            ["folder.c"],
+            {},
+            BuildError,
+            r"folder\.c: must be a source file that can be read, but got Is a dir",
+        ),
+        (
+            ["k.f90"],
+            {},
+            BuildError,
             r"k\.f90: must be a source with one of the suffixes \.c \.cc \.cpp \.cxx \.cu, but got '\.f90'",
         ),
-        ("folder.c", r"folder\.c: must be a source file that can be read, but got Is a directory"),
+        ([], {}, ArgumentValueError, "build: needs a source file, or code"),
+        (
+            [],
+            {"code": "fn main() {}", "language": "rust"},
+            ArgumentValueError,
+            r"language: must be one of 'c', 'c\+\+', 'cuda', but got 'rust'",
+        ),
+        ([], {"code": "", "flags": "-O2"}, ArgumentTypeError, f"flags: {STRINGS}"),
+        ([], {"code": "", "link_flags": "-O2"}, ArgumentTypeError, f"link_flags: {STRINGS}"),
+        ([], {"code": "", "include_paths": "-O2"}, ArgumentTypeError, f"include_paths: {STRINGS}"),
     ],
 )
-def test_unusable_source(tmp_path, name, words):
+def test_wrong_sources_and_options(tmp_path, sources, options, error, words):
     (tmp_path / "folder.c").mkdir()
-    with pytest.raises(BuildError, match=words):
-        build([tmp_path / name])
-
-
-def test_nothing_to_build():
-    with pytest.raises(ArgumentValueError, match="build: needs a source file, or code"):
-        build([])
-    with pytest.raises(
-        ArgumentValueError, match=r"language: must be one of 'c', 'c\+\+', 'cuda', but got 'rust'"
-    ):
-        build(code="fn main() {}", language="rust")
-
-
-@pytest.mark.parametrize("name", ["flags", "link_flags", "include_paths"])
-def test_a_string_where_a_list_is_meant(name):
-    with pytest.raises(
-        ArgumentTypeError, match=rf"{name}: must be a list of strings, but got '-O2'\n  write \['-O2'\]"
-    ):
-        build(code="", **{name: "-O2"})
+    with pytest.raises(error, match=words):
+        build([tmp_path / name for name in sources], **options)
 
 
 def test_options_are_values():
     assert BuildOptions.of(flags=["-O1"]) == BuildOptions(flags=("-O1",))
     assert BuildOptions.of(include_paths=["inc"]).include_paths == (str(Path.cwd() / "inc"),)
-
-
-def test_no_compiler(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        BuildError,
-        match=r"no C compiler was found \(tried cc, gcc, clang\)\n  install gcc or clang, or name a C compiler in CC",
-    ):
-        build(code="int x;", language="c")
-    with pytest.raises(
-        BuildError,
-        match=r"no C\+\+ compiler was found .*\n  install g\+\+ or clang\+\+, or name a C\+\+ compiler in CXX",
-    ):
-        build(code="int x;")
 
 
 def test_named_compiler_is_used_with_its_arguments(monkeypatch, tmp_path):
@@ -230,43 +224,46 @@ def test_named_compiler_is_used_with_its_arguments(monkeypatch, tmp_path):
     assert "-DFROM_CC=11" in log.read_text()
 
 
-def test_named_compiler_does_not_exist(monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-compiler -x")
-    with pytest.raises(
-        BuildError, match=r"CXX=no-such-compiler -x: must name a program that exists\n  install g\+\+"
-    ):
-        build(code="int x;")
-
-
 def test_named_compiler_behind_launchers(monkeypatch, tmp_path):
     log = tmp_path / "log"
     launcher = script(tmp_path / "ccache", f'echo "$@" >> {log}\nexec "$@"')
     monkeypatch.setenv("CXX", f"env SOME=1 {launcher} c++ -DFROM_CXX=6")
     assert answer(build(code='extern "C" int answer() { return FROM_CXX; }')) == 6
     assert "c++ -DFROM_CXX=6" in log.read_text()
-    monkeypatch.setenv("CXX", str(launcher))
-    with pytest.raises(
-        BuildError, match=r'(?s)must name a compiler behind .*ccache\n  as in CXX="ccache g\+\+"'
-    ):
-        build(code="int x;")
-    monkeypatch.setenv("CXX", f"{launcher} no-such-compiler")
-    with pytest.raises(BuildError, match="must name a program that exists, but got 'no-such-compiler'"):
-        build(code="int x;")
-    monkeypatch.setenv("CXX", "'c++")
-    with pytest.raises(BuildError, match="must be a command as a shell has it"):
-        build(code="int x;")
 
 
-def test_named_compiler_makes_nothing(monkeypatch):
-    monkeypatch.setenv("CXX", "true")
-    with pytest.raises(
-        BuildError, match="true: must be a compiler: it ended without an error, and without an"
-    ):
-        build(code="int x;")
+@pytest.mark.parametrize(
+    ("language", "variable", "value", "compiler", "words"),
+    [
+        ("c", "PATH", "{folder}", None,
+         r"no C compiler was found \(tried cc, gcc, clang\)\n  install gcc or clang, or name a C compiler in CC"),
+        ("c++", "PATH", "{folder}", None,
+         r"no C\+\+ compiler was found .*\n  install g\+\+ or clang\+\+, or name a C\+\+ compiler in CXX"),
+        ("c++", "CXX", "no-such-compiler -x", None,
+         r"CXX=no-such-compiler -x: must name a program that exists\n  install g\+\+"),
+        ("c++", "CXX", "{folder}/ccache no-such-compiler", None,
+         "must name a program that exists, but got 'no-such-compiler'"),
+        ("c++", "CXX", "{folder}/ccache", None,
+         r'(?s)must name a compiler behind .*ccache\n  as in CXX="ccache g\+\+"'),
+        ("c++", "CXX", "'c++", None, "must be a command as a shell has it"),
+        ("c++", "CXX", "true", None, "true: must be a compiler: it ended without an error, and without an"),
+        ("c", "CC", "{folder}/cc", "echo unhappy; exit 3",
+         "must answer --version, but got code 3\n  unhappy"),
+        ("c", "CC", "{folder}/cc", 'case "$*" in *--version*) exec cc --version;; esac\nkill -9 $$',
+         r"cannot be compiled\n  the compiler was killed by SIGKILL; is there enough memory\?"),
+    ],
+)  # fmt: skip
+def test_unusable_compilers(monkeypatch, tmp_path, language, variable, value, compiler, words):
+    script(tmp_path / "ccache", 'exec "$@"')
+    if compiler is not None:
+        script(tmp_path / "cc", compiler)
+    monkeypatch.setenv(variable, value.format(folder=tmp_path))
+    with pytest.raises(BuildError, match=words):
+        build(code="int x;", language=language)
 
 
 @pytest.mark.parametrize(("output", "name"), [(None, "mine"), ("my-ops.so", "my_ops"), ("2nd.so", "_2nd")])
-def test_a_module_is_called_as_its_library(tmp_path, output, name):
+def test_a_module_is_named_after_its_library(tmp_path, output, name):
     text = """#define TEXT(x) #x
     #define NAME(x) TEXT(x)
     extern "C" const char *name() { return NAME(MS_EXTENSION_NAME); }
@@ -275,25 +272,9 @@ def test_a_module_is_called_as_its_library(tmp_path, output, name):
     function = ctypes.CDLL(str(build([source], output=None if output is None else tmp_path / output))).name
     function.restype = ctypes.c_char_p
     assert function().decode() == name
-    given = ctypes.CDLL(str(build([source], flags=["-DMS_EXTENSION_NAME=other"]))).name
-    given.restype = ctypes.c_char_p
-    assert given() == b"other"
-
-
-def test_named_compiler_is_no_compiler(monkeypatch, tmp_path):
-    monkeypatch.setenv("CC", str(script(tmp_path / "cc", "echo unhappy; exit 3")))
-    with pytest.raises(BuildError, match="must answer --version, but got code 3\n  unhappy"):
-        build(code="int x;", language="c")
-
-
-def test_killed_compiler(monkeypatch, tmp_path):
-    text = 'case "$*" in *--version*) exec cc --version;; esac\nkill -9 $$'
-    monkeypatch.setenv("CC", str(script(tmp_path / "cc", text)))
-    with pytest.raises(
-        BuildError,
-        match=r"cannot be compiled\n  the compiler was killed by SIGKILL; is there enough memory\?",
-    ):
-        build(code="int x;", language="c")
+    renamed = ctypes.CDLL(str(build([source], flags=["-DMS_EXTENSION_NAME=other"]))).name
+    renamed.restype = ctypes.c_char_p
+    assert renamed() == b"other"
 
 
 def test_another_compiler_version_builds_again(monkeypatch, tmp_path):
@@ -304,7 +285,7 @@ def test_another_compiler_version_builds_again(monkeypatch, tmp_path):
     assert build(code="int x;", language="c") != one
 
 
-def test_progress_is_a_line_in_a_log_and_a_moving_sign_on_a_terminal(tmp_path):
+def test_progress_is_a_line_in_a_log_and_a_spinner_on_a_terminal(tmp_path):
     compiler = script(tmp_path / "cc", 'case "$*" in *--version*) ;; *) sleep 0.9;; esac\nexec cc "$@"')
     program = "from polyop.build import build; build(code='int x{};', language='c')"
     log = subprocess.run(

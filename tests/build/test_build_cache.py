@@ -27,7 +27,7 @@ PROGRAM = "import sys; from polyop.build import build; print(build(sys.argv[1:])
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty cache, and a C compiler that writes down what it is asked to compile."""
+    """An empty cache, and a C compiler that logs each compile."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(folder))
     compiler(tmp_path, "", monkeypatch)
@@ -92,7 +92,7 @@ def test_touch_is_no_edit(cache, tmp_path, compiles):
     assert compiles() == 1
 
 
-def test_edit_and_its_undoing(cache, tmp_path, compiles):
+def test_undoing_an_edit_finds_the_first_library(cache, tmp_path, compiles):
     source = tmp_path / "k.c"
     one = build([kernel(source, 1)])
     two = build([kernel(source, 2)])
@@ -186,15 +186,15 @@ def test_killed_build(cache, tmp_path, compiles):
     wait_for(lambda: compiles() == 1)
     process.kill()
     process.wait()
-    left = list((cache / "work").iterdir())
+    working_folders = list((cache / "work").iterdir())
     compiler(tmp_path, "")
-    assert answer(build([source])) == 8  # neither waits for the lock nor takes anything half made
-    assert len(left) == 1
-    assert not left[0].exists()
+    assert answer(build([source])) == 8  # neither waits for the lock nor uses a partial result
+    assert len(working_folders) == 1
+    assert not working_folders[0].exists()
     os.killpg(process.pid, signal.SIGKILL)  # the compiler that outlived its caller
 
 
-def test_forgotten_working_folder_is_swept(cache, tmp_path):
+def test_abandoned_working_folder_is_removed(cache, tmp_path):
     build([kernel(tmp_path / "k.c", 1)])
     old = cache / "work" / "something"
     old.mkdir()
@@ -217,7 +217,7 @@ def test_source_edited_while_it_is_compiled(cache, tmp_path, compiles):
     assert answer(build([source])) == 2
 
 
-def test_source_that_never_keeps_still(cache, tmp_path):
+def test_source_that_changes_during_every_build(cache, tmp_path):
     source = kernel(tmp_path / "k.c", 1)
     compiler(tmp_path, f'sleep 0.05; echo "/* $$ */" >> {source}')
     with pytest.raises(BuildError, match=r"k\.c: must not change while it is built; it changed 3 times"):
@@ -315,7 +315,7 @@ def test_entries(cache, tmp_path):
 
 
 def elsewhere(*sources):
-    """Build in a process that has ended: here nothing is in use."""
+    """Build in another process and wait until it has ended, so that no entry is in use."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *map(str, sources)], capture_output=True, text=True, check=True
     )

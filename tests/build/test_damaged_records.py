@@ -37,26 +37,29 @@ VALUES = [
     ["/dev/zero"], [["/dev/zero", 0, 0, 0, "a" * 64]], [["/dev/tty", 0, 0, 0, "a" * 64]], [[1] * 5], [["x"]],
     {"key": 1}, [{}], [None],
 ]  # fmt: skip
-"""What any value in a file may be instead."""
+"""Values that are put in the place of each value in a file."""
 
 
-def places(data, path=()):
-    """Yield the way to every value in a record."""
+REMOVED = object()
+
+
+def paths_in(data, path=()):
+    """Yield the path to every value in a record: a tuple of keys and indices."""
     yield path
     rows = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, value in rows:
-        yield from places(value, (*path, key))
+        yield from paths_in(value, (*path, key))
 
 
 def put(data, path, value):
-    """Return the record with another value at a place, or without it where that is ``put`` itself."""
+    """Return the record with another value at a path, or without that value if ``value`` is REMOVED."""
     if not path:
         return value
     changed = copy.deepcopy(data)
     inner = changed
     for key in path[:-1]:
         inner = inner[key]
-    if value is put:
+    if value is REMOVED:
         del inner[path[-1]]
     else:
         inner[path[-1]] = value
@@ -67,10 +70,10 @@ def damaged(text, seed, count):
     """Yield bytes: hostile files, each value replaced in turn, and bytes flipped, cut, doubled at random."""
     yield from (one.encode() for one in HOSTILE)
     data = json.loads(text)
-    for place in places(data):
-        for value in [*VALUES, put]:
-            if place or value is not put:
-                yield json.dumps(put(data, place, value)).encode()
+    for path in paths_in(data):
+        for value in [*VALUES, REMOVED]:
+            if path or value is not REMOVED:
+                yield json.dumps(put(data, path, value)).encode()
     draw, raw = random.Random(seed), text.encode()
     for _ in range(count):
         flipped = bytearray(raw)
@@ -92,19 +95,19 @@ def cache(tmp_path, monkeypatch):
 
 
 class Manifest:
-    """The manifest of a build: a look-up gives the library or nothing."""
+    """The manifest of a build. A look-up returns the library or nothing."""
 
     def __init__(self, folder):
         self.built = build([folder / "k.c"])
         [self.path] = (cache_dir() / "requests").iterdir()
 
     def read(self):
-        found = lookup.look_up(str(cache_dir()), self.path.stem)
-        return found is None or found.path == str(self.built)
+        cached = lookup.look_up(str(cache_dir()), self.path.stem)
+        return cached is None or cached.path == str(self.built)
 
 
 class Facts:
-    """What is known of files: whatever is kept of it, the answer is a text."""
+    """The stored facts about files. A look-up returns a string, whatever is stored."""
 
     def __init__(self, folder):
         self.file = folder / "file"
@@ -118,7 +121,7 @@ class Facts:
 
 
 class Index:
-    """The index of a package's loop kernels: it gives a library of its own folder, or says why not."""
+    """The index of a package's loop kernels. A look-up returns a library in its folder, or the reason why not."""
 
     def __init__(self, folder):
         module = folder / "kernels.py"
@@ -156,10 +159,10 @@ class Index:
 
 
 @pytest.mark.parametrize("kind", [Manifest, Facts, Index], ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("place", range(len(HOSTILE)))
-def test_a_hostile_file_is_damage(cache, tmp_path, kind, place):
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_file_is_damage(cache, tmp_path, kind, text):
     record = kind(tmp_path)
-    record.path.write_bytes(HOSTILE[place].encode())
+    record.path.write_bytes(text.encode())
     assert record.read()
 
 
@@ -178,10 +181,10 @@ def test_a_value_of_any_kind_in_a_manifest_is_damage(cache, tmp_path):
     data = json.loads(record.path.read_text())
     first = data["variants"][0]
     first.update(inputs=first["inputs"][:1], absent=["/none"])
-    for place in places(data):
+    for path in paths_in(data):
         for value in VALUES:
-            record.path.write_text(json.dumps(put(data, place, value)))
-            assert record.read(), f"{place} = {value!r}"
+            record.path.write_text(json.dumps(put(data, path, value)))
+            assert record.read(), f"{path} = {value!r}"
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""The bound of the build cache, locks on entries in use, and clearing while others build."""
+"""Eviction from the build cache, locks on entries in use, and clearing while others build."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ def kernel(folder, name):
 
 
 def elsewhere(*sources, **environment):
-    """Build each source in a process of its own, which has ended."""
+    """Build each source in another process, and wait until it has ended."""
     for source in sources:
         command = [sys.executable, "-c", BUILD, str(source)]
         subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, check=True)
@@ -43,8 +43,8 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def used(source, days):
-    """Let an entry be used, and built, so many days ago."""
+def set_age(source, days):
+    """Set the times of the entry's build and of its last use to so many days ago."""
     [entry] = [one for one in entries() if one.sources == (str(source),)]
     when = time.time() - days * DAY
     os.utime(entry.path, (when, entry.path.stat().st_mtime))
@@ -56,7 +56,7 @@ def names():
     return {pathlib.Path(entry.sources[0]).stem for entry in entries()}
 
 
-WRITTEN = {
+LIMITS = {
     "": (5 * 2**30, 90),
     "0": (0, 90),
     "1000": (1000, 90),
@@ -71,29 +71,29 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN)
-def test_what_a_bound_may_say(monkeypatch, text):
+@pytest.mark.parametrize("text", LIMITS)
+def test_spellings_of_the_limits(monkeypatch, text):
     monkeypatch.setenv("POLYOP_CACHE_SIZE", text)
-    size, days = WRITTEN[text]
+    size, days = LIMITS[text]
     assert eviction.cache_limits() == (size, days and days * DAY)
 
 
 @pytest.mark.parametrize(
     "text", ["-1", "much", "2GiBs", "1e9", "7d", "2GiB,", "1.2.3", "9" * 5000, "\N{DIGIT TWO}x"]
 )
-def test_a_bound_that_says_nothing_is_refused_before_anything_is_built(cache, tmp_path, monkeypatch, text):
+def test_malformed_limits_are_refused_before_anything_is_built(cache, tmp_path, monkeypatch, text):
     monkeypatch.setenv("POLYOP_CACHE_SIZE", text)
     with pytest.raises(CacheError, match=r'POLYOP_CACHE_SIZE: must be a size(.|\n)*as in "2GiB"'):
         build([kernel(tmp_path, "k")])
     assert not (cache / "entries").exists()
 
 
-def test_the_least_recently_used_go_first(cache, tmp_path):
+def test_the_least_recently_used_are_evicted_first(cache, tmp_path):
     sources = [kernel(tmp_path, name) for name in ("one", "two", "three")]
     elsewhere(*sources)
     size = max(entry.size for entry in entries())
     for source, days in zip(sources, (1, 3, 2), strict=True):
-        used(source, days)
+        set_age(source, days)
     elsewhere(kernel(tmp_path, "four"), POLYOP_CACHE_SIZE=str(3 * size))
     assert names() == {"one", "three", "four"}
     elsewhere(kernel(tmp_path, "five"), POLYOP_CACHE_SIZE="0")
@@ -102,11 +102,11 @@ def test_the_least_recently_used_go_first(cache, tmp_path):
     assert not (cache / "repairs.log").exists()
 
 
-def test_what_nobody_used_for_long_goes(cache, tmp_path):
+def test_entries_unused_for_long_are_evicted(cache, tmp_path):
     old, new = kernel(tmp_path, "old"), kernel(tmp_path, "new")
     elsewhere(old, new)
-    used(old, 91)
-    used(new, 89)
+    set_age(old, 91)
+    set_age(new, 89)
     elsewhere(kernel(tmp_path, "third"), POLYOP_CACHE_SIZE="none")
     assert names() == {"old", "new", "third"}
     elsewhere(kernel(tmp_path, "fourth"))
@@ -115,15 +115,15 @@ def test_what_nobody_used_for_long_goes(cache, tmp_path):
     assert names() == {"third", "fourth", "fifth"}
 
 
-@pytest.mark.parametrize("remove", ["bound", "clear"])
-def test_what_a_process_uses_stays(cache, tmp_path, remove):
+@pytest.mark.parametrize("remove", ["evict", "clear"])
+def test_entries_in_use_are_kept(cache, tmp_path, remove):
     source = kernel(tmp_path, "held")
     program = f"{BUILD}; sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", program, str(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     path = pathlib.Path(holder.stdout.readline().decode().strip())
-    used(source, 1000)
+    set_age(source, 1000)
     assert [entry.in_use for entry in entries()] == [True]
 
     def shrink():
@@ -143,7 +143,7 @@ def test_what_a_process_uses_stays(cache, tmp_path, remove):
     assert not path.exists()
 
 
-def test_a_lock_goes_with_a_process_that_is_killed_and_is_kept_by_its_child(cache, tmp_path):
+def test_a_killed_process_releases_its_locks_but_its_child_keeps_them(cache, tmp_path):
     source = kernel(tmp_path, "k")
     program = (
         f"{BUILD}\nimport os, time\nchild = os.fork()\nif child: print(child, flush=True)\ntime.sleep(600)"
@@ -199,7 +199,7 @@ def test_clear_does_not_break_a_build_of_inline_code(cache, tmp_path):
 def test_polyop_cache_shows_size_bound_ages_and_what_is_in_use(cache, tmp_path):
     source = kernel(tmp_path, "shown")
     elsewhere(kernel(tmp_path, "older"))
-    used(tmp_path / "older.c", 12)
+    set_age(tmp_path / "older.c", 12)
     build([source])
     command = [sys.executable, "-m", "polyop", "cache"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Elementwise operators take tensors of one shape: others would be read beyond their ends."""
+"""Elementwise operators require tensors of one shape, in every host; others would be read out of bounds."""
 
 import json
 import pathlib
@@ -110,37 +110,37 @@ def in_jax_vmap(op, a, b):
     return jax.vmap(op, (0, None))(jnp.asarray(a)[None], jnp.asarray(b))
 
 
-WAYS = [value for name, value in sorted(globals().items()) if name.startswith("in_")]
+CALLS = [value for name, value in sorted(globals().items()) if name.startswith("in_")]
 MISFITS = [((2, 3), (1, 3)), ((4, 3), (3,)), ((1, 3), (3,)), ((3,), ()), ((), (1,)), ((2, 3), (3, 2))]
 
 
 @pytest.mark.parametrize(("left", "right"), MISFITS, ids=str)
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_shapes_that_do_not_fit_are_refused(add, way, left, right):
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+def test_other_shapes_are_refused(add, call, left, right):
     a, b = np.ones(left, np.float32), np.ones(right, np.float32)
     with pytest.raises(Exception, match=names(f"a {left}, b {right}")) as caught:
-        way(add, a, b)
-    if way in (in_numpy, in_torch, in_torch_ops, in_jax, in_jax_jit, in_torch_vmap, in_jax_vmap):
+        call(add, a, b)
+    if call in (in_numpy, in_torch, in_torch_ops, in_jax, in_jax_jit, in_torch_vmap, in_jax_vmap):
         assert isinstance(caught.value, InferError)
         assert "equal_shapes::add: " in str(caught.value)
         assert "give infer= a function of the specs" in str(caught.value)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 3)], ids=str)
-def test_equal_shapes_are_taken(add, way, shape):
+def test_equal_shapes_are_accepted(add, call, shape):
     a = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
-    out = way(add, a, a + 1)
+    out = call(add, a, a + 1)
     assert tuple(out.shape) in (shape, (1, *shape))
-    if way not in (in_torch_fake, in_torch_meta):
+    if call not in (in_torch_fake, in_torch_meta):
         np.testing.assert_array_equal(
             np.asarray(out.detach() if hasattr(out, "detach") else out).reshape(shape), 2 * a + 1
         )
 
 
-def test_a_function_tells_which_shapes_fit(broadcasting):
-    for way in (in_numpy, in_torch, in_torch_compile, in_jax, in_jax_jit):
-        out = way(broadcasting, np.ones((2, 3), np.float32), np.ones((3,), np.float32))
+def test_an_infer_function_decides_which_shapes_fit(broadcasting):
+    for call in (in_numpy, in_torch, in_torch_compile, in_jax, in_jax_jit):
+        out = call(broadcasting, np.ones((2, 3), np.float32), np.ones((3,), np.float32))
         np.testing.assert_array_equal(np.asarray(out), np.full((2, 3), 2))
 
 
@@ -198,7 +198,7 @@ def test_sizes_that_depend_on_data(add):
 
 @pytest.mark.parametrize(("left", "right"), MISFITS[:2], ids=str)
 def test_calls_without_python_are_refused(add, left, right):
-    """What XLA, ONNX Runtime and MindSpore's graphs call asks here for each new set of sizes."""
+    """XLA, ONNX Runtime and MindSpore's graphs resolve a call here for each new set of sizes."""
     text = foreign.call_text(add, (0, 0))
     row = json.loads(text)
     assert row[0] == "equal_shapes::add"
@@ -207,7 +207,7 @@ def test_calls_without_python_are_refused(add, left, right):
         foreign.resolve(text, [(left, number, 1), (right, number, 1), (left, number, 1)], 2)
 
 
-KINDS = [  # schema, infer, the arguments' shapes, what is named; None: they fit
+KINDS = [  # schema, infer, the shapes of the arguments, the tensors in the error (None: the shapes fit)
     ("(Tensor a, Tensor? b, Tensor c) -> Tensor", "a", [(2,), None, (2,)], None),
     ("(Tensor a, Tensor? b, Tensor c) -> Tensor", "a", [(2,), None, (1,)], "a (2,), c (1,)"),
     ("(Tensor a, Tensor[] xs) -> Tensor", "a", [(2,), [(2,), (2,)]], None),

@@ -143,7 +143,7 @@ def test_callables_are_told_apart_by_identity():
 @pytest.mark.parametrize(
     "make", [function, Equal, lambda: functools.partial(max, 1)], ids=["lambda", "object", "partial"]
 )
-def test_a_function_that_is_gone_is_forgotten(make):
+def test_a_collected_function_is_removed(make):
     gc.collect()
     before = len(registration._records)
     for count in range(1, 50):
@@ -152,7 +152,7 @@ def test_a_function_that_is_gone_is_forgotten(make):
     assert len(registration._records) == before
 
 
-def test_what_cannot_be_held_weakly_is_held():
+def test_a_function_without_weak_references_is_kept_alive():
     first = Slotted()
     register(first, read(info()), subject="demo")
     key = id(first)
