@@ -1,4 +1,4 @@
-"""CUDA sources: compiled where nvcc is; nothing here runs on a GPU."""
+"""CUDA sources: compiled if nvcc is installed, never run on a GPU."""
 
 import ctypes
 import shutil

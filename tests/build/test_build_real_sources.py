@@ -1,4 +1,4 @@
-"""Sources as other projects have them: PyTorch extensions with a library and a module, vector intrinsics."""
+"""Sources like those of other projects: a PyTorch extension with a library and a module, vector intrinsics."""
 
 import importlib.util
 import platform
@@ -23,8 +23,8 @@ def test_an_extension_of_pytorch_with_a_library_and_a_module(sources, tmp_path):
     x, state, weight, bias = torch.randn(2, 3), torch.randn(2, 4), torch.randn(8, 7), torch.randn(8)
     for forward in (module.forward, torch.ops.gated_unit.forward):
         value, gate, inner = forward(x, weight, bias, state)
-        wanted = torch.sigmoid(gate) * torch.tanh((torch.cat([state, x], 1) @ weight.T + bias)[:, 4:])
-        torch.testing.assert_close(value, wanted)
+        expected_value = torch.sigmoid(gate) * torch.tanh((torch.cat([state, x], 1) @ weight.T + bias)[:, 4:])
+        torch.testing.assert_close(value, expected_value)
     gate = gate.requires_grad_()
     (expected,) = torch.autograd.grad((torch.sigmoid(gate) * inner).sum(), gate)
     torch.testing.assert_close(module.backward(torch.ones(2, 4), gate, inner)[0], expected)

@@ -1,4 +1,4 @@
-"""The ATen toolkit. The first build of a session parses PyTorch's headers, half a minute or more."""
+"""Builds against PyTorch. The first one of a session parses PyTorch's headers, which takes half a minute or more."""
 
 import ctypes
 import json
@@ -15,7 +15,7 @@ from polyop.build.sources import Source
 from polyop.core.dtypes import DTYPES
 from polyop.core.errors import BuildError
 
-# one worker, where tests run on several: the headers are precompiled once
+# one worker if the tests run in several, so that the headers are precompiled once
 pytestmark = pytest.mark.xdist_group("libtorch")
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "05_aten"
@@ -156,7 +156,7 @@ def test_unknown_dtype(conversions):
     assert text == "get_torch_tensors: parameter 1 has the dtype 'int3', which PyTorch has no tensors of"
 
 
-def test_header_alone_is_enough(leaky_relu):
+def test_ms_ext_needs_no_other_header(leaky_relu):
     code = (
         '#include <ATen/ops/leaky_relu.h>\n#include "ms_ext.h"\n'
         'extern "C" int LeakyRelu(int n, void **p, int *d, int64_t **s, const char **t, void *, void *) {\n'
@@ -170,7 +170,7 @@ def test_header_alone_is_enough(leaky_relu):
     ]
 
 
-def test_compile_error_is_the_authors(leaky_relu, tmp_path):
+def test_compile_errors_name_the_authors_line(leaky_relu, tmp_path):
     source = tmp_path / "bad.cpp"
     source.write_text("#include <torch/extension.h>\nint f() {\n  at::Tensor t = 3 +;\n  return 0;\n}\n")
     with pytest.raises(BuildError, match=r"bad\.cpp: cannot be compiled\n  defined at .*bad\.cpp:3\n"):
@@ -178,7 +178,7 @@ def test_compile_error_is_the_authors(leaky_relu, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "uses_pytorch"),
     [
         ("#include <torch/extension.h>", True),
         ("  #  include <ATen/ATen.h>", True),
@@ -188,12 +188,12 @@ def test_compile_error_is_the_authors(leaky_relu, tmp_path):
         ('#include "my/torch/extension.h"', False),
     ],
 )
-def test_which_sources_want_pytorch(text, wanted):
-    assert Source("/k.cc", "c++", text).uses_pytorch is wanted
+def test_which_sources_use_pytorch(text, uses_pytorch):
+    assert Source("/k.cc", "c++", text).uses_pytorch is uses_pytorch
 
 
 @pytest.mark.parametrize(
-    ("text", "instead", "python"),
+    ("text", "overlays", "python"),
     [
         ("at::Tensor x; // a PyTorch tensor", ("tensors_only", "without_python"), False),
         ("torch::autograd::Function<F>", ("without_nn", "without_python"), False),
@@ -202,8 +202,8 @@ def test_which_sources_want_pytorch(text, wanted):
         ("PyObject *f; torch::jit::load(p);", (), True),
     ],
 )
-def test_how_much_of_it(text, instead, python):
-    assert libtorch.tier_of([text]) == libtorch.Tier(instead, python)
+def test_tiers(text, overlays, python):
+    assert libtorch.tier_of([text]) == libtorch.Tier(overlays, python)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_standard(version, standard):
     assert libtorch.LibTorch(pathlib.Path(), version, "", None).standard == standard
 
 
-def imitation(folder, version, cuda):
-    """A package called torch with a version and one header: enough to be found, and to be refused."""
+def imitate_pytorch(folder, version, cuda):
+    """Write a package called torch, with a version and one header."""
     (folder / "torch" / "include" / "torch").mkdir(parents=True)
     (folder / "torch" / "__init__.py").write_text("raise RuntimeError('a build must not import PyTorch')\n")
     (folder / "torch" / "version.py").write_text(
@@ -224,8 +224,8 @@ def imitation(folder, version, cuda):
     (folder / "torch" / "include" / "torch" / "extension.h").write_text("#pragma once\n")
 
 
-def with_libraries(folder):
-    """Complete an imitation: headers with a function in the heaviest part, and libraries to link."""
+def add_headers_and_libraries(folder):
+    """Add headers, with a function in the heaviest one, and libraries to an imitation of PyTorch."""
     include = folder / "torch" / "include" / "torch"
     (include / "extension.h").write_text("#pragma once\n#include <torch/all.h>\n#include <torch/python.h>\n")
     (include / "all.h").write_text(
@@ -248,9 +248,9 @@ def with_libraries(folder):
 
 
 @pytest.mark.parametrize(("name", "value", "python"), [("one", 1, False), ("nn::two", 2, True)])
-def test_hidden_name_is_found_in_the_whole_headers(tmp_path, name, value, python):
-    imitation(tmp_path, "2.13.0", None)
-    with_libraries(tmp_path)
+def test_an_unknown_name_is_found_in_all_headers(tmp_path, name, value, python):
+    imitate_pytorch(tmp_path, "2.13.0", None)
+    add_headers_and_libraries(tmp_path)
     source = f'using namespace torch;\nextern "C" int answer() {{ return {name}(); }}\n'
     assert libtorch.tier_of([source]) == libtorch.TENSORS
     assert build_elsewhere(tmp_path, ".cpp", text=source) == ""
@@ -273,17 +273,17 @@ def build_elsewhere(tmp_path, suffix, first="", text=""):
 
 
 def test_no_pytorch(tmp_path):
-    said = build_elsewhere(
+    output = build_elsewhere(
         tmp_path,
         ".cpp",
         "import sys, importlib.util as u; f = u.find_spec; u.find_spec = lambda n: None if n == 'torch' else f(n)\n",
     )
-    assert "k.cpp: includes PyTorch's headers, and PyTorch is not installed for this Python" in said
-    assert "pip install torch" in said
+    assert "k.cpp: includes PyTorch's headers, and PyTorch is not installed for this Python" in output
+    assert "pip install torch" in output
 
 
 def test_broken_pytorch(tmp_path):
-    imitation(tmp_path, "2.13.0", None)
+    imitate_pytorch(tmp_path, "2.13.0", None)
     (tmp_path / "torch" / "version.py").unlink()
     assert "k.cpp: needs a PyTorch with its headers and version.py, but got" in build_elsewhere(
         tmp_path, ".cpp"
@@ -306,10 +306,10 @@ def nvcc():
     ],
 )
 def test_cuda_versions_that_do_not_fit(tmp_path, cuda, words):
-    imitation(tmp_path, "2.13.0", cuda)
-    said = build_elsewhere(tmp_path, ".cu")
-    assert words.format(nvcc()) in said
-    assert ("built for the CPU only" if cuda is None else "PyTorch 2.13.0 for CUDA 9.2") in said
+    imitate_pytorch(tmp_path, "2.13.0", cuda)
+    output = build_elsewhere(tmp_path, ".cu")
+    assert words.format(nvcc()) in output
+    assert ("built for the CPU only" if cuda is None else "PyTorch 2.13.0 for CUDA 9.2") in output
 
 
 def test_toolkit_can_be_switched_off():

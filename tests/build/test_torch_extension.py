@@ -1,4 +1,4 @@
-"""PyTorch and Ascend sources as their documents print them: built as a module, run in rehearsal."""
+"""PyTorch and Ascend sources as in their documentation: built as a module, and run in rehearsal."""
 
 import ctypes
 import importlib.machinery
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("libtorch")
 
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
 
-# the project's own copy of the header, which needs what is not here
+# the project's own copy of the header, which includes headers that are not installed
 HELPER = """
 #ifndef PYTORCH_NPU_HELPER_HPP_
 #define PYTORCH_NPU_HELPER_HPP_
@@ -34,7 +34,7 @@ HELPER = """
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory):
-    """A project of two sources, and the module that the command has made of them in another folder."""
+    """The folder of a project of two sources, in which ``polyop build`` has made a module of them."""
     folder = tmp_path_factory.mktemp("npu")
     shutil.copytree(SOURCES / "npu_project", folder / "csrc")
     (folder / "csrc" / "pytorch_npu_helper.hpp").write_text(HELPER)
@@ -49,15 +49,17 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def run(project):
-    """Run a program beside the module, in rehearsal unless told otherwise; return what it prints."""
+    """Run a program in the module's folder, in rehearsal by default; return its output."""
 
     def run(program, rehearse="rehearse", **variables):
-        given = {n: v for n, v in os.environ.items() if not n.startswith(("ASCEND", "POLYOP_ASCEND"))}
-        given.update(variables, **({} if rehearse is None else {"POLYOP_ASCEND": rehearse}))
+        environment = {n: v for n, v in os.environ.items() if not n.startswith(("ASCEND", "POLYOP_ASCEND"))}
+        environment.update(variables, **({} if rehearse is None else {"POLYOP_ASCEND": rehearse}))
         head = "import torch\nimport rehearsed_lib\nfrom rehearsed_lib import *\ndef refused(f, *a):\n"
         head += "  try: f(*a)\n  except Exception as e: print(type(e).__name__, e)\n  else: raise SystemExit('no error')\n"
         command = [sys.executable, "-c", head + textwrap.dedent(program)]
-        done = subprocess.run(command, cwd=project, env=given, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         run.stderr = done.stderr
         return done.stdout
@@ -66,7 +68,7 @@ def run(project):
 
 
 def test_operators_with_gradients_on_the_cpu(run):
-    said = run("""
+    output = run("""
         x, y = torch.tensor([1.0, 2, 3], requires_grad=True), torch.tensor([4.0, 5, 6], requires_grad=True)
         for operator in (product, torch.ops.rehearsed.product):
             x.grad = y.grad = None
@@ -79,7 +81,7 @@ def test_operators_with_gradients_on_the_cpu(run):
         with torch.inference_mode():
             print(torch.ops.rehearsed.older(torch.ones(2)).tolist())
     """)
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         *["[8.0, 20.0, 36.0] [8.0, 100.0, 1200.0] [2.0, 40.0, 600.0]"] * 2,
         "meta (2, 3)",
         "[99.0, 99.0]",
@@ -90,7 +92,7 @@ def test_operators_with_gradients_on_the_cpu(run):
 
 
 def test_functions_compile_with_gradients_as_eager_ones(run):
-    said = run("""
+    output = run("""
         for operator, whole in ((product, False), (torch.ops.rehearsed.product, True)):
             x, y = torch.tensor([1.0, 2, 3], requires_grad=True), torch.tensor([4.0, 5, 6], requires_grad=True)
             step = torch.compile(lambda x, y: operator(x, y, 2) * 1, backend="aot_eager", fullgraph=whole)
@@ -98,11 +100,11 @@ def test_functions_compile_with_gradients_as_eager_ones(run):
             z.backward(torch.tensor([1.0, 10, 100]))
             print(z.tolist(), x.grad.tolist(), y.grad.tolist())
     """)
-    assert said.splitlines() == ["[8.0, 20.0, 36.0] [8.0, 100.0, 1200.0] [2.0, 40.0, 600.0]"] * 2
+    assert output.splitlines() == ["[8.0, 20.0, 36.0] [8.0, 100.0, 1200.0] [2.0, 40.0, 600.0]"] * 2
 
 
 def test_every_kind_of_argument(run):
-    said = run("""
+    output = run("""
         base = torch.zeros(4, 6)
         x = torch.arange(6.0).reshape(2, 3)
         add(x, x.flip(0).T.contiguous().T, 2, base[1::2, ::2])
@@ -130,7 +132,7 @@ def test_every_kind_of_argument(run):
         split(x, [1, 1], parts)
         print([p.tolist() for p in parts])
     """)
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         str([[0.0] * 6, [6.0, 0.0, 9.0, 0.0, 12.0, 0.0], [0.0] * 6, [3.0, 0.0, 6.0, 0.0, 9.0, 0.0]]),
         "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]",
         "[[0.0, 1.5, 3.0], [4.5, 6.0, 7.5]]",
@@ -163,8 +165,8 @@ def test_an_authors_own_operator(run):
     def function(xs, bias, factor, shift, flags, weights, mode, eps, negate, text, dtype, cube):
         assert (negate, str(dtype), cube) == (False, "float32", 3), (negate, dtype, cube)
         rest = sum(shift) + sum(flags) + sum(weights) + mode + eps
-        made = factor * sum(xs) + (0 if bias is None else bias) + rest
-        return made * (0.5 if text == "half" else 1)
+        result = factor * sum(xs) + (0 if bias is None else bias) + rest
+        return result * (0.5 if text == "half" else 1)
     from builtins import sum
     polyop.register_aclnn(
         "aclnnMix(Tensor[] xs, Tensor? bias, Scalar factor, int[] shift, bool[] flags, float[] weights, int mode,"
@@ -174,12 +176,12 @@ def test_an_authors_own_operator(run):
     add_custom(out, out, out)
     print(out.tolist())
     """
-    said = run(textwrap.dedent(register) + textwrap.dedent(MIX))
-    assert said.splitlines() == ["[1000.0]", f"{FIRST} {SECOND}"]
+    output = run(textwrap.dedent(register) + textwrap.dedent(MIX))
+    assert output.splitlines() == ["[1000.0]", f"{FIRST} {SECOND}"]
 
 
-def test_words_at_the_call(run):
-    said = run("""
+def test_errors_of_calls(run):
+    output = run("""
         x = torch.ones(2, 3)
         refused(nobody, x, x)
         refused(add, x, torch.ones(4), 1, x)
@@ -190,29 +192,30 @@ def test_words_at_the_call(run):
         refused(add, x, x, 2j, x)
         refused(mix, [x], None, 1, [], [], [], "", x)
     """)
-    assert "RuntimeError aclnnLayerNorn: aclnn operators need CANN" in said
-    assert "the nearest names are aclnnLayerNorm" in said
-    assert "register it: polyop.register_aclnn(prototype, function)" in said
-    assert "RuntimeError aclnnAdd: cannot take these arguments" in said
-    assert "RuntimeError aclnnAddCustom: takes tensors of the CPU in rehearsal, but got one on meta" in said
-    assert "RuntimeError aclnnAddCustom: needs dense tensors, but got one of layout Sparse" in said
-    assert "RuntimeError aclnnAdd: got a tensor that is conjugated or negated when read" in said
-    assert "RuntimeError dtype ComplexHalf: has no counterpart in rehearsal" in said
-    assert "RuntimeError aclnnAdd: argument alpha: must be Scalar, but got 2j (complex)" in said
-    assert "RuntimeError aclnnMix: aclnn operators need CANN" in said
-    assert "Exception raised from" not in said
+    assert "RuntimeError aclnnLayerNorn: aclnn operators need CANN" in output
+    assert "the nearest names are aclnnLayerNorm" in output
+    assert "register it: polyop.register_aclnn(prototype, function)" in output
+    assert "RuntimeError aclnnAdd: cannot take these arguments" in output
+    assert "RuntimeError aclnnAddCustom: takes tensors of the CPU in rehearsal, but got one on meta" in output
+    assert "RuntimeError aclnnAddCustom: needs dense tensors, but got one of layout Sparse" in output
+    assert "RuntimeError aclnnAdd: got a tensor that is conjugated or negated when read" in output
+    assert "RuntimeError dtype ComplexHalf: has no counterpart in rehearsal" in output
+    assert "RuntimeError aclnnAdd: argument alpha: must be Scalar, but got 2j (complex)" in output
+    assert "RuntimeError aclnnMix: aclnn operators need CANN" in output
+    assert "Exception raised from" not in output
 
 
 def test_neither_cann_nor_rehearsal(run):
     program = "x = torch.ones(2)\nrefused(add, x, x, 1, x)\nrefused(torch.ops.rehearsed.product, x, x)"
-    said = run(program, None)
+    output = run(program, None)
     assert (
         "RuntimeError aclnnAdd: CANN is not installed: libopapi.so and libnnopbase.so cannot be opened"
-        in said
+        in output
     )
-    assert "set ASCEND_HOME_PATH, or rehearse on the CPU: POLYOP_ASCEND=rehearse" in said
+    assert "set ASCEND_HOME_PATH, or rehearse on the CPU: POLYOP_ASCEND=rehearse" in output
     assert (
-        "NotImplementedError Could not run 'rehearsed::product' with arguments from the 'CPU' backend" in said
+        "NotImplementedError Could not run 'rehearsed::product' with arguments from the 'CPU' backend"
+        in output
     )
     assert "POLYOP_ASCEND: must be 'rehearse' or unset, but got 'yes'" in run(
         "x = torch.ones(2)\nrefused(add, x, x, 1, x)", "yes"
@@ -240,8 +243,8 @@ def test_the_two_phases(run, tmp_path):
     refused(nobody, x, x)
     print(library.acl_live_objects())
     """
-    said = run(textwrap.dedent(MIX) + textwrap.dedent(check), None, ASCEND_HOME_PATH=str(home.parent))
-    lines = said.splitlines()
+    output = run(textwrap.dedent(MIX) + textwrap.dedent(check), None, ASCEND_HOME_PATH=str(home.parent))
+    lines = output.splitlines()
     assert lines[:2] == [f"{FIRST} {SECOND}", "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"]
     assert lines[2:4] == [
         "RuntimeError aclnnAddCustomGetWorkspaceSize: returned 161002",
@@ -252,9 +255,9 @@ def test_the_two_phases(run, tmp_path):
     assert lines[6] == "0"
 
 
-def test_their_operators_are_polyops(run):
+def test_operators_of_a_module_are_operators_of_polyop(run):
     """By name, from NumPy and JAX, with the gradients of the C++ Function."""
-    said = run("""
+    output = run("""
         import jax
         import jax.numpy as jnp
         import numpy as np
@@ -272,7 +275,7 @@ def test_their_operators_are_polyops(run):
         value, grads = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))(jnp.asarray(x), jnp.asarray(y))
         print(float(value), [g.tolist() for g in grads])
     """)
-    assert said.splitlines() == [
+    assert output.splitlines() == [
         "ndarray [8.0, 20.0, 36.0] [[8.0, 100.0, 1200.0], [2.0, 40.0, 600.0]]",
         "[1.0, 2.0, 3.0]",
         "True",
@@ -320,15 +323,12 @@ def test_headers_of_cann_that_are_missing(tmp_path, header):
         build([source])
 
 
-def test_which_sources_want_pytorch():
+def test_a_source_with_the_ascend_header_uses_pytorch():
     assert Source("/k.cc", "c++", '#include "pytorch_npu_helper.hpp"').uses_pytorch
 
 
 def test_one_library_without_python(tmp_path):
-    """Loaded by PyTorch instead of imported: nothing of Python is linked, and rehearsal finds it.
-
-    It has the operator for the CPU as well: in rehearsal the NPU's stands in its place.
-    """
+    """A library that PyTorch loads is not linked with Python. In rehearsal its NPU kernel replaces its CPU kernel."""
     code = r"""
     #include <torch/library.h>
     #include "pytorch_npu_helper.hpp"
@@ -362,7 +362,7 @@ def test_the_tutorials_operator_is_not_one_of_canns():
 
 
 def test_the_entry_never_raises():
-    """A name that is no text, a message that is longer than its room: C++ gets a code and what fits."""
+    """For a name that is no UTF-8, C++ gets an error code, and the message cut to the buffer's size."""
     entry = ctypes.CFUNCTYPE(
         ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64
     )(exec_npu.ADDRESS)

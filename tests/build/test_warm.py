@@ -1,4 +1,4 @@
-"""A process that finds its kernels built: what it imports, and that it runs no compiler."""
+"""A process whose kernels are already built: it imports little, and runs no compiler."""
 
 import hashlib
 import pathlib
@@ -38,14 +38,14 @@ operator = polyop.operator("warm::doubled(Tensor a) -> Tensor", doubled)
 assert operator(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
 print(*sys.modules)
 """
-MAKING = {
+BUILDING = {
     "subprocess", "filelock", "tempfile", "shutil", "lzma", "platformdirs",
     "polyop.build.cache", "polyop.build.make", "polyop.build.run",
     "polyop.build.libtorch", "polyop.build.cuda",
 }  # fmt: skip
-"""What only making something needs."""
+"""Modules that only a build needs."""
 SLOW = {"pathlib", "hashlib", "_hashlib", "dataclasses", "concurrent.futures"}
-"""What takes milliseconds to import, or to use while importing."""
+"""Modules that take milliseconds to import, or to use during an import."""
 PASSES = {
     "islpy",
     "polyop.loops.pipeline",
@@ -56,7 +56,7 @@ PASSES = {
 
 @pytest.fixture
 def imported(tmp_path, monkeypatch):
-    """What a fresh process imports that runs a program; every compile is written down in ``log``."""
+    """Run a program in a new process, and return the modules it prints. Compiles are logged in ``log``."""
     compiler = tmp_path / "cc"
     compiler.write_text(f'#!/bin/sh\ncase "$*" in *" -c "*) echo x >> {tmp_path}/log;; esac\nexec cc "$@"\n')
     compiler.chmod(0o755)
@@ -76,14 +76,14 @@ def imported(tmp_path, monkeypatch):
     return run
 
 
-def test_a_source_that_is_built(imported):
+def test_imports_for_a_source_that_is_built(imported):
     assert imported(SOURCE) >= {"subprocess", "polyop.build.make"}
-    assert imported(SOURCE) & (MAKING | SLOW) == set()
+    assert imported(SOURCE) & (BUILDING | SLOW) == set()
 
 
-def test_a_loop_kernel_that_is_built(imported):
+def test_imports_for_a_loop_kernel_that_is_built(imported):
     assert imported(LOOPS) >= {"islpy", "polyop.build.make"}
-    assert imported(LOOPS) & (MAKING | PASSES) == set()
+    assert imported(LOOPS) & (BUILDING | PASSES) == set()
 
 
 @pytest.mark.parametrize("program", [SOURCE, LOOPS])
@@ -114,7 +114,7 @@ HERE = str(pathlib.Path.cwd())
     ],
     ids=str,
 )
-def test_the_cache_is_where_platformdirs_says(monkeypatch, environment):
+def test_the_cache_is_in_the_folder_of_platformdirs(monkeypatch, environment):
     for name in ("HOME", "XDG_CACHE_HOME", "POLYOP_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -139,7 +139,7 @@ def test_absolute_paths_are_those_of_pathlib(path):
 
 @pytest.mark.parametrize("path", ["first:second", "second:first", ":first", "", "missing", None])
 @pytest.mark.parametrize("program", ["tool", "text", "folder", "first/tool", "first/missing", "sh"])
-def test_programs_are_found_as_shutil_does(monkeypatch, tmp_path, path, program):
+def test_which_equals_that_of_shutil(monkeypatch, tmp_path, path, program):
     monkeypatch.chdir(tmp_path)
     for folder, name, mode in (("first", "tool", 0o755), ("second", "tool", 0o755), ("first", "text", 0o644)):
         file = tmp_path / folder / name
@@ -168,19 +168,19 @@ def test_digests_are_sha256(monkeypatch, tmp_path, size, loaded):
     assert hashes.text_digest("é") == hashlib.sha256("é".encode()).hexdigest()
 
 
-class Asked:
-    """Finds a fact, and counts how often."""
+class Compute:
+    """Returns a fact that counts how often it was computed."""
 
     def __init__(self):
-        self.times = 0
+        self.count = 0
 
     def __call__(self):
-        self.times += 1
-        return f"answer {self.times}"
+        self.count += 1
+        return f"answer {self.count}"
 
 
-def old(path, seconds):
-    """Give a file an age: those that are younger than a moment are not trusted."""
+def write_old(path, seconds):
+    """Write a file and set its age. Wait, because facts about a file that just changed are not stored."""
     import os
     import time
 
@@ -195,28 +195,28 @@ def old(path, seconds):
 
 def test_facts_are_kept_until_a_file_changes(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
-    file, find = tmp_path / "file", Asked()
-    old(file, 100)
-    assert [facts.cached("one", [str(file)], find) for _ in range(3)] == ["answer 1"] * 3
-    assert facts.cached("two", [str(file)], find) == "answer 2"
-    assert facts.cached("one", [str(file)], find) == "answer 1"
-    old(file, 50)
-    assert [facts.cached("one", [str(file)], find) for _ in range(2)] == ["answer 3"] * 2
+    file, compute = tmp_path / "file", Compute()
+    write_old(file, 100)
+    assert [facts.cached("one", [str(file)], compute) for _ in range(3)] == ["answer 1"] * 3
+    assert facts.cached("two", [str(file)], compute) == "answer 2"
+    assert facts.cached("one", [str(file)], compute) == "answer 1"
+    write_old(file, 50)
+    assert [facts.cached("one", [str(file)], compute) for _ in range(2)] == ["answer 3"] * 2
 
 
 def test_facts_of_files_that_may_still_change_are_not_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
-    file, find = tmp_path / "file", Asked()
+    file, compute = tmp_path / "file", Compute()
     file.write_text("text")
-    assert facts.cached("one", [str(file)], find) == "answer 1"
+    assert facts.cached("one", [str(file)], compute) == "answer 1"
     assert not (tmp_path / "cache" / facts.FILE).exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"one": 1}', '{"one": ["x", 2]}', "\0"])
-def test_damaged_facts_are_asked_again(monkeypatch, tmp_path, text):
+def test_damaged_facts_are_computed_again(monkeypatch, tmp_path, text):
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "cache"))
-    file, find = tmp_path / "file", Asked()
-    old(file, 100)
+    file, compute = tmp_path / "file", Compute()
+    write_old(file, 100)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / facts.FILE).write_text(text)
-    assert [facts.cached("one", [str(file)], find) for _ in range(2)] == ["answer 1"] * 2
+    assert [facts.cached("one", [str(file)], compute) for _ in range(2)] == ["answer 1"] * 2
