@@ -25,9 +25,9 @@ def test_wrong_calls_name_the_argument_and_the_schema(args, kwargs, words):
 
 
 def test_attributes_become_plain_python_values():
-    found = attributes(SCHEMA, ("t", np.int32(4), 3, 5, "same"))
-    assert found == {"k": 4, "alpha": 3.0, "pads": (5, 5), "mode": "same"}
-    assert type(found["k"]) is int and type(found["alpha"]) is float
+    values = attributes(SCHEMA, ("t", np.int32(4), 3, 5, "same"))
+    assert values == {"k": 4, "alpha": 3.0, "pads": (5, 5), "mode": "same"}
+    assert type(values["k"]) is int and type(values["alpha"]) is float
 
 
 @pytest.mark.parametrize(("values", "words"), [

@@ -17,17 +17,17 @@ def rule(out_shape, out_dtype, outputs=1):
 
 
 def test_functions_get_one_shape_and_dtype_per_argument():
-    seen = []
+    shapes_passed = []
 
     def shape(*shapes):
-        seen.extend(shapes)
+        shapes_passed.extend(shapes)
         return shapes[0]
 
     assert rule(shape, lambda *t: t[1])((X, Y, 0.5)) == (Spec((2, 3), I64),)
-    assert seen == [[2, 3], [4], []]
+    assert shapes_passed == [[2, 3], [4], []]
 
 
-def test_functions_of_the_tensors_alone_are_called_without_attributes():
+def test_functions_of_the_tensors_only_are_called_without_attributes():
     assert rule(lambda x, y: y, lambda x, y: x)((X, Y, 0.5)) == (Spec((4,), F32),)
 
 
@@ -44,9 +44,9 @@ def test_lists_of_tensors_arrive_as_lists():
     (lambda x: (x, [1]), lambda x: (x, x), 2, [(2, 3), (1,)]),
 ])  # fmt: skip
 def test_constants_and_several_outputs(shape, kind, outputs, expected):
-    found = rule(shape, kind, outputs)((X,))
-    assert [spec.shape for spec in found] == expected
-    assert {spec.dtype for spec in found} == {F32}
+    specs = rule(shape, kind, outputs)((X,))
+    assert [spec.shape for spec in specs] == expected
+    assert {spec.dtype for spec in specs} == {F32}
 
 
 @pytest.mark.parametrize(("shape", "kind", "words"), [
@@ -61,7 +61,7 @@ def test_constants_and_several_outputs(shape, kind, outputs, expected):
     ((2,), "float31", "must be one of bool"),
     (lambda x: x[7], F32, "raised IndexError"),
 ])  # fmt: skip
-def test_what_is_no_shape_or_dtype_is_refused_in_words(shape, kind, words):
+def test_wrong_shapes_and_dtypes_are_refused(shape, kind, words):
     with pytest.raises(InferError, match=words):
         rule(shape, kind)((X,))
 

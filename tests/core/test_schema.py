@@ -49,7 +49,7 @@ def test_text_round_trips(text):
         ("", "needs the operator's name"),
     ],
 )
-def test_refusals_say_why_and_where(text, words):
+def test_errors_say_why_and_where(text, words):
     with pytest.raises(SchemaError, match=words) as caught:
         parse(text)
     assert "^" in str(caught.value).splitlines()[-1]
@@ -115,7 +115,7 @@ def test_printing_then_parsing_gives_the_same_schema(schema):
 
 
 @given(schemas())
-def test_what_polyop_accepts_pytorch_accepts(schema):
+def test_pytorch_accepts_what_polyop_accepts(schema):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     # without defaults: PyTorch takes none for lists of strings, and no denormal numbers
     bare = dataclasses.replace(
@@ -126,7 +126,7 @@ def test_what_polyop_accepts_pytorch_accepts(schema):
 
 
 @given(st.text(max_size=30))
-def test_any_text_parses_or_is_refused_with_words(text):
+def test_any_text_is_parsed_or_raises_schema_error(text):
     try:
         schema = parse(text)
     except SchemaError as problem:

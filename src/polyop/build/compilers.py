@@ -150,11 +150,9 @@ def _identify(path: str, arguments: tuple[str, ...]) -> Compiler:
 def _version(command: tuple[str, ...], program: str, stamp: tuple[int, int], *, cacheable: bool) -> str:
     """Return what ``--version`` prints. It is stored on disk if a new version changes the program's file."""
     del stamp  # in the key of functools.cache: a program that was replaced is asked again
-    return (
-        facts.cached(repr(command), [program], lambda: _run_version(command))
-        if cacheable
-        else _run_version(command)
-    )
+    if not cacheable:
+        return _run_version(command)
+    return facts.cached(repr(command), [program], lambda: _run_version(command))
 
 
 def _run_version(command: tuple[str, ...]) -> str:

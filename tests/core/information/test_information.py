@@ -33,8 +33,8 @@ def information(*rows, inputs=("required",), outputs=("required",), attr=(), fun
         "target": "CPU",
         **rest,
     }
-    (found,) = Information.from_any(info, subject="demo", func_type=func_type)
-    return found
+    (parsed,) = Information.from_any(info, subject="demo", func_type=func_type)
+    return parsed
 
 
 def attribute(name="a", **rest):
@@ -50,15 +50,15 @@ PLAIN = {"op_name": "f", "inputs": [{"index": 0, "name": "x"}], "outputs": [{"in
     lambda i: i, json.dumps, lambda i: [i], lambda i: (i,), lambda i: [[(i,)], []], lambda i: json.dumps([[i]]),
     lambda i: [json.dumps(i)],
 ])  # fmt: skip
-def test_every_form_gives_the_same(form):
-    (found,) = Information.from_any(form(PLAIN), subject="demo", func_type="aot")
-    assert (found,) == Information.from_any(PLAIN, subject="demo", func_type="aot")
-    assert (found.op_name, found.target, found.fusion_type, found.rows) == ("f", "GPU", "OPAQUE", ())
-    assert found.origin is not None
-    assert found.origin.file == __file__
+def test_every_form_is_parsed_to_the_same(form):
+    (parsed,) = Information.from_any(form(PLAIN), subject="demo", func_type="aot")
+    assert (parsed,) == Information.from_any(PLAIN, subject="demo", func_type="aot")
+    assert (parsed.op_name, parsed.target, parsed.fusion_type, parsed.rows) == ("f", "GPU", "OPAQUE", ())
+    assert parsed.origin is not None
+    assert parsed.origin.file == __file__
 
 
-def test_no_information_gives_none_of_it():
+def test_empty_lists_have_no_information():
     assert Information.from_any([(), []], subject="demo", func_type="aot") == ()
 
 
@@ -70,7 +70,7 @@ def test_no_information_gives_none_of_it():
     ('"text"', "must be of type dict"),
     (json.dumps(json.dumps(PLAIN)), "must be of type dict"),
 ])  # fmt: skip
-def test_what_is_no_dictionary_is_refused(reg_info, words):
+def test_other_types_than_dictionaries_are_refused(reg_info, words):
     with pytest.raises(ArgumentTypeError, match=f"demo: the registration information {words}"):
         Information.from_any(reg_info, subject="demo", func_type="aot")
 
@@ -163,11 +163,11 @@ def test_no_target_is_refused(info, func_type):
     ("listListInt", "int[][]", "[[1, 2], []]", ((1, 2), ())),
 ])  # fmt: skip
 def test_defaults_are_read_from_texts(value_type, schema, default, value):
-    (found,) = information(attr=[attribute(type=value_type, defaultValue=default)]).call_attributes
-    assert found.schema_type == schema
-    assert found.default == value
-    assert type(found.default) is type(value)
-    assert found.value is MISSING
+    (parsed,) = information(attr=[attribute(type=value_type, defaultValue=default)]).call_attributes
+    assert parsed.schema_type == schema
+    assert parsed.default == value
+    assert type(parsed.default) is type(value)
+    assert parsed.value is MISSING
 
 
 @pytest.mark.parametrize(("value_type", "default"), [
@@ -197,20 +197,20 @@ def test_defaults_of_lists_round_trip(floats, ints):
 
 
 def test_a_value_makes_a_constant_and_no_value_an_argument():
-    found = information(attr=[
+    parsed = information(attr=[
         attribute("scale", type="float"),
         attribute("pads", type="listFloat", value=[2, 3.0]),
         attribute("mode", value="same"),
         attribute("sizes", value=[1, 2]),
         attribute("none", type="int", value=None),
     ])  # fmt: skip
-    assert [(a.name, a.value) for a in found.constants] == [
+    assert [(a.name, a.value) for a in parsed.constants] == [
         ("pads", (2.0, 3.0)),
         ("mode", "same"),
         ("sizes", (1, 2)),
     ]
-    assert [a.value_type for a in found.constants] == ["listFloat", "str", "listInt"]
-    assert [a.name for a in found.call_attributes] == ["scale", "none"]
+    assert [a.value_type for a in parsed.constants] == ["listFloat", "str", "listInt"]
+    assert [a.name for a in parsed.call_attributes] == ["scale", "none"]
 
 
 def test_the_value_all_of_tbe_builders_is_no_constant():
@@ -225,46 +225,46 @@ def test_keys_as_the_documents_spell_them():
         "attr": [{"name": "a", "value_type": "int", "default_value": "3"}],
         "target": "CPU",
     }
-    (found,) = Information.from_any(info, subject="demo", func_type="aot")
-    assert found.inputs[0].param_type == "optional"
-    assert found.attributes[0].default == 3
+    (parsed,) = Information.from_any(info, subject="demo", func_type="aot")
+    assert parsed.inputs[0].param_type == "optional"
+    assert parsed.attributes[0].default == 3
 
 
-# Which tensors are taken
+# Which tensors are accepted
 
 
-def test_a_row_takes_its_dtypes_and_the_reason_names_input_and_dtypes():
-    found = information((F, F), (I, F))
-    assert found.refuse([F32]) is None
-    assert found.refuse([I32], [F32]) is None
-    assert found.refuse([F64]) == "input 0 'x0' must be float32 or int32, and is float64"
-    assert found.refuse([F32], [F64]) == "output 0 must be float32, and is float64"
+def test_a_row_accepts_its_dtypes_and_the_reason_names_input_and_dtypes():
+    parsed = information((F, F), (I, F))
+    assert parsed.refuse([F32]) is None
+    assert parsed.refuse([I32], [F32]) is None
+    assert parsed.refuse([F64]) == "input 0 'x0' must be float32 or int32, and is float64"
+    assert parsed.refuse([F32], [F64]) == "output 0 must be float32, and is float64"
 
 
 def test_rows_are_matched_whole():
-    found = information((F, I, F), (I, F, F), inputs=("required", "required"))
-    assert found.refuse([F32, I32]) is None
-    assert found.refuse([F32, F32], [F32]) == (
+    parsed = information((F, I, F), (I, F, F), inputs=("required", "required"))
+    assert parsed.refuse([F32, I32]) is None
+    assert parsed.refuse([F32, F32], [F32]) == (
         "no row of the operator information has (float32, float32, float32); "
         "the rows are (float32, int32, float32), (int32, float32, float32)"
     )
 
 
-def test_many_rows_are_not_all_shown():
-    found = information(
+def test_of_many_rows_only_the_first_are_listed():
+    parsed = information(
         *[(("int32", "NHWC" if i % 2 else ""), F, F) for i in range(20)], (F, I, F), inputs=("required",) * 2
     )
-    assert found.refuse([F32, F32]).endswith("and 13 more")
+    assert parsed.refuse([F32, F32]).endswith("and 13 more")
 
 
 def test_an_empty_dtype_is_any():
-    found = information((ANY, F))
-    assert found.refuse([F64], [F32]) is None
-    assert found.refuse([F64], [F64]) is not None
+    parsed = information((ANY, F))
+    assert parsed.refuse([F64], [F32]) is None
+    assert parsed.refuse([F64], [F64]) is not None
 
 
 @pytest.mark.parametrize("rows", [(), ((F,),)])
-def test_without_rows_or_inputs_the_given_dtypes_are_taken(rows):
+def test_without_rows_or_inputs_all_dtypes_are_accepted(rows):
     assert information(*rows, inputs=()).refuse([F64, I32]) is None
 
 
@@ -275,46 +275,46 @@ def test_dense_formats(name):
 
 @pytest.mark.parametrize("name", ["NHWC", "NC1HWC0", "ChannelLast", "FRACTAL_NZ", "HWCN"])
 def test_other_formats_are_refused_by_name(name):
-    found = information((("float32", name), F), (D, ("float64", name)))
-    assert found.refuse([F32]).startswith(
+    parsed = information((("float32", name), F), (D, ("float64", name)))
+    assert parsed.refuse([F32]).startswith(
         f"input 0 'x0' must have the format {name}, and polyop's tensors are dense"
     )
-    assert found.refuse([F64]).startswith(f"output 0 must have the format {name}")
-    assert found.output_dtypes([F32]) is None
+    assert parsed.refuse([F64]).startswith(f"output 0 must have the format {name}")
+    assert parsed.output_dtypes([F32]) is None
     assert information((("float32", name), F), (F, F)).refuse([F32]) is None
 
 
 def test_optional_inputs():
-    found = information((F, I, F), inputs=("required", "optional"))
-    assert found.refuse([F32, None]) is None
-    assert found.refuse([F32, I32]) is None
-    assert found.refuse([F32, F64]) == "input 1 'x1' must be int32, and is float64"
-    assert found.refuse([None, I32]) == "input 0 'x0' is required, and the call has none"
-    assert found.refuse([F32]) == "the operator information has 2 inputs, and the call has 1"
+    parsed = information((F, I, F), inputs=("required", "optional"))
+    assert parsed.refuse([F32, None]) is None
+    assert parsed.refuse([F32, I32]) is None
+    assert parsed.refuse([F32, F64]) == "input 1 'x1' must be int32, and is float64"
+    assert parsed.refuse([None, I32]) == "input 0 'x0' is required, and the call has none"
+    assert parsed.refuse([F32]) == "the operator information has 2 inputs, and the call has 1"
 
 
 def test_a_list_of_tensors_shares_one_cell():
-    found = information((F, I, F), inputs=("dynamic", "required"))
-    assert found.refuse([[F32, F32, F32], I32]) is None
-    assert found.refuse([[], I32]) is None
-    assert found.refuse([[F32, F64], I32]) == "input 0 'x0' must be float32, and is float64"
-    assert found.refuse([[F32], [I32]]) == "input 1 'x1' is one tensor, and the call has a list of 1"
-    assert found.refuse([None, I32]) == "input 0 'x0' is dynamic, and the call has none"
+    parsed = information((F, I, F), inputs=("dynamic", "required"))
+    assert parsed.refuse([[F32, F32, F32], I32]) is None
+    assert parsed.refuse([[], I32]) is None
+    assert parsed.refuse([[F32, F64], I32]) == "input 0 'x0' must be float32, and is float64"
+    assert parsed.refuse([[F32], [I32]]) == "input 1 'x1' is one tensor, and the call has a list of 1"
+    assert parsed.refuse([None, I32]) == "input 0 'x0' is dynamic, and the call has none"
 
 
 def test_a_cell_of_a_tuple_makes_the_input_a_list():
-    found = information(((*F, "tuple"), F))
-    assert found.inputs[0].param_type == "dynamic"
-    assert found.refuse([[F32, F32]]) is None
+    parsed = information(((*F, "tuple"), F))
+    assert parsed.inputs[0].param_type == "dynamic"
+    assert parsed.refuse([[F32, F32]]) is None
 
 
-def test_outputs_may_come_flat():
-    found = information((F, I, F, D), outputs=("required", "dynamic", "required"))
-    assert found.multi_output
+def test_a_list_of_outputs_may_be_passed_flat():
+    parsed = information((F, I, F, D), outputs=("required", "dynamic", "required"))
+    assert parsed.multi_output
     for outputs in ([I32, F32, F32, F64], [I32, F64], [I32, [F32, F32], F64]):
-        assert found.refuse([F32], outputs) is None, outputs
-    assert found.refuse([F32], [I32, F64, F64]) == "output 1 must be float32, and is float64"
-    assert found.refuse([F32], [I32]) == "the operator information has 3 outputs, and the call has 1"
+        assert parsed.refuse([F32], outputs) is None, outputs
+    assert parsed.refuse([F32], [I32, F64, F64]) == "output 1 must be float32, and is float64"
+    assert parsed.refuse([F32], [I32]) == "the operator information has 3 outputs, and the call has 1"
     assert (
         information((F, F)).refuse([F32], [F32, F32])
         == "the operator information has 1 outputs, and the call has 2"
@@ -322,9 +322,9 @@ def test_outputs_may_come_flat():
 
 
 def test_tensors_passed_as_attributes_are_counted_and_not_compared():
-    found = information((F, F), attr=[attribute(type="tensor")])
-    assert found.refuse([F32, F64]) is None
-    assert found.refuse([F32]) == "the operator information has 2 inputs, and the call has 1"
+    parsed = information((F, F), attr=[attribute(type="tensor")])
+    assert parsed.refuse([F32, F64]) is None
+    assert parsed.refuse([F32]) == "the operator information has 2 inputs, and the call has 1"
 
 
 @pytest.mark.parametrize(("outputs", "expected"), [
@@ -335,15 +335,15 @@ def test_several_outputs(outputs, expected):
 
 
 def test_output_dtypes_come_from_the_row_of_the_inputs():
-    found = information((F, I, F), (D, D, F), outputs=("required", "required"))
-    assert found.output_dtypes([F32]) == (dtype("int32"), dtype("float32"))
-    assert found.output_dtypes([F64]) == (dtype("float64"), dtype("float32"))
-    assert found.output_dtypes([I32]) is None
-    assert found.output_dtypes([F32, F32]) is None
+    parsed = information((F, I, F), (D, D, F), outputs=("required", "required"))
+    assert parsed.output_dtypes([F32]) == (dtype("int32"), dtype("float32"))
+    assert parsed.output_dtypes([F64]) == (dtype("float64"), dtype("float32"))
+    assert parsed.output_dtypes([I32]) is None
+    assert parsed.output_dtypes([F32, F32]) is None
 
 
 @pytest.mark.parametrize("rows", [(), ((ANY, ANY),), ((F, I), (F, D)), ((F, F), (ANY, ANY))])
-def test_open_or_contradicting_rows_settle_no_output_dtype(rows):
+def test_open_or_contradicting_rows_have_no_output_dtype(rows):
     assert information(*rows).output_dtypes([F32]) is None
 
 
@@ -353,30 +353,30 @@ CELLS = st.tuples(
 
 
 @given(st.data(), st.integers(1, 3), st.integers(1, 2))
-def test_refusal_is_the_same_as_looking_through_the_rows(data, n_inputs, n_outputs):
+def test_refuse_equals_a_search_through_the_rows(data, n_inputs, n_outputs):
     rows = data.draw(st.lists(st.tuples(*[CELLS] * (n_inputs + n_outputs)), max_size=5))
     specs = data.draw(
         st.lists(
             st.sampled_from([F32, F64, I32]), min_size=n_inputs + n_outputs, max_size=n_inputs + n_outputs
         )
     )
-    found = information(*rows, inputs=("required",) * n_inputs, outputs=("required",) * n_outputs)
-    taken = not rows or any(
+    parsed = information(*rows, inputs=("required",) * n_inputs, outputs=("required",) * n_outputs)
+    accepted = not rows or any(
         all(
             cell[0] in ("", spec.dtype.name) and cell[1] != "NHWC"
             for cell, spec in zip(row, specs, strict=True)
         )
         for row in rows
     )
-    reason = found.refuse(specs[:n_inputs], specs[n_inputs:])
-    assert (reason is None) == taken, reason
-    settled = found.output_dtypes(specs[:n_inputs])
-    if settled is not None:
-        outputs = [Spec((1,), d) for d in settled]
-        assert found.refuse(specs[:n_inputs], outputs) is None
+    reason = parsed.refuse(specs[:n_inputs], specs[n_inputs:])
+    assert (reason is None) == accepted, reason
+    output_dtypes = parsed.output_dtypes(specs[:n_inputs])
+    if output_dtypes is not None:
+        outputs = [Spec((1,), d) for d in output_dtypes]
+        assert parsed.refuse(specs[:n_inputs], outputs) is None
 
 
-# What is given stays as it is; what is kept does not change
+# The input is not changed, and later changes to it have no effect
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
@@ -389,28 +389,28 @@ KEYS = st.sampled_from(
 
 
 @given(st.dictionaries(KEYS, JSON))
-def test_any_dictionary_is_read_or_refused_and_never_changed(info):
+def test_any_dictionary_is_parsed_or_refused_and_never_changed(info):
     before = copy.deepcopy(info)
     try:
-        (found,) = Information.from_any(info, subject="demo", func_type="pyfunc")
+        (parsed,) = Information.from_any(info, subject="demo", func_type="pyfunc")
     except InformationError as problem:
         assert "demo" in str(problem)
-        found = None
+        parsed = None
     assert info == before
-    if found is not None:
-        assert Information.from_any(json.dumps(info), subject="demo", func_type="pyfunc") == (found,)
-        assert pickle.loads(pickle.dumps(found)) == found
-        assert hash(found) == hash(copy.deepcopy(found))
+    if parsed is not None:
+        assert Information.from_any(json.dumps(info), subject="demo", func_type="pyfunc") == (parsed,)
+        assert pickle.loads(pickle.dumps(parsed)) == parsed
+        assert hash(parsed) == hash(copy.deepcopy(parsed))
 
 
 def test_later_changes_by_the_caller_have_no_effect():
     info = {"attr": [attribute(type="listInt", value=[1])], "more": {"a": [1]}, "target": "CPU"}
-    (found,) = Information.from_any(info, subject="demo", func_type="aot")
-    (kept,) = Information.from_any(json.dumps(info), subject="demo", func_type="aot")
+    (parsed,) = Information.from_any(info, subject="demo", func_type="aot")
+    (unchanged,) = Information.from_any(json.dumps(info), subject="demo", func_type="aot")
     info["attr"][0]["value"].append(2)
     info["more"]["a"].append(2)
-    assert found == kept
-    assert found.constants[0].value == (1,)
+    assert parsed == unchanged
+    assert parsed.constants[0].value == (1,)
 
 
 def test_mappings_need_not_be_dictionaries():
@@ -430,12 +430,12 @@ def test_mappings_need_not_be_dictionaries():
 # Information and function
 
 
-def test_agreement():
-    found = information(
+def test_information_that_fits_the_function():
+    parsed = information(
         inputs=("required", "optional"), attr=[attribute("alpha", type="float"), attribute("beta", value=1)]
     )
-    check_function(found, 2, 1, ["beta", "alpha"], "demo")
-    check_function(found, None, None, None, "demo")
+    check_function(parsed, 2, 1, ["beta", "alpha"], "demo")
+    check_function(parsed, None, None, None, "demo")
     check_function(information(inputs=(), outputs=()), 2, 3, [], "demo")
     check_function(information(outputs=("dynamic",)), 1, 4, [], "demo")
 
@@ -446,18 +446,18 @@ def test_agreement():
     (2, 1, ["a", "b"], r"has the attributes \['a'\], and the function must have the same, but got \['a', 'b'\]"),
     (2, 1, [], r"has the attributes \['a'\]"),
 ])  # fmt: skip
-def test_disagreement_names_both_numbers_and_both_places(n_inputs, n_outputs, names, words):
-    found = information(inputs=("required",) * 2, attr=[attribute(type="int")])
+def test_information_that_does_not_fit_names_both_numbers_and_both_places(n_inputs, n_outputs, names, words):
+    parsed = information(inputs=("required",) * 2, attr=[attribute(type="int")])
     with pytest.raises(InformationError, match=f"demo: the registration information {words}") as caught:
-        check_function(found, n_inputs, n_outputs, names, "demo", "ops.py:3")
+        check_function(parsed, n_inputs, n_outputs, names, "demo", "ops.py:3")
     assert "ops.py:3 (the function), " in str(caught.value)
-    assert f"{__file__}:{found.origin.line} (the information)" in str(caught.value)
+    assert f"{__file__}:{parsed.origin.line} (the information)" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("func_type", "names"), [("tbe", []), ("aicpu", []), ("akg", ["alpha"]), ("hybrid", ["alpha"])]
 )
-def test_kinds_that_must_have_information(func_type, names):
+def test_kinds_of_kernels_that_need_information(func_type, names):
     with pytest.raises(
         ValueError, match=f"the registration information must be set for {func_type} kernels"
     ) as caught:
@@ -470,5 +470,5 @@ def test_kinds_that_must_have_information(func_type, names):
 @pytest.mark.parametrize(
     ("func_type", "names"), [("aot", ["alpha"]), ("pyfunc", ["alpha"]), ("akg", []), ("hybrid", [])]
 )
-def test_kinds_that_need_none(func_type, names):
+def test_kinds_of_kernels_that_need_no_information(func_type, names):
     check_required(func_type, (), names, "demo")

@@ -28,7 +28,7 @@ def function():
     return lambda x: x
 
 
-def test_an_equal_registration_is_the_first_one():
+def test_an_equal_registration_returns_the_first_one():
     f = function()
     first = register(f, read(info()), subject="demo")
     again = register(f, read(info(name="another_name")), subject="demo")
@@ -89,8 +89,8 @@ def constant(value):
 
 @pytest.mark.parametrize("function", [lambda x: x, "lib.so:f"], ids=["function", "text"])
 def test_a_kernel_with_another_constant_is_another_operator(function):
-    found = [register(function, read(constant(value)), subject="demo")[0] for value in (0, 1, 0)]
-    assert [information.constants[0].value for information in found] == [0, 1, 0]
+    registered = [register(function, read(constant(value)), subject="demo")[0] for value in (0, 1, 0)]
+    assert [information.constants[0].value for information in registered] == [0, 1, 0]
     with pytest.raises(InformationError, match="for CPU must be the one registered already"):
         register(function, read(constant(0), constant(1)), subject="demo")
 
@@ -102,7 +102,7 @@ def test_a_decorated_function_is_the_function():
         register(custom_info_register(info(inputs=2))(f), read(info(inputs=2)), subject="demo")
 
 
-def test_functions_that_only_wrap_another_are_their_own():
+def test_functions_that_wrap_another_have_their_own_information():
     def f(x):
         return x
 
@@ -161,17 +161,17 @@ def test_a_function_without_weak_references_is_kept_alive():
     forget(registration._records[key].owner)
 
 
-def test_threads_agree_on_one():
-    f, start, seen = function(), threading.Barrier(8), []
+def test_threads_register_one_information():
+    f, start, registered = function(), threading.Barrier(8), []
 
     def work():
         start.wait()
-        seen.extend(register(f, read(info()), subject="demo"))
+        registered.extend(register(f, read(info()), subject="demo"))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(seen) == 8
-    assert len({id(i) for i in seen}) == 1
+    assert len(registered) == 8
+    assert len({id(i) for i in registered}) == 1
