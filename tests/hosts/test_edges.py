@@ -1,4 +1,4 @@
-"""Cases that were wrong once: values, crashes and words at the edges of the call path."""
+"""Regressions at the edges of the call path: wrong values, crashes and wrong error messages."""
 
 import math
 
@@ -316,5 +316,5 @@ def test_threads_may_call_a_custom_with_different_signatures():
 
     op = polyop.Custom(lambda x, k: x * np.float32(k), lambda x, k: x, lambda x, k: x, "pyfunc")
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda i: float(op(X, 2 if i % 2 else 2.5)[1]), range(200)))
-    assert found == [2 if i % 2 else 2.5 for i in range(200)]
+        result = list(pool.map(lambda i: float(op(X, 2 if i % 2 else 2.5)[1]), range(200)))
+    assert result == [2 if i % 2 else 2.5 for i in range(200)]

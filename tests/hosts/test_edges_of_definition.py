@@ -1,4 +1,4 @@
-"""Cases at the edges of defining and registering operators that were wrong once."""
+"""Regressions at the edges of defining and registering operators."""
 
 import enum
 import pickle

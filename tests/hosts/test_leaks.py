@@ -29,11 +29,11 @@ SANITIZED = "POLYOP_SANITIZED" in os.environ
 pytestmark = [] if SANITIZED else [pytest.mark.exhaustive]
 
 SLACK = 384 << 10
-"""By how many bytes the heap may grow whatever the number of calls: what is kept of 128 keys varies by this."""
+"""Allowed growth of the heap in bytes, for any number of calls: caches of 128 keys vary by this much."""
 PER_CALL = 1
-"""By how many bytes a call may grow it: malloc's smallest block has 32."""
+"""Allowed growth in bytes per call; malloc's smallest block has 32."""
 RESIDENT_SLACK = 32 << 20
-"""By how many bytes resident memory may grow: it counts what is mapped without malloc, too, but by pages.
+"""Allowed growth of resident memory in bytes. It also counts memory mapped without malloc, by pages.
 
 Tensors of many sizes leave gaps between them: PyTorch's grows by 9 MB where its heap grows by 0.1 MB."""
 
@@ -63,7 +63,7 @@ class HeapUse(ctypes.Structure):
 
 
 def heap_bytes() -> int:
-    """Return how many bytes are allocated by malloc; Python's objects are among them, see ``measured``."""
+    """Return the bytes allocated by malloc, Python's objects included: see ``measured``."""
     mallinfo2 = ctypes.CDLL(None).mallinfo2
     mallinfo2.restype = HeapUse
     use = mallinfo2()
@@ -75,7 +75,7 @@ def resident_bytes() -> int:
 
 
 def growth(work: Work, times: int) -> tuple[int, int]:
-    """Return by how many bytes the heap and resident memory grow in the last 80 % of the calls."""
+    """Return the growth of the heap and of resident memory in bytes, over the last 80 % of the calls."""
     work(times // 5)
     gc.collect()
     heap, resident = heap_bytes(), resident_bytes()
@@ -152,7 +152,7 @@ def workspace() -> Callable[..., object]:
 
 
 def all_sizes() -> Iterator[tuple[int, int]]:
-    """Return 160,000 shapes in an order that has large ones from the beginning."""
+    """Return 160,000 shapes; large ones come from the start on."""
     sizes = list(itertools.product(range(1, 401), range(1, 401)))
     random.Random(0).shuffle(sizes)
     return iter(sizes)
@@ -199,7 +199,7 @@ def eager(x: object, narrow: Callable[[int, int], object]) -> Rows:
 
 
 def dropped(times: int) -> None:
-    """Operators that nobody keeps."""
+    """Operators that are dropped after a call."""
     for _ in range(times):
         polyop.Custom(lambda x: x + 1, lambda x: x, lambda x: x, "pyfunc")(np.ones(3, np.float32))
     gc.collect()
@@ -339,7 +339,7 @@ def test_memory_stays_flat(host: str) -> None:
         if int(heap) > SLACK + PER_CALL * int(times) or int(resident) > RESIDENT_SLACK
     ]
     assert rows
-    assert SANITIZED or not grew, "\n".join(grew)  # the sanitizer's allocator keeps what is freed
+    assert SANITIZED or not grew, "\n".join(grew)  # the sanitizer's allocator keeps freed memory
 
 
 if __name__ == "__main__":

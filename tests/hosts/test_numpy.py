@@ -130,7 +130,7 @@ def test_a_code_and_the_kernels_own_words_are_in_the_error(kernels):
     words = polyop.operator("numpy_tests::words(Tensor x) -> Tensor", kernels("fails_with_words"), infer="x")
     with pytest.raises(RuntimeError, match=r"returned 1 \(needs a square matrix\)"):
         words(X)
-    with pytest.raises(RuntimeError, match="returned 7"):  # the words of another call are not kept
+    with pytest.raises(RuntimeError, match="returned 7"):  # not the message of an earlier call
         seven(X)
 
 
@@ -172,12 +172,12 @@ def test_a_gradient_rule_that_breaks_its_contract(result, words):
 
 
 def test_several_outputs_come_to_the_rule_as_tuples():
-    seen = []
-    op = gradient(lambda x, d: seen.append(d) or (d[0] + d[1], d[0] - d[1]))
+    recorded = []
+    op = gradient(lambda x, d: recorded.append(d) or (d[0] + d[1], d[0] - d[1]))
     out, pull = op.vjp(X, X)
     assert isinstance(out, tuple)
     dx, dy = pull((X, 2 * X))
-    assert isinstance(seen[0], tuple) and (dx == 3 * X).all() and (dy == -X).all()
+    assert isinstance(recorded[0], tuple) and (dx == 3 * X).all() and (dy == -X).all()
     with pytest.raises(ValueError, match="vjp needs 2 output gradients, but got 1"):
         pull((X,))
 
@@ -218,7 +218,7 @@ def test_names_are_taken_once(kernels):
     with pytest.raises(
         ValueError, match=r"the name is taken by the operator defined at .*test_numpy\.py:\d+"
     ):
-        define()  # the same line, and yet two operators are meant
+        define()  # the same line, but another operator
     assert (first(X) == X**2).all()
     with pytest.raises(ValueError, match="needs a namespace"):
         polyop.operator("bare(Tensor x) -> Tensor", kernels("square"), infer="x")

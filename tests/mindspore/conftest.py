@@ -7,6 +7,6 @@ import polyop.mindspore as ms
 
 @pytest.fixture(autouse=True)
 def _context():
-    """Every test starts, and leaves the next one, in PyNative mode on the CPU."""
+    """Reset the context after each test to PyNative mode on the CPU."""
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")

@@ -87,7 +87,7 @@ def test_call(mode):
 
 
 class Custom(nn.Cell):
-    """Gradients that no calculus would give, so that it shows whose they are."""
+    """A cell whose bprop returns wrong gradients, so that they can be told from PyTorch's."""
 
     def __init__(self, bprop_of=None):
         super().__init__()
@@ -141,15 +141,15 @@ class Several(nn.Cell):
 def test_bprop_with_several_outputs(mode):
     ms.set_context(mode=mode)
     net = Several()
-    found = ms.grad(lambda x, y: net(x, y)[0], (0, 1))(Tensor(2.0), Tensor(5.0))
-    assert [float(g) for g in found] == [12.0, 0.0]  # of the output that is not used, zeros are given
+    result = ms.grad(lambda x, y: net(x, y)[0], (0, 1))(Tensor(2.0), Tensor(5.0))
+    assert [float(g) for g in result] == [12.0, 0.0]  # of the output that is not used, zeros are given
 
 
 OTHER = Parameter(1.0, name="other")
 
 
 def cell(result):
-    """Return a cell of two inputs whose bprop returns this."""
+    """Return a cell with two inputs whose bprop returns this."""
 
     class Mine(nn.Cell):
         def construct(self, x, y):
@@ -213,8 +213,8 @@ def test_a_bprop_of_any_number_of_arguments(mode):
             return dout * 3, dout * 4
 
     ms.set_context(mode=mode)
-    found = ms.grad(Mine(), (0, 1))(Tensor(2.0), Tensor(5.0))
-    assert [float(g) for g in found] == [3.0, 4.0]
+    result = ms.grad(Mine(), (0, 1))(Tensor(2.0), Tensor(5.0))
+    assert [float(g) for g in result] == [3.0, 4.0]
 
 
 @MODES
@@ -238,9 +238,9 @@ def test_errors_of_a_parameter_s_gradient(mode):
 
 def test_gradients_of_bprop_are_cast_and_summed():
     net = cell(lambda d: (ops.ones((3, 2), ms.float64), None))
-    found = ms.grad(net, (0, 1))(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
-    assert [g.asnumpy().tolist() for g in found] == [[3.0, 3.0], [0.0, 0.0]]
-    assert found[0].dtype == ms.float32
+    result = ms.grad(net, (0, 1))(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
+    assert [g.asnumpy().tolist() for g in result] == [[3.0, 3.0], [0.0, 0.0]]
+    assert result[0].dtype == ms.float32
 
 
 def test_internal_params_chooses():
@@ -257,8 +257,8 @@ def test_internal_params_chooses():
             return (dout,), {self.a: dout * 4}
 
     net = Chosen()
-    found = ms.grad(net, None, [net.a, net.b])(Tensor(1.0))
-    assert [float(g) for g in found] == [4.0, 0.0]
+    result = ms.grad(net, None, [net.a, net.b])(Tensor(1.0))
+    assert [float(g) for g in result] == [4.0, 0.0]
 
 
 def test_copies_compute_with_their_own_parameters():
@@ -267,8 +267,8 @@ def test_copies_compute_with_their_own_parameters():
     other = copy.deepcopy(net)
     other.custom.w.set_data(Tensor(0.0))
     assert [float(n(Tensor(1.0))) for n in (net, other)] == [35.0, 5.0]
-    found = ms.grad(other, None, [other.custom.w, net.custom.w])(Tensor(1.0))
-    assert [float(g) for g in found] == [35.0, 0.0]
+    result = ms.grad(other, None, [other.custom.w, net.custom.w])(Tensor(1.0))
+    assert [float(g) for g in result] == [35.0, 0.0]
 
 
 def test_a_cell_is_a_module_of_pytorch():

@@ -1,4 +1,4 @@
-"""``set_context`` and devices; what concerns the process is tested in one of its own."""
+"""``set_context`` and devices. Settings of the process are tested in a subprocess."""
 
 import os
 import subprocess

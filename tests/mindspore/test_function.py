@@ -1,4 +1,4 @@
-"""The Python ``_Function``: MindSpore's own scenarios, then what they leave out."""
+"""The Python ``_Function``: the scenarios of MindSpore's tests, then others."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from polyop.mindspore import Tensor, _Function, ops
 
 
 def function(forward, backward):
-    """Return a _Function of these two."""
+    """Return a _Function with this forward and backward."""
     return type("Mine", (_Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
@@ -81,7 +81,7 @@ def test_a_gradient_that_is_an_int():
 
 
 def test_attributes_and_saved_tensors():
-    seen = {}
+    recorded = {}
 
     def forward(ctx, x, y):
         ctx.age = 7
@@ -89,11 +89,11 @@ def test_attributes_and_saved_tensors():
         return x * 2
 
     def backward(ctx, dout):
-        seen["saved"], seen["age"] = values(ctx.saved_tensors), ctx.age
+        recorded["saved"], recorded["age"] = values(ctx.saved_tensors), ctx.age
         return dout * 2, None
 
     assert ms.grad(function(forward, backward).apply)(Tensor(3.0), Y).item() == 2.0
-    assert seen == {"saved": [3.0, 9.0, 2.0], "age": 7}
+    assert recorded == {"saved": [3.0, 9.0, 2.0], "age": 7}
 
 
 def test_only_tensors_are_saved():
@@ -103,34 +103,34 @@ def test_only_tensors_are_saved():
 
 
 def test_a_saved_none_stays_in_its_place():
-    seen = []
+    recorded = []
 
     def forward(ctx, x):
         ctx.save_for_backward(None, x)
         return x * 2
 
     def backward(ctx, dout):
-        seen.extend(ctx.saved_tensors)
+        recorded.extend(ctx.saved_tensors)
         return dout
 
     ms.grad(function(forward, backward).apply)(X)
-    assert seen[0] is None
-    assert seen[1].item() == 1.0
+    assert recorded[0] is None
+    assert recorded[1].item() == 1.0
 
 
 def test_needs_input_grad_in_both():
-    seen = []
+    recorded = []
 
     def forward(ctx, x, y):
-        seen.append(ctx.needs_input_grad)
+        recorded.append(ctx.needs_input_grad)
         return x * y
 
     def backward(ctx, dout):
-        seen.append(ctx.needs_input_grad)
+        recorded.append(ctx.needs_input_grad)
         return dout, None
 
     assert ms.grad(function(forward, backward).apply)(X, Y).item() == 1.0
-    assert seen == [(True, False), (True, False)]
+    assert recorded == [(True, False), (True, False)]
 
 
 def add_one(ctx, x):
@@ -176,8 +176,8 @@ def test_a_dirty_input_with_gradient():
         return y
 
     mine = function(forward, lambda ctx, dout: (dout, dout))
-    found = ms.grad(lambda x, y: mine.apply(x, y * 2), (0, 1))(Tensor([1.0]), Tensor([3.0]))
-    assert values(found) == [[1.0], [2.0]]
+    result = ms.grad(lambda x, y: mine.apply(x, y * 2), (0, 1))(Tensor([1.0]), Tensor([3.0]))
+    assert values(result) == [[1.0], [2.0]]
 
 
 def test_a_dirty_view_among_several_outputs():
@@ -193,8 +193,8 @@ def test_a_dirty_view_among_several_outputs():
 
 def test_an_output_that_is_an_input():
     mine = function(lambda ctx, x: x, lambda ctx, dout: dout * 2)
-    found = ms.grad(lambda x: mine.apply(ops.split(x * 1, 1)[1]))(Tensor([1.0, 2.0]))
-    assert values([found]) == [[0.0, 2.0]]
+    result = ms.grad(lambda x: mine.apply(ops.split(x * 1, 1)[1]))(Tensor([1.0, 2.0]))
+    assert values([result]) == [[0.0, 2.0]]
 
 
 VIEW = "This view tensor is output of custom cell, which has custom bprop, it may not support view\\+inplace"
@@ -231,23 +231,23 @@ def test_an_output_without_gradient(returned):
 
 @pytest.mark.parametrize("materialise", [True, False])
 def test_the_gradient_of_an_unused_output(materialise):
-    seen = []
+    recorded = []
 
     def forward(ctx, x, y):
         ctx.set_materialize_grads(materialise)
         return x * 1, y * 1
 
     def backward(ctx, a, b):
-        seen.append(b)
+        recorded.append(b)
         return a, a * 2
 
     mine = function(forward, backward)
     assert values(ms.grad(lambda x, y: mine.apply(x, y)[0], (0, 1))(X, Y)) == [1.0, 2.0]
-    assert seen[0].item() == 0.0 if materialise else seen[0] is None
+    assert recorded[0].item() == 0.0 if materialise else recorded[0] is None
 
 
 def test_attributes_of_tensors_survive():
-    seen = []
+    recorded = []
 
     def forward(ctx, x):
         x.note = "forward"
@@ -257,32 +257,32 @@ def test_attributes_of_tensors_survive():
         return out
 
     def backward(ctx, dout):
-        seen.append(ctx.saved_tensors[0].note)
+        recorded.append(ctx.saved_tensors[0].note)
         return dout
 
     def net(x):
         x = x * 1
         out = function(forward, backward).apply(x)
-        seen.extend([x.note, out.note])
+        recorded.extend([x.note, out.note])
         return out
 
     ms.grad(net)(X)
-    assert seen == ["forward", "out", "forward"]
+    assert recorded == ["forward", "out", "forward"]
 
 
 def test_gradients_take_the_dtype_of_the_input():
     mine = function(lambda ctx, x: x * 2, lambda ctx, dout: Tensor([3, 4], ms.int64))
-    found = ms.grad(mine.apply)(Tensor([1.0, 2.0]))
-    assert found.dtype == ms.float32
-    assert values([found]) == [[3.0, 4.0]]
+    result = ms.grad(mine.apply)(Tensor([1.0, 2.0]))
+    assert result.dtype == ms.float32
+    assert values([result]) == [[3.0, 4.0]]
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1), (), (1,)])
 def test_gradients_are_summed_to_the_shape_of_the_input(shape):
     mine = function(lambda ctx, x: ops.broadcast_to(x, (2, 3)) * 1, lambda ctx, dout: dout)
-    found = ms.grad(mine.apply)(Tensor(np.ones(shape, np.float32)))
-    assert found.shape == shape
-    assert np.all(found.asnumpy() == 6 // max(np.prod(shape), 1))
+    result = ms.grad(mine.apply)(Tensor(np.ones(shape, np.float32)))
+    assert result.shape == shape
+    assert np.all(result.asnumpy() == 6 // max(np.prod(shape), 1))
 
 
 @pytest.mark.parametrize("shape", [(3,), (1,), (2, 3)])

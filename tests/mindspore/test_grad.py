@@ -1,4 +1,4 @@
-"""``grad``, ``value_and_grad`` and the older forms: what they return, in which structure."""
+"""``grad``, ``value_and_grad`` and older forms: results and their structure."""
 
 import numpy as np
 import pytest
@@ -53,11 +53,11 @@ def test_structure(position, weights, wanted):
 
 
 def test_the_output_of_the_seed_programs():
-    value, found = ms.value_and_grad(NET, (0, 1), NET.trainable_params())(X, Y)
+    value, result = ms.value_and_grad(NET, (0, 1), NET.trainable_params())(X, Y)
     assert f"out: {value}" == "out: 17.0"
     first = "(Tensor(shape=[], dtype=Float32, value= 6), Tensor(shape=[], dtype=Float32, value= 4))"
-    assert str(found[0]) == first
-    assert str(found[1]) == "(Tensor(shape=[], dtype=Float32, value= 6),)"
+    assert str(result[0]) == first
+    assert str(result[1]) == "(Tensor(shape=[], dtype=Float32, value= 6),)"
 
 
 def test_only_the_first_output_with_has_aux():
@@ -78,15 +78,15 @@ def test_outputs_that_are_no_scalars_are_summed():
 
 def test_zero_where_nothing_depends():
     number = Tensor([1, 2])
-    found = ms.grad(lambda x, y, n: x * 2, (1, 2))(X, Y, number)
-    assert plain(found) == (0.0, [0, 0])
-    assert found[1].dtype == ms.int64
+    result = ms.grad(lambda x, y, n: x * 2, (1, 2))(X, Y, number)
+    assert plain(result) == (0.0, [0, 0])
+    assert result[1].dtype == ms.int64
     assert plain(ms.grad(lambda x: ops.stop_gradient(x) * 2)(X)) == 0.0
 
 
 def test_inputs_that_are_lists():
-    found = ms.grad(lambda pair: pair[0] * pair[1])([X, Y])
-    assert [float(g) for g in found] == [3.0, 2.0]
+    result = ms.grad(lambda pair: pair[0] * pair[1])([X, Y])
+    assert [float(g) for g in result] == [3.0, 2.0]
 
 
 def test_nested():
@@ -185,9 +185,9 @@ def test_jvp():
 
 def test_vmap():
     x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1.0, 2.0, 3.0], np.float32)
-    found = ops.vmap(lambda a, b: (a * b).astype(ms.float64).sum(), (0, None))(Tensor(x), Tensor(y))
-    assert plain(found) == (x * y).sum(1).tolist()
-    assert found.dtype == ms.float64
+    result = ops.vmap(lambda a, b: (a * b).astype(ms.float64).sum(), (0, None))(Tensor(x), Tensor(y))
+    assert plain(result) == (x * y).sum(1).tolist()
+    assert result.dtype == ms.float64
 
 
 def test_pytorch_s_own_autograd():

@@ -1,4 +1,4 @@
-"""``jit`` and ``GRAPH_MODE``: captured whole, or an error that is shown."""
+"""``jit`` and ``GRAPH_MODE``: one whole graph, or PyTorch's error."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from polyop.mindspore import Parameter, Tensor, nn, ops
 pytestmark = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 
 X = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-quick = ms.jit(backend="aot_eager")  # traced as ever, without compiling C++
+quick = ms.jit(backend="aot_eager")  # the same tracing, without compiling C++
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _nothing_compiled():
 
 
 class Net(nn.Cell):
-    """Holds an operator of each kind of gradient: its own rule, and PyTorch's."""
+    """A cell with an operator that has its own gradient rule, and one with PyTorch's gradient."""
 
     def __init__(self, bprop):
         super().__init__()
@@ -46,14 +46,14 @@ def styled(x, out, dout):
 @pytest.mark.parametrize("bprop", [plain, styled])
 def test_a_cell_with_a_custom_operator(bprop):
     net, x = Net(bprop), Tensor([3.0, 4.0])
-    found = []
+    result = []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         value, (dx, dw) = ms.value_and_grad(net, 0, net.w)(x)
         assert type(value) is type(dx) is type(dw) is Tensor
         assert value.dtype == ms.float64
-        found.append([v.asnumpy().tolist() for v in (value, dx, dw)])
-    assert found[0] == found[1] == [[66.0], [12.0, 24.0], [9.0, 16.0]]
+        result.append([v.asnumpy().tolist() for v in (value, dx, dw)])
+    assert result[0] == result[1] == [[66.0], [12.0, 24.0], [9.0, 16.0]]
 
 
 @pytest.mark.parametrize("extra", [lambda k: k, lambda k: 0, lambda k: 1.5, lambda k: None])
@@ -181,8 +181,8 @@ def test_inputs_of_other_shapes():
     assert nn.Flatten()(ops.ones((1, 3, 8, 8))).shape == (1, 192)
     net = nn.Dense(4, 3, weight_init="ones", bias_init="zeros")
     for rows in ((2,), (5,), (7,), (2, 3)):  # another size, and another rank
-        made = net(ops.ones((*rows, 4)))
-        assert np.array_equal(made.asnumpy(), np.full((*rows, 3), 4, np.float32))
+        result = net(ops.ones((*rows, 4)))
+        assert np.array_equal(result.asnumpy(), np.full((*rows, 3), 4, np.float32))
 
 
 def test_more_cells_than_pytorch_compiles_of_one_function():
@@ -219,14 +219,14 @@ ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
     ],
 )
 def test_cells_whose_functions_are_written_in_python(make, given):
-    net, found = make(), []
+    net, result = make(), []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         value = net(*given)
         assert type(value) is Tensor
         weights = ms.grad(lambda *x: net(*x).sum(), None, net.trainable_params())(*given) or ()
-        found.append([v.asnumpy() for v in (value, *weights)])
-    for eager, graph in zip(*found, strict=True):
+        result.append([v.asnumpy() for v in (value, *weights)])
+    for eager, graph in zip(*result, strict=True):
         assert np.allclose(eager, graph, atol=1e-5)
 
 
@@ -252,12 +252,12 @@ def test_errors_of_the_computation_are_shown():
 
 
 def test_pytorch_s_own_compile():
-    found = torch.compile(lambda x: (x * 2).astype(ms.float16), fullgraph=True, backend="aot_eager")
+    result = torch.compile(lambda x: (x * 2).astype(ms.float16), fullgraph=True, backend="aot_eager")
     # its check of operators knows no subclass: polyop.mindspore.jit gives it plain tensors
     with torch._functorch.config.patch(check_custom_op_aliasing=False):
-        made = found(X)
-    assert type(made) is Tensor
-    assert made.dtype == ms.float16
+        output = result(X)
+    assert type(output) is Tensor
+    assert output.dtype == ms.float16
 
 
 def test_a_training_step():

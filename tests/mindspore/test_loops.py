@@ -1,4 +1,4 @@
-"""Loop kernels in MindSpore-style scripts: both modes, cells, gradients, and what is said."""
+"""Loop kernels in MindSpore-style scripts: both modes, cells, gradients and messages."""
 
 import numpy as np
 import pytest
@@ -149,9 +149,9 @@ def test_a_kernel_trained_as_a_part_of_a_network():
 
 
 def information():
-    found = ops.CustomRegOp().input(0, "x").output(0, "y").attr("factor", "required", "float")
-    found.attr("shift", "optional", "int", default_value="3")
-    return found.dtype_format(ops.DataType.F32_Default, ops.DataType.F32_Default).target("CPU").get_op_info()
+    result = ops.CustomRegOp().input(0, "x").output(0, "y").attr("factor", "required", "float")
+    result.attr("shift", "optional", "int", default_value="3")
+    return result.dtype_format(ops.DataType.F32_Default, ops.DataType.F32_Default).target("CPU").get_op_info()
 
 
 def test_attributes():
@@ -166,9 +166,9 @@ def test_attributes():
 
 def test_half_precision():
     op = ops.Custom(sum_and_product, func_type="hybrid")
-    found = Net(op)(Tensor(A, ms.float16), Tensor(B, ms.float16))
-    assert [x.dtype for x in found] == [ms.float16, ms.float16]
-    np.testing.assert_array_equal(found[1].asnumpy(), A.astype(np.float16) * B.astype(np.float16))
+    result = Net(op)(Tensor(A, ms.float16), Tensor(B, ms.float16))
+    assert [x.dtype for x in result] == [ms.float16, ms.float16]
+    np.testing.assert_array_equal(result[1].asnumpy(), A.astype(np.float16) * B.astype(np.float16))
 
 
 def test_in_place():
@@ -189,9 +189,9 @@ def test_in_place():
 def test_without_bprop_the_gradient_is_derived(mode):
     del mode
     op = ops.Custom(scaled, func_type="hybrid", reg_info=information())
-    given = ms.grad(Net(op, 2.0, 1))(Tensor(A)).asnumpy()
+    inputs = ms.grad(Net(op, 2.0, 1))(Tensor(A)).asnumpy()
     moved = [(op(Tensor(A + step), 2.0, 1).asnumpy() * 1.0) for step in (0.5, -0.5)]
-    np.testing.assert_allclose(given, moved[0] - moved[1], rtol=1e-5)
+    np.testing.assert_allclose(inputs, moved[0] - moved[1], rtol=1e-5)
 
 
 def test_the_decorated_function_is_python_on_arrays():

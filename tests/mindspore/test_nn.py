@@ -45,9 +45,9 @@ CELLS = [
 
 @pytest.mark.parametrize(("cell", "wanted"), CELLS, ids=lambda value: type(value).__name__)
 def test_value(cell, wanted):
-    made = cell(Tensor(X))
-    assert type(made) is Tensor
-    assert np.allclose(made.asnumpy(), wanted, atol=1e-5)
+    result = cell(Tensor(X))
+    assert type(result) is Tensor
+    assert np.allclose(result.asnumpy(), wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_convolution(options, margin, size):
     x = np.arange(30, dtype=np.float32).reshape(5, 6)
     w = np.arange(9, dtype=np.float32).reshape(3, 3)
     cell = nn.Conv2d(1, 1, 3, weight_init=Tensor(w[None, None]), **options)
-    made = cell(Tensor(x[None, None])).asnumpy()[0, 0]
-    assert np.allclose(made, convolve(x, w, options.get("stride", 1), *margin, size))
+    result = cell(Tensor(x[None, None])).asnumpy()[0, 0]
+    assert np.allclose(result, convolve(x, w, options.get("stride", 1), *margin, size))
 
 
 def test_embedding_and_dropout():
@@ -165,12 +165,12 @@ def decayed(p, g, state, step):
     ],
 )
 def test_optimizer(make, rule):
-    parameter, wanted, state = Parameter(Tensor([1.0, -2.0])), np.array([1.0, -2.0]), {}
+    parameter, expected, state = Parameter(Tensor([1.0, -2.0])), np.array([1.0, -2.0]), {}
     optimizer = make([parameter])
     for step, gradient in enumerate(G, 1):
         optimizer((Tensor(gradient.astype(np.float32)),))
-        wanted = rule(wanted, gradient, state, step)
-    assert np.allclose(parameter.asnumpy(), wanted, rtol=1e-5)
+        expected = rule(expected, gradient, state, step)
+    assert np.allclose(parameter.asnumpy(), expected, rtol=1e-5)
     assert parameter.requires_grad
     assert optimizer.parameters == (parameter,)
     assert list(optimizer.get_parameters()) == [parameter]
@@ -195,8 +195,8 @@ def test_pytorch_s_defaults(ours, theirs):
     for name, parameter in ours.parameters_dict().items():
         value = torch.nn.init.normal_(theirs.get_parameter(renamed.get(name, name)))
         parameter.set_data(Tensor(value.detach().numpy()))
-    wanted = theirs(torch.tensor(PICTURE)).detach().numpy()
-    assert np.allclose(ours(Tensor(PICTURE)).asnumpy(), wanted, atol=1e-4)
+    expected = theirs(torch.tensor(PICTURE)).detach().numpy()
+    assert np.allclose(ours(Tensor(PICTURE)).asnumpy(), expected, atol=1e-4)
 
 
 def test_the_settings_of_cross_entropy():

@@ -179,11 +179,11 @@ class Names(dict):
     ("module", "call", "wanted"), TABLE, ids=[f"{m.__name__[17:]}.{c}" for m, c, _ in TABLE]
 )
 def test_value(module, call, wanted):
-    made = eval(call, {"__builtins__": {}}, Names(module))
-    assert type(made) is Tensor
-    assert np.allclose(made.asnumpy(), wanted, rtol=1e-6, atol=1e-6)
-    assert made.shape == np.shape(wanted)
-    assert made.asnumpy().dtype == np.asarray(wanted).dtype or call == "div(n, 2)"
+    result = eval(call, {"__builtins__": {}}, Names(module))
+    assert type(result) is Tensor
+    assert np.allclose(result.asnumpy(), wanted, rtol=1e-6, atol=1e-6)
+    assert result.shape == np.shape(wanted)
+    assert result.asnumpy().dtype == np.asarray(wanted).dtype or call == "div(n, 2)"
 
 
 def test_results_that_are_no_tensors():
@@ -281,9 +281,9 @@ LOG = np.log(softmax(A, 1))
 def test_classes_of_any_integer(call, wanted, kind):
     names = Names(ops)
     names["t"] = Tensor(np.array([2, 0], kind))
-    made = eval(call, {"__builtins__": {}}, names)
-    assert made.dtype == ms.float32
-    assert np.allclose(made.asnumpy(), wanted, atol=1e-6)
+    result = eval(call, {"__builtins__": {}}, names)
+    assert result.dtype == ms.float32
+    assert np.allclose(result.asnumpy(), wanted, atol=1e-6)
 
 
 def test_losses_take_the_reduction_third():
@@ -291,11 +291,11 @@ def test_losses_take_the_reduction_third():
     assert np.allclose(ops.mse_loss(x, y, "sum").asnumpy(), ((A - B) ** 2).sum())
     assert np.allclose(ops.l1_loss(x, y, "none").asnumpy(), abs(A - B))
     p, q = 1 / (1 + np.exp(-A)), np.abs(B) / 5
-    wanted = -(q * np.log(p) + (1 - q) * np.log(1 - p))
-    found = ops.binary_cross_entropy(Tensor(p), Tensor(q), None, "none")
-    assert np.allclose(found.asnumpy(), wanted, atol=1e-5)
-    found = ops.binary_cross_entropy_with_logits(x, Tensor(q), None, None, "sum")
-    assert np.allclose(found.asnumpy(), wanted.sum(), atol=1e-5)
+    expected = -(q * np.log(p) + (1 - q) * np.log(1 - p))
+    result = ops.binary_cross_entropy(Tensor(p), Tensor(q), None, "none")
+    assert np.allclose(result.asnumpy(), expected, atol=1e-5)
+    result = ops.binary_cross_entropy_with_logits(x, Tensor(q), None, None, "sum")
+    assert np.allclose(result.asnumpy(), expected.sum(), atol=1e-5)
     with pytest.raises(ValueError, match="mse_loss: reduction must be one of mean, sum, none, but got 'all'"):
         ops.mse_loss(x, y, "all")
 
@@ -303,9 +303,9 @@ def test_losses_take_the_reduction_third():
 def test_the_axes_of_a_grid():
     x, y = np.arange(2), np.arange(3)
     for form in ({}, {"indexing": "ij"}):
-        made = ops.meshgrid(Tensor(x), Tensor(y), **form)
-        for ours, wanted in zip(made, np.meshgrid(x, y, **form), strict=True):
-            assert np.array_equal(ours.asnumpy(), wanted)
+        result = ops.meshgrid(Tensor(x), Tensor(y), **form)
+        for ours, expected in zip(result, np.meshgrid(x, y, **form), strict=True):
+            assert np.array_equal(ours.asnumpy(), expected)
 
 
 def test_the_modules_of_older_scripts():

@@ -78,9 +78,9 @@ def test_containers_show_the_repr():
 
 
 def test_parameter():
-    wanted = "Parameter (name=scale, shape=(2,), dtype=Float32, requires_grad=True)"
+    expected = "Parameter (name=scale, shape=(2,), dtype=Float32, requires_grad=True)"
     parameter = ms.Parameter(Tensor([1.0, 2.0]), name="scale")
-    assert repr(parameter) == str(parameter) == wanted
+    assert repr(parameter) == str(parameter) == expected
 
 
 def test_dtypes():

@@ -33,10 +33,10 @@ ARRAY = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
     ],
 )
 def test_dtype_of_what_it_is_made_of(data, dtype):
-    made = Tensor(data)
-    assert type(made) is Tensor
-    assert made.dtype == dtype
-    assert made.dtype is dtype
+    result = Tensor(data)
+    assert type(result) is Tensor
+    assert result.dtype == dtype
+    assert result.dtype is dtype
 
 
 @pytest.mark.parametrize("dtype", [ms.float16, np.float16, "float16", torch.float16, polyop.dtype("float16")])
@@ -47,11 +47,11 @@ def test_dtype_in_any_spelling(dtype):
 
 def test_the_data_are_copied():
     array = ARRAY.copy()
-    made = Tensor(array)
-    again = Tensor(made)
+    result = Tensor(array)
+    again = Tensor(result)
     array[:] = 0
-    made[0, 0] = 7
-    assert made.asnumpy()[1, 1] == 4
+    result[0, 0] = 7
+    assert result.asnumpy()[1, 1] == 4
     assert again.asnumpy()[0, 0] == 3
 
 
@@ -83,8 +83,8 @@ def test_pytorch_sees_its_own_attributes():
     torch.testing.assert_close(torch.sum(x, dim=-1), torch.from_numpy(ARRAY.sum(-1)), check_dtype=True)
     assert torch.nn.functional.cross_entropy(x, Tensor([0, 1])).dtype == ms.float32
     module = torch.nn.MultiheadAttention(4, 2)
-    made, _ = module(*[Tensor(np.ones((3, 1, 4), np.float32))] * 3)
-    assert type(made) is Tensor
+    result, _ = module(*[Tensor(np.ones((3, 1, 4), np.float32))] * 3)
+    assert type(result) is Tensor
 
 
 CASES = [  # a call on the tensor, what NumPy says
@@ -133,11 +133,11 @@ CASES = [  # a call on the tensor, what NumPy says
 
 @pytest.mark.parametrize(("call", "wanted"), CASES, ids=lambda value: value if isinstance(value, str) else "")
 def test_method(call, wanted):
-    made = eval(f"x.{call}", {"x": Tensor(ARRAY), "ms": ms})
-    assert type(made) is Tensor
-    assert made.asnumpy().dtype == np.asarray(wanted).dtype
-    assert np.allclose(made.asnumpy(), wanted)
-    assert made.shape == np.shape(wanted)
+    result = eval(f"x.{call}", {"x": Tensor(ARRAY), "ms": ms})
+    assert type(result) is Tensor
+    assert result.asnumpy().dtype == np.asarray(wanted).dtype
+    assert np.allclose(result.asnumpy(), wanted)
+    assert result.shape == np.shape(wanted)
 
 
 def test_where_the_largest_are():
@@ -148,7 +148,7 @@ def test_where_the_largest_are():
 
 def test_operations_stay_tensors():
     x, y = Tensor(ARRAY), torch.from_numpy(ARRAY)
-    for made in (
+    for result in (
         x + 1,
         1 - x,
         x * y,
@@ -160,7 +160,7 @@ def test_operations_stay_tensors():
         torch.stack([x, x]),
         *torch.split(x, 1),
     ):
-        assert type(made) is Tensor
+        assert type(result) is Tensor
     assert type(y) is torch.Tensor
     y.add_(x)
     assert type(y) is torch.Tensor
@@ -174,12 +174,12 @@ def test_numpy_reads_it():
 
 
 def test_copies_and_pickles():
-    for made in (copy.deepcopy(Tensor(ARRAY)), pickle.loads(pickle.dumps(Tensor(ARRAY)))):
-        assert type(made) is Tensor
-        assert np.array_equal(made.asnumpy(), ARRAY)
+    for result in (copy.deepcopy(Tensor(ARRAY)), pickle.loads(pickle.dumps(Tensor(ARRAY)))):
+        assert type(result) is Tensor
+        assert np.array_equal(result.asnumpy(), ARRAY)
     parameter = Parameter(ARRAY, name="w", requires_grad=False)
-    for made in (copy.deepcopy(parameter), pickle.loads(pickle.dumps(parameter))):
-        assert (type(made), made.name, made.requires_grad) == (Parameter, "w", False)
+    for result in (copy.deepcopy(parameter), pickle.loads(pickle.dumps(parameter))):
+        assert (type(result), result.name, result.requires_grad) == (Parameter, "w", False)
     assert pickle.loads(pickle.dumps(ms.float32)) == ms.float32
 
 

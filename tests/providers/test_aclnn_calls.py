@@ -19,7 +19,7 @@ X = np.array([[1, -2], [3, 4]], np.float32)
 
 @pytest.fixture(autouse=True)
 def _forget():
-    """Leave no operator behind."""
+    """Remove the operators that a test registered."""
     before = set(names())
     yield
     for name in set(names()) - before:
@@ -33,36 +33,36 @@ def out(dtype=np.float32, shape=(2, 2)):
 def test_both_orders_of_arguments_and_what_may_be_missing():
     eye = np.eye(2, dtype=np.float32)
     for arguments in ((X, eye, "out", 0), (X, eye, "out"), (X, eye, 0, "out")):
-        made = out()
-        launch("aclnnMm", [made if isinstance(a, str) else a for a in arguments])
-        assert made.tolist() == X.tolist()
+        result = out()
+        launch("aclnnMm", [result if isinstance(a, str) else a for a in arguments])
+        assert result.tolist() == X.tolist()
     for arguments in ((X, eye, 1), (X, eye)):
-        made = out()
-        launch("aclnnAdd", [*arguments, made])
-        assert made.tolist() == (X + eye).tolist()
-    made = out()
-    launch("aclnnAddmm", [X, X, eye, made])
-    assert made.tolist() == (2 * X).tolist()
+        result = out()
+        launch("aclnnAdd", [*arguments, result])
+        assert result.tolist() == (X + eye).tolist()
+    result = out()
+    launch("aclnnAddmm", [X, X, eye, result])
+    assert result.tolist() == (2 * X).tolist()
 
 
 def test_the_prefix_may_be_missing():
-    made = out()
-    launch("Neg", [X, made])
-    assert made.tolist() == (-X).tolist()
+    result = out()
+    launch("Neg", [X, result])
+    assert result.tolist() == (-X).tolist()
     assert prototype("Neg") == prototype("aclnnNeg")
 
 
 def test_a_dtype_is_a_name_or_mindspores_number():
     for dtype in ("int32", 34, np.int32, "torch.int32"):
-        made = out(np.int32)
-        launch("aclnnCast", [X, dtype, made])
-        assert made.tolist() == X.tolist()
+        result = out(np.int32)
+        launch("aclnnCast", [X, dtype, result])
+        assert result.tolist() == X.tolist()
 
 
 def test_an_output_of_another_dtype_gets_the_cast_result():
-    made = out(np.int8)
-    launch("Muls", [X, 1.5, made])
-    assert made.tolist() == [[1, -3], [4, 6]]
+    result = out(np.int8)
+    launch("Muls", [X, 1.5, result])
+    assert result.tolist() == [[1, -3], [4, 6]]
     small = out(ml_dtypes.bfloat16)
     launch("Adds", [X, 0.001, 1, small])
     assert small.dtype == ml_dtypes.bfloat16
@@ -131,19 +131,19 @@ def test_names():
 def test_loops_name_what_the_core_can_call():
     assert loops()["aclnnMul"] == "multiply"
     assert "aclnnMuls" not in loops()
-    found = aclnn.core_loops()
-    assert found["aclnnMul"] == (np.multiply, False)
-    assert found["aclnnAdd"] == (np.add, True)
-    for name, (ufunc, factor) in found.items():
+    result = aclnn.core_loops()
+    assert result["aclnnMul"] == (np.multiply, False)
+    assert result["aclnnAdd"] == (np.add, True)
+    for name, (ufunc, factor) in result.items():
         assert len(prototype(name).arguments) == ufunc.nin + ufunc.nout + factor, name
 
 
 def test_evaluate_writes_nothing_and_casts_to_a_given_output():
     import array_api_compat.torch as xp
 
-    x, made = torch.tensor([1.0, 2.0], requires_grad=True), torch.zeros(2, dtype=torch.float64)
-    (value,) = evaluate("aclnnMuls", [x, 3, made], xp)
-    assert (value.dtype, value.tolist(), made.tolist()) == (torch.float64, [3, 6], [0, 0])
+    x, result = torch.tensor([1.0, 2.0], requires_grad=True), torch.zeros(2, dtype=torch.float64)
+    (value,) = evaluate("aclnnMuls", [x, 3, result], xp)
+    assert (value.dtype, value.tolist(), result.tolist()) == (torch.float64, [3, 6], [0, 0])
     for arguments in ([x, 3], [x, 3, None]):
         assert evaluate("aclnnMuls", arguments, xp)[0].dtype == torch.float32
     value.sum().backward()
@@ -155,23 +155,23 @@ def test_evaluate_writes_nothing_and_casts_to_a_given_output():
 
 
 def test_an_own_operator():
-    for factor in (3, 4):  # the same line again replaces it
+    for factor in (3, 4):  # running the same line again replaces it
         register("aclnnTriple(Tensor x, Tensor(a!) y) -> ()", lambda x, k=factor: k * x)
-    made = out()
-    launch("Triple", [X, made])
-    assert made.tolist() == (4 * X).tolist()
+    result = out()
+    launch("Triple", [X, result])
+    assert result.tolist() == (4 * X).tolist()
     register(
         "aclnnTwoOut(Tensor x, int k, Tensor(a!) y, Tensor(b!) z) -> ()", lambda xp, x, k: (x + k, xp.sum(x))
     )
     total = out(np.float64, ())
-    launch("TwoOut", [X, 1, made, total])
-    assert (made.tolist(), total.item()) == ((X + 1).tolist(), 6)
+    launch("TwoOut", [X, 1, result, total])
+    assert (result.tolist(), total.item()) == ((X + 1).tolist(), 6)
     register("aclnnGrow(Tensor(a!) selfRef, Scalar by) -> ()", lambda x, by: x + by)
-    launch("Grow", [made, 1])
-    assert made.tolist() == (X + 2).tolist()
+    launch("Grow", [result, 1])
+    assert result.tolist() == (X + 2).tolist()
     register("aclnnUfunc(Tensor x, Tensor y, Tensor(a!) out) -> ()", np.hypot, loops="hypot")
-    launch("Ufunc", [X, X, made])
-    np.testing.assert_allclose(made, np.hypot(X, X))
+    launch("Ufunc", [X, X, result])
+    np.testing.assert_allclose(result, np.hypot(X, X))
     assert loops()["aclnnUfunc"] == "hypot"
 
 
@@ -250,9 +250,9 @@ def test_custom_by_name(make):
     add = Custom("aclnnAdd", lambda x, y: x, lambda x, y: x, "aot")
     sub = Custom("Sub", lambda x, y: x, lambda x, y: x, "aot")
     x, y, z = (make(np.arange(6, dtype=np.float16).reshape(2, 3) + k) for k in (1, 2, 3))
-    found = sub(add(x, y), z)
-    assert type(found) is type(x)
-    assert found.tolist() == [[0, 1, 2], [3, 4, 5]]
+    result = sub(add(x, y), z)
+    assert type(result) is type(x)
+    assert result.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_custom_with_a_gradient():

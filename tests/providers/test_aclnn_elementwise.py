@@ -89,7 +89,7 @@ def values(shape, where, dtype, seed):
 
 
 def wide(array):
-    """The same values in every second place of a larger array."""
+    """The same values as every second element of a larger array."""
     if not array.ndim:
         return array
     holder = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
@@ -237,8 +237,8 @@ def test_the_others(name, dtype):
         count = sum(isinstance(a, np.ndarray) or a is None for a in inputs)
         if isinstance(inputs[0], float):
             count = len(inputs)
-        wanted = np.bool_ if expected.dtype == np.bool_ else dtype
-        check(name, inputs[:count], expected, wanted, inputs[count:])
+        reference = np.bool_ if expected.dtype == np.bool_ else dtype
+        check(name, inputs[:count], expected, reference, inputs[count:])
 
 
 @pytest.mark.parametrize("name", IN_PLACE_ONLY)

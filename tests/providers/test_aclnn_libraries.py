@@ -1,4 +1,4 @@
-"""Libraries of two-phase operators: an author's own on the CPU, CANN's found and called, rehearsal."""
+"""Libraries of two-phase operators: an author's on the CPU, CANN's, and rehearsal."""
 
 import ctypes
 import os
@@ -30,7 +30,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @pytest.fixture(autouse=True)
 def _forget():
-    """Leave no operator behind."""
+    """Remove the operators that a test registered."""
     before = set(names())
     yield
     for name in set(names()) - before:
@@ -191,7 +191,7 @@ def test_errors_of_a_file(tmp_path, registered):
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory, sources_of_session):
-    """CANN as it is installed: runtime, operators, and custom operators in both places."""
+    """A stand-in for CANN as it is installed: runtime, operators, and custom operators in both folders."""
     root = tmp_path_factory.mktemp("cann")
     runtime = build([sources_of_session / "two_phase_acl.c"], flags=["-DWITH_RUNTIME"])
     both = [sources_of_session / "two_phase.c", sources_of_session / "two_phase_acl.c"]
@@ -221,8 +221,8 @@ def installed(home, monkeypatch):
 
 
 def test_libraries_are_searched_in_canns_order(installed, home):
-    found = [path.replace(f"{home}/", "") for path in cann.operator_libraries()]
-    assert found == [
+    result = [path.replace(f"{home}/", "") for path in cann.operator_libraries()]
+    assert result == [
         "custom/op_api/lib/libcust_opapi.so", "opp/vendors/first/op_api/lib/libcust_opapi.so",
         "opp/vendors/second/op_api/lib/libcust_opapi.so", "home/lib64/libopapi_math.so",
         "home/lib64/libopapi.so", "libopapi.so",
@@ -273,7 +273,7 @@ def specs(*shape, device):
 
 
 def test_a_kernel_for_ascend_runs_on_cann(installed):
-    """An operator that nobody described: inputs, attributes and outputs in order, as CANN's own compiler has them."""
+    """An operator without a prototype: inputs, attributes and outputs in the order of CANN's compiler."""
     schema = parse("custom::add(Tensor x, Tensor y) -> Tensor")
     for kernel, device in ((ProviderKernel("Mine"), "npu"), (ProviderKernel("Mine", for_ascend=True), "cpu")):
         with pytest.raises(NotImplementedError, match="aclnnMine: aclnn operators need CANN"):
@@ -281,8 +281,8 @@ def test_a_kernel_for_ascend_runs_on_cann(installed):
     kernel = ProviderKernel("Plus", for_ascend=True)
     spec = specs(2, 3, device="cpu")
     assert kernel.refuse((spec, spec), (spec,)) is None
-    (found,) = kernel.call(schema, [X, X], [spec], {})
-    assert found.tolist() == (2 * X).tolist()
+    (result,) = kernel.call(schema, [X, X], [spec], {})
+    assert result.tolist() == (2 * X).tolist()
     with pytest.raises(
         TypeError, match="aclnnPlus: attribute 'how' must be a number, a text or a list, but got {}"
     ):

@@ -18,10 +18,10 @@ def f(*size):
 
 
 def t(function, *arrays, **keywords):
-    """Call a function of PyTorch on arrays; the result as NumPy has it."""
+    """Call a PyTorch function on arrays; return NumPy arrays."""
     tensors = [torch.tensor(a) if isinstance(a, np.ndarray) else a for a in arrays]
-    found = function(*tensors, **keywords)
-    return [x.numpy() for x in found] if isinstance(found, (tuple, list)) else found.numpy()
+    result = function(*tensors, **keywords)
+    return [x.numpy() for x in result] if isinstance(result, (tuple, list)) else result.numpy()
 
 
 def at(x, grad, function):
@@ -187,25 +187,25 @@ MASK = X[:, 0] > 0
 
 
 def scattered(reduce, value=None):
-    made = X.copy()
+    result = X.copy()
     for (i, j), k in np.ndenumerate(HERE):
         new = Y[i, j] if value is None else np.float32(value)
-        made[k, j] = new if reduce == 0 else made[k, j] + new if reduce == 1 else made[k, j] * new
-    return made
+        result[k, j] = new if reduce == 0 else result[k, j] + new if reduce == 1 else result[k, j] * new
+    return result
 
 
 def put(accumulate):
-    made = X.copy()
+    result = X.copy()
     for k, i in enumerate(IDS):
-        made[i] = made[i] + Y[k] if accumulate else Y[k]
-    return made
+        result[i] = result[i] + Y[k] if accumulate else Y[k]
+    return result
 
 
 def added(alpha):
-    made = X.copy()
+    result = X.copy()
     for k, i in enumerate(IDS):
-        made[i] += np.float32(alpha) * Y[k]
-    return made
+        result[i] += np.float32(alpha) * Y[k]
+    return result
 
 
 INDEXING = {
@@ -265,7 +265,7 @@ SAMPLES = {**REDUCTION, **LINEAR, **ACTIVATION, **NORMALISATION, **INDEXING, **S
 
 
 def wide(value):
-    """The same values in every second place of a larger array; lists are opened."""
+    """The same values as every second element of a larger array, in lists too."""
     if isinstance(value, list) and any(isinstance(v, np.ndarray) for v in value):
         return [wide(v) for v in value]
     if not isinstance(value, np.ndarray) or not value.ndim:
@@ -299,17 +299,19 @@ def run(row, sample, make, tolerance, *, last=False):
     """Launch a row into fresh outputs; ``last`` passes these after everything else."""
     inputs = [make(value) for value in sample[: len(row.inputs)]]
     expected = sample[len(row.inputs) :]
-    wanted = dict(zip(row.written, expected, strict=True))
+    reference = dict(zip(row.written, expected, strict=True))
     values = dict(zip(row.inputs, inputs, strict=True))
     for i in row.written:
         if i in values:  # read and written: the caller's array is the output
             values[i] = None if values[i] is None else make(np.array(values[i]))
         else:
-            values[i] = None if wanted[i] is None else make(each(np.zeros_like, each(np.asarray, wanted[i])))
+            values[i] = (
+                None if reference[i] is None else make(each(np.zeros_like, each(np.asarray, reference[i])))
+            )
     order = (*row.inputs, *row.outputs) if last else range(len(values))
     launch(row.name, [values[i] for i in order])
     for i in row.written:
-        agree(values[i], wanted[i], tolerance)
+        agree(values[i], reference[i], tolerance)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -338,13 +340,13 @@ def test_half_precision(name):
             place = row.inputs.index(names.index("dtype"))
             if rounded[place] == "float32":
                 rounded[place] = "float16"
-        made = [each(np.zeros_like, each(np.asarray, e)) for e in expected]
-        reference = evaluate_numpy(row, single, made)
+        result = [each(np.zeros_like, each(np.asarray, e)) for e in expected]
+        reference = evaluate_numpy(row, single, result)
         run(row, (*rounded, *[each(half, r) for r in reference]), lambda v: v, 1e-3)
 
 
 def evaluate_numpy(row, inputs, outputs):
-    """What the row writes in single precision, which another test checks."""
+    """Return what the row writes in single precision; another test checks that."""
     values = dict(zip(row.inputs, inputs, strict=True))
     for i, out in zip(row.written, outputs, strict=True):
         values[i] = (np.array(values[i]) if values[i] is not None else None) if i in values else out
@@ -354,12 +356,12 @@ def evaluate_numpy(row, inputs, outputs):
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_same_in_another_namespace(name):
-    """PyTorch's arrays, with the outputs left out."""
+    """The row in PyTorch's namespace, without outputs."""
     row = builtin()[f"aclnn{name}"]
     for sample in SAMPLES[name]:
         inputs = [each(lambda a: torch.tensor(np.array(a, order="C")), v) for v in sample[: len(row.inputs)]]
-        found = evaluate(row.name, inputs, xp)
-        for value, expected in zip(found, sample[len(row.inputs) :], strict=True):
+        result = evaluate(row.name, inputs, xp)
+        for value, expected in zip(result, sample[len(row.inputs) :], strict=True):
             agree(value, expected, 2e-5)
 
 

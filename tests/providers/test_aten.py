@@ -32,11 +32,11 @@ def spec(*shape, dtype="float32"):
 
 @pytest.fixture(scope="module")
 def foreign():
-    """Operators that somebody else registered, in every state of completeness."""
+    """Operators that another library registered, complete and incomplete ones."""
     library = torch.library.Library("foreign", "DEF")
     library.define("halve(Tensor x, int times=1) -> Tensor")
     library.impl("halve", lambda x, times=1: x / 2**times, "CompositeImplicitAutograd")
-    library.define("opaque(Tensor x) -> Tensor")  # one kernel, which PyTorch cannot look into
+    library.define("opaque(Tensor x) -> Tensor")  # only a CPU kernel, which PyTorch cannot trace
     library.impl("opaque", lambda x: torch.from_numpy(x.detach().numpy() * 2), "CPU")
     library.define("pair.left(Tensor x) -> Tensor")
     library.define("pair.right(Tensor x, Tensor y) -> Tensor")
@@ -153,9 +153,9 @@ def test_nearly_every_operator_of_pytorch_is_listed_and_taken():
     assert len(rows) == len([n for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::")])
     refused = [schema for schema, problem in rows if problem]
     assert len(refused) < 0.05 * len(rows)
-    found = dict(listing("leaky_relu"))
-    assert found["aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"] == ""
-    assert all("leaky_relu" in schema for schema in found)
+    result = dict(listing("leaky_relu"))
+    assert result["aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor"] == ""
+    assert all("leaky_relu" in schema for schema in result)
 
 
 # inference

@@ -74,23 +74,23 @@ def flat(value):
     ("name", "args", "kwargs", "theirs"), CASES, ids=lambda x: x if type(x) is str else ""
 )
 def test_values_and_gradients_are_those_of_pytorch(name, args, kwargs, theirs):
-    given = converted(args)
-    leaves = [t for t in flat(given) if isinstance(t, torch.Tensor)]
+    inputs = converted(args)
+    leaves = [t for t in flat(inputs) if isinstance(t, torch.Tensor)]
     for leaf in leaves:
         leaf.requires_grad_(leaf.is_floating_point())
-    wanted = flat(theirs(*given, **kwargs))
-    smooth = [w for w in wanted if w.requires_grad]
+    reference = flat(theirs(*inputs, **kwargs))
+    smooth = [w for w in reference if w.requires_grad]
     seeds = [torch.full_like(w, i + 1.0) for i, w in enumerate(smooth)]
     expected = iter(torch.autograd.grad(smooth, [t for t in leaves if t.requires_grad], seeds))
 
     result, pull = aten(name).vjp(*args, **kwargs)
-    found = flat(result)
-    assert all(isinstance(value, np.ndarray) for value in found)
-    for value, want in zip(found, wanted, strict=True):
+    results = flat(result)
+    assert all(isinstance(value, np.ndarray) for value in results)
+    for value, want in zip(results, reference, strict=True):
         np.testing.assert_allclose(value, want.detach().numpy(), rtol=1e-12)
         assert value.dtype == want.detach().numpy().dtype
-    numbered = iter(range(1, len(wanted) + 1))
-    grads = [np.full(w.shape, float(next(numbered))) if w.requires_grad else None for w in wanted]
+    numbered = iter(range(1, len(reference) + 1))
+    grads = [np.full(w.shape, float(next(numbered))) if w.requires_grad else None for w in reference]
     gradients = pull(grads if isinstance(result, (list, tuple)) else grads[0])
     assert len(gradients) == len(aten(name).schema.arguments)
     tensors = [(a, g) for a, g in zip(args, gradients, strict=False)]

@@ -1,4 +1,4 @@
-"""JAX with 64-bit types, as the operators of these tests have them; put back after each test."""
+"""JAX with 64-bit types, which the operators of these tests have; reset after each test."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What cannot work is an error that says why."""
+"""Bad input to operators in JAX: errors and their messages."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_a_python_kernel_that_fails(define, mode):
         Exception, match="KernelError: (.|\n)*must be float32, as out_dtype says, but got float64"
     ):
         mode(op)(jnp.asarray(X)).block_until_ready()
-    np.testing.assert_array_equal(mode(define(lambda x: x))(jnp.asarray(X)), X)  # and life goes on
+    np.testing.assert_array_equal(mode(define(lambda x: x))(jnp.asarray(X)), X)  # the process still works
 
 
 KEPT = {
@@ -242,8 +242,8 @@ def test_the_debugging_flags_of_jax(define, cube, mode):
 
 
 def test_types_without_values(cube):
-    found = jax.eval_shape(lambda x: cube(x, 2.0), jax.ShapeDtypeStruct((5,), "float64"))
-    assert (found.shape, found.dtype) == ((5,), np.float64)
+    result = jax.eval_shape(lambda x: cube(x, 2.0), jax.ShapeDtypeStruct((5,), "float64"))
+    assert (result.shape, result.dtype) == ((5,), np.float64)
     assert "host_tests::cube" in str(jax.make_jaxpr(cube)(jnp.ones(2)))
 
 

@@ -88,9 +88,9 @@ def test_the_artefact_holds_no_address(process, artefact):
 
 def test_without_the_operator_the_error_says_what_to_do(process, artefact):
     bare = "import pathlib, sys, jax, numpy as np, polyop\njax.config.update('jax_enable_x64', True)\n"
-    said = process(bare + RUN, artefact, 2, fails=True)
-    assert re.search(r"exported::\w+: this program calls it, and this process has not defined it", said)
-    assert "import the module that defines it before the program runs" in said
+    printed = process(bare + RUN, artefact, 2, fails=True)
+    assert re.search(r"exported::\w+: this program calls it, and this process has not defined it", printed)
+    assert "import the module that defines it before the program runs" in printed
 
 
 CHANGES = [
@@ -105,8 +105,8 @@ CHANGES = [
 @pytest.mark.parametrize(("old", "new"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_a_changed_operator_is_refused(process, artefact, old, new):
     assert old in DEFINE
-    said = process(DEFINE.replace(old, new) + RUN, artefact, 2, fails=True)
-    assert "the program was made with another definition of the operator" in said
+    printed = process(DEFINE.replace(old, new) + RUN, artefact, 2, fails=True)
+    assert "the program was made with another definition of the operator" in printed
 
 
 CACHED = (

@@ -1,4 +1,4 @@
-"""A jaxlib that speaks another version of XLA's interface: every call goes through Python, said once."""
+"""A jaxlib with another version of XLA's FFI: every call goes through Python, with one warning."""
 
 import pathlib
 
@@ -76,5 +76,5 @@ def test_every_call_goes_through_python_and_is_right(process):
 
 
 def test_the_native_handler_is_taken_and_said_so(process):
-    said = process("import jax, polyop\nfrom polyop.hosts.jax import HOST\nprint(HOST.state(None))")
-    assert said == "present, with the native handler\n"
+    printed = process("import jax, polyop\nfrom polyop.hosts.jax import HOST\nprint(HOST.state(None))")
+    assert printed == "present, with the native handler\n"

@@ -1,4 +1,4 @@
-"""Operators that write an argument: JAX's arrays stay as they are, the new value is returned."""
+"""Operators that write an argument: JAX's arrays do not change, the new value is returned."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ modes = pytest.mark.parametrize("mode", [lambda f: f, jax.jit], ids=["eager", "j
 @modes
 def test_the_new_value_is_returned_and_the_array_unchanged(scale_, mode):
     x = jnp.asarray(X)
-    found = mode(lambda x: scale_(x, 2.0))(x)
-    np.testing.assert_array_equal(found, 2 * X)
+    result = mode(lambda x: scale_(x, 2.0))(x)
+    np.testing.assert_array_equal(result, 2 * X)
     np.testing.assert_array_equal(x, X)
     twice = mode(lambda x: scale_(scale_(x, 2.0), 3.0) + x)(x)
     np.testing.assert_array_equal(twice, 7 * X)
@@ -31,9 +31,9 @@ def test_a_donated_array_is_written_where_it_is(scale_):
     assert "output_to_operand_aliasing={" in text and "copy(" not in text
     x = jnp.array(X)
     where = x.unsafe_buffer_pointer()
-    found = run(x)
-    assert found.unsafe_buffer_pointer() == where and x.is_deleted()
-    np.testing.assert_array_equal(found, 2 * X)
+    result = run(x)
+    assert result.unsafe_buffer_pointer() == where and x.is_deleted()
+    np.testing.assert_array_equal(result, 2 * X)
 
 
 def test_the_same_array_twice(scale_, kernels):
@@ -89,8 +89,8 @@ def test_several_rows_under_vmap(scale_, mode):
     op = polyop.operator(f"jax_in_place::scale_{mode.__name__.strip('<>')}_(Tensor(a!) x, float a) -> ()",
                          lambda x, a: np.multiply(x, a, out=x))  # fmt: skip
     with pytest.warns(polyop.FallbackWarning, match="scale_.*: vmap runs one call per sample"):
-        found = mode(jax.vmap(lambda x: op(x, 2.0)))(jnp.asarray(X))
-    np.testing.assert_array_equal(found, 2 * X)
+        result = mode(jax.vmap(lambda x: op(x, 2.0)))(jnp.asarray(X))
+    np.testing.assert_array_equal(result, 2 * X)
 
 
 def test_elementwise_under_vmap(kernels):
@@ -121,8 +121,8 @@ def test_a_loop_kernel_that_writes_its_argument(mode):
 
     op = Custom(shift, func_type="hybrid")
     x = jnp.arange(3.0)
-    found = mode(op)(x, x + 1)
-    np.testing.assert_array_equal(jax.tree.leaves(found)[-1], 2 * np.arange(3.0) + 1)
+    result = mode(op)(x, x + 1)
+    np.testing.assert_array_equal(jax.tree.leaves(result)[-1], 2 * np.arange(3.0) + 1)
     np.testing.assert_array_equal(x, np.arange(3.0))
 
 

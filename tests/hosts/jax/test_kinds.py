@@ -1,4 +1,4 @@
-"""Every kind of kernel, called from JAX: at once and inside jit; NumPy's host or NumPy itself is the other side."""
+"""Every kind of kernel, called from JAX eagerly and inside jit, compared with the NumPy host or NumPy."""
 
 import pathlib
 
@@ -38,9 +38,9 @@ def test_shapes(square, mode, x):
 def test_every_dtype(kernels, mode, row):
     op = polyop.operator(f"jax_kinds::copy_{row}_{mode.__name__.strip('<>')}(Tensor x) -> Tensor", kernels("copy"), infer="x")  # fmt: skip
     x = np.array([0, 1, 1, 0, 1], np.float32).astype(row.numpy)
-    found = mode(op)(jnp.asarray(x))
-    assert found.dtype == row.numpy
-    np.testing.assert_array_equal(np.asarray(found).view(np.uint8), x.view(np.uint8))
+    result = mode(op)(jnp.asarray(x))
+    assert result.dtype == row.numpy
+    np.testing.assert_array_equal(np.asarray(result).view(np.uint8), x.view(np.uint8))
 
 
 @modes
@@ -100,7 +100,7 @@ ATTRIBUTES = [
 
 @pytest.fixture(scope="module")
 def seen():
-    """An operator per type of attribute that returns what its kernel finds."""
+    """An operator per type of attribute, which returns the values that its kernel reads."""
     kernel, made = polyop.source(SOURCES / "attributes.c", function="seen"), {}
 
     def find(kind):
@@ -118,14 +118,14 @@ def seen():
 )
 def test_attributes(seen, mode, kind, value, tag, depth, rows, values):
     x = jnp.zeros(1)
-    found = np.asarray(mode(lambda x: seen(kind)(x, value))(x))
+    result = np.asarray(mode(lambda x: seen(kind)(x, value))(x))
     if value is None or value == []:  # the kinds of nothing are the contract's own matter
-        same(jnp.asarray(found), seen(kind)(np.zeros(1), value))
+        same(jnp.asarray(result), seen(kind)(np.zeros(1), value))
         return
     count = len(value) if isinstance(value, list) and depth == 1 else len(values) if tag != 4 else 1
     expected = [tag, depth, count, len(rows), *rows, *values]
-    np.testing.assert_array_equal(found, [*expected, *[0] * (64 - len(expected))])
-    np.testing.assert_array_equal(np.signbit(found[: len(expected)]), np.signbit(expected))
+    np.testing.assert_array_equal(result, [*expected, *[0] * (64 - len(expected))])
+    np.testing.assert_array_equal(np.signbit(result[: len(expected)]), np.signbit(expected))
 
 
 def test_equal_attributes_of_different_types_stay_apart(seen):
@@ -158,9 +158,9 @@ def test_prebuilt_library_with_information(tmp_path, mode):
     )
     same(mode(op)(jnp.asarray(X), jnp.asarray(X)), 2 * X)
     one = Custom(f"{made}:CustomAdd", ((2, 3),), (polyop.dtype("float32"),), "aot")
-    found = mode(one)(jnp.asarray(X), jnp.asarray(X))
-    assert isinstance(found, tuple) and len(found) == 1  # declared as a tuple of one
-    same(found[0], 2 * X)
+    result = mode(one)(jnp.asarray(X), jnp.asarray(X))
+    assert isinstance(result, tuple) and len(result) == 1  # declared as a tuple of one
+    same(result[0], 2 * X)
 
 
 @modes
@@ -170,8 +170,8 @@ def test_source_with_state_attributes_and_a_workspace(mode):
         f"{SOURCES / 'add_with_attr.cc'}:AddWithAttr",
         infer="x",
     )
-    found = mode(lambda x, y: op(x, y, 0.7, [0.5, 1.0]))(jnp.asarray(X), jnp.asarray(X))
-    np.testing.assert_allclose(found, X + 1.4 * X + 1.5, rtol=1e-6)
+    result = mode(lambda x, y: op(x, y, 0.7, [0.5, 1.0]))(jnp.asarray(X), jnp.asarray(X))
+    np.testing.assert_allclose(result, X + 1.4 * X + 1.5, rtol=1e-6)
 
 
 @modes
@@ -226,8 +226,8 @@ def test_aten_by_name(mode):
     parts = mode(lambda x: polyop.aten("split.Tensor")(x, 1))(jnp.asarray(X))
     assert isinstance(parts, list)
     same(parts[1], X[1:])
-    found = jax.grad(lambda x: leaky(x, 0.5).sum())(jnp.asarray(X))
-    same(found, np.where(X > 0, 1, 0.5).astype(np.float32))
+    result = jax.grad(lambda x: leaky(x, 0.5).sum())(jnp.asarray(X))
+    same(result, np.where(X > 0, 1, 0.5).astype(np.float32))
 
 
 @modes

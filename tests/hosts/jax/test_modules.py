@@ -1,4 +1,4 @@
-"""C++ modules from JAX: what Forward saves becomes outputs, Backward an operator of its own."""
+"""C++ modules from JAX: what Forward saves becomes outputs, and Backward another operator."""
 
 import pathlib
 
@@ -61,10 +61,10 @@ MODULE = [
 def test_gradients_of_a_module(module, mode, call, formula):
     x = jnp.asarray([0.5, -1.25, 2.0])
     weight = jnp.asarray([1.0, 10.0, -3.0])
-    found = mode(jax.value_and_grad(lambda x: (call(module, x) * weight).sum()))(x)
+    result = mode(jax.value_and_grad(lambda x: (call(module, x) * weight).sum()))(x)
     expected = jax.value_and_grad(lambda x: (formula(x) * weight).sum())(x)
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+    np.testing.assert_allclose(result[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(result[1], expected[1], rtol=1e-12)
 
 
 @modes
@@ -75,8 +75,8 @@ def test_gradients_of_a_module(module, mode, call, formula):
 )
 def test_second_derivatives_of_a_module(module, mode, name, formula):
     x = jnp.asarray([0.5, -1.25, 2.0])
-    found = mode(jax.grad(lambda x: jax.grad(lambda x: getattr(module, name)(x).sum())(x).sum()))(x)
-    np.testing.assert_allclose(found, jax.grad(lambda x: jax.grad(lambda x: formula(x).sum())(x).sum())(x))
+    result = mode(jax.grad(lambda x: jax.grad(lambda x: getattr(module, name)(x).sum())(x).sum()))(x)
+    np.testing.assert_allclose(result, jax.grad(lambda x: jax.grad(lambda x: formula(x).sum())(x).sum())(x))
 
 
 def test_a_module_of_own_loops_has_no_second_derivative_in_words(module):
@@ -106,9 +106,9 @@ TRANSFORMS = [
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])
 def test_transforms_of_a_module(module, mode, transform):
     x = jnp.asarray([0.5, -1.25, 2.0])
-    found = mode(lambda x: transform(module.exp_times, x))(x)
+    result = mode(lambda x: transform(module.exp_times, x))(x)
     expected = transform(lambda x: jnp.exp(x) * x, x)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), found, expected)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), result, expected)
 
 
 @pytest.mark.parametrize("how", ["twice", "argument", "view", "between"])
@@ -116,9 +116,9 @@ def test_what_may_be_returned(module, how):
     x = jnp.asarray([0.5, -1.25, 2.0])
     first = {"twice": x * x, "argument": x, "view": x, "between": 2 * x * x}[how]
     for mode in (lambda f: f, jax.jit):
-        found = mode(lambda x: module.returned(x, how))(x)
-        np.testing.assert_allclose(found[0], first)
-        np.testing.assert_allclose(found[1], x * x)
+        result = mode(lambda x: module.returned(x, how))(x)
+        np.testing.assert_allclose(result[0], first)
+        np.testing.assert_allclose(result[1], x * x)
     slope = {"twice": 2 * x, "argument": 1, "view": 1, "between": 4 * x}[how]
     grad = jax.grad(lambda x: module.returned(x, how)[0].sum() + 10 * module.returned(x, how)[1].sum())(x)
     np.testing.assert_allclose(grad, slope + 20 * x)

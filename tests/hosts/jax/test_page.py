@@ -1,4 +1,4 @@
-"""The page about this host: its code runs."""
+"""Runs the code of docs/hosts/jax.md."""
 
 import os
 import pathlib

@@ -119,16 +119,16 @@ def test_an_operator_goes_with_the_programs_that_call_it(sources, kind):
         return compiled, weakref.ref(op)
 
     function = f"{sources / 'kernels.c'}:square" if kind == "aot" else lambda x: x * x
-    compiled, gone = make()
+    compiled, reference = make()
     _sites._values.clear()
     jax.clear_caches()
     gc.collect()
     np.testing.assert_array_equal(compiled(x), 4 * np.ones(3))
-    assert gone() is not None
+    assert reference() is not None
     del compiled
     jax.clear_caches()
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_a_compiled_program_can_be_pickled(cube):
@@ -205,7 +205,7 @@ np.testing.assert_array_equal(cube(x, 3.0), 3 * np.arange(4.0) ** 3)
 
 
 def test_the_end_of_a_process_after_calls(process):
-    said = process(DEFINE + """
+    printed = process(DEFINE + """
 import time
 def sleep(x):
     time.sleep(0.5)
@@ -216,11 +216,11 @@ jax.jit(slow)(x)
 jax.jit(lambda x: slow(slow(x) * x))(jnp.ones((500, 500)))  # nobody waits for these
 cube(jnp.ones((500, 500)))
 """)  # fmt: skip
-    assert said == "[0.0, 1.0, 8.0, 27.0] [1.0, 2.0, 3.0, 4.0]\n"
+    assert printed == "[0.0, 1.0, 8.0, 27.0] [1.0, 2.0, 3.0, 4.0]\n"
 
 
 def test_effects_that_nobody_waited_for_happen_before_the_end(process):
-    said = process(DEFINE + """
+    printed = process(DEFINE + """
 import time
 def show(x):
     time.sleep(0.2)
@@ -230,12 +230,12 @@ run = jax.jit(lambda x: (show(x), x + 1)[1])
 for i in range(5):
     run(jnp.float64(i))
 """)  # fmt: skip
-    assert sorted(said.split("\n")) == ["", *(f"shown {i}.0" for i in range(5))]
+    assert sorted(printed.split("\n")) == ["", *(f"shown {i}.0" for i in range(5))]
 
 
 def test_a_fork_before_the_first_call(process):
     """JAX itself warns of forks after it has started threads; definitions alone start none."""
-    said = process(DEFINE.replace("x = jnp.arange(4.0)", "") + """
+    printed = process(DEFINE.replace("x = jnp.arange(4.0)", "") + """
 read, write = os.pipe()
 child = os.fork()
 if child == 0:
@@ -245,7 +245,7 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 print(os.read(read, 100).decode(), cube(jnp.arange(2.0)).tolist())
 """)  # fmt: skip
-    assert said == "[0.0, 2.0, 16.0, 54.0] [0.0, 1.0]\n"
+    assert printed == "[0.0, 2.0, 16.0, 54.0] [0.0, 1.0]\n"
 
 
 def test_importing_the_host_starts_no_backend(process):

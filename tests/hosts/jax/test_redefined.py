@@ -1,4 +1,4 @@
-"""A cell that is run again defines another operator, however alike a digest finds them."""
+"""A notebook cell that is run again defines another operator, even if the digests are equal."""
 
 import functools
 import linecache

@@ -97,8 +97,8 @@ WORDS = (
     "jax.grad(lambda x: rows(x).sum())(put(x, 'a'))",
 ], ids=["jit", "eager", "inside", "grad"])  # fmt: skip
 def test_any_other_operator_refuses_shards(process, call):
-    said = process(DEFINE + f"jax.block_until_ready({call})", fails=True, **FOUR)
-    assert re.search(WORDS, said), said
+    printed = process(DEFINE + f"jax.block_until_ready({call})", fails=True, **FOUR)
+    assert re.search(WORDS, printed), printed
 
 
 def test_any_other_operator_on_whole_arrays(process):
@@ -162,7 +162,7 @@ with jax.set_mesh(explicit):
 
 
 def test_an_operator_without_outputs(process):
-    said = process(DEFINE + """
+    printed = process(DEFINE + """
 import threading
 calls, lock = [], threading.Lock()
 def note(x):
@@ -183,8 +183,10 @@ for call in (jax.jit(run), op):
     except polyop.PolyopError as problem:
         print(problem)
 """, **FOUR)  # fmt: skip
-    assert said.count("sharded::note: has no outputs, and the program runs on several devices\n") == 2, said
-    assert "call it inside jax.shard_map, over all axes of the mesh" in said
+    assert printed.count("sharded::note: has no outputs, and the program runs on several devices\n") == 2, (
+        printed
+    )
+    assert "call it inside jax.shard_map, over all axes of the mesh" in printed
 
 
 def test_pmap_runs_once_per_device(process):

@@ -33,8 +33,8 @@ def test_threads_call_one_operator(tmp_path):
     def many(start):
         for size in range(start, start + 60):  # the threads meet at some sizes and not at others
             x = np.full((size,), size, np.float32)
-            found = jitted(jnp.asarray(x)) + scale(jnp.asarray(x), by=3.0)
-            wrong.extend([] if np.array_equal(found, 5 * x + 1) else [size])
+            result = jitted(jnp.asarray(x)) + scale(jnp.asarray(x), by=3.0)
+            wrong.extend([] if np.array_equal(result, 5 * x + 1) else [size])
 
     threads = [threading.Thread(target=many, args=(start,)) for start in (1, 20, 40)]
     for each in threads:

@@ -1,4 +1,4 @@
-"""JAX's transforms of operators, beside the same transforms of the same function in jax.numpy."""
+"""JAX's transforms of operators, compared with those of the same function in jax.numpy."""
 
 import warnings
 
@@ -86,7 +86,7 @@ TRANSFORMS = [
 
 @pytest.fixture(scope="module")
 def cubes(cube, kernels):
-    """a * x ** 3 by what ``batch=`` is."""
+    """a * x ** 3, one operator per form of ``batch=``."""
 
     def last(dims, inputs):
         return by_rule(jnp.moveaxis(inputs[0], dims[0], -1), inputs[1]), -1
@@ -190,9 +190,9 @@ def test_without_a_batch_rule_one_call_per_sample_and_one_warning(kernels):
     )  # fmt: skip
     x, y = jnp.arange(12.0).reshape(4, 3), jnp.arange(3.0)
     with pytest.warns(FallbackWarning, match="by_sample: vmap runs one call per sample; give batch="):
-        found = jax.vmap(op, in_axes=(0, None))(x, y)
+        result = jax.vmap(op, in_axes=(0, None))(x, y)
     plain = lambda x, y: (x * y.sum(), y - x)  # noqa: E731
-    close(found, jax.vmap(plain, in_axes=(0, None))(x, y))
+    close(result, jax.vmap(plain, in_axes=(0, None))(x, y))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 
@@ -277,11 +277,11 @@ def test_op_vjp_is_as_on_numpy(kernels):
             (a * grads[0] * xs[1], a * grads[0] * xs[0] + grads[1]), None if y is None else grads[1], None),
     )  # fmt: skip
     for y in (None, X):
-        given = ([X, V], y, 2.0)
-        there = jax.tree.map(lambda v: jnp.asarray(v) if isinstance(v, np.ndarray) else v, given)
-        outputs, pull = op.vjp(*given)
-        found, pull_there = op.vjp(*there)
-        close(found, tuple(map(jnp.asarray, outputs)))
+        inputs = ([X, V], y, 2.0)
+        there = jax.tree.map(lambda v: jnp.asarray(v) if isinstance(v, np.ndarray) else v, inputs)
+        outputs, pull = op.vjp(*inputs)
+        result, pull_there = op.vjp(*there)
+        close(result, tuple(map(jnp.asarray, outputs)))
         expected, grads = pull((X, V)), pull_there((jnp.asarray(X), jnp.asarray(V)))
         assert len(grads) == 3 and grads[2] is None and (grads[1] is None) == (y is None)
         close(grads[0], tuple(map(jnp.asarray, expected[0])))

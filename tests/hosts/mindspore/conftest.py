@@ -1,4 +1,4 @@
-"""Operators of every kind that the MindSpore tests call, and the two modes they are called in."""
+"""Fixtures of the MindSpore tests: the two modes, a C++ module and a prebuilt library."""
 
 import importlib.util
 import pathlib
@@ -19,13 +19,13 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(autouse=True)
 def _somewhere_else(tmp_path, monkeypatch):
-    """MindSpore writes what it could not compile below the working directory."""
+    """Change to a temporary directory: MindSpore writes files about failed compiles into the current one."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(params=["pynative", "graph"])
 def mode(request):
-    """Return what compiles a function in graph mode, and leaves it alone in PyNative."""
+    """Return a decorator: ``ms.jit`` for graph mode, the identity for PyNative."""
     import mindspore
 
     return mindspore.jit if request.param == "graph" else lambda function: function
@@ -33,7 +33,7 @@ def mode(request):
 
 @pytest.fixture(params=["pynative", "graph"])
 def context(request):
-    """Set MindSpore's mode for networks; the name of the mode is returned."""
+    """Set MindSpore's mode for networks, and return its name."""
     import mindspore
 
     before = mindspore.get_context("mode")

@@ -1,4 +1,4 @@
-"""Python functions that a graph runs: they must not use MindSpore, which would wait for itself."""
+"""Python kernels that a graph runs: an error if they use MindSpore, which would hang."""
 
 import subprocess
 import sys
@@ -72,13 +72,13 @@ def test_a_function_may_ask_for_types_and_leave_things_behind(tmp_path, name):
 def test_what_the_thread_had_is_left_as_it_was():
     from polyop.hosts.mindspore import callbacks
 
-    seen = []
+    recorded = []
 
     def stopped(arrays):
-        seen.append(sys.getprofile() is not None)
+        recorded.append(sys.getprofile() is not None)
         raise ValueError(arrays)
 
     with pytest.raises(ValueError, match="1"):
         callbacks._watched("demo::op", stopped, [1])
     callbacks.check()
-    assert seen == [True] and sys.getprofile() is None
+    assert recorded == [True] and sys.getprofile() is None

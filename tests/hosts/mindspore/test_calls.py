@@ -1,4 +1,4 @@
-"""What a call can be given and gives: attributes, several outputs, lists, optional tensors, in place."""
+"""Arguments and results of calls: attributes, several outputs, lists, optional tensors, in place."""
 
 import subprocess
 import sys
@@ -151,8 +151,8 @@ def test_a_list_of_outputs(mode):
 
     @mode
     def call(x):
-        found = unbind(x)
-        return found[0] * len(found) + found[1]
+        result = unbind(x)
+        return result[0] * len(result) + result[1]
 
     same(call(Tensor(np.stack([X, Y]))), 2 * X + Y)
 

@@ -1,4 +1,4 @@
-"""Derived gradients of loop kernels under ``ms.grad``, in both modes, beside PyTorch's own."""
+"""Derived gradients of loop kernels under ``ms.grad``, in both modes, compared with PyTorch's."""
 # ruff: noqa: F821 - the words of the language
 
 import numpy as np
@@ -44,11 +44,11 @@ def scanned(x, decay):
 
 
 def torch_scan(x, decay):
-    state, found = torch.zeros(x.shape[0]), []
+    state, result = torch.zeros(x.shape[0]), []
     for t in range(x.shape[1]):
         state = torch.tanh(decay[t] * state + x[:, t])
-        found.append(state)
-    return torch.stack(found, 1)
+        result.append(state)
+    return torch.stack(result, 1)
 
 
 rng = np.random.default_rng(7)
@@ -65,16 +65,16 @@ CASES = {
 def test_gradients_are_pytorchs(name, mode):
     function, arrays, peer = CASES[name]
     real = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
-    given = [torch.tensor(a, requires_grad=i in real) for i, a in enumerate(arrays)]
-    out = peer(*given)
+    operands = [torch.tensor(a, requires_grad=i in real) for i, a in enumerate(arrays)]
+    out = peer(*operands)
     weight = rng.standard_normal(out.shape).astype(np.float32)
-    wanted = torch.autograd.grad(out, [given[i] for i in real], torch.tensor(weight))
+    expected = torch.autograd.grad(out, [operands[i] for i in real], torch.tensor(weight))
     op, scale = Custom(function, func_type="hybrid"), ms.Tensor(weight)
 
     def loss(*inputs):
         return (op(*inputs) * scale).sum()
 
     gradient = ms.grad(mode(loss), grad_position=tuple(real))
-    found = gradient(*map(ms.Tensor, arrays))
-    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+    result = gradient(*map(ms.Tensor, arrays))
+    for one, other in zip(result if isinstance(result, tuple) else (result,), expected, strict=True):
         np.testing.assert_allclose(one.asnumpy(), other.numpy(), rtol=2e-5, atol=2e-6)

@@ -1,4 +1,4 @@
-"""Gradients in both modes: what MindSpore asks for, rules of every form, and what is refused."""
+"""Gradients in both modes: MindSpore's functions, rules of every form, and errors."""
 
 import mindspore as ms
 import numpy as np
@@ -259,7 +259,7 @@ def test_a_module_has_no_second_derivative_in_words(module, mode):
 
 
 def test_gradients_after_one_that_failed(module, mode):
-    """MindSpore goes on recording after an error within ms.grad, and so wants gradients of gradients."""
+    """After an error inside ms.grad MindSpore still records, so gradients of gradients are needed."""
     square = module.square
 
     def fails(x):

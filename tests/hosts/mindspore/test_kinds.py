@@ -1,4 +1,4 @@
-"""Every kind of kernel, in both modes: values, and gradients through MindSpore's own differentiation."""
+"""Every kind of kernel, in both modes: values, and gradients by MindSpore."""
 
 import functools
 import pathlib

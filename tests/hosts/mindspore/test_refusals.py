@@ -1,4 +1,4 @@
-"""Bad input: each an error that names the argument, the rule and what was seen."""
+"""Bad input: errors that name the argument, the rule and the value."""
 
 import subprocess
 import sys

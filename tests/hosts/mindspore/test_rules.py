@@ -1,4 +1,4 @@
-"""Gradient rules in graphs: which texts are read, which rules run on arrays, and what is checked."""
+"""Gradient rules in graphs: those that MindSpore compiles, those that run on arrays, and the checks."""
 
 import functools
 import re
@@ -143,9 +143,9 @@ def test_rules_that_run_on_arrays(rule, expected, why):
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int32"])
 def test_a_gradient_has_its_input_s_dtype(dtype, mode):
-    found = derivative(lambda x, out, dout: ((dout * 2).astype(getattr(ms, dtype)),), mode)
-    assert found.dtype == ms.float32
-    close(found, 2)
+    result = derivative(lambda x, out, dout: ((dout * 2).astype(getattr(ms, dtype)),), mode)
+    assert result.dtype == ms.float32
+    close(result, 2)
 
 
 LISTS = {

@@ -1,4 +1,4 @@
-"""Threads, memory, and calls that are made often."""
+"""Threads, memory, and many calls."""
 
 import gc
 import os
@@ -22,7 +22,7 @@ def resident():
 
 
 def test_mindspore_takes_no_threads_from_kernels():
-    """It sets OMP_NUM_THREADS where the user did not, as low as 1: another number here, in its place."""
+    """MindSpore sets OMP_NUM_THREADS, as low as 1, if the user did not; the test sets another number."""
     env = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     code = """
 import ctypes, mindspore, os, polyop
@@ -32,8 +32,8 @@ print(process.getenv(b"OMP_NUM_THREADS") is not None, os.environ.get("OMP_NUM_TH
 process.setenv(b"OMP_NUM_THREADS", b"1023", 1)
 print(polyop.get_num_threads() <= len(os.sched_getaffinity(0)) < 1023)
 """
-    found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines() == ["True None", "True"]
+    result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["True None", "True"]
 
 
 def test_memory_stays_flat(library_file):

@@ -1,4 +1,4 @@
-"""What the seeds are about: PyTorch's ATen operator LeakyReLU, compiled by polyop, called from MindSpore."""
+"""PyTorch's ATen operator LeakyReLU, compiled by polyop and called from MindSpore."""
 
 import pathlib
 

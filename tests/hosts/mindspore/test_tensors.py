@@ -1,4 +1,4 @@
-"""MindSpore's tensors of every dtype and layout, pending, written, uninitialised, empty."""
+"""MindSpore's tensors: every dtype and layout; pending, written, uninitialised and empty ones."""
 
 import gc
 import weakref

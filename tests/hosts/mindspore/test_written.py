@@ -1,4 +1,4 @@
-"""Arguments that are written: what is returned of them, in graphs and beside gradients."""
+"""Arguments that are written: results in both modes, in graphs and with gradients."""
 
 import os
 
@@ -156,11 +156,11 @@ def _through_a_temporary(x, y):
 @pytest.mark.parametrize("call", [JUST_ADD, _written, _through_a_temporary])
 def test_vmap_item_by_item(call, shared, axis, context):
     x, y = np.stack([X, 2 * X]), (Y if shared else np.stack([Y, -Y]))
-    given = Tensor(np.ascontiguousarray(np.moveaxis(x, 0, axis)))
+    inputs = Tensor(np.ascontiguousarray(np.moveaxis(x, 0, axis)))
     axes = (axis, None if shared else 0)
-    same(ms.vmap(call, in_axes=axes)(given, Tensor(y)), x + y)
+    same(ms.vmap(call, in_axes=axes)(inputs, Tensor(y)), x + y)
     after = x if call is _through_a_temporary else x + y
-    same(given, np.moveaxis(after, 0, axis))
+    same(inputs, np.moveaxis(after, 0, axis))
 
 
 def _triple_(x, by):
@@ -178,9 +178,9 @@ def _alone(x):
 def test_vmap_over_one_tensor(context):
     x = np.stack([X, Y])
     for call, data in ((_alone, x), (_alone, x[:1]), (ms.vmap(_alone), np.stack([x, 2 * x]))):
-        given = Tensor(data.copy())
-        same(ms.vmap(call)(given), 3 * data)
-        same(given, 3 * data)
+        inputs = Tensor(data.copy())
+        same(ms.vmap(call)(inputs), 3 * data)
+        same(inputs, 3 * data)
 
 
 def test_vmap_where_nothing_that_is_written_has_items(context):
@@ -209,7 +209,7 @@ def test_vmap_with_several_outputs(context):
 
 
 def test_vmap_that_would_write_every_item_into_one_tensor(context):
-    """MindSpore's own assign has the rule, and the words."""
+    """The rule and the message are those of MindSpore's assign."""
     x, y = Tensor(X.copy()), Tensor(np.stack([Y, -Y]))
     with pytest.raises(ValueError, match="source axis of `variable` is None, but"):
         ms.vmap(JUST_ADD, in_axes=(None, 0))(x, y)
@@ -228,9 +228,9 @@ def test_vmap_leaves_other_custom_operators(context):
 )
 def test_vmap_of_vmap(context):
     x = np.stack([np.stack([X, Y]), np.stack([Y, 2 * X])])
-    given = Tensor(x.copy())
-    same(ms.vmap(ms.vmap(JUST_ADD))(given, Tensor(x * 3)), 4 * x)
-    same(given, 4 * x)
+    inputs = Tensor(x.copy())
+    same(ms.vmap(ms.vmap(JUST_ADD))(inputs, Tensor(x * 3)), 4 * x)
+    same(inputs, 4 * x)
 
 
 KEPT = Tensor(np.zeros(3, np.float32))
@@ -248,7 +248,7 @@ def _kept_outside(x):
 
 @pytest.mark.parametrize("call", [_made_in_the_graph, _kept_outside])
 def test_a_constant_of_a_graph_cannot_be_written(call):
-    """MindSpore's own assign writes it: readers in the graph see what it was, and the next run what it is."""
+    """MindSpore's own assign writes it: readers in the graph see the old value, the next run the new one."""
     says = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  .*ms.mutable.*zeros_like"
     with pytest.raises(UnsupportedError, match=says):
         ms.jit(call)(Tensor(X))
