@@ -26,9 +26,10 @@ Call = Callable[[Site, Sequence[Any]], tuple[Any, ...]]
 
 
 def saving_site(site: Site, flat: Sequence[Any]) -> Site:
-    """Return the call that also returns what the gradient reads; the call itself without such a one.
+    """Return the call of the saving operator if there is one, else the call itself.
 
-    For a C++ module that is what its Forward saves.
+    A saving operator also returns temporaries that the gradient reads; for a C++ module, what its
+    Forward saves.
     """
     rule = site.operator.gradient
     if not isinstance(rule, Recorded):
