@@ -1,4 +1,4 @@
-"""The threads that kernels' loops run on, in processes: environment, fork, exit, races."""
+"""The thread pool of loops in whole processes: environment, fork, exit, races."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ SANITIZED = "POLYOP_SANITIZED" in os.environ
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("threads") / "loops.so"
+    library = tmp_path_factory.mktemp("threads") / "loops.so"
     compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(
-        [*compiler, "-shared", "-fPIC", f"-I{ROOT / 'include'}", HERE / "threads_kernels.c", "-o", made],
+        [*compiler, "-shared", "-fPIC", f"-I{ROOT / 'include'}", HERE / "threads_kernels.c", "-o", library],
         check=True,
     )
-    return made
+    return library
 
 
-# What code in a new interpreter starts with: `many(n)` runs n loops, and raises where one is wrong.
+# The beginning of the code in each new interpreter. `many(n)` runs n loops, and raises when a result is wrong.
 PRELUDE = """
 import ctypes, os, signal, sys, threading, time, warnings
 import numpy as np
@@ -48,12 +48,12 @@ def many(turns, threads=3):
                           ctypes.c_void_p(mine.ctypes.data))
         assert used == threads and mine.sum() == 499500, (used, mine)
 def workers():
-    found = {}
+    statuses = {}
     for task in os.listdir("/proc/self/task"):
         name = open(f"/proc/self/task/{task}/comm").read().strip()
         if name.startswith("polyop-"):
-            found[name] = open(f"/proc/self/task/{task}/status").read()
-    return found
+            statuses[name] = open(f"/proc/self/task/{task}/status").read()
+    return statuses
 def in_child(work):
     child = os.fork()
     if child == 0:
@@ -66,7 +66,7 @@ def in_child(work):
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0, status
-signal.alarm(120)  # what hangs, fails
+signal.alarm(120)  # a test that hangs fails
 """
 
 
@@ -201,17 +201,17 @@ except polyop.PolyopError as problem:
 
 
 def test_a_library_that_only_asks_how_many(run_python, tmp_path: Path, monkeypatch) -> None:
-    """From a thread that Python does not know, which may not ask it what os.environ has."""
+    """A thread that Python does not know, and that may not read os.environ, gets the count."""
     text = """
         #include <pthread.h>
         __attribute__((visibility("default"))) int (*polyop_threads)(void) = 0;
-        static void* ask(void* found) { *(int*)found = polyop_threads(); return 0; }
+        static void* ask(void* count) { *(int*)count = polyop_threads(); return 0; }
         int asked(void) {
           pthread_t thread;
-          int found = -1;
-          pthread_create(&thread, 0, ask, &found);
+          int count = -1;
+          pthread_create(&thread, 0, ask, &count);
           pthread_join(thread, 0);
-          return found;
+          return count;
         }
     """
     (tmp_path / "asks.c").write_text(text)
@@ -278,8 +278,8 @@ resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_IN
 assert not workers()
 in_child(lambda: (many(20), print(sorted(workers()), flush=True)))
 """
-    said, after = child(code).splitlines()
-    assert said.startswith("polyop: loops run on 1 threads, as no more can be started: ")
+    warning, after = child(code).splitlines()
+    assert warning.startswith("polyop: loops run on 1 threads, as no more can be started: ")
     assert after == "['polyop-1', 'polyop-2']"
 
 
