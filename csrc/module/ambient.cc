@@ -40,8 +40,8 @@ int borrow(PyObject* object, polyop_tensor** result) {
       host == nullptr ? BorrowResult::kOther : host->borrow(object, true, true, &view);
   if (status == BorrowResult::kDifferentiated) {
     set_failure(
-        "a gradient is wanted, and a module that is bound with pybind11 itself records none: call it under "
-        "torch.no_grad(), or leave pybind11 out and use polyop's PYBIND11_MODULE");
+        "a tensor requires a gradient, but a module that is bound with pybind11 itself records none: "
+        "call it under torch.no_grad(), or leave pybind11 out and use polyop's PYBIND11_MODULE");
     return 1;
   }
   if (status == BorrowResult::kOther) {

@@ -265,8 +265,8 @@ class FunctionBase {
     const bool recorded = depth == 0 && functions()->recording() != 0;
     if (recorded && (holds_required(arguments) || ...)) {
       throw std::runtime_error(
-          "a gradient is wanted of a tensor in a list, and Function gives lists none: pass it as an argument "
-          "of its own");
+          "a tensor in a list requires a gradient, but Function has no gradients for lists: pass the tensor "
+          "as an argument of its own");
     }
     // not forwarded: an argument that Forward takes by value must live until the call is recorded
     auto result = [&] {
