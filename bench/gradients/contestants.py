@@ -91,28 +91,28 @@ class Direct(comparison.Direct):
         """Derive, schedule and compile it; ``results`` are the kernel's."""
         base = LoopKernel(program.kernel)
         self.kernel, self.attributes = BackwardKernel.of(base), {}
-        own, present = specs(arguments), (True,) * len(results)
-        wanted = tuple(i in program.smooth(arguments) for i in range(len(arguments)))
-        numbers = {self.kernel.told: str(SpecKey.of(own, wanted))}
+        input_specs, present = specs(arguments), (True,) * len(results)
+        requested = tuple(i in program.smooth(arguments) for i in range(len(arguments)))
+        numbers = {self.kernel.told: str(SpecKey.of(input_specs, requested))}
         everything = [*arguments, *results, *(incoming(r.shape, r.dtype) for r in results)]
-        read = [*self.kernel.reads(own, {}, present, wanted), *present]
-        kept = [a if flag else None for a, flag in zip(everything, read, strict=True)]
-        given = [None if a is None else specs([a])[0] for a in kept]
-        shapes = [a.shape if flag else (1,) for a, flag in zip(arguments, wanted, strict=True)]
+        read = [*self.kernel.reads(input_specs, {}, present, requested), *present]
+        operands = [a if flag else None for a, flag in zip(everything, read, strict=True)]
+        operand_specs = [None if a is None else specs([a])[0] for a in operands]
+        shapes = [a.shape if flag else (1,) for a, flag in zip(arguments, requested, strict=True)]
         self.outputs = [
             np.zeros(s, t.numpy)
-            for s, t in zip(shapes, self.kernel.infer_types(given, numbers, 0), strict=True)
+            for s, t in zip(shapes, self.kernel.infer_types(operand_specs, numbers, 0), strict=True)
         ]
-        address = self.kernel.library(self.kernel.typed(given, numbers))._address
+        address = self.kernel.library(self.kernel.typed(operand_specs, numbers))._address
         self.function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 6)(address)
-        kept += self.outputs
-        self.count = len(kept)
+        operands += self.outputs
+        self.count = len(operands)
         self.pointers = (ctypes.c_void_p * self.count)(
-            *[a.ctypes.data if a is not None else None for a in kept]
+            *[a.ctypes.data if a is not None else None for a in operands]
         )
-        self.sizes = [(ctypes.c_int64 * max(1, np.ndim(a)))(*np.shape(a)) for a in kept]
+        self.sizes = [(ctypes.c_int64 * max(1, np.ndim(a)))(*np.shape(a)) for a in operands]
         self.shapes = (ctypes.c_void_p * self.count)(*[ctypes.addressof(s) for s in self.sizes])
-        self._kept = kept
+        self._alive = operands
         self._make_extra()
 
 

@@ -142,7 +142,7 @@ PROGRAMS = (
         jax=lambda x, gamma: x * gamma,
         small=SMALL,
         bench={"m": 8192, "n": 2048},
-        wanted=(1,),
+        inputs=(1,),
         written="dgamma",
     ),
     Gradient(

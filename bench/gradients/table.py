@@ -15,7 +15,7 @@ class Gradient:
     """A loop kernel with one output, and the same computation in PyTorch and in JAX.
 
     ``make(dtype, **sizes)`` returns the inputs. ``torch`` and ``jax`` take tensors of their framework, which
-    derives the gradient itself. ``wanted`` are the positions of the inputs to differentiate; empty stands for
+    derives the gradient itself. ``inputs`` are the positions of those to differentiate; empty stands for
     all of floating dtype. ``written`` is the function of written.c that computes the gradient, if there is
     one.
     """
@@ -28,7 +28,7 @@ class Gradient:
     small: Mapping[str, int]
     bench: Mapping[str, int]
     dtype: str = "float32"
-    wanted: tuple[int, ...] = ()
+    inputs: tuple[int, ...] = ()
     written: str = ""
 
     def arguments(self, sizes: Mapping[str, int], dtype: str | None = None) -> tuple[Any, ...]:
@@ -37,7 +37,7 @@ class Gradient:
 
     def smooth(self, arguments: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the positions of the inputs to differentiate."""
-        return self.wanted or tuple(i for i, a in enumerate(arguments) if a.dtype.kind == "f")
+        return self.inputs or tuple(i for i, a in enumerate(arguments) if a.dtype.kind == "f")
 
 
 def incoming(shape: Any, dtype: Any) -> Any:

@@ -66,7 +66,7 @@ class Direct:
         self.pointers = (ctypes.c_void_p * self.count)(*[a.ctypes.data for a in everything])
         self.sizes = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in everything]
         self.shapes = (ctypes.c_void_p * self.count)(*[ctypes.addressof(s) for s in self.sizes])
-        self._kept = tensors
+        self._alive = tensors
         self._make_extra()
 
     def __call__(self) -> None:

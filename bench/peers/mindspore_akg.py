@@ -1,7 +1,7 @@
-"""Time a loop kernel of ours and of MindSpore's AKG in graphs, in turn; the last line printed is JSON.
+"""Time a loop kernel of polyop and of MindSpore's AKG in graphs, alternately; the last line printed is JSON.
 
-It is a list of two: the seconds of the first call, which compiles, and of the turns. Fails where AKG does not
-compile the kernel, or does not agree with NumPy. What both compile is written into the working directory.
+For each of the two it has the seconds of the first call, which compiles, and of the turns. The program fails
+if AKG does not compile the kernel, or disagrees with NumPy. Sources are written into the working directory.
 """
 
 import ast
@@ -26,7 +26,7 @@ import polyop
 
 
 class _Fixed(ast.NodeTransformer):
-    """Puts numbers where their names are read, and casts literals."""
+    """Replaces names by numbers, and casts literals."""
 
     def __init__(self, numbers: dict[str, Any], cast: str | None) -> None:
         self.numbers, self.cast = numbers, cast
@@ -41,7 +41,7 @@ class _Fixed(ast.NodeTransformer):
 
 
 def fixed(kernel: Callable[..., Any], arguments: tuple[Any, ...], who: str, cast: str | None) -> Any:
-    """Return the kernel for its tensors alone: numbers are literals, so that no call looks them up."""
+    """Return the kernel as a function of its tensors, with its numbers as literals."""
     tree = ast.parse(inspect.getsource(kernel))
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
@@ -62,19 +62,19 @@ def fixed(kernel: Callable[..., Any], arguments: tuple[Any, ...], who: str, cast
 
 
 def akg_operator(row: Row, arguments: tuple[Any, ...], expected: tuple[Any, ...]) -> Any:
-    """Return MindSpore's operator; it is told what it returns, which it cannot tell for every kernel."""
-    # AKG takes a literal for a float32 whatever stands beside it
+    """Return MindSpore's operator with the output specs, which AKG cannot infer for every kernel."""
+    # AKG types a literal as float32, whatever the other operand is
     cast = None if row.dtype == "float32" else row.dtype
     function = fixed(getattr(akg, row.kernel.__name__), arguments, "theirs", cast)
     shapes = tuple(list(e.shape) for e in expected)
     types = tuple(getattr(ms, e.dtype.name) for e in expected)
-    told = (shapes, types) if len(expected) > 1 else (shapes[0], types[0])
-    shape_of, type_of = (lambda *_, value=value: value for value in told)
+    output_form = (shapes, types) if len(expected) > 1 else (shapes[0], types[0])
+    shape_of, type_of = (lambda *_, value=value: value for value in output_form)
     return ms.ops.Custom(ms.ops.kernel(function), shape_of, type_of, func_type="akg")
 
 
 class Contestant:
-    """An operator in a graph of its own."""
+    """An operator in a graph."""
 
     def __init__(self, row: Row, operator: Any) -> None:
         class Net(ms.nn.Cell):
@@ -86,12 +86,12 @@ class Contestant:
         self.tensors = [ms.Tensor(a) for a in self.arrays]
 
     def run(self) -> tuple[float, list[Any]]:
-        """Return the seconds of a call until its outputs are there, and them; on the initial data."""
+        """Call on the initial data; return the seconds until the outputs are computed, and the outputs."""
         for position in self.row.updates:
             self.tensors[position] = ms.Tensor(self.arrays[position])
         start = time.perf_counter()
-        found = self.net(*self.tensors)
-        outputs = [o.asnumpy() for o in (found if isinstance(found, tuple) else (found,))]
+        returned = self.net(*self.tensors)
+        outputs = [o.asnumpy() for o in (returned if isinstance(returned, tuple) else (returned,))]
         return time.perf_counter() - start, outputs
 
 
@@ -108,14 +108,14 @@ def main(name: str, turns: int) -> None:
         first, outputs = one.run()
         times.append({"first": first, "turns": []})
         tolerance = 1e-3 if row.dtype == "float32" else 1e-8
-        for wanted, got in zip(expected, outputs, strict=True):
-            if not np.allclose(got, wanted, rtol=tolerance, atol=tolerance):
+        for reference, output in zip(expected, outputs, strict=True):
+            if not np.allclose(output, reference, rtol=tolerance, atol=tolerance):
                 raise RuntimeError(f"{who} does not agree with NumPy")
         print(f"{who} agrees with NumPy", flush=True)
     for turn in range(turns):
-        for which in (0, 1) if turn % 2 else (1, 0):
-            settle(both[which].run)
-            times[which]["turns"].append(both[which].run()[0])
+        for i in (0, 1) if turn % 2 else (1, 0):
+            settle(both[i].run)
+            times[i]["turns"].append(both[i].run()[0])
     print(json.dumps(times))
 
 

@@ -1,4 +1,4 @@
-"""Time a call of ours and MindSpore's ``ops.Custom`` over one library, in turn; prints both lists."""
+"""Time a call of polyop and one of MindSpore's ``ops.Custom`` alternately, on one library."""
 
 import json
 import sys
@@ -51,14 +51,14 @@ WORK = {
 
 def main(work: str, rounds: int, slice_s: float) -> None:
     x = ms.Tensor(np.ones(4, np.float32))
-    # each call is waited for, by its value: MindSpore's are asynchronous
+    # MindSpore's calls are asynchronous, so each one is timed until its value is read
     read = "f(x).asnumpy()" if work != "gradient" else "f(x)[1].asnumpy()"
     timers = [timeit.Timer(read, globals={"f": f, "x": x}) for f in WORK[work]]
     counts = [calls_per_slice(timer, slice_s) for timer in timers]
     times: tuple[list[float], list[float]] = ([], [])
     for turn in range(rounds):
-        for which in (0, 1) if turn % 2 else (1, 0):
-            times[which].append(timers[which].timeit(counts[which]) / counts[which])
+        for i in (0, 1) if turn % 2 else (1, 0):
+            times[i].append(timers[i].timeit(counts[i]) / counts[i])
     print(json.dumps(times))
 
 

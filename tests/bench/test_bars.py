@@ -1,4 +1,4 @@
-"""Which rows keep their bar, which miss it, and what the bench says about known misses."""
+"""The verdicts of rows: kept, missed, known misses; and the lines that the bench prints on them."""
 
 import importlib
 import sys

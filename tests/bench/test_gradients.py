@@ -1,4 +1,4 @@
-"""Each gradient that the benchmarks time, at small sizes, equals PyTorch's; so do its peers."""
+"""Each gradient that the benchmarks time equals PyTorch's at small sizes; so do its peers."""
 
 import dataclasses
 import pathlib

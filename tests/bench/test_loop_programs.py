@@ -1,4 +1,4 @@
-"""Each benchmark kernel, run as plain Python, equals a NumPy version written apart from it; so do its peers."""
+"""Each benchmark kernel, run as plain Python, equals a separate NumPy version; so do its peers."""
 
 import ast
 import copy

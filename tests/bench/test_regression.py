@@ -1,4 +1,4 @@
-"""Which rows count as slower than in an earlier run, and what bench/run.py answers."""
+"""The rows that count as slower than in an earlier run, and the exit code of bench/run.py."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""``polyop build`` and ``polyop cache``, each in a process of its own."""
+"""``polyop build`` and ``polyop cache``, each in another process."""
 
 import ctypes
 import os

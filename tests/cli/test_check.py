@@ -1,4 +1,4 @@
-"""``polyop check`` in a process of its own."""
+"""``polyop check`` in another process."""
 
 from __future__ import annotations
 

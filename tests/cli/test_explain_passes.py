@@ -1,4 +1,4 @@
-"""``polyop explain --print-after`` and ``--time-passes``, and the mistakes that a user makes with them."""
+"""``polyop explain --print-after`` and ``--time-passes``, and errors in their arguments."""
 
 import re
 

@@ -10,7 +10,7 @@ from catalogue import members
 from polyop.testing import frameworks
 from polyop.testing.difference import is_floating
 
-SAMPLES = 3  # of a batch
+SAMPLES = 3  # in a batch
 
 
 def eager(framework, case):
@@ -19,7 +19,7 @@ def eager(framework, case):
 
 
 def compiled(framework, case):
-    """Return those of a compiled one."""
+    """Return the results of a compiled call."""
     return numbered("output", framework.compiled(case))
 
 
@@ -29,7 +29,7 @@ def differentiated(framework, case):
 
 
 def compiled_differentiated(framework, case):
-    """Return those that a compiled program takes."""
+    """Return the input gradients from a compiled program."""
     return gradients(framework.compiled_gradients(case, cotangents(case)))
 
 
@@ -38,7 +38,7 @@ def batched(framework, case):
     return numbered("output", framework.batched(batch(case)))
 
 
-MODES = {  # mode: the call, the NumPy mode that tells what it must give
+MODES = {  # mode -> the call, and the NumPy mode with the expected results
     "eager": (eager, "eager"),
     "compiled": (compiled, "eager"),
     "differentiated": (differentiated, "differentiated"),
@@ -46,7 +46,7 @@ MODES = {  # mode: the call, the NumPy mode that tells what it must give
     "batched": (batched, "batched"),
 }
 ABSENT_MODES = {"numpy": {"compiled", "compiled-differentiated", "batched"}, "mindspore": {"batched"}}
-"""What a framework does not have: docs tell."""
+"""The modes that a framework does not have."""
 
 
 def numbered(what, arrays):

@@ -40,7 +40,7 @@ def modules():
 
 
 def members():
-    """Return one member per operator: those registered from the folder, and others that its files hold."""
+    """Return one member per operator: those defined in the folder, and others that its files name."""
     operators, sample_inputs = {}, {}
     for module in modules():
         sample_inputs.update(getattr(module, "polyop_samples", {}))

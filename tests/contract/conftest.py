@@ -1,4 +1,4 @@
-"""The suite's cases, the counts per host at the end, and the files that other environments compare with."""
+"""Parameters of the suite, the counts per host at the end, and result files for other environments."""
 
 import os
 import pathlib

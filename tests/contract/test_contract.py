@@ -1,4 +1,4 @@
-"""Every operator, in every framework, in every mode, gives what NumPy gives."""
+"""Every operator, in every framework and mode, returns the same as in NumPy."""
 
 import inspect
 import os

@@ -1,4 +1,4 @@
-"""The table of parsers and the mutations stand beside the test."""
+"""Puts this folder on the path: the tests import the table of parsers and the mutations."""
 
 import pathlib
 import sys

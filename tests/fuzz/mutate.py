@@ -19,7 +19,7 @@ NUMBERS = (
     2**63,
     2**64 - 1,
 )
-LONGEST = 300_000
+MAX_TEXT = 300_000
 WORDS = (
     "[", "]", "(", ")", "{", "}", ",", ":", '"', "'", "\\", "*", "->", "=", "?", "|", "!", "&a", "*a", "<<", "#", "%",
     "-", ".", "\n", " ", "\t", "\r", "\0", "\ud800", "\udcff", "é", "\u0661", "\u00b2", "\ufeff", "\u2028", "\U0001d518",
@@ -33,34 +33,36 @@ VALUES = (
 
 
 def of_bytes(random: random.Random, samples: list[bytes]) -> bytes:
-    """Return a sample that was changed in up to eight places."""
+    """Return a sample with up to eight changes."""
     data = bytearray(random.choice(samples))
     for _ in range(random.choice((1, 1, 2, 8))):
         size = len(data)
-        place = random.randrange(size + 1) if random.random() < 0.5 else random.randrange(min(size, 1024) + 1)
+        position = (
+            random.randrange(size + 1) if random.random() < 0.5 else random.randrange(min(size, 1024) + 1)
+        )
         kind = random.randrange(6)
-        if kind == 0 and place < size:
-            data[place] ^= 1 << random.randrange(8)
+        if kind == 0 and position < size:
+            data[position] ^= 1 << random.randrange(8)
         elif kind == 1:
             width = random.choice((1, 2, 4, 8))
-            place -= place % width
+            position -= position % width
             number = random.choice(NUMBERS) % 2 ** (8 * width)
-            data[place : place + width] = number.to_bytes(width, random.choice(("little", "big")))
+            data[position : position + width] = number.to_bytes(width, random.choice(("little", "big")))
         elif kind == 2:
-            del data[place:]
+            del data[position:]
         elif kind == 3:
-            del data[place : place + random.randrange(1, 64)]
+            del data[position : position + random.randrange(1, 64)]
         elif kind == 4:
             other = random.choice(samples)
             start = random.randrange(len(other) + 1)
-            data[place:place] = other[start : start + random.randrange(1, 256)]
+            data[position:position] = other[start : start + random.randrange(1, 256)]
         else:
-            data[place : place + 16] = random.randbytes(16)
+            data[position : position + 16] = random.randbytes(16)
     return bytes(data)
 
 
 def of_text(random: random.Random, samples: list[str]) -> str:
-    """Return a sample with words of its own and of other grammars put in, taken out, repeated or exchanged."""
+    """Return a sample with words of all grammars inserted, and parts of it repeated, replaced or cut off."""
     text = random.choice(samples)
     for _ in range(random.choice((1, 1, 2, 8))):
         start = random.randrange(len(text) + 1)
@@ -76,13 +78,13 @@ def of_text(random: random.Random, samples: list[str]) -> str:
             text = text[:start]
         else:
             other = random.choice(samples)
-            place = random.randrange(len(other) + 1)
-            text = text[:start] + other[place : place + 60] + text[end:]
-    return text[:LONGEST]
+            position = random.randrange(len(other) + 1)
+            text = text[:start] + other[position : position + 60] + text[end:]
+    return text[:MAX_TEXT]
 
 
 def of_value(random: random.Random, samples: list[object]) -> object:
-    """Return a sample in which up to three parts are other values, some of them deep."""
+    """Return a sample in which up to three parts are replaced, some of them by deeply nested values."""
     value = random.choice(samples)
     for _ in range(random.choice((1, 1, 3))):
         value = _replaced(random, value)

@@ -1,9 +1,9 @@
-"""The parsers of what comes from outside, one row each.
+"""The parsers of input from outside, one row each.
 
-To add one, append a :class:`Parser` to :data:`PARSERS`: valid samples, which of the mutations of
-``mutate.py`` is for them, and the function. It is called with one mutated sample and a folder of its own;
-what it returns does not matter. It may raise what ``allowed`` names, and nothing else. Samples that need
-a compiler or a file are made by a function, called once.
+To add one, append a :class:`Parser` to :data:`PARSERS`: valid samples, the mutation of ``mutate.py`` for
+them, and the function. It is called with a mutated sample and a folder for its files, and its result is
+ignored. It may only raise what ``allowed`` names. Samples that need a compiler or a file are made by a
+function, which is called once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Parser:
-    """``share`` is how many of a hundred samples this parser gets: those that read files are slower."""
+    """One parser. ``share`` is the percentage of samples that it gets: parsers that read files are slower."""
 
     name: str
     samples: Callable[[], list[Any]]
@@ -123,7 +123,7 @@ int ScaleInit(int* d, long** s, const char** t, void* extra) { return 0; }
 
 @cache
 def libraries() -> list[bytes]:
-    """Return small shared libraries: an ordinary one, one without hash tables, one that lost its sections."""
+    """Return small shared libraries with each kind of hash table, and one without sections."""
     contents = []
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "k.c")

@@ -1,4 +1,4 @@
-"""Damaged and hostile input, one row for each class that once gave a foreign error, a hang or a wrong value."""
+"""Damaged and hostile input: a row for each class that once raised a foreign error, hung or gave a wrong value."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
-"""Damaged and hostile input gives polyop's errors, in bounded time and memory: every parser, mutated samples.
+"""Mutated samples for every parser: only polyop's errors, in bounded time and memory.
 
-The seed is POLYOP_FUZZ_SEED, else one drawn now; it is printed, and part of a failure.
+The seed is POLYOP_FUZZ_SEED, else a random one. It is printed, and each failure names it.
 """
 
 import os
@@ -18,7 +18,7 @@ SECONDS, MEBIBYTES = 2, 1024
 
 
 def attack(parser, samples, folder):
-    """Give a parser so many mutated samples; return how many it refused, and the longest time of one."""
+    """Call a parser with mutated samples; return the number that it refused, and the longest time."""
     refused, slowest = 0, 0.0
     valid = parser.samples()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -41,8 +41,8 @@ def attack(parser, samples, folder):
     return refused, slowest
 
 
-def report(parser, samples, found, record_property):
-    refused, slowest = found
+def report(parser, samples, outcome, record_property):
+    refused, slowest = outcome
     text = f"{samples} samples, {refused} refused, slowest {slowest:.3f} s, seed {SEED}"
     record_property(parser.name, text)
     print(f"{parser.name}: {text}")

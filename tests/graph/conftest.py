@@ -1,3 +1,3 @@
-"""torchair_program.py runs in a process of its own: it imports what this one may not have."""
+"""Keeps pytest from collecting torchair_program.py, which runs in another process because of its imports."""
 
 collect_ignore = ["torchair_program.py"]

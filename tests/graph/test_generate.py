@@ -1,4 +1,4 @@
-"""The Python text for prototypes; that it runs is shown in test_torchair.py."""
+"""The Python text for prototypes; test_torchair.py runs it."""
 
 import ast
 import pathlib

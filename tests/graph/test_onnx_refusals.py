@@ -1,4 +1,4 @@
-"""What ONNX cannot hold, and nodes that do not fit an operator: errors with the operator and the rule."""
+"""Operators that ONNX cannot hold, and nodes that do not fit an operator: errors name the operator and the rule."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What test_torchair.py runs in a process of its own: it prints a JSON object, one entry per step."""
+"""The steps of test_torchair.py, run in another process: it prints a JSON object with an entry per step."""
 
 import itertools
 import json

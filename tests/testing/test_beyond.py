@@ -1,4 +1,4 @@
-"""``check`` finds what a native kernel reads beyond its tensors, and names the tensor and the sizes."""
+"""``check`` finds reads of a native kernel outside its tensors, and names the tensor and the sizes."""
 
 import itertools
 

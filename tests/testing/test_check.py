@@ -1,4 +1,4 @@
-"""What ``polyop.testing.check`` passes, and the planted bugs that it finds, by their words."""
+"""Operators that ``polyop.testing.check`` passes, and planted bugs that it finds, by the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``check`` and ``polyop explain`` on C++ modules: crashes, writes that are learned, what is missing."""
+"""``check`` and ``polyop explain`` on C++ modules: crashes, written arguments, missing samples."""
 
 from __future__ import annotations
 

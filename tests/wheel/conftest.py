@@ -1,4 +1,4 @@
-"""One project, made by ``polyop new``, built and installed once for all tests of this folder."""
+"""A project of ``polyop new``, built and installed once for all tests of this folder."""
 
 import pathlib
 import shutil

@@ -1,4 +1,4 @@
-"""What tests of the example with loop kernels share: its index, programs that use it."""
+"""Shared by the tests of the loop wheel example: its index, and programs that use it."""
 
 from wheel_tools import run
 

@@ -1,4 +1,4 @@
-"""examples/14_add_wheel, installed where nothing but polyop's wheel is; and the operator as first printed."""
+"""examples/14_add_wheel, installed beside polyop's wheel alone; and the operator in its original form."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""``polyop audit``: wheels that keep their promise, and wheels that break each of them."""
+"""``polyop audit``: wheels that keep what their tag promises, and one that breaks each promise."""
 
 import base64
 import hashlib

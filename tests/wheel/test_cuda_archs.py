@@ -1,4 +1,4 @@
-"""One wheel for several CUDA architectures: compiled by nvcc and listed; run nowhere."""
+"""One wheel for several CUDA architectures: compiled by nvcc and listed, not run."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""``OperatorExtension`` and ``BuildExtension`` in a setup.py of the user's own."""
+"""``OperatorExtension`` and ``BuildExtension`` in a setup.py."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Wheels of loop kernels: what ``LoopExtension`` takes, how it is built, and what ``audit`` finds."""
+"""Wheels of loop kernels: the arguments of ``LoopExtension``, the build, and the audit."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Loop kernels compiled ahead of time: a wheel that needs no compiler, and what does not fit it."""
+"""Loop kernels compiled ahead of time: used without a compiler, and what happens to kernels that do not fit."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""``polyop new``: what it writes and what it refuses; test_wheel.py builds it."""
+"""``polyop new``: the files it writes and the names it refuses; test_wheel.py builds the project."""
 
 import os
 import subprocess

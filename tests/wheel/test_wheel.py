@@ -1,4 +1,4 @@
-"""A project of ``polyop new``: the wheel, what is in it, and its use where nothing can be compiled."""
+"""A project of ``polyop new``: the wheel, its content, and its use without a compiler."""
 
 import ast
 import hashlib

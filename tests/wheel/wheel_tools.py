@@ -1,4 +1,4 @@
-"""What tests of wheels share: Python processes, builds, installs."""
+"""Shared by the tests of wheels: Python processes, builds, installs."""
 
 import os
 import pathlib

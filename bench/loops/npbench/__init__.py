@@ -1,4 +1,4 @@
-"""Kernels with peers and bounds: fifteen of NPBench at its middle sizes, and layers of networks."""
+"""Kernels with peers and bounds: fifteen of NPBench at medium sizes, and layers of networks."""
 
 from . import dense, norms, pointwise, scans, stencils, vectors
 

@@ -18,7 +18,7 @@ TALL, WIDE = 16, 512
 
 @part
 def product(a, b, c, block, begin):
-    """Make sixteen rows of ``c = a @ b``, from a column on."""
+    """Compute sixteen rows of ``c = a @ b``, starting at a column."""
     first, last = TALL * block, min(TALL * (block + 1), a.shape[0])
     deep = a.shape[1] // 8 * 8
     for low in range(begin, b.shape[1], WIDE):
@@ -147,7 +147,7 @@ def conv2d_bias_numpy(x, weight, bias):
 
 @part
 def add_line(out, line, weights):
-    """Add a line's convolution with a row of weights; four weights at a time, as the line is in L1."""
+    """Add the convolution of a line with a row of weights, four weights at a time while the line is in L1."""
     size, wide = len(weights), len(out)
     for q in range(0, size // 4 * 4, 4):
         f0, f1, f2, f3 = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
@@ -198,7 +198,7 @@ def images(dtype: Any, n: int, side: int, ci: int, co: int, k: int) -> tuple[Any
 
 
 def like(name: str, polybench: str, **more: Any) -> Row:
-    """Return the row of a PolyBench kernel, at other sizes and with peers."""
+    """Return the row for a PolyBench kernel, with other sizes and with peers."""
     same = PROGRAMS[polybench]
     fields = ("kind", "kernel", "make", "numpy", "small", "updates")
     return Row(name=name, **{field: getattr(same, field) for field in fields}, **more)

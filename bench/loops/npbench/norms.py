@@ -41,7 +41,7 @@ LANES = 16
 
 @part
 def greatest(row, room):
-    """Return the greatest of a row by lanes, kept in ``room``: Numba makes no vectors of a plain maximum."""
+    """Return the maximum of a row, by lanes in ``room``: Numba does not vectorise a plain maximum."""
     top = row[0]
     whole_part = len(row) // LANES * LANES
     if whole_part:

@@ -1,4 +1,4 @@
-"""Each element on its own: transcendental functions, chains, a gather of rows."""
+"""Elementwise kernels: transcendental functions, chains, a gather of rows."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def angles(dtype: Any, n: int) -> tuple[Any, ...]:
 
 
 def chain(x, y, scale):
-    """Scale, add, clip, square with the sign kept: memory is all that it costs."""
+    """Scale, add, clip, square with the sign kept; memory alone limits it."""
     z = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):

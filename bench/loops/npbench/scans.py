@@ -96,7 +96,7 @@ def vadv_numba(tendency, u, wind, position, forcing, rate):
 
 @part
 def eliminate(face, value, rate):
-    """Solve the tridiagonal systems in place, side by side: one recurrence alone waits for its divisions."""
+    """Solve the tridiagonal systems in place, all at once: a single recurrence waits for its divisions."""
     nk = value.shape[1]
     factor = np.zeros(AT_ONCE, value.dtype)
     for k in range(nk):

@@ -15,7 +15,7 @@ from .dense import like
 
 
 def stepped(step: Callable[..., None]) -> TorchPeer:
-    """Return the peer that compiles one step from the first array to the second, and goes to and fro.
+    """Return the peer that compiles one step from one array to another, and alternates between the two.
 
     Compiled in one piece, the steps would be unrolled.
     """

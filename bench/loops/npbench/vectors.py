@@ -1,4 +1,4 @@
-"""Matrices that are read once or twice: products with vectors, sums, a trace."""
+"""Kernels that read a matrix once or twice: products with vectors, sums, a trace."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 from __future__ import annotations

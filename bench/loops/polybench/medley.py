@@ -62,7 +62,7 @@ def nussinov_numpy(seq):
 
 
 def bases(_dtype: Any, n: int) -> tuple[Any, ...]:
-    """Return a sequence of the numbers 0 to 3, as int32 whatever is asked for."""
+    """Return a sequence of the numbers 0 to 3, always as int32."""
     return ((spread((n,), "float64") * 4).astype(np.int32),)
 
 

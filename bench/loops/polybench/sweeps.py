@@ -1,4 +1,4 @@
-"""PolyBench's sweeps: each point needs the point before it, in one direction or in all."""
+"""PolyBench's sweeps: each point depends on the previous one, in one direction or in all."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 from __future__ import annotations

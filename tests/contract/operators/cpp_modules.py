@@ -1,4 +1,4 @@
-"""Functions of a C++ module, whose gradients are recorded from Forward and Backward."""
+"""Functions of a C++ module, with gradients recorded from Forward and Backward."""
 
 import pathlib
 
@@ -9,7 +9,7 @@ import polyop
 ops = polyop.CustomOpBuilder(
     "contract_module", [pathlib.Path(__file__).with_name("module.cpp")], backend="CPU"
 ).load()
-found = [getattr(ops, name) for name in ("product", "logistic", "weighted", "sum_and_count", "sum_of_all")]
+members = [getattr(ops, name) for name in ("product", "logistic", "weighted", "sum_and_count", "sum_of_all")]
 
 x = np.linspace(-1, 2, 12).reshape(3, 4)
 polyop_samples = {

@@ -8,7 +8,7 @@ import polyop
 
 OPS = pathlib.Path(__file__).parents[3] / "examples" / "11_operator_library" / "ops.cpp"
 library = polyop.load_library(OPS, namespaces={"myops": "contract_library"})
-found = [library.my_op, library.my_op_backward, library.soften]
+members = [library.my_op, library.my_op_backward, library.soften]
 
 x = np.linspace(-1, 2, 12).reshape(3, 4)
 polyop_samples = {
