@@ -11,11 +11,10 @@ from ..common.expressions import Expressions, Scope
 
 
 def joinable(outer: For, expressions: Expressions, scope: Scope) -> str | None:
-    """Return the condition, in C, under which a loop and the one in it may be one, or None.
+    """Return the condition, in C, under which a loop and the one inside it can be collapsed, or None.
 
-    Then all that is read with the outer variable at 0 and the inner one running on is what both loops read
-    in their order: an index of the outer one stands before the inner one's, whose axis has the length of
-    the inner loop.
+    With the outer variable at 0, the inner one runs through the elements of both loops in their order: the
+    inner loop's axis follows the outer loop's, and has the length of the inner loop.
     """
     inner = outer.body[0] if len(outer.body) == 1 else None
     if not isinstance(inner, For) or not all(isinstance(s, Assign) for s in inner.body):

@@ -1,7 +1,6 @@
 """Prefetch the tensors that a vector loop reads once from end to end.
 
-Processors fetch ahead by themselves, but not past the end of a page, and not far enough behind long
-arithmetic.
+Hardware prefetchers stop at the end of a page, and do not run far enough ahead of long arithmetic.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def reread_rows(node: For, around: For | None, own: AbstractSet[str]) -> list[Lo
 
 
 def _rows(node: For) -> dict[object, Load]:
-    """Return the loads of a loop by what they have in common with those of a loop of another name."""
+    """Return the loads of a loop by a key that equal loads of a loop with another variable share."""
     direct = [s for s in node.body if isinstance(s, (Assign, Store))]
     written = {s.buffer for s in direct if isinstance(s, Store)}
     loads = [e for s in direct for e in always(children(s)) if not _indirect(e) and e.buffer not in written]
@@ -96,7 +95,7 @@ def _rows(node: For) -> dict[object, Load]:
 
 
 def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope) -> str:
-    """Return the statement that asks for the same place in the row of the next iteration, or one soon."""
+    """Return the statement that prefetches the same column of the next iteration's row, or a later one's."""
     var = around.loop.var
     following = around.soon if around.apart else f"({scope.names.get(var, identifier(var))} + 1)"
     at = _address(load, expressions, scope.with_names({var: following}))
@@ -105,9 +104,9 @@ def next_line(load: Load, around: Around, expressions: Expressions, scope: Scope
 
 
 def line(load: Load, around: Around | None, expressions: Expressions, scope: Scope, *, later: bool) -> str:
-    """Return the statement that asks for what a load in this scope comes to soon.
+    """Return the statement that prefetches what a load in this scope reads soon.
 
-    ``later``: into the second cache, out of the way of what else is read soon.
+    ``later``: into the second-level cache, because the first has more urgent data.
     """
     if (
         around is not None
@@ -128,7 +127,7 @@ def _indirect(load: Load) -> bool:
 
 
 def _scalars(node: For) -> frozenset[str]:
-    """Return the scalars that have their values inside a loop's body only."""
+    """Return the scalars that a loop's body assigns."""
     return frozenset(s.name for s in statements(node.body) if isinstance(s, Assign))
 
 
@@ -137,7 +136,7 @@ def _uses(load: Load, names: frozenset[str]) -> bool:
 
 
 def _divides(load: Load) -> bool:
-    """Whether the place in a row that does not come may be a division by zero."""
+    """Whether the address of a row that does not exist may divide by zero."""
     inside = [e for i in load.index for e in walk(i) if isinstance(e, Op)]
     return any(e.name in ("//", "%") and not isinstance(e.args[1], Const) for e in inside)
 

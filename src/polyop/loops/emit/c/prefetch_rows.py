@@ -1,7 +1,7 @@
-"""Prefetch the rows that a tile reads one below the other, some steps of the sum ahead.
+"""Prefetch the rows that a tile reads in a sum, some steps ahead.
 
-In a sum over k each ``a[k, i]`` is in another row of memory, mostly in another page. Processors do not
-fetch such rows by themselves.
+In a sum over k each ``a[k, i]`` is in another row of memory, often in another page. Hardware prefetchers do
+not follow such strides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..common.ctypes import identifier, memory
 from ..common.expressions import Expressions, Scope
 
 STEPS = 8
-"""How far ahead: a hundred cycles, at a dozen for each step; three times as far was no faster."""
+"""Steps ahead: a hundred cycles, at a dozen per step; three times as many were no faster."""
 
 
 def across(lane: For, row: str) -> Iterator[tuple[For, Load]]:
@@ -36,7 +36,7 @@ def _loads(body: Sequence[Stmt]) -> Iterator[Load]:
 
 
 def line(load: Load, loop: For, expressions: Expressions, scope: Scope) -> str:
-    """Return the C line that asks for the element of a row that the loop reads ``STEPS`` later."""
+    """Return the C line that prefetches the element that the loop reads ``STEPS`` iterations later."""
     lanes = lanes_for(loop.var, 1, None, {})
     index = tuple(expressions.scalar(i, scope) for i in load.index)
     place = expressions.address(load.buffer, index)

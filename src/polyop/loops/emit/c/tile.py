@@ -1,7 +1,7 @@
 """Register tiles: a block of rows x vectors is accumulated in registers around its sums.
 
 An operand that all rows share is packed into a contiguous panel first, in the order in which it is needed.
-The panel is padded with zeros, so sums need no care at the edges.
+The panel is padded with zeros, so that the sums need no special case at the edges.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Shape:
 
 
 NARROW = Shape(8, 1)
-"""Where one vector covers all lanes: as many sums at once as are under way, so that none is waited for."""
+"""The shape where one vector covers all lanes: enough independent sums to hide the latency of one."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A packed load: the innermost loop that it is read in, and its pseudo variable."""
+    """A packed load, the loops around it within the tile, and the variable that replaces it."""
 
     load: Load
     loops: tuple[For, ...]
@@ -57,7 +57,7 @@ class TilePrinter:
         self.lanes = self.expressions.lane_count(self.width)
 
     def _from_panels(self, node: Stmt) -> Stmt:
-        """Return a statement that reads panels, each in the loop in whose order it was packed."""
+        """Return a statement that reads panels, each in the loop that it was packed for."""
         if isinstance(node, If):
             return replace(node, body=tuple(map(self._from_panels, node.body)))
         if not isinstance(node, For):
@@ -69,7 +69,7 @@ class TilePrinter:
 
     @property
     def chooses(self) -> bool:
-        """Whether there is a form for few lanes beside the one for many."""
+        """Whether there is a second version for few lanes."""
         return not self.edges and self._deep()
 
     def _deep(self) -> bool:
@@ -82,7 +82,7 @@ class TilePrinter:
         return f"{hi} - {lo} <= {self.lanes}"
 
     def print(self, scope: Scope, lo: str, hi: str, few: bool | None = None) -> None:
-        """Print both loops, the rows from ``lo`` to ``hi``; ``few``: for few lanes, many, or any number."""
+        """Print both loops for rows ``lo`` .. ``hi - 1``. ``few``: only the version for few or many lanes."""
         out, i, j = self.out, identifier(self.row.var), identifier(self.lane.var)
         with out.block(""):
             out.line(f"const int64_t {i}_lo = {lo}, {i}_end = {hi};")
@@ -182,7 +182,7 @@ class TilePrinter:
             self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
 
     def _pack_transposed(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
-        """Pack loads whose lanes are rows that the loop walks along: some columns of them at once."""
+        """Pack loads whose lanes are rows along which the loop walks: several columns at once, transposed."""
         var, j, units = identifier(node.var), identifier(self.lane.var), self.shape.units
         lo, hi = self._scalar(node.lo, scope), self._scalar(node.hi, scope)
         self.expressions.used.headers.add("strip.h")
@@ -232,11 +232,11 @@ class TilePrinter:
                 self._copies(scope, rows, range(1), f"u * {self.lanes}")
 
     def _edge(self, scope: Scope, rows: int) -> None:
-        """Print rows of different lanes, as along a triangle's edge.
+        """Print rows with different ranges of lanes, as along the edge of a triangle.
 
-        Where each of them has some, the sums of all come first; what follows them is for all rows where they
-        fill the vectors, else for one row after another. A row without any lane is left out: its operands
-        may be none of the tensors'.
+        If every row has lanes, the sums of all rows come first. What follows them is printed for all rows if
+        they fill the vectors, else row by row. A row without lanes is left out: its operands may be outside
+        their tensors.
         """
         i, j, units = identifier(self.row.var), identifier(self.lane.var), range(self.shape.units)
         low, high = self._extremes(scope, rows)
@@ -268,7 +268,7 @@ class TilePrinter:
             self._each_row(scope, rows, sums, kinds)
 
     def _each_row(self, scope: Scope, rows: int, sums: tuple[Stmt, ...], kinds: Mapping[str, str]) -> None:
-        """Print rows one after another, each with its own lanes; ``sums`` may be there already."""
+        """Print rows one after another, each with its own lanes; ``sums`` may be computed already."""
         i, units = identifier(self.row.var), range(self.shape.units)
         with self.out.block(f"for (int64_t r = {i}; r < {i} + {rows}; ++r)"):
             names = scope.with_names({self.row.var: "r"})
@@ -315,9 +315,9 @@ class TilePrinter:
     def _printing(
         self, scope: Scope, rows: int, units: range, offset: str = "", first: str = ""
     ) -> Iterator[Copies]:
-        """Give the copies of a tile; at an edge with an ``offset`` one vector, with ``first`` one row.
+        """Context with the copies of a tile; at an edge, ``offset`` gives one vector, ``first`` one row.
 
-        Meanwhile its loops go on in their panels; what is declared then is forgotten.
+        Within it the tile's loops advance their panels; scalars declared within it end with it.
         """
         i, j = first or identifier(self.row.var), identifier(self.lane.var)
         tile_copies = []
@@ -344,7 +344,7 @@ class TilePrinter:
         self.loops.statements.live = live
 
     def _after(self, tile_copies: Sequence[Copy]) -> dict[str, list[str]]:
-        """Return the lines at the end of each loop's body: the next of its panels, and what is asked for."""
+        """Return the lines at the end of each loop's body: panels advance, rows are prefetched."""
         step = f"{self.shape.units} * {self.lanes}"
         found: dict[str, list[str]] = {}
         for panel in self.panels:
@@ -380,7 +380,7 @@ class TilePrinter:
 
 
 def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
-    """Return what can be packed: loads in innermost loops whose ranges do not depend on one another."""
+    """Return the panels of loads in innermost loops, if the ranges of loops do not depend on one another."""
     found: dict[Load, Panel] = {}
 
     def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
@@ -407,10 +407,10 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
 def sums_first(
     body: tuple[Stmt, ...], differs: Mapping[str, frozenset[str]], row: str, lane: str
 ) -> tuple[tuple[Stmt, ...], dict[str, str]]:
-    """Return the statements up to the last loop of a tile's body, and the elements of what they leave behind.
+    """Return the statements up to the last loop of a tile's body, and the element types of their results.
 
-    None of either where they do more than to add up panels and what all lanes share, in scalars for each row
-    and lane.
+    Both are empty if the statements do more than sum panels and values that all lanes share, into scalars for
+    each row and lane.
     """
     last = max((k for k, s in enumerate(body) if isinstance(s, For)), default=-1)
     sums, rest = body[: last + 1], body[last + 1 :]

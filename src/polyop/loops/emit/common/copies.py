@@ -1,4 +1,4 @@
-"""The copies of a statement that a tile makes: rows of one loop times vectors of another."""
+"""The copies of a statement in unrolled code: rows of one loop times vectors of another."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ROW, LANE = "row", "lane"
 
 @dataclass(frozen=True)
 class Copy:
-    """One copy: the row's and the vector's number, and the scope that it is printed in.
+    """One copy: the numbers of its row and vector, and its scope.
 
-    ``start`` and ``count``: the lanes in use (C text), where not all are.
+    ``start`` and ``count``: the first active lane and their number as C text, or None for all lanes.
     """
 
     row: int
@@ -28,7 +28,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Copies:
-    """All copies, and on what each scalar depends: the row, the lane, both or neither."""
+    """All copies, and for each scalar whether it depends on the row, the lane, both or neither."""
 
     all: tuple[Copy, ...]
     differs: Mapping[str, frozenset[str]]
@@ -36,7 +36,7 @@ class Copies:
     lane_var: str = ""
 
     def of(self, expressions: Sequence[Expr], name: str = "") -> list[Copy]:
-        """Return the copies that differ for these expressions (and this scalar)."""
+        """Return one copy for each distinct value of these expressions (and this scalar)."""
         found = self.differs.get(name, frozenset())
         for expr in expressions:
             found = found | dependence(expr, self.differs, self.row_var, self.lane_var)
@@ -65,13 +65,13 @@ class Copies:
 
 
 def dependence(expr: Expr, differs: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
-    """Return on what a value depends; ``differs`` has scalars, and tensors of which lanes have their own."""
+    """Return whether a value depends on row or lane; ``differs`` has that for scalars and private tensors."""
     found: frozenset[str] = frozenset()
     if isinstance(expr, Var):
         found = differs.get(expr.name, frozenset())
         found |= ({ROW} if expr.name == row else set()) | ({LANE} if expr.name == lane else set())
     if isinstance(expr, Load):
-        found = differs.get(expr.buffer, frozenset())  # a tensor that each lane has its own of
+        found = differs.get(expr.buffer, frozenset())  # a tensor with a copy per lane
     for child in children(expr):
         found |= dependence(child, differs, row, lane)
     return found
@@ -80,7 +80,7 @@ def dependence(expr: Expr, differs: Mapping[str, frozenset[str]], row: str, lane
 def differing(
     body: Sequence[Stmt], row: str, lane: str, given: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Return for each scalar that a body assigns on what it depends; ``given`` are known before."""
+    """Return for each scalar that a body assigns whether it depends on row or lane; ``given`` is known."""
     found = {s.name: frozenset[str]() for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(given)
     changed = True
 
@@ -112,7 +112,7 @@ def plain(scope: Scope) -> Copies:
 def width_of(
     body: Sequence[Stmt], lanes: str, differs: Mapping[str, frozenset[str]], sizes: Mapping[str, int]
 ) -> int:
-    """Return the bytes of the widest value that differs between lanes, addresses not included."""
+    """Return the bytes of the widest value that differs between lanes; addresses do not count."""
     from ...ir.grammar import Load, Type
     from .ctypes import SIZES, computed, memory
 

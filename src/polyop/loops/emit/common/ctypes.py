@@ -1,4 +1,4 @@
-"""How dtypes are spelled in the emitted C."""
+"""Types and identifiers of the printed C."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _OURS = re.compile(
     r"(polyop|plp?_|load_|store_|gatherx?_|scatter_|bcast_|iota_|sel_|max_|min_|reduce_|tobool_|frombool_|any_|past_"
     r"|cvt_|floordiv_|mod_|own_|at_|_).*|(q|part|[mb]\d+_)\d*(_\d+)*|found\d+|(row|next)\d+_\d+|.*_|.*_(n|v|r|u|past|row)\d+(_next)?|.*_(end|lo|hi|panel|part|check)"
 )
-"""What the emitted text calls its own things; a name with one more "_" at its end is not among them."""
+"""Names that the printed text uses itself. A name that ends with "_" in addition is free."""
 
 
 def memory(dtype: str) -> str:
@@ -74,7 +74,7 @@ def signed(elem: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return the name as C can have it.
+    """Return the C identifier of a name: keywords and names that the text itself uses get a "_".
 
     >>> identifier("int"), identifier("alpha")
     ('int_', 'alpha')
@@ -87,7 +87,7 @@ IDENTITIES = {"+": "0", "*": "1"}
 
 
 def identity(op: str, elem: str) -> str:
-    """Return what a reduction starts from, as a C expression.
+    """Return the identity element of a reduction, as a C expression.
 
     >>> identity("max", "f32"), identity("min", "u8")
     ('-__builtin_inf()', '255')

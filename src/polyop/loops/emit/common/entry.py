@@ -25,7 +25,7 @@ class Entry:
     ) -> None:
         self.kernel, self.bounds, self.expressions, self.function = kernel, bounds, expressions, function
         self.without = without
-        """Local tensors that need no memory from here."""
+        """Local tensors whose memory other functions allocate."""
         buffers = kernel.buffers
         self.inputs = [b for b in buffers.values() if b.role in ("input", "inplace")]
         self.outputs = [buffers[n] for n in kernel.outputs if buffers[n].role == "output"]
@@ -52,7 +52,7 @@ class Entry:
         return self.out.text()
 
     def arguments(self) -> None:
-        """Print the tensors and the sizes that come in."""
+        """Print the reading of tensors and of input sizes."""
         for number, buffer in enumerate([*self.inputs, *self.outputs]):
             self.out.line(f"self.{identifier(buffer.name)} = params[{number}];")
         for number, buffer in enumerate(self.inputs):
@@ -61,7 +61,7 @@ class Entry:
                 self.out.line(f"const int64_t {size} = self.{size} = shapes[{number}][{axis}];")
 
     def attributes(self) -> None:
-        """Print the attributes, read from ``extra``."""
+        """Print the reading of attributes from ``extra``."""
         for name, kind in self.kernel.attributes.items():
             c, real = identifier(name), computed(kind)[0] == "f"
             read = "polyop_get_float" if real else "polyop_get_int"
@@ -70,7 +70,7 @@ class Entry:
             self.out.line(f"self.{c} = {c};")
 
     def sizes(self) -> None:
-        """Print the sizes of tensors that the kernel makes."""
+        """Print the sizes of outputs and temporaries."""
         for name, buffer in self.kernel.buffers.items():
             if buffer.role not in ("output", "local"):
                 continue
@@ -80,7 +80,7 @@ class Entry:
                 self.out.line(f"const int64_t {c} = self.{c} = max_i64(0, {text});")
 
     def preconditions(self) -> None:
-        """Print what the sizes must fulfil."""
+        """Print the checks of sizes."""
         for wrong in self.bounds.preconditions:
             place = f'(struct polyop_place){{{wrong.line}, {wrong.axis}, "{wrong.buffer}"}}'
             size = self.expressions.scalar(wrong.size, Scope())
@@ -93,7 +93,7 @@ class Entry:
         return "" if buffer.zeroed_if is None else self.expressions.scalar(buffer.zeroed_if, Scope())
 
     def overlaps(self) -> None:
-        """Print checks that a tensor which is written is not given a second time."""
+        """Print checks that an input written in place shares no memory with another input."""
         for number, buffer in enumerate(self.inputs):
             for other, second in enumerate(self.inputs):
                 both = buffer.role == second.role == "inplace"

@@ -15,7 +15,7 @@ from .ctypes import HALVES, SIZES, computed, identifier, memory, signed
 
 @dataclass(frozen=True)
 class Value:
-    """C text with its element. ``truth``: a condition, as a vector a mask of ``elem``."""
+    """C text and its element type. ``truth``: a condition; as a vector, a mask with elements ``elem``."""
 
     text: str
     elem: str
@@ -25,10 +25,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Lanes:
-    """The loop whose iterations are lanes.
+    """The lanes of a vector loop, whose variable is ``var``.
 
-    ``width``: bytes per lane, ``count``: the lanes in use (C text) or None for all, ``varying``:
-    scalars with a value for each lane, and tensors that have an element of each for each lane.
+    ``width``: bytes per lane. ``count``: the number of active lanes as C text, or None for all. ``varying``:
+    scalars with a value per lane, and private tensors with a copy per lane.
     """
 
     var: str
@@ -43,15 +43,15 @@ class Lanes:
 
     @property
     def names(self) -> frozenset[str]:
-        """Everything that differs between lanes."""
+        """The names whose values differ between lanes."""
         return self.varying | {self.var}
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where an expression stands: the C text of variables, the lanes if any, the active ones.
+    """The surroundings of an expression: C text of variables, and lanes, if it is in a vector loop.
 
-    ``mask`` is a Value that says which lanes a condition left active.
+    ``mask`` selects the lanes that conditions leave active.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 EXACT = frozenset(
     ("abs", "sign", "round", "floor", "ceil", "trunc", "sqrt", "rsqrt", "isnan", "isinf", "isfinite")
 )
-"""Functions of math.h that are there without being asked for, and have no other version."""
+"""Functions of math.h that are always declared and have no separate precise version."""
 
 
 @dataclass
@@ -93,15 +93,15 @@ class Expressions:
         self.precise, self.checked = precise, checked
         self.used = Used()
         self.prechecked: dict[Load | Store, tuple[str, Mapping[int, str]]] = {}
-        """Accesses checked before the loop that is being printed: C of the answer, and indices by axis."""
+        """Accesses that are checked before the current loop: C text of the result, and of indices by axis."""
         self.accessed_once: set[str] = set()
-        """Tensors whose elements a tile reads and writes once: where they are strided, by calls."""
+        """Tensors whose elements a tile accesses once: strided accesses are calls, for shorter code."""
         self.strips: dict[tuple[Load | Store, str], str] = {}
-        """Accesses of which the loop being printed has columns turned round, by the lanes' first row."""
+        """Strips of accesses with register transpose in the current loop, by access and first row."""
         self.slides: dict[Load, str] = {}
-        """Loads that the vector loop being printed has in registers."""
+        """Loads that the current vector loop has in registers: C text."""
         self.places: list[tuple[int, str, int]] = []
-        """(line, buffer, axis) of every checked index; its number is what the check reports."""
+        """(line, buffer, axis) of every checked index; a failed check reports the number of its row."""
 
     def value(self, expr: Expr, scope: Scope) -> Value:
         """Return the C text of an expression."""
@@ -117,19 +117,19 @@ class Expressions:
             case Op(name="select"):
                 return self._select(expr, scope)
             case Op(name="cast", args=(inner,)):
-                found = self.convert(self.value(inner, scope), expr.type, scope)
+                converted = self.convert(self.value(inner, scope), expr.type, scope)
                 same = inner.type.dtype == expr.type.dtype
-                return found if same else self._rounded(found, expr.type.dtype, scope)
+                return converted if same else self._rounded(converted, expr.type.dtype, scope)
             case Op(name="and" | "or" | "not"):
                 return self._logic(expr, scope)
             case Op():
                 return self._operator(expr, scope)
 
     def scalar(self, expr: Expr, scope: Scope) -> str:
-        """Return the text of an expression that is the same for all lanes."""
-        found = self.value(expr, scope)
-        assert not found.vec, expr
-        return found.text
+        """Return the C text of an expression that has the same value in all lanes."""
+        value = self.value(expr, scope)
+        assert not value.vec, expr
+        return value.text
 
     def size(self, buffer: str, axis: int) -> str:
         """Return the C name of a size."""
@@ -209,7 +209,7 @@ class Expressions:
         return text
 
     def place(self, buffer: str, index: tuple[str, ...], scope: Scope) -> str:
-        """Return the offset of an access, in C: of all lanes' elements where each lane has its own."""
+        """Return the offset of an access, in C; in a tensor with a copy per lane, lanes are neighbours."""
         text = self.address(buffer, index)
         if scope.lanes is not None and buffer in scope.lanes.varying:
             return f"({text}) * {scope.lanes.number}"
@@ -217,12 +217,12 @@ class Expressions:
         return f"({text}) * {own}" if own else text
 
     def strip(self, node: Load | Store, scope: Scope) -> str | None:
-        """Return the strip that an access is of, or None."""
+        """Return the strip of an access, or None."""
         assert scope.lanes is not None
         return self.strips.get((node, scope.names.get(scope.lanes.var, identifier(scope.lanes.var))))
 
     def axes(self, node: Load | Store) -> frozenset[int]:
-        """Return the axes of an access that are checked each time."""
+        """Return the axes of an access whose index is checked at each access."""
         return frozenset(range(len(node.index))) if self.checked else self.bounds.axes(node)
 
     def checks(self, node: Load | Store, index: list[str]) -> tuple[str, str, tuple[str, ...]]:
@@ -239,7 +239,7 @@ class Expressions:
         return declared, " && ".join(tests), tuple(names)
 
     def strides(self, node: Load | Store, lanes: Lanes) -> str:
-        """Return how far apart the elements of neighbouring lanes are, in C."""
+        """Return the distance of neighbouring lanes' elements, in C."""
         terms = []
         for axis, index in enumerate(node.index):
             step = (affine.linear(index) or {}).get(lanes.var, 0)
@@ -285,7 +285,7 @@ class Expressions:
         return self._widened(text, dtype, scope)
 
     def _widened(self, text: str, dtype: str, scope: Scope) -> Value:
-        """Return a vector as it lies in memory as what is computed with."""
+        """Return a vector from memory in the type that it is computed in."""
         if dtype in HALVES:
             return Value(f"cvt_{HALVES[dtype]}_{self.vector('f32', scope)}({text})", "f32", True)
         if dtype == "bool":
@@ -293,7 +293,7 @@ class Expressions:
         return Value(text, memory(dtype), True)
 
     def _rounded(self, value: Value, dtype: str, scope: Scope) -> Value:
-        """Return what is computed in float32, rounded to the half type that it was cast to."""
+        """Return a value of float32 rounded to the half type that it was cast to."""
         if dtype not in HALVES:
             return value
         half = HALVES[dtype]
@@ -314,7 +314,7 @@ class Expressions:
         return f"({{ {declared}{tests} ? {base}[{self.place(node.buffer, names, scope)}] : 0; }})"
 
     def lane_scope(self, scope: Scope, lane: str = "l") -> Scope:
-        """Return the scope of one lane: the loop variable moved on, vectors indexed."""
+        """Return the scope of one lane: the loop variable plus the lane, and elements of vectors."""
         lanes = scope.lanes
         assert lanes is not None
         base = scope.names.get(lanes.var, identifier(lanes.var))
@@ -344,7 +344,7 @@ class Expressions:
 
     # operators
 
-    def _together(self, args: list[Value], scope: Scope) -> list[Value]:
+    def _same_shape(self, args: list[Value], scope: Scope) -> list[Value]:
         return [self.spread(a, scope) for a in args] if any(a.vec for a in args) else args
 
     def _select(self, expr: Op, scope: Scope) -> Value:
@@ -353,7 +353,7 @@ class Expressions:
             isinstance(e, Load) and self._guarded(e) for a in expr.args[1:] for e in walk(a)
         ):
             return self._lane_by_lane(expr, scope)
-        then, other = self._together([self.value(a, scope) for a in expr.args[1:]], scope)
+        then, other = self._same_shape([self.value(a, scope) for a in expr.args[1:]], scope)
         if not condition.vec:
             return Value(f"({condition.text} ? {then.text} : {other.text})", then.elem, then.vec, then.truth)
         then, other = self.spread(then, scope), self.spread(other, scope)
@@ -390,10 +390,10 @@ class Expressions:
 
     def _operator(self, expr: Op, scope: Scope) -> Value:
         name = expr.name
-        args = self._together([self.value(a, scope) for a in expr.args], scope)
+        args = self._same_shape([self.value(a, scope) for a in expr.args], scope)
         vec = args[0].vec
         if args[0].truth:
-            return self._of_truths(name, args, scope)
+            return self._on_conditions(name, args, scope)
         elem = args[0].elem
         kind = self.vector(elem, scope) if vec else elem
         texts = [a.text for a in args]
@@ -404,7 +404,7 @@ class Expressions:
             return Value(text, signed(elem) if vec else "bool", vec, True)
         return Value(text, elem, vec)
 
-    def _of_truths(self, name: str, args: list[Value], scope: Scope) -> Value:
+    def _on_conditions(self, name: str, args: list[Value], scope: Scope) -> Value:
         signs = {"&": "&", "|": "|", "^": "^", "!=": "^", "max": "|", "min": "&", "+": "|", "*": "&"}
         vec = args[0].vec
         elem = max(args, key=lambda a: SIZES[a.elem]).elem
@@ -435,15 +435,15 @@ class Expressions:
         if name == "ceil_div":
             return f"floordiv_{kind}({texts[0]} + {texts[1]} - 1, {texts[1]})"
         if elem[0] != "f":
-            return self._whole(name, texts, elem, kind, vec)
+            return self._integer_function(name, texts, elem, kind, vec)
         self.used.functions.add(name)
         precise = self.precise and name not in EXACT
         if precise:
             self.used.functions.add("precise")
         return f"{'plp' if precise else 'pl'}_{name}_{kind}({', '.join(texts)})"
 
-    def _whole(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
-        """Return functions of floats, applied to integers."""
+    def _integer_function(self, name: str, texts: list[str], elem: str, kind: str, vec: bool) -> str:
+        """Return the C text of a function of floats that is applied to integers."""
         (x, *_) = texts
         if name in ("floor", "ceil", "trunc", "round"):
             return x

@@ -1,4 +1,4 @@
-"""Statements in C, once for each copy that differs."""
+"""Statements in C: each is printed once for every copy (row or vector) in which it differs."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ LoopPrinter = Callable[[For, Copies], None]
 
 
 class Statements:
-    """Prints bodies; loops are handed to ``loop``."""
+    """Prints bodies of statements; ``loop`` prints the loops in them."""
 
     def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer) -> None:
         self.kernel, self.expressions, self.out = kernel, expressions, out
         self.loop: LoopPrinter = lambda node, copies: None
         self.count = 0
         self.live: frozenset[str] = frozenset()
-        """Scalars that are declared where printing has got to."""
+        """Scalars that are declared at this point of the text."""
         self.reducing: frozenset[str] = frozenset()
-        """Scalars outside the vector loop that lanes reduce to: lanes not in use keep out of them."""
+        """Scalars outside the vector loop that lanes reduce to: inactive lanes must not contribute."""
         self.shared: frozenset[str] = frozenset()
-        """Tensors of which another thread may write an element that a condition keeps lanes here from."""
+        """Tensors in which other threads may write elements of inactive lanes: blends would undo it."""
         self.streaming: Mapping[Store, str] = {}
-        """Stores that go past the caches where a C variable says so, as long as whole vectors are stored."""
+        """Streaming stores of whole vectors, with the C variable that enables each."""
 
     def body(self, body: Sequence[Stmt], copies: Copies) -> None:
-        """Print a body, the scalars that live in it declared first."""
+        """Print a body after the declarations of its scalars."""
         before = self.live
         self.declare(body, copies)
         self._each(body, copies)
         self.live = before
 
     def declare(self, body: Sequence[Stmt], copies: Copies) -> None:
-        """Declare the scalars that live in a body."""
+        """Declare the scalars whose scope is a body."""
         for node in first_assigned(body):
             if node.name in self.live:
                 continue
@@ -68,21 +68,20 @@ class Statements:
                     for copy in copies.of((node.value,), node.name):
                         self._assign(node, copies, copy)
                 case Store():
-                    wanted = [*children(node)]
-                    chosen = copies.of(wanted)
+                    chosen = copies.of(children(node))
                     if any(c.scope.mask is not None for c in copies.all):
                         chosen = list(copies.all)
                     for copy in chosen:
                         self._store(node, copy)
 
     def _if(self, node: If, copies: Copies) -> None:
-        found = dependence(node.condition, copies.differs, copies.row_var, copies.lane_var)
-        if LANE in found:
+        depends_on = dependence(node.condition, copies.differs, copies.row_var, copies.lane_var)
+        if LANE in depends_on:
             self._masked(node, copies)
             return
-        rows = sorted({c.row for c in copies.all}) if ROW in found else [copies.all[0].row]
+        rows = sorted({c.row for c in copies.all}) if ROW in depends_on else [copies.all[0].row]
         for row in rows:
-            some = replace(copies, all=tuple(c for c in copies.all if ROW not in found or c.row == row))
+            some = replace(copies, all=tuple(c for c in copies.all if ROW not in depends_on or c.row == row))
             condition = self.expressions.scalar(node.condition, some.all[0].scope)
             with self.out.block(f"if ({condition})"):
                 self._each(node.body, some)
@@ -91,7 +90,7 @@ class Statements:
                     self._each(node.orelse, some)
 
     def _masked(self, node: If, copies: Copies) -> None:
-        """Print both branches, each for the lanes that take it."""
+        """Print both branches, each masked for the lanes that take it."""
         self.count += 1
         then: list[Copy] = []
         other: list[Copy] = []
@@ -115,7 +114,7 @@ class Statements:
                 self._each(node.orelse, replace(copies, all=tuple(other)))
 
     def active(self, copy: Copy, elem: str, *, counted: bool) -> str | None:
-        """Return the mask of the lanes in use as C text, or None when all are."""
+        """Return the mask of the active lanes as C text, or None for all."""
         scope, texts = copy.scope, []
         if scope.mask is not None:
             texts.append(self.expressions.mask(scope.mask, elem, scope))
@@ -160,13 +159,13 @@ class Statements:
             self._store_element(node, scope, value, dtype)
             return
         value = self.expressions.spread(value, scope)
-        blends = scope.mask is not None and node.buffer in self.shared  # it would write what was there back
-        settled = not self.expressions.axes(node) or node in self.expressions.prechecked
-        if kind == UNIT and settled and copy.start is None and not blends:
+        blends = scope.mask is not None and node.buffer in self.shared  # it would write old elements back
+        unchecked = not self.expressions.axes(node) or node in self.expressions.prechecked
+        if kind == UNIT and unchecked and copy.start is None and not blends:
             self._store_vector(node, copy, value, dtype)
             return
-        apart = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
-        if apart and not self.expressions.axes(node) and dtype not in (*HALVES, "bool"):
+        scatters = kind in (STRIDED, BACK) and scope.mask is None and not node.op and copy.start is None
+        if scatters and not self.expressions.axes(node) and dtype not in (*HALVES, "bool"):
             self._scatter(node, copy, value, dtype)
             return
         self._store_lanes(node, copy, value, dtype)
@@ -247,7 +246,7 @@ class Statements:
         self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")
 
     def _store_lanes(self, node: Store, copy: Copy, value: Value, dtype: str) -> None:
-        """Print a store one lane after another: strided, indirect or checked."""
+        """Print a store that is strided, indirect or checked, one lane after another."""
         scope, lanes = copy.scope, copy.scope.lanes
         assert lanes is not None
         kind = self.expressions.vector(value.elem, scope)
@@ -273,7 +272,7 @@ def combined(op: str, a: str, b: str, kind: str, *, truth: bool = False) -> str:
 
 
 def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
-    """Return the first assignment of each scalar that lives in a body: conditions are looked into."""
+    """Return the first assignment of each scalar in a body or its conditions; loops are left out."""
     found: dict[str, Assign] = {}
 
     def visit(nodes: Sequence[Stmt]) -> None:

@@ -1,4 +1,4 @@
-"""Statements and expressions on a GPU, as one thread computes them; loops that threads deal out."""
+"""Statements and expressions of one GPU thread, and loops whose iterations are distributed over threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def operator_of(op: str, kind: Type) -> str:
 
 
 class CudaExpressions(Expressions):
-    """Expressions for nvcc: integers of the author's dtypes wrap by their functions, not by a flag."""
+    """Expressions for nvcc, which has no -fwrapv: operators of signed integers are functions that wrap."""
 
     def __init__(self, kernel: Kernel, bounds: Bounds, *, checked: bool = False) -> None:
         super().__init__(kernel, bounds, checked=checked)

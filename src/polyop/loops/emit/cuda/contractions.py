@@ -1,4 +1,4 @@
-"""Which nests are contractions that tiles of shared memory fit, and what is staged for them."""
+"""Recognise contractions for tiles in shared memory, and the operands to stage there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .bodies import c_type
 
 SIDE, EACH, STEP = 64, 4, 16
 SHARED = 48 << 10
-"""Bytes of shared memory that a block may have on every GPU."""
+"""Bytes of shared memory per block that every GPU has."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """A load that is staged: its C name, and whether rows choose it (else lanes)."""
+    """A staged load: its C name, and whether it depends on the row (else on the lane)."""
 
     load: Load
     name: str
@@ -24,7 +24,7 @@ class Staged:
 
 
 def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
-    """Whether the sums in a tile read elements that only rows, or only lanes, choose."""
+    """Whether the sums of a tile read elements that depend on the row alone or on the lane alone."""
     own = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
     found = 0
     branches = [s for s in statements(lane.body) if isinstance(s, If) and holds_loop(s)]
@@ -61,7 +61,7 @@ def _uniform(node: If, names: set[str]) -> bool:
 
 
 def sums(loop: For, own: set[str]) -> list[Load] | None:
-    """Return the loads of an innermost loop of sums, or None where it is something else."""
+    """Return the loads of an innermost loop of sums, or None for any other loop."""
     if any(not isinstance(s, Assign) for s in loop.body):
         return None
     loads = list(dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)))
@@ -77,14 +77,14 @@ def _both(load: Load, row: str, lane: str) -> bool:
 
 
 def _bare(node: Stmt | Expr, names: set[str]) -> bool:
-    """Whether a value reads one of the variables otherwise than in an index."""
+    """Whether a value reads one of the variables outside indices."""
     if isinstance(node, Var):
         return node.name in names
     return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))
 
 
 def staged_loads(loop: For, row: str, lane: str) -> list[Staged]:
-    """Return the loads of an innermost loop that rows or lanes choose."""
+    """Return the loads of an innermost loop that depend on row or lane."""
     found: list[Staged] = []
     for load in dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)):
         by_row, by_lane = (any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
@@ -94,7 +94,7 @@ def staged_loads(loop: For, row: str, lane: str) -> list[Staged]:
 
 
 def fits(lane: For, row: str) -> bool:
-    """Whether what is staged at once fits a block's shared memory."""
+    """Whether the staged operands fit into a block's shared memory."""
     total = 0
     for node in statements(lane.body):
         if isinstance(node, For) and not any(isinstance(s, For) for s in node.body):

@@ -1,4 +1,4 @@
-"""Statements on a GPU by a group of threads, who share the loops that they can."""
+"""Statements that a group of GPU threads runs together, with shared loops."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from .shapes import Mapper
 class Shared(Body):
     """Prints statements for a group of threads, ``lane_`` of ``width_``.
 
-    All of them compute the scalars; the first one stores; loops that can be shared are. What is
-    stored is seen by all after the next ``polyop_sync``, which stands around every statement that stores.
+    All threads compute the scalars, and the first one stores. The iterations of a divisible loop are
+    distributed over the threads. A ``polyop_sync`` before and after each storing statement makes the
+    stores visible to all.
     """
 
     def __init__(self, kernel: Kernel, expressions: Expressions, out: Writer, mapper: Mapper) -> None:
         super().__init__(kernel, expressions, out)
         self.mapper = mapper
         self.single = False
-        """Whether one thread prints: inside a shared loop, or a part that only the first one runs."""
+        """Whether the text is for one thread: in a distributed loop, or where only the first runs."""
         self.synced = False
 
     def group(self, body: Sequence[Stmt], scope: Scope) -> None:
-        """Print a body from its start, where other threads may be behind."""
+        """Print a body at whose start the threads are not synchronised."""
         self.synced = False
         before = self.live
         copies = plain(scope)
@@ -69,7 +70,7 @@ class Shared(Body):
             self._sync()
 
     def _first(self, node: Stmt, copies: Copies) -> None:
-        """Print what the first thread does for all, and hand on the scalars that it assigns."""
+        """Print a statement for the first thread alone, and broadcast the scalars that it assigns."""
         names = {s.name: s.type for s in statements((node,)) if isinstance(s, Assign) and s.name in self.live}
         self.single = True
         with self.out.block("if (lane_ == 0)"):
@@ -100,7 +101,7 @@ class Shared(Body):
                         self._shared(inner, plain(scope))
 
     def _divided(self, node: For, scope: Scope) -> None:
-        """Print a loop whose iterations are dealt out, with those that are its whole body."""
+        """Print a perfect nest whose iterations are distributed over the threads."""
         loops = self._perfect(node)
         over = {name: op for f in loops for name, op in self._over(f)}
         types = {s.name: s.type for s in statements((node,)) if isinstance(s, Assign)}

@@ -1,4 +1,4 @@
-"""The functions of a program in CUDA and their launches; each kind of piece prints its own through these."""
+"""CUDA kernels and their launches: what the printers of all kinds of pieces share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .shapes import Mapper
 from .sizes import longest
 
 BLOCK = 256
-"""Threads of a group."""
+"""Threads of a block, which is also called a group."""
 _WORDS = re.compile(r"/\*.*?\*/|(?<!\.)\b([A-Za-z_]\w*)")
 
 
 class Launches:
-    """The device's functions of one kernel so far, and what they need of the host."""
+    """The CUDA kernels printed so far, and what they need from the host."""
 
     def __init__(
         self, kernel: Kernel, expressions: Expressions, mapper: Mapper, owners: Mapping[str, tuple[str, ...]]
@@ -29,12 +29,12 @@ class Launches:
         self.slotted: set[str] = set()
         """Temporaries that a launch allocates for itself, one for each group of threads."""
         self.private: dict[str, None] = {}
-        """What has partial results."""
+        """Targets of reductions with partial results."""
         self.variables: dict[str, None] = {}
         """Loops on the host."""
         self.types = {s.name: s.type for s in statements(kernel.body) if isinstance(s, Assign)}
         self.outer: dict[str, Type] = {}
-        """Scalars that live outside the launches, in device memory."""
+        """Scalars that several launches share, in device memory."""
 
     def unpack(
         self, out: Writer, text: str, source: str, *, device: bool, hidden: Sequence[str] = ()
@@ -91,7 +91,7 @@ class Launches:
         return name
 
     def launch(self, out: Writer, name: str, grid: str, block: str) -> None:
-        """Print a launch, and the return of its error."""
+        """Print a launch and the check of its error."""
         out.line(f"POLYOP_LAUNCH({name}, {grid}, {block}, stream, self);")
         out.line("if (const cudaError_t wrong = cudaGetLastError()) return cudaGetErrorString(wrong);")
 
@@ -101,13 +101,13 @@ class Launches:
         return "(" + (" * ".join(self.expressions.size(name, a) for a in axes) or "1") + ")"
 
     def slots(self, out: Writer, own: Sequence[str]) -> None:
-        """Declare the slot of this group in temporaries that each group has for itself."""
+        """Declare this group's slot of private temporaries."""
         for name in own:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"{elem}* const {c} = self.{c} + slot_ * {self.length(name)};")
 
     def take(self, out: Writer, own: Sequence[str], count: str) -> None:
-        """Allocate temporaries of which each of ``count`` groups has one."""
+        """Allocate private temporaries for ``count`` groups."""
         for name in own:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"polyop_taken {c}_v1({count} * {self.length(name)} * (int64_t)sizeof({elem}), stream);")

@@ -18,7 +18,7 @@ from .sums import SumsPart
 from .tile import TilePart
 
 SLOTS = 1024
-"""Groups of threads at once, where each has temporaries of its own."""
+"""Most groups with private temporaries at once."""
 
 
 class Parts(Launches):

@@ -1,4 +1,4 @@
-"""The pieces of a kernel in CUDA: what is launched, and what the host does around it."""
+"""The pieces of a CUDA program: launches, and the control flow of the host around them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...ir.grammar import For, If, Stmt
 class Threads:
     """One thread for each iteration of ``loops``, neighbours along the last one.
 
-    ``atomic``: buffers into which the iterations reduce, in an order that does not matter.
+    ``atomic``: buffers into which the iterations reduce by atomic operations.
     """
 
     loops: tuple[For, ...]

@@ -1,7 +1,7 @@
 """The whole CUDA file of a kernel: compiled, not run on hardware.
 
-The schedule is the one that the CPU's C is printed from. ``cuda_shapes`` chooses the launches,
-``cuda_parts`` prints them, and this puts the struct before and the entry behind them.
+It is printed from the same schedule as the C of the CPU. shapes.py chooses the launches, parts.py prints
+them, and this module adds the struct and the entry.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def print_cuda(
 ) -> str:
     """Return the CUDA file; ``function`` is the exported name, with the signature of a kernel.
 
-    It has no restriction on sizes or on the GPU. With an index that is checked at each access it
-    waits for its stream, to tell at once which one was outside; else it only launches.
+    The function accepts all sizes and GPUs. If an index is checked at each access, it waits for its stream
+    and reports the first index outside; else it only launches.
     """
     expressions = CudaExpressions(kernel, bounds, checked=checked)
     mapper = mapped(kernel, plan, bounds, owners, kinds)
@@ -58,7 +58,7 @@ def mapped(
     owners: Mapping[str, tuple[str, ...]],
     kinds: Mapping[str, Kind],
 ) -> Mapper:
-    """Return what chooses a kernel's launches; its ``notes`` tell why, once it has chosen."""
+    """Return the mapper that chooses a kernel's launches; after ``pieces`` its ``notes`` give the reasons."""
     mapper = Mapper(kernel, plan, kinds, owners)
     mapper.dynamic = frozenset(buffer for buffer, _ in bounds.dynamic)
     return mapper
@@ -92,7 +92,7 @@ def _structs(kernel: Kernel, parts: Parts, expressions: CudaExpressions) -> str:
 
 
 class CudaEntry(Entry):
-    """Prints the entry of one kernel; what it allocates and clears is in the order of the stream."""
+    """Prints the entry of one kernel; allocations and clears are in stream order."""
 
     def __init__(
         self, kernel: Kernel, bounds: Bounds, expressions: CudaExpressions, function: str, parts: Parts
@@ -130,7 +130,7 @@ class CudaEntry(Entry):
         return self.out.text()
 
     def arguments(self) -> None:
-        """Print the tensors and the sizes that come in."""
+        """Print the reading of tensors and of input sizes."""
         for number, buffer in enumerate([*self.inputs, *self.outputs]):
             constant = "const " if buffer.role == "input" else ""
             cast = f"({constant}{memory(buffer.dtype)}*)"

@@ -1,4 +1,4 @@
-"""What each statement of a kernel becomes on a GPU: launches of threads, rows, tiles or sums.
+"""The mapping of statements to the GPU: launches of threads, rows, tiles or sums.
 
 The rules, from the outermost statements inwards:
 
@@ -26,7 +26,7 @@ from .contractions import fits, stageable
 from .pieces import Alone, Branch, Each, Piece, Rows, Sums, Threads, Tiles
 
 DEEPEST = 2
-"""Loops on the host around one another; a launch for each iteration of more would be too many."""
+"""Deepest nest of loops on the host: a deeper one would launch too often."""
 
 
 class Mapper:
@@ -40,7 +40,7 @@ class Mapper:
         self.owned = frozenset(owners)
         self.notes: list[Note] = []
         self.dynamic: frozenset[str] = frozenset()
-        """Buffers with an access that is checked each time."""
+        """Buffers with an index that is checked at each access."""
         self._seen = _names(kernel.body)
 
     def pieces(
@@ -58,7 +58,7 @@ class Mapper:
         return tuple(found)
 
     def kind(self, loop: For) -> str:
-        """Return the kind of a loop; one that was not looked at keeps its order."""
+        """Return the kind of a loop; a loop without one is sequential."""
         known = self.kinds.get(loop.var)
         return "sequential" if loop.hint == "serial" or known is None else known.name
 
@@ -122,7 +122,7 @@ class Mapper:
     # parallel loops
 
     def _chain(self, node: For, known: frozenset[str], accept: Callable[[For], bool]) -> tuple[For, ...]:
-        """Return the loops that are each the whole body of the one before, as far as they are accepted."""
+        """Return the loops of a perfect nest, up to the first that is not accepted."""
         loops: tuple[For, ...] = (node,)
         while True:
             last = loops[-1]
@@ -233,7 +233,7 @@ def _launches(pieces: Sequence[Piece]) -> bool:
 
 
 def _deep(piece: Piece) -> bool:
-    """Whether a launch is worth more than one loop of simple statements."""
+    """Whether a piece is more than one loop of simple statements."""
     match piece:
         case Threads(loops=loops, body=body) | Rows(loops=loops, body=body) | Sums(loops=loops, body=body):
             return len(loops) > 1 or any(isinstance(s, For) for s in statements(body))
@@ -243,7 +243,7 @@ def _deep(piece: Piece) -> bool:
 
 
 def _fastest(loops: tuple[For, ...], lanes: Sequence[str]) -> tuple[For, ...]:
-    """Return the loops with the one along memory last, where their ranges allow it."""
+    """Return the loops with the contiguous one last, if their ranges allow it."""
     names = frozenset(f.var for f in loops)
     if not lanes or any(depends(e, names) for f in loops for e in (f.lo, f.hi)):
         return loops

@@ -1,4 +1,4 @@
-"""How long loops are, in C, where the host chooses how many threads a launch has."""
+"""Trip counts of loops, from which the host chooses the number of threads of a launch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...ir.grammar import INT, Const, Expr, For, If, Op, Stmt
 
 
 def trips(loop: For, around: Ranges) -> Expr:
-    """Return how many iterations a loop has; where that varies, in the middle of the loops around it."""
+    """Return the trip count of a loop; if it varies, at the middle of the loops around it."""
     lo, hi = (middle(e, around) for e in (loop.lo, loop.hi))
     return Op("max", (Const(0, INT), Op("-", (hi, lo), INT)), INT)
 
@@ -17,7 +17,7 @@ def trips(loop: For, around: Ranges) -> Expr:
 def longest(
     body: Sequence[Stmt], loops: Sequence[For], wanted: Callable[[For], bool], known: Callable[[Expr], bool]
 ) -> Expr:
-    """Return the length of the longest loop that is wanted; 512 where the host knows none of them."""
+    """Return the longest trip count of the selected loops; 512 where the host knows none."""
     found: list[Expr] = []
 
     def visit(nodes: Sequence[Stmt], around: Ranges) -> None:

@@ -1,4 +1,4 @@
-"""Loops that reduce, on a GPU: partial results by groups of threads, added up in the groups' order."""
+"""Reductions on a GPU: groups of threads compute partial results, which are combined in a fixed order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .launches import BLOCK, Launches
 from .pieces import Sums
 
 PARTIALS = 256
-"""Groups of threads at once, where each has its own copy of what a loop reduces to."""
+"""Most groups with partial results at once."""
 
 
 class SumsPart:
@@ -68,7 +68,7 @@ class SumsPart:
         return Type(buffer.dtype) if buffer is not None else self.parts.types[name]
 
     def _partial(self, inner: Writer, live: frozenset[str]) -> None:
-        """Print the first launch: each group, or each thread, has results of its own."""
+        """Print the first kernel: each group, or each thread, has partial results."""
         piece = self.piece
         inner.line("const int lane_ = threadIdx.x, width_ = blockDim.x;")
         inner.line("const int64_t slot_ = blockIdx.x;")
@@ -114,7 +114,7 @@ class SumsPart:
             inner.line(f"if (lane_ == 0) (({self._elem(n)}*)self.own_{n})[slot_] = {value};")
 
     def _total(self, inner: Writer) -> None:
-        """Print the second launch: what each group has found, in the order of the groups."""
+        """Print the second kernel: it combines the partial results in the order of the groups."""
         inner.line("const int64_t lane_ = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;")
         for n, op in self.piece.over:
             which, elem, c = operator_of(op, self._kind(n)), self._elem(n), identifier(n)

@@ -33,7 +33,7 @@ class TilePart:
         self.cell = Scope({n: f"{identifier(n)}[m_][n_]" for n in self.types})
 
     def print(self) -> None:
-        """Print the loop over tiles, and what is done in one."""
+        """Print the loop over tiles and its body."""
         out, (total, names) = self.out, self.tiles()
         out.line("const int x_ = threadIdx.x % 16, y_ = threadIdx.x / 16;")
         with out.block(f"for (int64_t tile_ = blockIdx.x; tile_ < {total}; tile_ += gridDim.x)"):
@@ -48,7 +48,7 @@ class TilePart:
             self._body(self.lane.body)
 
     def tiles(self) -> tuple[str, tuple[str, str]]:
-        """Declare how many tiles there are; return their number and where rows and lanes start."""
+        """Declare the number of tiles; return it, and where rows and lanes start."""
         scope, out = Scope(), self.out
         lo, hi = (self.expressions.scalar(e, scope) for e in (self.row.lo, self.row.hi))
         out.line(f"const int64_t first_ = {lo}, last_ = {hi};")
@@ -81,7 +81,7 @@ class TilePart:
         return any(depends(e, frozenset({self.row.var})) for e in (self.lane.lo, self.lane.hi))
 
     def _skip(self) -> None:
-        """Leave a tile that no row reaches: all threads of the block do."""
+        """Print the skip of a tile without elements, which all threads of the block take."""
         if self._triangular():
             last = f"min_i64({self.i}_lo + {SIDE}, last_) - 1"
             low, high = self._range(f"{self.i}_lo", f"({last})")
@@ -146,7 +146,7 @@ class TilePart:
         return c_type(one.load.type)
 
     def _stage(self, one: Staged, node: For) -> None:
-        """Copy the elements of a step to shared memory, neighbours in memory by neighbouring threads."""
+        """Print the copy of a step's elements to shared memory, with coalesced loads."""
         out, var = self.out, identifier(node.var)
         along = stride(one.load, node.var) == UNIT
         with out.block(f"for (int el_ = threadIdx.x; el_ < {SIDE * STEP}; el_ += 256)"):
