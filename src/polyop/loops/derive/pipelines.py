@@ -1,7 +1,8 @@
 """The passes that derive a kernel from a kernel, as tables; see runner.py.
 
 Every pass but one keeps what the kernel means. In each table that one makes the derived kernel: ``reverse``,
-``return_temporaries``, ``forward_mode`` or ``batch_loop``.
+``return_temporaries``, ``forward_mode`` or ``batch_loop``. The last pass settles which of its buffers start
+as zeros: until then any element counts as zero that is read before it is written.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .forward_substitution import forward_substitution
 from .inline_adjoints import inline_adjoints
 from .keep_argmax_operands import keep_argmax_operands
 from .loop_fission import loop_fission
-from .return_temporaries import return_temporaries
+from .return_temporaries import initialisation_of_saved, return_temporaries
 from .reverse import reverse
 from .scalars_to_memory import scalars_to_memory
 from .scatter_to_gather import scatter_to_gather
@@ -82,7 +83,7 @@ SAVING: Passes = (
     *NORMAL_FORM,
     *RECORD,
     Pass(return_temporaries, "What the forward returns the gradient need not recompute.", needed=True),
-    Pass(initialisation, "A buffer that may be read before it is written starts as zeros.", needed=True),
+    Pass(initialisation_of_saved, "A temporary that is an output has elements never written.", needed=True),
 )
 TANGENT: Passes = (
     *NORMAL_FORM,

@@ -31,6 +31,7 @@ from ..ir.grammar import (
 )
 from ..ir.operate import operate
 from ..ir.types import is_real
+from ..passes.initialisation import initialisation
 from .derivation import Derivation
 from .ranges import extreme, length
 from .recording import Recording
@@ -59,6 +60,11 @@ def return_temporaries(derivation: Derivation) -> Derivation:
     name = f"{kernel.name}__saving"
     kernel = replace(kernel, name=name, outputs=(*kernel.outputs, *saved), derived=True)
     return derivation.with_(kernel=kernel, owners={}, saved=tuple(saved))
+
+
+def initialisation_of_saved(derivation: Derivation) -> Derivation:
+    """Return the derivation with the initialisation of its buffers settled anew, if temporaries are outputs."""
+    return initialisation(derivation) if derivation.saved else derivation
 
 
 def _rows(recording: Recording, name: str) -> list[tuple[str, Expr, Expr]] | None:
