@@ -117,11 +117,11 @@ def test_arrays_and_numbers_run_as_python():
 
 
 MARKED = [  # what MindSpore's own @kernel leaves, and what others may
-    ('{"tape": "all"', "kernel copied: 'compile_attrs' is no JSON: .*column 15"),
-    ("", "kernel copied: 'compile_attrs' is no JSON: .*, but got ''"),
-    ("[" * 100_000, "kernel copied: 'compile_attrs' is no JSON: "),
-    ("[1]", r"kernel copied: 'compile_attrs' must be a dict, or one in JSON, but got \[1\]"),
-    (3, "kernel copied: 'compile_attrs' must be a dict, or one in JSON, but got 3"),
+    ('{"tape": "all"', "kernel copied: 'compile_attrs' must be valid JSON: .*column 15"),
+    ("", "kernel copied: 'compile_attrs' must be valid JSON: .*, but got ''"),
+    ("[" * 100_000, "kernel copied: 'compile_attrs' must be valid JSON: "),
+    ("[1]", r"kernel copied: 'compile_attrs' must be a dict, or its JSON text, but got \[1\]"),
+    (3, "kernel copied: 'compile_attrs' must be a dict, or its JSON text, but got 3"),
     ('{"tape": "bogus"}', "kernel copied: 'tape' must be one of .*, but got 'bogus'"),
     ({"precize": True}, "kernel copied: 'compile_attrs' has no such option.*\n  did you mean 'precise'"),
 ]

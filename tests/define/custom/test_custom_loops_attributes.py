@@ -155,5 +155,7 @@ def test_numbers_of_tensors_must_agree():
     ):
         Custom(scale(), func_type="hybrid", reg_info=two.target("CPU").get_op_info())
     two = CustomRegOp().input(0, "x").output(0, "y").output(1, "z").attr("alpha", "required", "float")
-    with pytest.raises(polyop.PolyopError, match="returns 1 tensor, and .* of another number, but got 2"):
+    with pytest.raises(
+        polyop.PolyopError, match="returns 1 tensor, and .* declare another number, but got 2"
+    ):
         Custom(scale(), func_type="hybrid", reg_info=two.target("CPU").get_op_info())

@@ -154,6 +154,6 @@ def test_a_native_kernel_without_inputs_is_refused_in_words():
     spec = lambda n: polyop.Spec((n,), "float32")  # noqa: E731
     op = polyop.operator("pyfunc::fill(int n) -> Tensor", kernel, infer=spec)
     with pytest.raises(
-        polyop.PolyopError, match=r"needs at least one tensor(.|\n)*its kernel is machine code"
+        polyop.PolyopError, match=r"needs at least one tensor(.|\n)*the kernel must be a Python function"
     ):
         op(3)

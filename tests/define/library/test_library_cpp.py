@@ -247,7 +247,7 @@ BAD = [
         ),
         LibraryError,
         (
-            r"(?s)bad::g: a function is registered for CPU, and there is no schema of that name.*no_schema.cpp:5"
+            r"(?s)bad::g: a function is registered for CPU, but there is no schema of that name.*no_schema.cpp:5"
             r".*schemas: bad::f"
         ),
     ),
@@ -378,7 +378,7 @@ def test_another_contract_is_refused(tmp_path):
 def test_what_is_no_library(tmp_path):
     with pytest.raises(LibraryError, match="(?s)is no operator library.*write POLYOP_LIBRARY"):
         load_library(build(code="int one(void) { return 1; }", language="c", output=tmp_path / "one.so"))
-    with pytest.raises(ArgumentTypeError, match="takes one library, or sources alone"):
+    with pytest.raises(ArgumentTypeError, match="takes one library, or only sources"):
         load_library(["a.so", "b.so"])
     with pytest.raises(ArgumentTypeError, match="takes a path, or a list of sources"):
         load_library([])

@@ -126,10 +126,10 @@ def test_what_comes_later_changes_the_operator(torch):
 def test_a_kernel_alone_needs_its_schema():
     lib = Library("pylib_noschema")
     lib.impl("f", lambda x: x)
-    rule = rf"(?s)pylib_noschema::f: has a kernel for cpu, and no schema.*{__file__}:\d+.*write define\(\"f\("
+    rule = rf"(?s)pylib_noschema::f: has a kernel for cpu, but no schema.*{__file__}:\d+.*write define\(\"f\("
     with pytest.raises(SchemaError, match=rule):
         lib.f
-    with pytest.raises(SchemaError, match="has a kernel for cpu, and no schema"):
+    with pytest.raises(SchemaError, match="has a kernel for cpu, but no schema"):
         lib.complete()
 
 
@@ -156,7 +156,7 @@ def test_another_device():
     with pytest.raises(ArgumentValueError, match="the device must be one of cpu, cuda, but got 'npu'"):
         lib.impl("f", lambda x: x, device="npu")
     lib.impl("f", lambda x: x, device="cuda")
-    with pytest.raises(ArgumentValueError, match="the kernel is registered for cuda, and runs on cpu"):
+    with pytest.raises(ArgumentValueError, match="the kernel is registered for cuda, but runs on cpu"):
         lib.f
 
 

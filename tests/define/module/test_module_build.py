@@ -85,7 +85,7 @@ def test_two_modules_in_one(tmp_path):
     )
     with pytest.raises(
         RuntimeError,
-        match=r"(?s)module twice_ops: more than one source has a PYBIND11_MODULE.*one\.cpp, .*two\.cpp",
+        match=r"(?s)module twice_ops: several sources have a PYBIND11_MODULE.*one\.cpp, .*two\.cpp",
     ):
         CustomOpBuilder("twice_ops", sources).load()
 

@@ -109,7 +109,9 @@ def test_ascend_without_cann_is_an_error_that_names_the_switch(monkeypatch):
 def test_libraries_of_cann_are_asked_for(monkeypatch):
     monkeypatch.setenv("POLYOP_ASCEND", "rehearse")
     monkeypatch.delenv("ATB_HOME_PATH", raising=False)
-    with pytest.raises(RuntimeError, match="'enable_atb' needs a library of CANN .*ATB_HOME_PATH is not set"):
+    with pytest.raises(
+        RuntimeError, match="'enable_atb' needs a library of CANN, and ATB_HOME_PATH.* is not set"
+    ):
         CustomOpBuilder("atb_ops", "ops.cpp", enable_atb=True).build()
 
 
@@ -169,7 +171,7 @@ def test_a_sanitised_module_is_refused_with_the_command_that_works(tmp_path):
     refused = run(f"{shlex.quote(sys.executable)} loads.py")
     assert refused.returncode == 0, refused.stderr
     assert "module sanitized_ops: is built with AddressSanitizer" in refused.stdout
-    command = refused.stdout.split("start it so: ")[1].strip()
+    command = refused.stdout.split("start it with: ")[1].strip()
     assert command.startswith("LD_PRELOAD=") and command.endswith(" loads.py")
     done = run(command)
     assert done.stdout.strip() == "42", done.stdout + done.stderr

@@ -93,15 +93,15 @@ def test_what_is_written_is_marked():
         ("op: {returns: {}}", "op: needs the key 'args'"),
         (
             operator(rest="retuns: 1"),
-            r"op.retuns: is no key here; there are args, .*\n  did you mean returns?",
+            r"op.retuns: is not a key here; allowed are args, .*\n  did you mean returns?",
         ),
         (operator("x: {}"), "op.args.x: needs the key 'dtype'"),
         (operator("x: {dtype: tensr}"), "op.args.x.dtype: must be one of int, .*tensor.*but got 'tensr'"),
         (operator("x: {dtype: tensor, type_cast: str}"), "x.type_cast: must be one of .*but got 'str'"),
         (operator("x: {dtype: tensor, prim_init: 1}"), "x.prim_init: must be True or False, but got 1"),
         (operator("x: {dtype: tensor, arg_handler: f}"), "x.arg_handler: must be one of dtype_to_type_id"),
-        (operator("1x: {dtype: tensor}"), "op.args.1x: must be a name as Python has them"),
-        (operator("class: {dtype: tensor}"), "op.args.class: must be a name as Python has them"),
+        (operator("1x: {dtype: tensor}"), "op.args.1x: must be a Python identifier"),
+        (operator("class: {dtype: tensor}"), "op.args.class: must be a Python identifier"),
         (operator("x: {dtype: int}"), "op.args: needs a tensor"),
         (
             operator("x: {dtype: tensor}\n    n: {dtype: int, default: half}"),
@@ -126,13 +126,13 @@ def test_what_is_written_is_marked():
             "dtype_group: must be one of x, but got 'z'",
         ),
         (operator(rest="view: True"), "op.view: must be False"),
-        (operator(rest="dispatch: {NPU: F}"), "dispatch.NPU: is no key here; there are enable"),
-        (operator(rest="function: {name: 'a b'}"), "op.function.name: must be a name"),
+        (operator(rest="dispatch: {NPU: F}"), "dispatch.NPU: is not a key here; allowed are enable"),
+        (operator(rest="function: {name: 'a b'}"), "op.function.name: must be a Python identifier"),
         (
             operator() + operator().replace("op:", "other:") + "  function: {name: op}\n",
-            "its function 'op' is that of",
+            "its function 'op' is also that of",
         ),
-        ("op: [", "is no YAML"),
+        ("op: [", "is not valid YAML"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -145,11 +145,11 @@ def test_errors_name_file_operator_and_key(text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("add: {description: f}", "add: is no operator of the op_def files; there are op$"),
-        ("op: {descripton: f}", "op.descripton: is no key here"),
+        ("add: {description: f}", "add: is not an operator of the op_def files; they have op$"),
+        ("op: {descripton: f}", "op.descripton: is not a key here"),
         ("op: {description: 3}", "op.description: must be a text"),
         ("op: {args: {x: 3}}", "op.args: must be a text, or a text for each name"),
-        (operator(), "op: is an operator's definition: give this file as op_def"),
+        (operator(), "op: is the definition of an operator: pass this file as op_def"),
     ],
 )
 @pytest.mark.usefixtures("folder")

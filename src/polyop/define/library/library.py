@@ -21,11 +21,11 @@ DEVICES = ("cpu", "cuda")
 class Library:
     """The operators of a namespace, defined in Python.
 
-    Schemas, kernels and rules are registered in any order, and each method that takes a function
-    is also a decorator. An operator is put together when it is asked for, as ``lib.my_op`` or by
-    :meth:`complete`; what is registered after that changes it. A namespace belongs to one library,
-    in C++ or in Python: ``SchemaError`` names the other. Running a notebook cell again replaces it.
-    ``lib["define"]`` is the operator of that name, where an attribute is a method.
+    Schemas, kernels and rules are registered in any order, and each method that takes a function is
+    also a decorator. An operator is assembled at its first use, as ``lib.my_op`` or by :meth:`complete`;
+    a later registration changes it. ``lib["define"]`` is the operator ``define``, as ``lib.define`` is
+    the method. A namespace belongs to one library, in C++ or in Python: a second one raises
+    ``SchemaError`` that names the first. Running a notebook cell again replaces the library.
 
     >>> import numpy as np
     >>> lib = Library("docs")
@@ -38,7 +38,7 @@ class Library:
     """
 
     def __init__(self, namespace: str) -> None:
-        """Take the namespace; raises ``SchemaError``."""
+        """Claim the namespace; raises ``SchemaError`` if another library has it."""
         self._origin = caller()
         if not namespace.isidentifier():
             raise SchemaError(
@@ -54,13 +54,13 @@ class Library:
                 old.library._retire()  # noqa: SLF001 - of this class
             else:
                 names.check_free(namespace, owner, "choose another name, or register in that library")
-            names.take(namespace, owner)
+            names.claim(namespace, owner)
 
     def define(self, schema: str) -> Callable[[Any], Any]:
         """Define an operator: ``"name(Tensor x, float alpha=1.0) -> Tensor"``.
 
         Returns a decorator that registers a function as its kernel for the CPU. Raises
-        ``SchemaError`` for a schema that cannot be parsed or is there already.
+        ``SchemaError`` for a schema that cannot be parsed, or a second one of that name.
         """
         origin = caller()
         name, mark, rest = schema.partition("(")
@@ -84,8 +84,8 @@ class Library:
     ) -> Any:
         """Register a kernel, of a form that :func:`polyop.operator` takes, for ``"cpu"`` or ``"cuda"``.
 
-        ``dtypes`` are those it takes. Raises ``ArgumentValueError`` for another device, or a device
-        that the kernel does not run on, and ``SchemaError`` where there is a kernel for it already.
+        ``dtypes`` are those that the kernel takes. Raises ``ArgumentValueError`` for another device, or one
+        that the kernel does not run on, and ``SchemaError`` for a second kernel for a device.
         """
         if kernel is None:
             return self._decorator(lambda function: self.impl(name, function, device, dtypes=dtypes))
@@ -99,11 +99,11 @@ class Library:
         if device in parts.kernels:
             rule = f"a kernel for {device} is given twice, first at {parts.kernels[device][-1]}"
             raise SchemaError(subject, rule, where=origin)
-        self._put(parts, parts.kernels, device, (kernel, dtypes, origin))
+        self._register(parts, parts.kernels, device, (kernel, dtypes, origin))
         return None
 
     def fake(self, name: str, function: Any = None) -> Any:
-        """Register the infer rule: a function of specs, or the name of the argument outputs are like."""
+        """Register the infer rule: a function of specs, or the name of an argument of the outputs' spec."""
         return self._rule("fake", name, function)
 
     def gradient(self, name: str, function: Any = None) -> Any:
@@ -119,27 +119,28 @@ class Library:
         return self._rule("batch", name, rule)
 
     def complete(self) -> tuple[BoundOperator, ...]:
-        """Return all operators, put together; raises the first error there is in any of them."""
+        """Assemble all operators and return them; raises the first error in any of them."""
         return tuple(self[name] for name in list(self._parts))
 
     def __getitem__(self, name: str) -> BoundOperator:
-        """Return the operator, put together where it is not yet.
+        """Return the operator, assembled if it is not yet.
 
-        Raises ``SchemaError`` for one that has no schema, ``InferError`` where its outputs' shapes
-        are not known, and what :func:`polyop.operator` raises for its parts.
+        Raises ``KeyError`` for an unknown name, ``SchemaError`` for an operator without a schema,
+        ``InferError`` if its outputs' shapes are not known, and what :func:`polyop.operator` raises for
+        its parts.
         """
         short = self._name(name, caller())
         parts = self._parts.get(short)
         if parts is None:
-            raise KeyError(f"library {self.namespace} has no operator {short}; there are {self._there()}")
+            raise KeyError(f"library {self.namespace} has no operator {short}; there are {self._names()}")
         with names.lock:
             if parts.bound is None:
-                parts.bound = BoundOperator(parts.put_together(f"{self.namespace}::{short}"))
+                parts.bound = BoundOperator(parts.assemble(f"{self.namespace}::{short}"))
         return parts.bound
 
     def __getattr__(self, name: str) -> BoundOperator:
         if name.startswith("__") or name not in self.__dict__.get("_parts", ()):
-            there = self._there() if "_parts" in self.__dict__ else "none"
+            there = self._names() if "_parts" in self.__dict__ else "none"
             raise AttributeError(
                 f"no operator {name} in library {self.__dict__.get('namespace')}; there are {there}"
             )
@@ -149,26 +150,26 @@ class Library:
         return [*super().__dir__(), *self._parts]
 
     def __iter__(self) -> Iterator[BoundOperator]:
-        """Yield the operators, put together."""
+        """Yield the operators, assembled."""
         return iter(self.complete())
 
     def __repr__(self) -> str:
         """Return the namespace and the operators' names."""
-        return f"<polyop library {self.namespace}: {self._there()}>"
+        return f"<polyop library {self.namespace}: {self._names()}>"
 
     def _retire(self) -> None:
-        """Give up the operators' names, to a library that is defined again at the same place."""
+        """Release the operators' names, for the library that replaces this one."""
         for parts in self._parts.values():
             if parts.bound is not None and registry.named(parts.bound.name) is parts.bound:
                 registry.discard(parts.bound)
                 parts.bound.retire()
 
     def _replaces(self, old: Library) -> bool:
-        """Whether this one is made by the module or the notebook cell of the old one, run again."""
+        """Whether this library comes from the same module or notebook cell as the old one, run again."""
         new, before = self._frame, old._frame
         return before is not new and before.f_globals is new.f_globals and new.f_code.co_name.startswith("<")
 
-    def _there(self) -> str:
+    def _names(self) -> str:
         return ", ".join(self._parts) or "none"
 
     def _part(self, name: str) -> Parts:
@@ -181,7 +182,7 @@ class Library:
             )
         space, mark, short = name.rpartition("::")
         if mark and space != self.namespace:
-            raise SchemaError(name, f"is not of the namespace {self.namespace}", where=origin)
+            raise SchemaError(name, f"is not in the namespace {self.namespace}", where=origin)
         return short
 
     @staticmethod
@@ -202,17 +203,17 @@ class Library:
             raise SchemaError(
                 subject, f"a {kind} rule is given twice, first at {parts.rules[kind][1]}", where=origin
             )
-        self._put(parts, parts.rules, kind, (rule, origin))
+        self._register(parts, parts.rules, kind, (rule, origin))
         return None
 
-    def _put(self, parts: Parts, table: dict[str, Any], key: str, row: tuple[Any, ...]) -> None:
-        """Register a part; an operator that is in use is put together again, or keeps its parts."""
+    def _register(self, parts: Parts, table: dict[str, Any], key: str, row: tuple[Any, ...]) -> None:
+        """Register a part and assemble an operator in use again; without the part, if that fails."""
         with names.lock:
             table[key] = row
             if parts.bound is None:
                 return
             try:
-                operator = parts.put_together(parts.bound.name)
+                operator = parts.assemble(parts.bound.name)
             except Exception:
                 del table[key]
                 raise

@@ -1,4 +1,4 @@
-"""``load_library``: a C++ operator library, built where needed, checked and opened."""
+"""``load_library``: build a C++ operator library if necessary, check its registrations, open it."""
 
 from __future__ import annotations
 
@@ -30,31 +30,32 @@ from .operator import LibraryOperator
 class OperatorLibrary:
     """A loaded library: its operators as attributes, ``lib.my_op``.
 
-    Of a library with several namespaces ``lib["myops::my_op"]`` names one; ``path`` is the file.
+    ``lib["myops::my_op"]`` is an operator by its qualified name, which a library with several namespaces
+    may need. ``path`` is the file.
     """
 
     def __init__(self, path: Path, operators: Mapping[str, Any]) -> None:
-        """Keep operators by qualified name."""
+        """Store the file and the operators by qualified name."""
         self.path = path
         self._operators = operators
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator with the qualified name; raises ``KeyError`` with those there are."""
+        """Return the operator with the qualified name; raises ``KeyError`` with all names."""
         if name not in self._operators:
             raise KeyError(f"{self.path.name} has no operator {name}; there are {', '.join(self._operators)}")
         return self._operators[name]
 
     def __getattr__(self, name: str) -> Any:
-        found = [
+        matches = [
             one for full, one in self.__dict__.get("_operators", {}).items() if full.endswith(f"::{name}")
         ]
-        if len(found) == 1:
-            return found[0]
-        there = ", ".join(self.__dict__.get("_operators", ()))
+        if len(matches) == 1:
+            return matches[0]
+        known = ", ".join(self.__dict__.get("_operators", ()))
         rule = (
-            "is in several namespaces: index the library with the whole name"
-            if found
-            else f"is none of {there}"
+            "is in several namespaces: index the library with the qualified name"
+            if matches
+            else f"is none of {known}"
         )
         raise AttributeError(f"{name} {rule}")
 
@@ -71,7 +72,7 @@ class OperatorLibrary:
 
 
 def _retire(operators: Iterable[Any]) -> None:
-    """Give up operators' names to a library that was built again."""
+    """Release operators' names, for a library that was built again."""
     for operator in operators:
         for one in operator.parts if isinstance(operator, LibraryOperator) else ():
             if registry.named(one.name) is one:
@@ -102,16 +103,15 @@ def load_library(
     """Return the operators of a C++ library that includes ``polyop/library.h``.
 
     ``library``     the path of a ``.so``, of a source, or a list of sources, which are built.
-    ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``: two versions of
-                    a library are loaded into one process so.
-
+    ``namespaces``  other names for its namespaces, as ``{"myops": "myops_v1"}``, to load two versions
+                    of a library into one process.
     ``docs``        docstrings, by the function's name: the operators' ``__doc__``.
 
-    All that is registered is checked here: each schema, and the C++ types of each function
-    against it. The same library gives the same object; one that was built again takes over
-    its operators' names. Raises ``LibraryError`` and ``SchemaError`` with the places in the
-    sources, ``BuildError`` with the compiler's text, ``ArgumentTypeError`` for a file that
-    POLYOP_LIBRARY_PATHS does not allow.
+    All registrations are checked: each schema, and the C++ types of each function against its schema.
+    The same library gives the same object; one that was built again replaces the operators.
+
+    Raises ``LibraryError`` and ``SchemaError`` with the places in the sources, ``BuildError`` with the
+    compiler's text, ``ArgumentTypeError`` for a file that POLYOP_LIBRARY_PATHS does not allow.
     """
     paths = [library] if isinstance(library, (str, Path)) else list(library)
     if not paths or not all(isinstance(path, (str, Path)) for path in paths):
@@ -122,7 +122,7 @@ def load_library(
     sources = [path for path in paths if is_source(path)]
     if (sources and len(sources) != len(paths)) or (not sources and len(paths) != 1):
         raise ArgumentTypeError(
-            "load_library", "takes one library, or sources alone", repr(library), where=caller()
+            "load_library", "takes one library, or only sources", repr(library), where=caller()
         )
     path = Path(paths[0])
     if sources:
@@ -140,7 +140,7 @@ def load_library(
 
 
 def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
-    """Give operators their docstrings; those that stand for PyTorch's own have theirs."""
+    """Set the operators' docstrings; operators that replace PyTorch's own keep theirs."""
     for bound in library:
         if isinstance(bound, LibraryOperator) and bound.schema.name in docs:
             bound.update(dataclasses.replace(bound.operator, doc=docs[bound.schema.name]))
@@ -148,22 +148,22 @@ def _document(library: OperatorLibrary, docs: Mapping[str, str]) -> None:
 
 def _words(name: str, flags: Any) -> list[str]:
     if not isinstance(flags, str):
-        rule = f"{name} must be one text, as on a command line"
+        rule = f"{name} must be one str, as on a command line"
         raise ArgumentTypeError("load_library", rule, shown(flags), where=caller())
     try:
         return shlex.split(flags)
     except ValueError as problem:
-        rule = f"{name} must be quoted as a shell has it ({problem})"
+        rule = f"{name} must be quoted as in a shell ({problem})"
         raise ArgumentTypeError("load_library", rule, shown(flags), where=caller()) from None
 
 
 def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> OperatorLibrary:
-    check_allowed(path)  # also where the same library is loaded already
+    check_allowed(path)  # also if the same library is loaded already
     identity = (*identity, *map(str, renamed.items()))
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     for one in _loaded.values():
         if digest and (one.digest, one.renamed) == (digest, renamed):
-            return one.library  # the same, wherever it lies
+            return one.library  # the same bytes are the same library, wherever the file is
     old = _loaded.get(identity)
     rows = checked_rows(open_rows(path), path, renamed)
     owners = {
@@ -175,29 +175,29 @@ def _load(identity: tuple[str, ...], path: Path, renamed: dict[str, str]) -> Ope
         names.check_free(namespace, owner, f"load it under another name: namespaces={{{namespace!r}: ...}}")
     if old is not None:
         _retire(old.library)
-        names.give_up(old.library)
+        names.release(old.library)
     _check_names_free(rows, renamed)
     operators: dict[str, Any] = {}
     try:
         operators.update(_operators(rows, path, renamed))
     except Exception:
-        _retire(operators.values())  # the names are free for the corrected library
+        _retire(operators.values())  # so that the corrected library can use the names
         raise
-    made = OperatorLibrary(path, operators)
+    opened = OperatorLibrary(path, operators)
     for namespace, owner in owners.items():
-        names.take(namespace, dataclasses.replace(owner, library=made))
-    _loaded[identity] = _Loaded(digest, renamed, made)
+        names.claim(namespace, dataclasses.replace(owner, library=opened))
+    _loaded[identity] = _Loaded(digest, renamed, opened)
     connect()
-    files = [one.path for one in names.libraries() if isinstance(one, OperatorLibrary) and one is not made]
+    files = [one.path for one in names.libraries() if isinstance(one, OperatorLibrary) and one is not opened]
     link([*files, path])
-    return made
+    return opened
 
 
 def checked_rows(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) -> Sequence[Row]:
-    """Return the rows; raises ``LibraryError`` and ``SchemaError`` for what does not fit together."""
+    """Return the rows; raises ``LibraryError`` and ``SchemaError`` for registrations that contradict."""
     spaces: dict[str, Row] = {}
     schemas: dict[str, tuple[Row, Schema]] = {}
-    given: dict[tuple[str, str], Row] = {}
+    implementations: dict[tuple[str, str], Row] = {}
     for row in rows:
         if row.kind == "library":
             _once(
@@ -216,10 +216,10 @@ def checked_rows(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) ->
     for row in rows:
         if row.kind in ("fragment", "implementations", "schema") and row.namespace not in spaces:
             rule = f"no POLYOP_LIBRARY defines the namespace {row.namespace}"
-            raise LibraryError(str(path.name), rule, where=row.place, hint=_there(spaces, "namespaces"))
+            raise LibraryError(str(path.name), rule, where=row.place, hint=_listing(spaces, "namespaces"))
         if row.kind == "implementation":
             _once(
-                given,
+                implementations,
                 (row.name, row.key),
                 row,
                 f"{row.name} for {row.key}",
@@ -229,7 +229,7 @@ def checked_rows(rows: Sequence[Row], path: Path, renamed: Mapping[str, str]) ->
     unknown = set(renamed) - set(spaces)
     if unknown:
         raise LibraryError(
-            str(path.name), "has no such namespace", min(unknown), hint=_there(spaces, "namespaces")
+            str(path.name), "has no such namespace", min(unknown), hint=_listing(spaces, "namespaces")
         )
     if not schemas:
         raise LibraryError(str(path.name), "registers no operators", hint="write m.def() in a POLYOP_LIBRARY")
@@ -257,8 +257,8 @@ def _check_function(row: Row, schemas: Mapping[str, tuple[Row, Schema]]) -> None
             row.name, f"the key {row.key} is unknown", where=row.place, hint=f"keys: {', '.join(KEYS)}"
         )
     if row.name not in schemas:
-        rule = f"a function is registered for {row.key}, and there is no schema of that name"
-        raise LibraryError(row.name, rule, where=row.place, hint=_there(schemas, "schemas"))
+        rule = f"a function is registered for {row.key}, but there is no schema of that name"
+        raise LibraryError(row.name, rule, where=row.place, hint=_listing(schemas, "schemas"))
     defined, schema = schemas[row.name]
     problem = disagreement(schema, row.text)
     if problem is not None:
@@ -267,7 +267,7 @@ def _check_function(row: Row, schemas: Mapping[str, tuple[Row, Schema]]) -> None
         raise LibraryError(row.name, rule, where=row.place, hint=shown)
 
 
-def _there(names: Mapping[str, Any], what: str) -> str:
+def _listing(names: Mapping[str, Any], what: str) -> str:
     return f"{what}: {', '.join(names) or 'none'}"
 
 

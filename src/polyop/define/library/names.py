@@ -1,4 +1,7 @@
-"""The namespaces of this process: each belongs to one library, in C++ or in Python."""
+"""The namespaces of this process: each belongs to one library, in C++ or in Python.
+
+Callers hold ``lock`` from the check of a namespace until they have claimed it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ lock = threading.RLock()
 
 @dataclass(frozen=True)
 class Owner:
-    """Who has a namespace: the place that says so, the library object, and what makes it the same again."""
+    """The owner of a namespace: where it is claimed, the library object, and its identity.
+
+    A library with an equal identity may replace the owner: it is the same one, built or run again.
+    """
 
     place: str
     library: Any
@@ -24,7 +30,7 @@ _owners: dict[str, Owner] = {}
 
 
 def check_free(namespace: str, owner: Owner, hint: str) -> None:
-    """Raise ``SchemaError`` with both places where another library has the namespace."""
+    """Raise ``SchemaError`` with both places if another library owns the namespace."""
     old = _owners.get(namespace)
     if old is None or old.identity == owner.identity:
         return
@@ -32,22 +38,22 @@ def check_free(namespace: str, owner: Owner, hint: str) -> None:
     raise SchemaError(f"library {namespace}", rule, where=owner.place, hint=hint)
 
 
-def take(namespace: str, owner: Owner) -> None:
+def claim(namespace: str, owner: Owner) -> None:
     """Give a namespace to a library."""
     _owners[namespace] = owner
 
 
 def libraries() -> list[Any]:
-    """Return the libraries, in the order in which they came."""
+    """Return the libraries, in the order in which they claimed their namespaces."""
     return list(dict.fromkeys(owner.library for owner in _owners.values()))
 
 
-def give_up(library: Any) -> None:
-    """Take a library's namespaces away."""
+def release(library: Any) -> None:
+    """Release a library's namespaces."""
     for namespace in [name for name, owner in _owners.items() if owner.library is library]:
         del _owners[namespace]
 
 
 def owner(namespace: str) -> Owner | None:
-    """Return who has a namespace, or None."""
+    """Return the owner of a namespace, or None."""
     return _owners.get(namespace)

@@ -1,4 +1,4 @@
-"""An operator of a C++ library as an operator that programs call."""
+"""An operator of a C++ library, bound so that programs can call it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ RECORDS = {"AutogradCPU", "AutogradCUDA", "AutogradPrivateUse1", *EVERYWHERE}
 
 
 class LibraryOperator(ModuleOperator):
-    """An operator whose schema is given, and whose functions are what its library registers.
+    """An operator whose schema and functions are registered by its library.
 
-    ``parts``: itself, and the operators that its gradient is made of where it is traced.
+    ``parts`` are the operator itself and those that its gradient consists of when it is traced.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LibraryOperator(ModuleOperator):
         self.parts = (self, saving, backward)
 
     def settle(self, arguments: tuple[Any, ...]) -> None:
-        """Give the warning of a rehearsal; the schema says all that a module's has to learn."""
+        """Give the warning of a rehearsal; unlike a module's, the schema is complete."""
         del arguments
         kernel: Any = self.operator.kernels[0]
         if kernel.rehearses:
@@ -76,6 +76,6 @@ class LibraryOperator(ModuleOperator):
     @untraced
     def _wrote(self, written: tuple[Any, ...]) -> None:
         del written
-        rule = "the C++ function has written an argument, and its schema says nothing of that"
+        rule = "the C++ function wrote an argument that its schema does not mark as written"
         hint = "write Tensor(a!) for it in m.def()"
         raise KernelError(self.name, rule, where=self.operator.origin, hint=hint)

@@ -1,4 +1,4 @@
-"""From the parts of an operator that a ``Library`` was given to the operator."""
+"""The registered parts of one operator of a ``Library``, and how they are assembled."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from ..operator import as_kernel, check_batch, checked_schema, infer_rule
 
 @dataclass
 class Parts:
-    """What has been registered of one operator; each part with its place."""
+    """The registered parts of one operator, each with the place where it was registered."""
 
     schema: tuple[Schema, Origin] | None = None
     kernels: dict[str, tuple[Any, Any, Origin]] = field(default_factory=dict)
     rules: dict[str, tuple[Any, Origin]] = field(default_factory=dict)
     bound: BoundOperator | None = None
 
-    def put_together(self, name: str) -> Operator:
+    def assemble(self, name: str) -> Operator:
         """Return the operator ``namespace::name``.
 
-        Raises ``SchemaError`` where there is no schema, ``InferError`` where the outputs are not known,
-        ``ArgumentTypeError`` and ``ArgumentValueError`` for a part that does not fit.
+        Raises ``SchemaError`` without a schema, ``InferError`` if the outputs' shapes and dtypes are not
+        known, ``ArgumentTypeError`` and ``ArgumentValueError`` for a part that does not fit the schema.
         """
         if self.schema is None:
-            what, origin = self._first()
+            part, origin = self._first()
             hint = f'write define("{name.rpartition("::")[2]}(...) -> ...")'
-            raise SchemaError(name, f"has {what}, and no schema", where=origin, hint=hint)
+            raise SchemaError(name, f"has {part}, but no schema", where=origin, hint=hint)
         schema, origin = self.schema
         for kind in ("gradient", "jvp"):
             if kind in self.rules:
                 checked_schema(schema, {kind: self.rules[kind][0]}, self.rules[kind][1])
-        kernels = [_kernel(schema, device, *given) for device, given in self.kernels.items()]
+        kernels = [_kernel(schema, device, *entry) for device, entry in self.kernels.items()]
         rules = {kind: rule for kind, (rule, _) in self.rules.items()}
         loops = [
             k
             for k in kernels
             if k.device == "cpu" and isinstance(k, LoopKernelBase) and "cuda" not in self.kernels
         ]
-        kernels += [kernel.on("cuda") for kernel in loops]  # built when called
+        kernels += [kernel.on("cuda") for kernel in loops]  # compiled at the first call
         return Operator(
             schema=schema,
             infer=_infer(schema, rules, kernels, origin),
@@ -59,25 +59,25 @@ class Parts:
         )
 
     def _first(self) -> tuple[str, Origin]:
-        rows = [(f"a kernel for {device}", given[-1]) for device, given in self.kernels.items()]
+        rows = [(f"a kernel for {device}", entry[-1]) for device, entry in self.kernels.items()]
         rows += [(f"a {kind} rule", origin) for kind, (_, origin) in self.rules.items()]
         return rows[0]
 
 
 @dataclass(eq=False)
 class AbsentKernel(KernelBase):
-    """Stands for the kernels of an operator that has none, and says so."""
+    """Stands for the kernels of an operator without any; calls fail with a message that says so."""
 
     name: str
     device: str = "any"
     native: bool = False
 
     def __str__(self) -> str:
-        """Return what it stands for."""
+        """Return ``kernels``, the subject of the message."""
         return "kernels"
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str:
-        """Return why nothing can be run."""
+        """Return the reason: no kernel is registered."""
         del inputs, outputs
         return f'none is registered, for any device: impl("{self.name}", kernel, device="cpu")'
 
@@ -87,7 +87,7 @@ def _kernel(schema: Schema, device: str, value: Any, dtypes: Sequence[Any] | Non
     if device == "cuda" and kernel.device == "cpu" and isinstance(kernel, LoopKernelBase):
         kernel = kernel.on("cuda")
     if kernel.device not in (device, "any"):
-        rule = f"the kernel is registered for {device}, and runs on {kernel.device}"
+        rule = f"the kernel is registered for {device}, but runs on {kernel.device}"
         raise ArgumentValueError(schema.qualified_name, rule, str(kernel), where=origin)
     return kernel
 

@@ -1,4 +1,4 @@
-"""``CustomOpBuilder``: C++ sources to a module of operators, with MindSpore's names and rules."""
+"""``CustomOpBuilder``: build a module of operators from C++ sources, with MindSpore's names and rules."""
 
 from __future__ import annotations
 
@@ -39,18 +39,20 @@ _lock = threading.RLock()
 class CustomOpBuilder:
     """Builds C++ (or CUDA) sources into a module and loads it.
 
-    ``name``          the module's: ``PYBIND11_MODULE(MS_EXTENSION_NAME, m)`` gets it, and its
-                      operators are ``name::function``.
+    ``name``          the module's name, which MS_EXTENSION_NAME in ``PYBIND11_MODULE(MS_EXTENSION_NAME, m)``
+                      stands for; its operators are ``name::function``.
     ``sources``       a path or a list of paths.
-    ``backend``       "CPU" (as without it), "GPU" for CUDA, or "Ascend": see
+    ``backend``       "CPU" (the default), "GPU" for CUDA, or "Ascend": see
                       ``POLYOP_ASCEND`` in docs/guides/cpp-modules.md.
-    ``include_paths`` folders with headers. ``cflags``, ``ldflags``: text, for compiler and linker.
-    ``build_dir``     where ``<name>.so`` is put, besides the build cache.
-    ``debug_mode``    ``-g -O0``. ``sanitize``: sanitisers of the compiler, as "address,undefined".
-    ``op_def``        YAML files with signatures; ``op_doc`` YAML files with their texts.
+    ``include_paths`` folders with headers.
+    ``cflags``, ``ldflags``  options of the compiler and the linker, one str each.
+    ``build_dir``     a folder that gets a copy of the library, ``<name>.so``.
+    ``debug_mode``    build with ``-g -O0``.
+    ``sanitize``      sanitisers of the compiler, as "address,undefined".
+    ``op_def``        YAML files with signatures; ``op_doc``: YAML files with their documentation.
     ``enable_atb``, ``enable_asdsip``  need CANN's libraries, and backend "Ascend".
 
-    The ``get_*`` methods give what is built from and how; a subclass may override them. Raises
+    The ``get_*`` methods return the sources and options of the build; a subclass may override them. Raises
     ``ArgumentTypeError`` and ``ArgumentValueError`` for arguments of a wrong type or value.
 
     >>> CustomOpBuilder("my_ops", ["ops.cpp"], backend="CPU").get_cflags()
@@ -84,32 +86,32 @@ class CustomOpBuilder:
             raise ArgumentValueError("For 'CustomOpBuilder', the 'name'", rule, repr(name), where=self.origin)
 
     def get_sources(self) -> list[str]:
-        """Return the paths of the sources, with the one that binds the operators of op_def."""
+        """Return the paths of the sources, and of the generated one that binds the operators of op_def."""
         return [*self.options.sources, *self._get_op_def()]
 
     def get_include_paths(self) -> list[str]:
-        """Return the folders with the author's headers; polyop's own come besides."""
+        """Return the folders with the author's headers; those of polyop are added to them."""
         return list(self.options.include_paths)
 
     def get_cflags(self) -> str:
-        """Return the compiler's flags, as one text; the author's last."""
-        made = [f"-DMS_EXTENSION_NAME={self.name}"]
-        made += [] if self.options.debug_mode else ["-O2"]
-        made += ["-DCUSTOM_ASCEND_OP"] if self.backend == "Ascend" else []
-        made += [f"-fsanitize={self.options.sanitize}"] if self.options.sanitize else []
-        made += [self.options.cflags] if self.options.cflags else []
-        return " ".join(made)
+        """Return the compiler's flags, as one text; the author's come last."""
+        flags = [f"-DMS_EXTENSION_NAME={self.name}"]
+        flags += [] if self.options.debug_mode else ["-O2"]
+        flags += ["-DCUSTOM_ASCEND_OP"] if self.backend == "Ascend" else []
+        flags += [f"-fsanitize={self.options.sanitize}"] if self.options.sanitize else []
+        flags += [self.options.cflags] if self.options.cflags else []
+        return " ".join(flags)
 
     def get_ldflags(self) -> str:
         """Return the linker's flags, as one text."""
-        made = [f"-fsanitize={self.options.sanitize}"] if self.options.sanitize else []
-        made += [self.options.ldflags] if self.options.ldflags else []
-        return " ".join(made)
+        flags = [f"-fsanitize={self.options.sanitize}"] if self.options.sanitize else []
+        flags += [self.options.ldflags] if self.options.ldflags else []
+        return " ".join(flags)
 
     def build(self) -> str:
-        """Return the path of the library, built unless nothing has changed.
+        """Build the library if anything has changed, and return its path.
 
-        With ``build_dir`` it is ``<build_dir>/<name>.so``. Raises ``BuildError`` with the
+        With ``build_dir`` that is ``<build_dir>/<name>.so``. Raises ``BuildError`` with the
         compiler's own text, ``HostError`` for a backend this machine does not have.
         """
         from ...build import build
@@ -131,17 +133,17 @@ class CustomOpBuilder:
         except BuildError as problem:
             if "multiple definition of `polyop_module'" not in str(problem):
                 raise
-            rule = "more than one source has a PYBIND11_MODULE, and a module has one"
+            rule = "several sources have a PYBIND11_MODULE, and a module may have only one"
             raise BuildError(f"module {self.name}", rule, where=", ".join(self.get_sources())) from None
         return str(built)
 
     def load(self, *, infer: Mapping[str, Any] | None = None) -> Any:
-        """Return the :class:`OperatorModule`, built where needed.
+        """Return the :class:`OperatorModule`, built if necessary.
 
-        Sources that include pybind11 give a Python module of plain functions instead.
-        ``infer`` maps the name of a function whose shapes depend on data to its rule, as
-        :func:`polyop.operator` takes it. The same library gives the same object; one that was
-        built again takes over the operators' names. Raises as :meth:`build` does, ``LibraryError``
+        If the sources include pybind11, the result is a Python module of plain functions instead.
+        ``infer`` has infer rules, as :func:`polyop.operator` takes them, by the names of functions whose
+        shapes depend on data. The same library gives the same object; one that was built again
+        replaces the operators. Raises as :meth:`build` does, ``LibraryError``
         for a library that is no module, ``SchemaError`` when another module has the name,
         ``HostError`` for a module with AddressSanitizer in a Python that was started without it.
         """
@@ -165,7 +167,7 @@ class CustomOpBuilder:
                 raise SchemaError(f"module {self.name}", rule, where=self.origin, hint=hint)
             if old is not None:
                 old.module.retire()
-            made = OperatorModule(
+            module = OperatorModule(
                 self.name,
                 path,
                 device=device,
@@ -175,25 +177,25 @@ class CustomOpBuilder:
                 graph_mode=self._graph_mode(),
                 definitions=definitions,
             )
-            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, device, definitions, made)
-        return made
+            _loaded[self.name] = _Loaded(digest, sources, self.origin, rules, device, definitions, module)
+        return module
 
     def _graph_mode(self) -> Callable[[], bool] | None:
-        """Return what knows the mode of the scripts that this module is for, if they have one."""
+        """Return a function that tells whether graph mode is on; None outside MindSpore-style scripts."""
         return None
 
     def _definitions(self) -> tuple[OperatorDef, ...]:
-        """Return what op_def and op_doc say; raises ``ArgumentValueError`` and ``FileNotFoundError``."""
+        """Return the operators of op_def; raises ``ArgumentValueError`` and ``FileNotFoundError``."""
         if not self.options.op_def and not self.options.op_doc:
             return ()
         from ..op_def.op_doc import read_op_docs
         from ..op_def.read import read_op_defs, with_docs
 
-        found = read_op_defs(self.options.op_def)
-        return with_docs(found, read_op_docs(self.options.op_doc, [one.name for one in found]))
+        operators = read_op_defs(self.options.op_def)
+        return with_docs(operators, read_op_docs(self.options.op_doc, [one.name for one in operators]))
 
     def _get_op_def(self) -> list[str]:
-        """Write what op_def comes to in C++ and Python; return the paths of the C++ sources.
+        """Write the C++ and Python files for op_def; return the paths of the C++ sources.
 
         The folder is ``<name>_auto_generate``, in ``build_dir`` or in the build cache.
         """

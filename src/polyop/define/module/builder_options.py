@@ -1,4 +1,4 @@
-"""The arguments of ``CustomOpBuilder``: one row per argument, checked when they are given."""
+"""The arguments of ``CustomOpBuilder``: a table of their kinds, and the check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, HostError
 
 _SUBJECT = "For 'CustomOpBuilder'"
 
-# argument: (what it must be, default); "texts" is a str, or a list or tuple of str
+# argument: (kind, default); "texts" is a str, or a list or tuple of str; "?" allows None
 _KINDS: dict[str, tuple[str, Any]] = {
     "name": ("text", None),
     "sources": ("texts", None),
@@ -47,18 +47,16 @@ class Options:
     enable_asdsip: bool
 
     def check_cann(self, where: Any) -> None:
-        """Raise ``HostError`` where a library of CANN is asked for and not installed."""
+        """Raise ``HostError`` if a library of CANN is enabled and not installed."""
         for flag, variable in (("enable_atb", "ATB_HOME_PATH"), ("enable_asdsip", "ASDSIP_HOME_PATH")):
             if getattr(self, flag) and not os.environ.get(variable):
-                rule = (
-                    f"'{flag}' needs a library of CANN that is not here: the variable {variable} is not set"
-                )
+                rule = f"'{flag}' needs a library of CANN, and {variable}, which names its folder, is not set"
                 hint = "polyop has no other implementation of it; aclnn operators run in rehearsal"
                 raise HostError(_SUBJECT, rule, where=where, hint=hint)
 
 
 def checked(where: Any, **given: Any) -> Options:
-    """Return the options; raises ``ArgumentTypeError``, ``ArgumentValueError`` that name the argument."""
+    """Return the options; raises ``ArgumentTypeError`` or ``ArgumentValueError`` with the argument's name."""
     unknown = sorted(set(given) - set(_KINDS))
     if unknown:
         rule = f"there is no argument {unknown[0]!r}; there are {', '.join(_KINDS)}"

@@ -1,4 +1,4 @@
-"""Operators of graph mode in a module: told from the others by name, and allowed by mode."""
+"""Operators of graph mode in a module: their names, and in which mode they can be called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .operator import ModuleOperator
 Functions: TypeAlias = dict[str, ModuleFunction]
 
 PREFIX = "Custom_"
-"""What MindSpore puts before the names of custom operators in a graph; the library has it, too."""
+"""MindSpore's prefix of the names of custom operators in a graph; the library exports them with it."""
 
 
 class ModeError(RuntimeError):
@@ -24,11 +24,11 @@ class ModeError(RuntimeError):
 
 
 class UnknownFunctionError(AttributeError):
-    """A module has no function of this name, or not in this mode."""
+    """A module has no function of this name, or none in the current mode."""
 
 
 class GraphOnly:
-    """What PyNative mode finds of an operator that has graph mode only."""
+    """Stands in PyNative mode for an operator that has only graph mode; a call raises ``ModeError``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,14 +43,14 @@ class GraphOnly:
 
 
 class GraphOperator(ModuleOperator):
-    """An operator of graph mode. Numbers are taken for tensors where op_def casts them."""
+    """An operator of graph mode. It takes numbers for tensors that op_def lists under type_cast."""
 
     casts: frozenset[str] = frozenset()
     disabled = False
-    """Whether op_def says that it is no function; it is there under MindSpore's prefixed name."""
+    """Whether op_def disables the function; the operator then has only its name with MindSpore's prefix."""
 
     def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return a call with its numbers as tensors."""
+        """Return the arguments of a call, with numbers converted to tensors."""
         if self.casts:
             names = [argument.name for argument in self.schema.arguments]
             like = next((value for value in (*args, *kwargs.values()) if hasattr(value, "dtype")), None)
@@ -104,7 +104,7 @@ def _named(function: ModuleFunction, name: str) -> ModuleFunction:
 
 
 def apply(definitions: Sequence[OperatorDef], operators: dict[str, GraphOperator]) -> None:
-    """Tell the operators what op_def says of them and their library does not."""
+    """Set the properties of operators that op_def has and their library has not."""
     numbers = {"int", "float", "bool", "number"}
     for one in definitions:
         if one.function in operators:
@@ -117,9 +117,9 @@ def apply(definitions: Sequence[OperatorDef], operators: dict[str, GraphOperator
 def choose(
     module: str, name: str, graph_mode: bool | None, plain: dict[str, Any], operators: dict[str, Any]
 ) -> Any:
-    """Return what ``module.name`` is in a mode; None is neither, outside of MindSpore-style scripts.
+    """Return the value of ``module.name`` in a mode; None means outside of MindSpore-style scripts.
 
-    Raises ``UnknownFunctionError`` (an ``AttributeError``) for a name that is not there in it.
+    Raises ``UnknownFunctionError`` (an ``AttributeError``) for a name that the mode does not have.
     """
     if name.startswith(PREFIX) and name[len(PREFIX) :] in operators:
         return operators[name[len(PREFIX) :]]

@@ -22,23 +22,23 @@ __all__ = ["OperatorModule", "PlainFunction", "UnknownFunctionError", "numpy_lik
 
 
 class PlainFunction:
-    """A function without tensor arguments, or whose result is no tensor: called as it is, not traced."""
+    """A function without tensor arguments, or without tensor results: no operator, so it is not traced."""
 
     def __init__(self, function: ModuleFunction, like: Callable[[], Any]) -> None:
         self.function, self.like = function, like
         self.__name__, self.__doc__ = function.name, function.doc or None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function does; raises ``ArgumentTypeError``, ``KernelError``."""
+        """Return the result of the function; raises ``ArgumentTypeError``, ``KernelError``."""
         signature = self.function.signature
         schema = signature.schema
         if schema.tensor_positions:
             rule = "takes tensors and returns something else: return tensors to make it an operator"
             raise ArgumentValueError(schema.qualified_name, rule)
-        given = bind(schema, args, kwargs)
+        bound = bind(schema, args, kwargs)
         values = [
             attribute(argument, value, schema.qualified_name)
-            for argument, value in zip(schema.arguments, given, strict=True)
+            for argument, value in zip(schema.arguments, bound, strict=True)
         ]
         return plain_call(self.function.address, signature, values, self.like())
 
@@ -48,16 +48,16 @@ class PlainFunction:
 
 
 def numpy_like() -> Any:
-    """Return an example of the tensors that functions without tensor arguments make: NumPy's."""
+    """Return a NumPy array: functions without tensor arguments make tensors of its framework."""
     return np.empty(0, np.float32)
 
 
 class OperatorModule:
     """The functions of a C++ module; those over tensors are operators for every host.
 
-    ``path`` is the library. An unknown name raises ``AttributeError`` with the names there are.
-    ``graph_mode`` says whether a MindSpore-style script is in graph mode, where operators that are
-    registered for it are found and others are not; without it all are.
+    ``path`` is the library. An unknown name raises ``AttributeError`` with all names. ``graph_mode`` tells
+    whether a MindSpore-style script is in graph mode, which has only the operators registered for it.
+    Without it the module has all functions and operators.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class OperatorModule:
     ) -> None:
         """Open the library at ``path``, which must be the module ``name``.
 
-        ``definitions``: what op_def says of its operators. Raises ``LibraryError``;
-        ``ArgumentValueError`` for an infer rule of a function there is not.
+        ``definitions`` are the operators of op_def. Raises ``LibraryError``, and ``ArgumentValueError``
+        for an infer rule of an unknown function.
         """
         self.__name__, self.path, self.graph_mode = name, path, graph_mode
         functions, operators = divide(open_module(path, name))
@@ -86,15 +86,15 @@ class OperatorModule:
             raise ArgumentValueError(
                 f"module {name}: infer", f"must name its functions: {names}", min(unknown)
             )
-        given: dict[str, Any] = {"device": device, "origin": origin}
+        options: dict[str, Any] = {"device": device, "origin": origin}
         self._functions: dict[str, Any] = {
             called: PlainFunction(function, like)
             if function.signature.is_plain
-            else ModuleOperator(function, path, infer=rules.get(called), **given)
+            else ModuleOperator(function, path, infer=rules.get(called), **options)
             for called, function in functions.items()
         }
         self._operators = {
-            called: GraphOperator(function, path, infer=rules.get(called), **given)
+            called: GraphOperator(function, path, infer=rules.get(called), **options)
             for called, function in operators.items()
         }
         apply(definitions, self._operators)
@@ -102,11 +102,11 @@ class OperatorModule:
 
     @property
     def has_modes(self) -> bool:
-        """Whether a name may mean one thing in graph mode and another, or nothing, outside of it."""
+        """Whether what a name means depends on the mode."""
         return self.graph_mode is not None and bool(self._operators)
 
     def in_mode(self, graph_mode: Callable[[], bool] | None) -> OperatorModule:
-        """Return the module for scripts whose mode ``graph_mode`` knows; the operators are the same."""
+        """Return the module with another ``graph_mode``; the operators are the same objects."""
         if graph_mode is self.graph_mode:
             return self
         other = copy.copy(self)
@@ -133,7 +133,7 @@ class OperatorModule:
         return f"<polyop module {self.__name__} of {self.path}: {names}>"
 
     def retire(self) -> None:
-        """Give up the operators' names to a module that was built again."""
+        """Release the operators' names, for a module that was built again."""
         from ...call import registry
 
         for operator in self:
@@ -147,7 +147,7 @@ class OperatorModule:
 
 
 def connect() -> None:
-    """Give the native core the provider that modules launch."""
+    """Connect the native core with the aclnn provider, which runs launches of modules."""
     from ...providers.aclnn import run
 
     run.connect()

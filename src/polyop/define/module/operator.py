@@ -1,4 +1,4 @@
-"""A function of a C++ module as an operator that programs call."""
+"""A function of a C++ module, bound as an operator that programs can call."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class ModuleOperator(BoundOperator):
-    """An operator whose schema, shapes and gradient are read off a C++ function.
+    """An operator whose schema, shapes and gradient come from a C++ function.
 
-    What cannot be read off its signature, which arguments it writes and which outputs are
-    arguments, is learned when it is first called.
+    The C++ signature does not show which arguments the function writes, or which outputs are arguments.
+    The first call shows it, and the schema is corrected then.
     """
 
     is_module = True
@@ -72,13 +72,13 @@ class ModuleOperator(BoundOperator):
         self.update(dataclasses.replace(self.operator, gradient=gradient))
 
     def settle(self, arguments: tuple[Any, ...]) -> None:
-        """Learn what the function writes for these specs, where the schema does not say it yet."""
+        """Correct the schema if the function writes arguments that it does not mark yet."""
         inputs, attributes = split(self.schema, arguments)
         kernel: Any = self.operator.kernels[0]
         try:
             derived = kernel.derive(inputs, attributes)
         except InferError:
-            return  # it depends on data; _wrote() is told after the call
+            return  # it depends on data; the native core calls _wrote() after the call
         flags = per_argument(inputs, derived.written)
         tensors = [self.schema.arguments[i] for i in self.schema.tensor_positions]
         if any(flag and not a.type.writes for a, flag in zip(tensors, flags, strict=True)):
@@ -87,17 +87,19 @@ class ModuleOperator(BoundOperator):
             self._check_aliases(inputs, flags, derived)
 
     def _check_aliases(self, inputs: Any, flags: list[bool], derived: Derived) -> None:
-        """Raise ``KernelError`` where outputs are other arguments than in the call that was learned from."""
+        """Raise ``KernelError`` if other outputs are arguments than in the call that corrected the schema."""
         schema = self.schema
-        owner: list[int] = []  # of each tensor, lists opened: its argument where that is written
+        owner: list[
+            int
+        ] = []  # for each flat tensor: the position of its argument if that is written, else -1
         for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
             owner += [position if flag else -1] * (len(value) if isinstance(value, tuple) else 1)
-        found = [owner[alias] if alias >= 0 else -1 for alias in derived.aliases]
+        aliases = [owner[alias] if alias >= 0 else -1 for alias in derived.aliases]
         declared = [
             schema.alias_of(i) if result.type.alias else -1 for i, result in enumerate(schema.returns)
         ]
-        if found != declared:
-            rule = f"writes or returns other arguments for these than its schema says: {schema.signature}"
+        if aliases != declared:
+            rule = f"for these arguments it writes or returns others than its schema says: {schema.signature}"
             hint = "bind two functions, one that works in place and one that does not"
             raise KernelError(self.name, rule, where=self.operator.kernels[0], hint=hint)
 
@@ -132,7 +134,7 @@ class ModuleOperator(BoundOperator):
         return super()._slow(*args, **kwargs)
 
     def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return a call with each list of lists of tensors as one list, and its lengths."""
+        """Return the arguments of a call, each list of lists of tensors as one list and its lengths."""
         return open_rows(self._rows, args, kwargs) if self.signature.rows else (args, kwargs)
 
     @property
@@ -157,26 +159,26 @@ class ModuleOperator(BoundOperator):
 def open_rows(
     rows: tuple[tuple[int, str, str], ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return a call with each list of lists of tensors as one list, and its lengths beside it."""
-    made, named = list(args), dict(kwargs)
+    """Return the arguments of a call, each list of lists of tensors as one list and its lengths."""
+    positional, named = list(args), dict(kwargs)
     for position, name, lengths in rows:
-        value = made[position] if position < len(made) else named.get(name)
+        value = positional[position] if position < len(positional) else named.get(name)
         if lengths in named or value is None:
             continue
         if not all(isinstance(row, (list, tuple)) for row in value):
             rule = "must be a list of lists of tensors"
             raise ArgumentTypeError(f"argument {name}", rule, type(value).__name__)
         flat = [item for row in value for item in row]
-        if position < len(made):
-            made[position] = flat
+        if position < len(positional):
+            positional[position] = flat
         else:
             named[name] = flat
         named[lengths] = [len(row) for row in value]
-    return tuple(made), named
+    return tuple(positional), named
 
 
 def _written(schema: Schema, inputs: Any, flags: list[bool], derived: Derived) -> Schema:
-    """Return the schema with written arguments and the outputs that are these marked."""
+    """Return the schema with marks on written arguments and on the outputs that are these arguments."""
     letters: dict[int, str] = {}
     arguments, flat = list(schema.arguments), 0
     for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):

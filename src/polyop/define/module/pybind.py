@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]pybind11/", re.MULTILINE)
 
 
 def includes_pybind11(sources: Sequence[str]) -> bool:
-    """Whether any of the sources that exist includes pybind11."""
+    """Whether any existing source includes pybind11."""
     texts = (Path(source).read_text(errors="replace") for source in sources if Path(source).is_file())
     return any(_INCLUDE.search(text) for text in texts)
 
@@ -29,15 +29,15 @@ def flags(name: str, where: Any) -> list[str]:
         import pybind11
     except ImportError:
         rule = "its sources include pybind11, which is not installed"
-        hint = "pip install pybind11; or leave the include out, and polyop's own PYBIND11_MODULE is used"
+        hint = "pip install pybind11, or remove the include to use polyop's own PYBIND11_MODULE"
         raise BuildError(f"module {name}", rule, where=where, hint=hint) from None
     folders = (sysconfig.get_paths()["include"], pybind11.get_include())
     return ["-DPOLYOP_PYBIND11", "-fvisibility=hidden", *(f"-I{folder}" for folder in folders)]
 
 
 def load(name: str, path: Path, where: Any) -> ModuleType:
-    """Return the Python module at ``path``; raises ``LibraryError`` with the loader's or Python's words."""
-    open_library(path)  # checked as every library is; Python then finds this very file open under its name
+    """Return the Python module at ``path``; raises ``LibraryError`` with the loader's or Python's message."""
+    open_library(path)  # with the checks of every library; Python then gets the file that is already open
     loader = importlib.machinery.ExtensionFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None

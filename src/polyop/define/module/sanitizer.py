@@ -1,4 +1,7 @@
-"""A library with AddressSanitizer can only be opened in a process that has its runtime from the start."""
+"""Check that AddressSanitizer's runtime is present before a library that needs it is opened.
+
+The runtime must be loaded when the process starts.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,26 @@ from typing import Any
 
 from ...core.errors import BuildError, HostError
 
-_WANTED = re.compile(r"-fsanitize=\S*\baddress\b")
+_ADDRESS_SANITIZER = re.compile(r"-fsanitize=\S*\baddress\b")
 _RUNTIMES = {"gcc": "libasan.so", "clang": "libclang_rt.asan-x86_64.so"}
 
 
 def check(subject: str, flags: str, where: Any) -> None:
-    """Raise ``HostError`` where ``flags`` ask for AddressSanitizer and this process is without it.
+    """Raise ``HostError`` if ``flags`` enable AddressSanitizer and this process lacks its runtime.
 
-    Opening such a library would end the process. The error has the command that starts it again.
+    Opening such a library would end the process. The error has the command to start it again.
     """
-    if _WANTED.search(flags) is None or hasattr(ctypes.CDLL(None), "__asan_init"):
+    if _ADDRESS_SANITIZER.search(flags) is None or hasattr(ctypes.CDLL(None), "__asan_init"):
         return
     rule = "is built with AddressSanitizer, whose runtime must be loaded before Python starts"
-    raise HostError(subject, rule, where=where, hint=f"start it so: {command()}")
+    raise HostError(subject, rule, where=where, hint=f"start it with: {command()}")
 
 
 def command() -> str:
     """Return the command that starts this process again, with the runtime loaded first.
 
-    Leaks are not looked for, as Python itself keeps memory to its end; C++'s own library is loaded
-    beside the runtime, which finds how C++ throws when it starts.
+    Leak detection is off, because Python itself keeps memory to its end. libstdc++ is preloaded, too: at
+    its start the runtime looks for the function that throws C++ exceptions.
     """
     libraries = " ".join(filter(None, map(_path, (_runtime(), "libstdc++.so.6"))))
     again = shlex.join(sys.orig_argv)
@@ -46,7 +49,7 @@ def _runtime() -> str:
 
 
 def _path(library: str) -> str:
-    """Return where the compiler has a library, its name alone where it has none or there is no compiler."""
+    """Return the compiler's path of a library, or the bare name without the library or a compiler."""
     from ...build import compilers
     from ...build.run import run
 

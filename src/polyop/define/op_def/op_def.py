@@ -1,4 +1,4 @@
-"""What an ``op_def`` file says of an operator: its arguments, what it returns, what it is called.
+"""An operator as an ``op_def`` file describes it: arguments, results, names.
 
 The files are MindSpore's, in YAML; :mod:`polyop.define.op_def.read` reads and checks them.
 """
@@ -16,7 +16,7 @@ BASES = {"int": "int", "float": "float", "bool": "bool", "number": "Scalar", "te
 SEQUENCES = ("tuple", "list")
 DTYPES = (*BASES, *SEQUENCES, *(f"{kind}[{base}]" for kind in SEQUENCES for base in BASES))
 
-# arg_handler in op_def: what the argument then takes, beside what its dtype says
+# arg_handler in op_def: the type in a schema that the argument has instead of its dtype's
 HANDLERS = {
     "dtype_to_type_id": Type("ScalarType"),
     "to_pair": Type("int", ("[2]",)),
@@ -31,7 +31,7 @@ HANDLERS = {
 
 @dataclass(frozen=True)
 class ArgumentDef:
-    """One argument. ``casts`` are dtypes that are taken, too, and turned into ``dtype``."""
+    """One argument. ``casts`` are further dtypes that it takes, and that are converted to ``dtype``."""
 
     name: str
     dtype: str
@@ -42,7 +42,7 @@ class ArgumentDef:
 
     @property
     def type(self) -> Type:
-        """The type in a schema; a tuple of nothing said is one of numbers.
+        """The type in a schema; a plain ``tuple`` or ``list`` is one of numbers.
 
         >>> str(ArgumentDef("axis", "tuple[int]").type), str(ArgumentDef("bias", "tensor", None).type)
         ('int[]', 'Tensor?')
@@ -59,7 +59,7 @@ class ArgumentDef:
 
 @dataclass(frozen=True)
 class ReturnDef:
-    """One output; ``inplace`` names the argument that it is."""
+    """One output; ``inplace`` is the name of the argument that it is, or empty."""
 
     name: str
     dtype: str
@@ -68,7 +68,7 @@ class ReturnDef:
 
 @dataclass(frozen=True)
 class OperatorDef:
-    """One operator. ``written`` are names of arguments; ``groups`` of those that get one dtype."""
+    """One operator. ``written`` are names of arguments; each group in ``groups`` shares a dtype."""
 
     name: str
     arguments: tuple[ArgumentDef, ...]
@@ -100,12 +100,12 @@ class OperatorDef:
         return Schema("", self.function, arguments, returns)
 
     def written_names(self) -> tuple[str, ...]:
-        """Return the arguments that are written: ``rw_write`` and ``inplace``, in their order."""
+        """Return the arguments that are written (``rw_write`` and ``inplace``), in the order of arguments."""
         names = {*self.written, *(r.inplace for r in self.returns)}
         return tuple(a.name for a in self.arguments if a.name in names)
 
     def positions(self, names: tuple[str, ...]) -> Iterator[int]:
-        """Yield the place of each argument."""
+        """Yield the position of each argument."""
         order = [a.name for a in self.arguments]
         return (order.index(name) for name in names)
 

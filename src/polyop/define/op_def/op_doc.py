@@ -1,4 +1,4 @@
-"""Read ``op_doc`` files: the texts of operators, one ``__doc__`` each."""
+"""Read ``op_doc`` files: the documentation of operators, their ``__doc__``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def read_op_docs(files: Iterable[str], operators: Iterable[str]) -> dict[str, st
         for name, entry in load_yaml(file, "op_doc").items():
             place = Place(file, name)
             if name not in known:
-                place.fail(f"is no operator of the op_def files; there are {', '.join(known) or 'none'}")
+                place.fail(f"is not an operator of the op_def files; they have {', '.join(known) or 'none'}")
             if isinstance(entry, dict) and "dtype" in str(entry.get("args")) and "returns" in entry:
-                place.fail("is an operator's definition: give this file as op_def, and its text as op_doc")
+                place.fail("is the definition of an operator: pass this file as op_def")
             keys = place.mapping(entry, list(_PARTS))
             texts[name] = "\n\n".join(
                 _part(place / key, title, keys[key]) for key, title in _PARTS.items() if keys.get(key)
@@ -33,7 +33,7 @@ def read_op_docs(files: Iterable[str], operators: Iterable[str]) -> dict[str, st
 
 
 def _part(place: Place, title: str, value: Any) -> str:
-    """Return one part: a text, or a line for each name."""
+    """Return one part of a docstring from a text, or from a text for each name."""
     if isinstance(value, dict):
         if not all(isinstance(text, str) for text in value.values()):
             place.fail("must be a text, or a text for each name", value)

@@ -1,4 +1,4 @@
-"""Read ``op_def`` files, and say of what is wrong in one: file, operator, key, and what is allowed."""
+"""Read ``op_def`` files. An error names the file, the operator, the key, and what is allowed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ...core.schema import MISSING
 from .op_def import DTYPES, HANDLERS, SEQUENCES, ArgumentDef, OperatorDef, ReturnDef
 
 SUFFIXES = (".yaml", ".yml")
-_LONGEST = 128 << 10
-"""Bytes of a file: those of a thousand operators."""
+_MAX_BYTES = 128 << 10
+"""The largest file: room for a thousand operators."""
 
-# keys of an operator, of an argument, ...: those that must be there end in "!"
+# keys of an operator, of an argument, ...: required ones end in "!"
 _OPERATOR = [
     "args!", "args_signature", "returns!", "function", "class", "view", "graph_view", "dispatch", "labels",
     "bprop_expander",
@@ -32,12 +32,12 @@ _RETURN = ["dtype!", "inplace", "type_cast"]
 _NAMED = ["name", "disable"]
 _DISPATCH = ["enable", "is_comm_op", "CPU", "GPU", "Ascend"]
 
-_LONGEST_DEFAULT = 10_000
-"""Characters of a default."""
+_MAX_DEFAULT = 10_000
+"""The longest default, in characters."""
 _GROUP = re.compile(r"\(([^()]*)\)")
 _NUMBERS = ("int", "float", "bool", "number")
 _LISTS = [kind for kind in DTYPES if kind.startswith(SEQUENCES)]
-# dtype: what type_cast may turn into it
+# dtype: the dtypes that type_cast may convert to it
 _CAST_FROM = {
     **{number: ["tensor"] for number in _NUMBERS},
     "tensor": [*_NUMBERS, *_LISTS],
@@ -48,11 +48,11 @@ _CAST_FROM = {
 
 
 class MissingFileError(PolyopError, FileNotFoundError):
-    """A file that an argument names, and that does not exist."""
+    """A file that an argument names does not exist."""
 
 
 class Place:
-    """Where in a file a value stands; errors begin with it."""
+    """The position of a value in a file: the subject of error messages."""
 
     def __init__(self, file: str, *keys: str) -> None:
         self.file, self.keys = file, keys
@@ -61,26 +61,28 @@ class Place:
         return Place(self.file, *self.keys, key)
 
     def fail(self, rule: str, seen: Any = None, hint: str | None = None) -> NoReturn:
-        """Raise ``ArgumentValueError`` for what stands here."""
+        """Raise ``ArgumentValueError`` for the value at this position."""
         text = None if seen is None else shown(seen)
         raise ArgumentValueError(f"{self.file}: {'.'.join(self.keys)}", rule, text, hint=hint)
 
     def mapping(self, value: Any, keys: list[str] | None = None) -> dict[str, Any]:
-        """Return a mapping, whose keys are checked where some are given."""
+        """Return a mapping; with ``keys``, unknown and missing ones are errors."""
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             self.fail("must be a mapping of names", value)
         names = [key.rstrip("!") for key in keys or ()]
         for key in value:
             if keys is not None and key not in names:
                 close = difflib.get_close_matches(key, names, n=1)
-                (self / key).fail(f"is no key here; there are {', '.join(names)}", hint=_did_you_mean(close))
+                (self / key).fail(
+                    f"is not a key here; allowed are {', '.join(names)}", hint=_did_you_mean(close)
+                )
         for key in keys or ():
             if key.endswith("!") and key[:-1] not in value:
                 self.fail(f"needs the key {key[:-1]!r}")
         return dict(value)
 
     def one_of(self, value: Any, allowed: Iterable[str]) -> str:
-        """Return a text that is among those allowed."""
+        """Return a text, which must be one of ``allowed``."""
         allowed = list(allowed)
         text = re.sub(r"\s", "", value) if isinstance(value, str) else value
         if text not in allowed:
@@ -88,36 +90,38 @@ class Place:
         return str(text)
 
     def truth(self, value: Any) -> bool:
-        """Return a bool."""
+        """Return the value, which must be a bool."""
         if not isinstance(value, bool):
             self.fail("must be True or False", value)
         return value
 
     def identifier(self, value: Any) -> str:
-        """Return a name."""
+        """Return the value, which must be an identifier."""
         if not isinstance(value, str) or not value.isidentifier() or keyword.iskeyword(value):
-            self.fail("must be a name as Python has them", value)
+            self.fail("must be a Python identifier", value)
         return value
 
 
 def read_op_defs(files: Iterable[str]) -> tuple[OperatorDef, ...]:
     """Return the operators of the files, in order.
 
-    Raises ``ArgumentValueError`` for a file that is no YAML by name or content or breaks a rule,
-    and ``MissingFileError`` (a ``FileNotFoundError``) for one that is not there.
+    Raises ``ArgumentValueError`` for a file whose name or content is not YAML, or that breaks a rule, and
+    ``MissingFileError`` (a ``FileNotFoundError``) for one that does not exist.
     """
-    found: dict[str, OperatorDef] = {}
+    operators: dict[str, OperatorDef] = {}
     for file in files:
         for name, entry in load_yaml(file, "op_def").items():
             place = Place(file, name)
             place.identifier(name)
             one = _operator(place, name, entry)
             for key in ("name", "function"):
-                for other in found.values():
+                for other in operators.values():
                     if getattr(other, key) == getattr(one, key):
-                        place.fail(f"its {key} {getattr(one, key)!r} is that of {other.name} in {other.file}")
-            found[name] = one
-    return tuple(found.values())
+                        place.fail(
+                            f"its {key} {getattr(one, key)!r} is also that of {other.name} in {other.file}"
+                        )
+            operators[name] = one
+    return tuple(operators.values())
 
 
 def load_yaml(file: str, argument: str) -> dict[str, Any]:
@@ -127,7 +131,7 @@ def load_yaml(file: str, argument: str) -> dict[str, Any]:
         rule = f"Invalid file extension: it must be {' or '.join(SUFFIXES)}"
         raise ArgumentValueError(f"For 'CustomOpBuilder', '{argument}'", rule, repr(file))
     try:
-        text = read_text(path, _LONGEST)
+        text = read_text(path, _MAX_BYTES)
     except FileNotFoundError:
         subject = f"For 'CustomOpBuilder', '{argument}'"
         raise MissingFileError(subject, "there is no such file", repr(file)) from None
@@ -156,8 +160,8 @@ def _yaml(text: str, file: str) -> Any:
     except (yaml.YAMLError, ValueError) as problem:  # ValueError: a date or number that does not exist
         if isinstance(problem, PolyopError):
             raise
-        raise ArgumentValueError(file, f"is no YAML: {problem}") from None
-    reason = oversize(value)  # aliases (*name) can make much of a short text
+        raise ArgumentValueError(file, f"is not valid YAML: {problem}") from None
+    reason = oversize(value)  # with aliases (*name) a short text can describe a huge value
     if reason is not None:
         raise ArgumentValueError(file, f"is too large: {reason}")
     return value
@@ -177,16 +181,16 @@ def _operator(place: Place, name: str, entry: Any) -> OperatorDef:
     class_ = _named(place / "class", keys.get("class", {}), "".join(w.capitalize() for w in name.split("_")))
     for key in ("view", "graph_view"):
         if (place / key).truth(keys.get(key, False)):
-            (place / key).fail("must be False: a kernel that is registered makes its outputs", True)
+            (place / key).fail("must be False: an operator of polyop makes its outputs itself", True)
     _dispatch(place / "dispatch", keys.get("dispatch", {}))
     (place / "labels").mapping(keys.get("labels", {}))
-    made = OperatorDef(name, arguments, returns, written, groups, *function, *class_, file=place.file)
-    _check_tensors(place, made)
+    operator = OperatorDef(name, arguments, returns, written, groups, *function, *class_, file=place.file)
+    _check_tensors(place, operator)
     try:
-        parse(str(made.schema))
-    except ValueError as problem:  # a SchemaError, or a number that Python does not write as text
+        parse(str(operator.schema))
+    except ValueError as problem:  # a SchemaError, or a number with too many digits for str()
         place.fail(f"gives no valid signature\n{problem}")
-    return made
+    return operator
 
 
 def _parts(place: Place, value: Any, read: Callable[[Place, str, Any], Any]) -> tuple[Any, ...]:
@@ -213,17 +217,17 @@ def _argument(place: Place, name: str, entry: Any) -> ArgumentDef:
 
 
 def _default(place: Place, value: Any, dtype: str) -> Any:
-    """Return a default: YAML has None and tuples as texts."""
+    """Return a default; in YAML None and tuples are texts."""
     if value is None or value == "None":
         return None
     if dtype == "str":
         return value.strip("'\"") if isinstance(value, str) else place.fail("must be a text", value)
     if isinstance(value, str):
-        if len(value) > _LONGEST_DEFAULT:
-            place.fail(f"must have at most {_LONGEST_DEFAULT} characters", value)
+        if len(value) > _MAX_DEFAULT:
+            place.fail(f"must have at most {_MAX_DEFAULT} characters", value)
         try:
             value = ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):  # brackets or signs without end
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # too many brackets or signs
             place.fail(f"must be a value of {dtype}, or None", value)
     return list(value) if isinstance(value, tuple) else value
 
@@ -270,26 +274,26 @@ def _dispatch(place: Place, value: Any) -> None:
         (place / key).identifier("none" if name in (None, "None") else name)
 
 
-def _check_tensors(place: Place, made: OperatorDef) -> None:
-    lists = [r for r in made.returns if r.dtype != "tensor"]
-    if not any(a.type.is_tensor for a in made.arguments):
-        (place / "args").fail("needs a tensor: an operator of none cannot be one of any framework")
-    if lists and len(made.returns) > 1:
+def _check_tensors(place: Place, operator: OperatorDef) -> None:
+    lists = [r for r in operator.returns if r.dtype != "tensor"]
+    if not any(a.type.is_tensor for a in operator.arguments):
+        (place / "args").fail("needs a tensor: an operator without tensors belongs to no framework")
+    if lists and len(operator.returns) > 1:
         (place / "returns" / lists[0].name).fail("must be the only return, as it is a list of tensors")
-    kinds = {a.name: a.dtype for a in made.arguments}
-    for name in made.written:
+    kinds = {a.name: a.dtype for a in operator.arguments}
+    for name in operator.written:
         if kinds[name] != "tensor":
             (place / "args_signature" / "rw_write").fail("must name tensors", name)
 
 
 def _texts(place: Place, value: Any) -> list[str]:
-    """Return the parts of a text at its commas; none of None."""
+    """Return the items of a text with commas; of None, no items."""
     if value is None:
         return []
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
         return list(value)
     if not isinstance(value, str):
-        place.fail("must be names with commas between", value)
+        place.fail("must be names, separated by commas", value)
     return [one.strip() for one in value.split(",") if one.strip()]
 
 
@@ -298,5 +302,5 @@ def _did_you_mean(close: list[str]) -> str | None:
 
 
 def with_docs(operators: Iterable[OperatorDef], texts: Mapping[str, str]) -> tuple[OperatorDef, ...]:
-    """Return the operators with their texts."""
+    """Return the operators with their documentation from ``texts``, by name."""
     return tuple(dataclasses.replace(one, doc=texts.get(one.name, "")) for one in operators)

@@ -1,9 +1,10 @@
-"""From ``op_def`` to the three files that a module is built with or shipped with.
+"""Write the three files that a module with ``op_def`` is built or shipped with.
 
 ``gen_custom_ops_def.cc``  binds the operators; it is compiled into the module.
 ``gen_ops_def.py``         a function for each operator of the built library, for a package that
-                           has the library and not its sources.
-``gen_ops_prim.py``        the same as classes, of which some arguments are given beforehand.
+                           contains the library without its sources.
+``gen_ops_prim.py``        a class for each operator; its constructor takes the arguments that op_def
+                           marks ``prim_init``, a call takes the others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CC, FUNCTIONS, CLASSES = "gen_custom_ops_def.cc", "gen_ops_def.py", "gen_ops_pri
 
 
 def write(folder: Path, module: str, operators: Sequence[OperatorDef]) -> list[Path]:
-    """Write the files into ``folder`` where they are not as they should be; return their paths."""
+    """Write the files into ``folder``, except those that are up to date; return all paths."""
     texts = {
         CC: definitions(module, operators),
         FUNCTIONS: functions(module, operators),
