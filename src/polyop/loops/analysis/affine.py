@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable, Iterator, Mapping
 
-from ..ir.grammar import Const, Expr, Op, Size, Type, Var
+from ..ir.grammar import INT, Const, Expr, Op, Size, Type, Var, walk
+from ..ir.operate import operate
 from .sizes import MAX_BYTES, MAX_PROVED
 
 WHOLE = "int64"
@@ -211,3 +213,49 @@ def condition(expr: Expr, known: frozenset[str], holds: bool = True) -> tuple[st
         case Op(name="cast", args=(a,)) if a.type.dtype == "bool" and expr.type.dtype == "bool":
             return condition(a, known, holds)
     return None, False
+
+
+def from_linear(form: Linear, leaves: Mapping[str, Expr]) -> Expr:
+    """Return the expression of a linear form; ``leaves`` are the expressions of its names."""
+    coefficients = {name: c for name, c in form.items() if name and c}
+    if coefficients and max(coefficients.values()) < 0:
+        return operate("neg", from_linear({name: -c for name, c in form.items()}, leaves))
+    total: Expr = Const(0, INT)
+    for name, coefficient in sorted(coefficients.items(), key=lambda item: item[1] < 0):
+        term = operate("*", Const(abs(coefficient), INT), leaves[name])
+        total = operate("+" if coefficient > 0 else "-", total, term)
+    return operate("+", total, Const(form.get("", 0), INT))
+
+
+def simplified(expr: Expr) -> Expr:
+    """Return an expression with like terms collected, if it is linear.
+
+    >>> n = Size("x", 0)
+    >>> two_less = Op("+", (Const(-2, INT), n), INT)
+    >>> simplified(Op("+", (two_less, Const(1, INT)), INT)) == operate("-", n, Const(1, INT))
+    True
+    """
+    form = linear(expr)
+    leaves = {name_of(e): e for e in walk(expr) if isinstance(e, (Var, Size))}
+    return expr if form is None else from_linear(form, leaves)
+
+
+def extreme(name: str, candidates: Iterable[Expr]) -> Expr:
+    """Return the "min" or "max" of expressions; of those that differ by a constant only one is compared."""
+    best: dict[object, tuple[int, Expr]] = {}
+    for expr in _flattened(name, candidates):
+        form = linear(expr)
+        variables: object = expr if form is None else frozenset((n, c) for n, c in form.items() if n)
+        constant = (form or {}).get("", 0)
+        known = best.get(variables)
+        if known is None or (constant < known[0] if name == "min" else constant > known[0]):
+            best[variables] = constant, expr
+    return functools.reduce(lambda a, b: operate(name, a, b), (expr for _, expr in best.values()))
+
+
+def _flattened(name: str, exprs: Iterable[Expr]) -> Iterator[Expr]:
+    for expr in exprs:
+        if isinstance(expr, Op) and expr.name == name:
+            yield from _flattened(name, expr.args)
+        else:
+            yield expr

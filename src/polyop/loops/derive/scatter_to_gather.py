@@ -11,7 +11,7 @@ Hückelheim et al., Automatic differentiation of stencil loops with threading, a
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..analysis import affine
@@ -255,7 +255,8 @@ class _Element:
             high = known if inner is None else operate("+", known, operate("-", inner.hi, Const(1, INT)))
             least.append(operate("+", loop.lo, low))
             most.append(operate("+", loop.hi, high))
-        lo, hi = _extreme("min", map(_plain, least)), _extreme("max", map(_plain, most))
+        lo = affine.extreme("min", map(affine.simplified, least))
+        hi = affine.extreme("max", map(affine.simplified, most))
         if self.shape:
             return operate("max", lo, Const(0, INT)), operate("min", hi, self.shape[axis])
         return lo, hi
@@ -308,40 +309,4 @@ class _Element:
             tests.append(Op("<", (element, operate("+", loop.hi, known)), BOOL))
 
     def _written(self, form: affine.Linear) -> Expr:
-        return _written(form, self.leaves)
-
-
-def _written(form: affine.Linear, leaves: Mapping[str, Expr]) -> Expr:
-    """Return the expression of a linear form."""
-    total: Expr = Const(0, INT)
-    for name, times in form.items():
-        if name:
-            term = operate("*", Const(abs(times), INT), leaves[name])
-            total = operate("+" if times > 0 else "-", total, term)
-    return operate("+", total, Const(form.get("", 0), INT))
-
-
-def _plain(expr: Expr) -> Expr:
-    """Return an expression with like terms collected, where it is linear."""
-    form = affine.linear(expr)
-    leaves = {affine.name_of(e): e for e in walk(expr) if isinstance(e, (Var, Size))}
-    return expr if form is None else _written(form, leaves)
-
-
-def _extreme(name: str, given: Iterable[Expr]) -> Expr:
-    """Return the least or greatest of expressions; of those that differ by a number, the one."""
-    exprs = list(given)
-    best: list[tuple[affine.Linear, Expr]] = []
-    for expr in exprs:
-        form = affine.linear(expr)
-        if form is None:
-            return functools.reduce(lambda a, b: operate(name, a, b), dict.fromkeys(exprs))
-        for k, (other, _) in enumerate(best):
-            if {n: c for n, c in form.items() if n} == {n: c for n, c in other.items() if n}:
-                less = form.get("", 0) < other.get("", 0)
-                if less == (name == "min") and form != other:
-                    best[k] = (form, expr)
-                break
-        else:
-            best.append((form, expr))
-    return functools.reduce(lambda a, b: operate(name, a, b), (expr for _, expr in best))
+        return affine.from_linear(form, self.leaves)

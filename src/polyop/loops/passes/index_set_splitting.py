@@ -40,6 +40,7 @@ from ..ir.grammar import (
     walk,
     with_buffers,
 )
+from ..ir.operate import operate
 from ..program import Note, Program
 from .remove_empty_loops import without_empty
 
@@ -113,8 +114,8 @@ class _Splitter:
         self.count += 1
         text = f"loop {loop.var} split: its inside runs without the conditions at its borders"
         self.notes.append(Note(loop.line, text, "index_set_splitting"))
-        first = Op("min", (_most(loop.lo, inside.lower), loop.hi), INT)
-        last = Op("max", (_least(loop.hi, inside.upper), first), INT)
+        first = affine.extreme("min", (affine.extreme("max", (loop.lo, *inside.lower)), loop.hi))
+        last = affine.extreme("max", (affine.extreme("min", (loop.hi, *inside.upper)), first))
         bare = without_empty(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
         return [
             self._border(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
@@ -183,34 +184,18 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
     step = form.pop(loop.var, 0)
     if step not in (1, -1) or form.keys() & assigned:
         return None
-    names = {affine.name_of(e): e for arg in atom.args for e in walk(arg) if isinstance(e, (Var, Size))}
-    rest: Expr = Const(form.pop("", 0), INT)
+    leaves = [e for arg in atom.args for e in walk(arg) if isinstance(e, (Var, Size))]
+    names: dict[str, Expr] = {affine.name_of(e): e for e in leaves}
     for name, coefficient in form.items():
-        if not coefficient:
-            continue
-        value: Expr = names[name]
-        if name in inner:
+        if name in inner and coefficient:
             head = inner[name]
             bounds = [e.name for x in (head.lo, head.hi) for e in walk(x) if isinstance(e, Var)]
             if {loop.var, *inner, *assigned} & set(bounds):
                 return None
-            value = head.lo if coefficient > 0 else Op("-", (head.hi, Const(1, INT)), INT)
-        term = Op("*", (Const(coefficient, INT), value), INT)
-        rest = Op("+", (rest, term), INT)
-    # step * v + rest >= 0
-    return (True, Op("neg", (rest,), INT)) if step == 1 else (False, Op("+", (rest, Const(1, INT)), INT))
-
-
-def _most(first: Expr, others: Sequence[Expr]) -> Expr:
-    for other in others:
-        first = Op("max", (first, other), INT)
-    return first
-
-
-def _least(first: Expr, others: Sequence[Expr]) -> Expr:
-    for other in others:
-        first = Op("min", (first, other), INT)
-    return first
+            names[name] = head.lo if coefficient > 0 else operate("-", head.hi, Const(1, INT))
+    # step * v + form >= 0 means v >= -form for a step of 1, and v < form + 1 for a step of -1
+    bound = affine.from_linear({name: -step * c for name, c in form.items()}, names)
+    return step == 1, affine.simplified(bound if step == 1 else operate("+", bound, Const(1, INT)))
 
 
 def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
