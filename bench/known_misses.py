@@ -22,7 +22,7 @@ KNOWN_MISSES = (
         "loops: softmax, bound",
         ROOF,
         1.47,
-        "the roof counts each number read and written once; the exponential takes time of its own",
+        "the roof counts each number read and written once; the exponential takes time too",
     ),
     KnownMiss(
         "loops: jacobi_2d, bound",

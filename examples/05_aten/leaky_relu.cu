@@ -9,7 +9,7 @@ extern "C" int LeakyRelu(int nparam, void** params, int* ndims, int64_t** shapes
   auto tensors = get_torch_tensors(nparam, params, ndims, shapes, dtypes, c10::kCUDA);
   at::Tensor input = tensors[0];
   at::Tensor output = tensors[1];
-  // PyTorch is told to use the caller's stream; it would use its own, and somebody had to wait.
+  // Make PyTorch use the caller's stream. On its own stream, the results would have to be waited for.
   const auto device = input.device().index();
   c10::cuda::CUDAStreamGuard guard(
       c10::cuda::getStreamFromExternal(static_cast<cudaStream_t>(stream), device));

@@ -17,7 +17,7 @@ print(dx)
 
 # [overloads]
 total = aten("sum.dim_IntList")(x, 1, dtype="float64")
-parts = aten("split")(x, 1)  # views in PyTorch, arrays of their own here
+parts = aten("split")(x, 1)  # views in PyTorch, new arrays here
 aten("add_.Tensor")(x, np.float32([[1.0], [2.0]]))  # written in place
 print(total, x)
 # [/overloads]

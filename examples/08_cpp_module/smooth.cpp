@@ -1,4 +1,4 @@
-// Two operators of a C++ module: one made of aclnn operators, one with kernels of its own.
+// Two operators of a C++ module: one made of aclnn operators, one with its own kernels.
 // [mul]
 #include "ms_extension.h"
 
@@ -54,7 +54,7 @@ class SmoothAbs : public ms::Function<SmoothAbs> {
   static ms::Tensor Forward(ms::AutogradContext *ctx, const ms::Tensor &x, double width) {
     const ms::Tensor in = x.contiguous();
     ms::Tensor y(in.data_type(), in.shape());
-    polyop::launch("smooth_abs", {in}, {y}, [&] {  // skipped while only shapes are asked for
+    polyop::launch("smooth_abs", {in}, {y}, [&] {  // skipped while shapes are inferred
       ForFloats(in.data_type(), [&](auto one) {
         using T = decltype(one);
         const T *from = in.data<T>();

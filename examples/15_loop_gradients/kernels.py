@@ -1,4 +1,4 @@
-"""Loop kernels; polyop derives their gradients. docs/guides/loop-gradients.md shows what it makes of them."""
+"""Loop kernels whose gradients polyop derives; docs/guides/loop-gradients.md shows the derived kernels."""
 # ruff: noqa: F821 - the words of the language
 
 import math

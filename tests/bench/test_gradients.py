@@ -67,7 +67,7 @@ def test_the_jax_peer_equals_torch(name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_kernel_alone_equals_torch(name):
-    """As it is timed beside written C, and when its compilation is timed: with what it reads alone."""
+    """The kernel takes only the operands that it reads, as in the comparison with C and the compile time."""
     program, arguments = PROGRAMS[name], small(name)
     results = (np.asarray(plain(program.kernel)(*arguments)),)
     direct = contestants.Direct(program, arguments, results)

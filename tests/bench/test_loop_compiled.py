@@ -21,7 +21,7 @@ EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 
 
 def operator(name, program, arguments):
-    """Return the program as an operator with a schema of its own."""
+    """Return the program as an operator, with a schema made from its arguments."""
     parsed = outline(program.kernel)
     tensors = sum(isinstance(a, np.ndarray) for a in arguments)
     letters = {parameter: chr(97 + k) for k, (_, parameter) in enumerate(parsed.inplace)}

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def polyop(tmp_path):
-    """Run polyop with a cache of its own, in an empty folder."""
+    """Run polyop with an empty cache, in an empty folder."""
 
     def run(*arguments):
         environment = {**os.environ, "POLYOP_CACHE_DIR": str(tmp_path / "cache")}

@@ -26,7 +26,7 @@ def lines(op, name=None):
 
 
 def unregistered(schema):
-    """Return an operator that no host is told of: PyTorch has no lists of lists."""
+    """Return an operator that is not registered with hosts: PyTorch has no lists of lists."""
     value = Operator(parse_schema(f"from_operator::{schema}"), infer=lambda arguments: (), kernels=())
     return BoundOperator(value, register=False)
 

@@ -19,7 +19,9 @@ from polyop.core.errors import HostError  # noqa: E402
 from polyop.graph.onnx import library, session_options, translation_table  # noqa: E402
 
 SOURCES = pathlib.Path(__file__).parents[1] / "sources"
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's exporter, of its own functions
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::FutureWarning"
+)  # PyTorch's exporter warns about its own functions
 MODULE = """
 #include "ms_extension/all.h"
 using ms::Tensor;

@@ -40,7 +40,7 @@ def library(tmp_path_factory):
 
 
 def define(kernel, schema="(Tensor x) -> Tensor", infer="x", **options):
-    """Return an operator under a name of its own."""
+    """Return an operator with a unique name."""
     return polyop.operator(f"check::op{next(_numbers)}{schema}", kernel, infer=infer, **options)
 
 

@@ -78,7 +78,7 @@ def test_audit_finds_what_is_broken(loop_wheel, tmp_path, change, says):
 
 
 def failure(loop_project, folder, setup=("", ""), module=("", "")):
-    """Return what is said by the build of the project with other texts."""
+    """Build the project with other texts in its files; return the finished process."""
     shutil.copytree(loop_project, folder, ignore=shutil.ignore_patterns("build", "dist", "*.egg-info"))
     for path, change in ((folder / "setup.py", setup), (folder / "src/loopops/kernels.py", module)):
         assert change[0] in path.read_text()

@@ -6,7 +6,7 @@
 using polyop::Tensor;
 
 // [forward]
-// The result has memory of its own: Tensor(self) would be self under another name.
+// The result needs new memory: Tensor(self) would be self under another name.
 Tensor my_op_impl_cpu(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) throw std::invalid_argument("my_op takes tensors of one shape");
   Tensor result = polyop::empty_like(self);

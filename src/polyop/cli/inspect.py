@@ -34,7 +34,7 @@ def add(subparsers: Any) -> None:
         help="show the operators of a shared library and its ABI, or those of PyTorch",
         description="Show the operators of a shared library and what it was built against. "
         "The file is read, and none of its code runs. What it registers in code (a C++ module, an operator "
-        "library, TORCH_LIBRARY) is known only with --open, which opens it in a process of its own. No "
+        "library, TORCH_LIBRARY) is known only with --open, which opens it in another process. No "
         "operator is called. With 'aten', list PyTorch's operators instead.",
     )
     parser.add_argument(

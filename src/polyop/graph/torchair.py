@@ -33,7 +33,7 @@ def torchair() -> ModuleType:
         return loaded
     try:
         importlib.import_module("torch_npu")
-        importlib.import_module("torchair.ge")  # torch-npu's stand-in loads torchair when asked for a part
+        importlib.import_module("torchair.ge")  # importing a submodule makes torch-npu load torchair itself
         return sys.modules["torchair"]
     except (ImportError, OSError) as problem:
         hint = "without CANN, for tests: polyop.graph.torchair.rehearse() before"

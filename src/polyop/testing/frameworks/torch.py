@@ -32,7 +32,7 @@ def forward(case: Case, name: str, along: Array) -> list[Array]:
 
 
 def _program(case: Case) -> Any:
-    """Return the compiled call. It has a code object of its own: PyTorch limits the compilations of one."""
+    """Return the compiled call, with a new code object: PyTorch limits the compilations of each."""
     bound = case.bound
 
     def program(*args: Any, **keywords: Any) -> Any:
