@@ -201,7 +201,9 @@ def test_lists_item_by_item(ops, mode):
 def test_a_list_given_to_apply_is_refused_where_a_gradient_is_wanted(ops):
     with torch.no_grad():
         assert ops.of_list([leaf(1.0), leaf(2.0)]).item() == 3
-    with pytest.raises(RuntimeError, match="Function has no gradients for lists: pass the tensor as an argument"):
+    with pytest.raises(
+        RuntimeError, match="Function has no gradients for lists: pass the tensor as an argument"
+    ):
         ops.of_list([leaf(1.0), leaf(2.0)])
 
 

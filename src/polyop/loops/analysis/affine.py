@@ -111,8 +111,8 @@ def _scaled(form: Linear | None, factor: int) -> Linear | None:
 def _sum(a: Linear | None, b: Linear | None) -> Linear | None:
     if a is None or b is None:
         return None
-    found = {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
-    return {name: c for name, c in found.items() if c}
+    form = {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
+    return {name: c for name, c in form.items() if c}
 
 
 def text(expr: Expr, known: frozenset[str]) -> str | None:
@@ -157,8 +157,8 @@ def at_least(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
         return [c for arg in bound.args for c in at_least(var, arg, known)]
     if isinstance(bound, Op) and bound.name == "min":
         return _either([at_least(var, arg, known) for arg in bound.args])
-    found = text(bound, known)
-    return [] if found is None else [f"{word(var)} >= {found}"]
+    lower = text(bound, known)
+    return [] if lower is None else [f"{word(var)} >= {lower}"]
 
 
 def is_exact(bound: Expr, known: frozenset[str]) -> bool:
@@ -183,10 +183,10 @@ def below(var: str, bound: Expr, known: frozenset[str]) -> list[str]:
         case Op(name="max", args=args):
             return _either([below(var, arg, known) for arg in args])
         case Op(name="ceil_div", args=(a, Const(value=int(c)))) if c > 0:
-            found = text(a, known)
-            return [] if found is None else [f"{c}*{word(var)} < {found}"]
-    found = text(bound, known)
-    return [] if found is None else [f"{word(var)} < {found}"]
+            upper = text(a, known)
+            return [] if upper is None else [f"{c}*{word(var)} < {upper}"]
+    upper = text(bound, known)
+    return [] if upper is None else [f"{word(var)} < {upper}"]
 
 
 _COMPARISONS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "=", "!=": "!="}

@@ -88,7 +88,7 @@ def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
     return found
 
 
-def negative_sizes(model: Model, found: Bounds) -> None:
+def negative_sizes(model: Model, bounds: Bounds) -> None:
     """Put preconditions first that no size of a temporary is negative."""
     rows = []
     for buffer in model.kernel.buffers.values():
@@ -98,7 +98,7 @@ def negative_sizes(model: Model, found: Bounds) -> None:
             if bad is not None and not bad.is_empty():
                 row = (condition_of(model, bad), buffer.line, buffer.name, axis, size)
                 rows.append(Precondition(*row, negative=True))
-    found.preconditions[:0] = rows
+    bounds.preconditions[:0] = rows
 
 
 def is_inside_once_checked(model: Model, leaf: Leaf, access: Access, axis: int) -> bool:
@@ -131,36 +131,36 @@ def _outside(model: Model, access: Access, axis: int) -> str | None:
     return beyond if model.is_nonnegative(access.node.index[axis]) else f"({beyond} or {index} < 0)"
 
 
-def _decide(model: Model, leaf: Leaf, access: Access, axis: int, found: Bounds) -> None:
+def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds) -> None:
     node = access.node
     outside = _outside(model, access, axis)
     if outside is None:
-        found.dynamic.setdefault(key(node), set()).add(axis)
+        bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
     bad = model.sizes_where(leaf, access, outside)
     if access.guards or leaf.ranges != leaf.constraints:
         anywhere = model.sizes_where_in_loops(leaf, outside)
         if anywhere is not None and (bad is None or not anywhere.is_subset(bad)):
-            found.guarded.add(key(node))
+            bounds.guarded.add(key(node))
     if bad is None:
         return
     definite = leaf.definite if access.around is None else access.sure
     if not access.must or not definite:
-        found.dynamic.setdefault(key(node), set()).add(axis)
+        bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
     number = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
     if number and not model.session.sizes and bad.n_basic_set() <= SIMPLE:
         fine = bad.gist(model.parameter_set([])).complement()
-        if not any(fine.is_equal(known) for known in found.sizes):
-            found.sizes.append(fine)
+        if not any(fine.is_equal(known) for known in bounds.sizes):
+            bounds.sizes.append(fine)
     here = node.buffer, axis
-    mine = found.bad.setdefault(here, [])
-    others = (known for at, sets in found.bad.items() if at != here for known in reversed(sets))
+    mine = bounds.bad.setdefault(here, [])
+    others = (known for at, sets in bounds.bad.items() if at != here for known in reversed(sets))
     if any(bad.is_subset(known) for known in itertools.chain(reversed(mine), others)):
         return  # another precondition reports these sizes before
     mine.append(bad)
     extent = model.kernel.buffers[node.buffer].shape[axis]
-    found.preconditions.append(Precondition(condition_of(model, bad), node.line, node.buffer, axis, extent))
+    bounds.preconditions.append(Precondition(condition_of(model, bad), node.line, node.buffer, axis, extent))
 
 
 def describe(

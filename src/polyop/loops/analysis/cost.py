@@ -78,10 +78,10 @@ def slow_chain(body: Sequence[Stmt]) -> int:
     for node in body:
         if not isinstance(node, (Store, Assign)):
             return 0
-        found = depth(node.value)
+        length = depth(node.value)
         if isinstance(node, Assign):
-            depths[node.name] = max(found, depths.get(node.name, 0))
-        deepest = max(deepest, found)
+            depths[node.name] = max(length, depths.get(node.name, 0))
+        deepest = max(deepest, length)
     return deepest
 
 

@@ -46,7 +46,7 @@ Paths = dict[str, Path]
 
 def conflicts(model: Model) -> list[Conflict]:
     """Return all conflicts of a kernel's leaves, each pair of leaves once."""
-    found: list[Conflict] = []
+    result: list[Conflict] = []
     for number, a in enumerate(model.leaves):
         for b in model.leaves[number:]:
             relations: dict[tuple[str, str], Any] = {}
@@ -60,13 +60,13 @@ def conflicts(model: Model) -> list[Conflict]:
                     relations[key] = relations[key].union(pairs) if key in relations else pairs
             for (target, op), relation in relations.items():
                 if not relation.is_empty():
-                    found.append(Conflict(a, b, target, relation.coalesce(), op))
-    return found
+                    result.append(Conflict(a, b, target, relation.coalesce(), op))
+    return result
 
 
 def paths(model: Model) -> Paths:
     """Return the path of each leaf in the kernel as it is."""
-    found: Paths = {}
+    result: Paths = {}
     leaves = iter(model.leaves)
 
     def visit(body: Sequence[Stmt], path: Path, start: int = 0) -> int:
@@ -78,12 +78,12 @@ def paths(model: Model) -> Paths:
             elif isinstance(node, If):
                 place = visit(node.orelse, path, visit(node.body, path, place))
             else:
-                found[next(leaves).id] = (*path, Step(place))
+                result[next(leaves).id] = (*path, Step(place))
                 place += 1
         return place
 
     visit(model.kernel.body, ())
-    return found
+    return result
 
 
 def _depth(path: Path) -> int:
@@ -92,12 +92,12 @@ def _depth(path: Path) -> int:
 
 def common(a: Path, b: Path) -> list[tuple[int, int, str]]:
     """Return the loops that two leaves share: the dimension in each leaf, and the loop."""
-    found = []
+    shared = []
     for one, other in zip(a, b):  # noqa: B905 - paths differ in length
         if one.position != other.position or one.loop != other.loop or not one.loop:
             break
-        found.append((one.dim, other.dim, one.loop))
-    return found
+        shared.append((one.dim, other.dim, one.loop))
+    return shared
 
 
 def carried(model: Model, conflict: Conflict, where: Paths, level: int) -> Any:
@@ -118,26 +118,28 @@ def forward(model: Model, conflict: Conflict, where: Paths, *, backward: bool = 
     kind = model.isl.dim_type
     a, b = where[conflict.a.id], where[conflict.b.id]
     equal = conflict.relation
-    found = None
+    ordered = None
     loops = common(a, b)
     for one, other, _ in loops:
         order = equal.order_gt if backward else equal.order_lt
         here = order(kind.in_, one, kind.out, other)
-        found = here if found is None else found.union(here)
+        ordered = here if ordered is None else ordered.union(here)
         equal = equal.equate(kind.in_, one, kind.out, other)
     place = len(loops)
     first = a[place].position < b[place].position
     if a is not b and first != backward:
-        found = equal if found is None else found.union(equal)
-    return found if found is not None else equal.subtract(equal)
+        ordered = equal if ordered is None else ordered.union(equal)
+    return ordered if ordered is not None else equal.subtract(equal)
 
 
 class Legality:
     """Decides whether another order of the same leaves is legal."""
 
-    def __init__(self, model: Model, found: Sequence[Conflict] | None = None) -> None:
+    def __init__(self, model: Model, known_conflicts: Sequence[Conflict] | None = None) -> None:
         self.model = model
-        self.conflicts = [c for c in (conflicts(model) if found is None else found) if not c.op]
+        self.conflicts = [
+            c for c in (conflicts(model) if known_conflicts is None else known_conflicts) if not c.op
+        ]
         start = paths(model)
         self._ordered = [
             (c, forward(model, c, start), forward(model, c, start, backward=True)) for c in self.conflicts
@@ -170,11 +172,11 @@ class Kind:
     because: Conflict | None = None
 
 
-def classify(model: Model, found: Sequence[Conflict]) -> dict[str, Kind]:
+def classify(model: Model, all_conflicts: Sequence[Conflict]) -> dict[str, Kind]:
     """Return the kind of every loop of the kernel."""
     where = paths(model)
     kinds: dict[str, Kind] = {step.loop: Kind("parallel") for p in where.values() for step in p if step.loop}
-    for conflict in found:
+    for conflict in all_conflicts:
         for level, (_, _, loop) in enumerate(common(where[conflict.a.id], where[conflict.b.id])):
             known = kinds[loop]
             entry = (conflict.target, conflict.op)

@@ -122,8 +122,8 @@ class Model:
         """Return the isl map from instances of the leaf to elements of the target."""
         key = (leaf.id, id(access))  # all leaves under a condition share its reads
         if key not in self._maps:
-            found = self._make_map(leaf, access)
-            self._maps[key] = found.set_tuple_name(self.isl.dim_type.in_, leaf.id)
+            relation = self._make_map(leaf, access)
+            self._maps[key] = relation.set_tuple_name(self.isl.dim_type.in_, leaf.id)
         return self._maps[key]
 
     def _make_map(self, leaf: Leaf, access: Access) -> Any:
@@ -150,8 +150,8 @@ class Model:
         known = self.session.cache
         at = (self._prefix, self._size_constraints, leaf.vars, constraints, more)
         if at not in known:
-            found = self._set(_iteration(leaf.vars), constraints, more)
-            known[at] = None if found.is_empty() else found.params().coalesce()
+            instances = self._set(_iteration(leaf.vars), constraints, more)
+            known[at] = None if instances.is_empty() else instances.params().coalesce()
         return known[at]
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
@@ -164,21 +164,21 @@ class Model:
 
     def _set(self, head: str, constraints: Sequence[str], more: Sequence[str]) -> Any:
         """Return the set of ``head`` with constraints. ``more`` are constraints that few other sets share."""
-        found = self._read("Set", head, (*self._size_constraints, *constraints))
+        whole = self._read("Set", head, (*self._size_constraints, *constraints))
         if head and self.session.sizes:
-            found = self._within_assumed_sizes(
-                found, (self._prefix, self._size_constraints, head, *constraints)
+            whole = self._within_assumed_sizes(
+                whole, (self._prefix, self._size_constraints, head, *constraints)
             )
-        return found.intersect(self._read("Set", head, tuple(more))) if more else found
+        return whole.intersect(self._read("Set", head, tuple(more))) if more else whole
 
-    def _within_assumed_sizes(self, found: Any, key: Any) -> Any:
+    def _within_assumed_sizes(self, whole: Any, key: Any) -> Any:
         """Return the part of a set for the assumed sizes, unless that splits it into more pieces."""
         known = self.session.cache
         if key not in known:
             for sizes in self.session.sizes:
-                part = found.intersect_params(sizes).coalesce()
-                found = part if part.n_basic_set() <= found.n_basic_set() else found
-            known[key] = found
+                part = whole.intersect_params(sizes).coalesce()
+                whole = part if part.n_basic_set() <= whole.n_basic_set() else whole
+            known[key] = whole
         return known[key]
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
@@ -258,7 +258,7 @@ class Model:
                     inner = replace(context, constraints=added, definite=context.definite and exact)
                     self._collect(part, inner, more)
             else:
-                found = (*reads, *self._own_accesses(node, context))
+                accesses = (*reads, *self._own_accesses(node, context))
                 self.leaves.append(
                     Leaf(
                         f"S{len(self.leaves)}",
@@ -266,7 +266,7 @@ class Model:
                         context.loops,
                         context.constraints,
                         context.definite,
-                        found,
+                        accesses,
                         node.line,
                         context.ranges,
                     )
@@ -363,20 +363,20 @@ def _is_exact(loop: For, known: frozenset[str]) -> bool:
 
 def _parameters(kernel: Kernel) -> dict[str, Var | Size]:
     """Return the sizes and integer attributes that the kernel reads, by their names in linear forms."""
-    found: dict[str, Var | Size] = {}
+    result: dict[str, Var | Size] = {}
     nodes = [e for s in statements(kernel.body) for e in walk(s)]
     nodes += [e for b in kernel.buffers.values() for size in b.shape for e in walk(size)]
     for node in nodes:
         if isinstance(node, Size) or (
             isinstance(node, Var) and node.name in kernel.attributes and affine.is_integer(node.type)
         ):
-            found.setdefault(affine.name_of(node), node)
-    return found
+            result.setdefault(affine.name_of(node), node)
+    return result
 
 
 def scalar_owners(kernel: Kernel) -> dict[str, tuple[str, ...]]:
     """Return the loops around the first assignment of each scalar."""
-    found: dict[str, tuple[str, ...]] = {}
+    owners: dict[str, tuple[str, ...]] = {}
 
     def visit(body: tuple[Stmt, ...], loops: tuple[str, ...]) -> None:
         for node in body:
@@ -386,7 +386,7 @@ def scalar_owners(kernel: Kernel) -> dict[str, tuple[str, ...]]:
                 visit(node.body, loops)
                 visit(node.orelse, loops)
             elif isinstance(node, Assign):
-                found.setdefault(node.name, loops)
+                owners.setdefault(node.name, loops)
 
     visit(kernel.body, ())
-    return found
+    return owners

@@ -51,34 +51,34 @@ def tree_of(model: Model) -> tuple[Node, ...]:
     leaves = iter(model.leaves)
 
     def visit(body: Sequence[Stmt]) -> tuple[Node, ...]:
-        found: list[Node] = []
+        nodes: list[Node] = []
         for node in body:
             if isinstance(node, For):
-                found.append(Loop(node, visit(node.body)))
+                nodes.append(Loop(node, visit(node.body)))
             elif isinstance(node, If):
-                found.append(Branch(node, visit(node.body), visit(node.orelse)))
+                nodes.append(Branch(node, visit(node.body), visit(node.orelse)))
             else:
                 leaf = next(leaves)
-                found.append(Place(leaf, node, {var: k for k, var in enumerate(leaf.vars)}))
-        return tuple(found)
+                nodes.append(Place(leaf, node, {var: k for k, var in enumerate(leaf.vars)}))
+        return tuple(nodes)
 
     return visit(model.kernel.body)
 
 
 def statements_of(tree: Sequence[Node]) -> tuple[Stmt, ...]:
     """Return the statements of a tree."""
-    found: list[Stmt] = []
+    result: list[Stmt] = []
     for node in tree:
         match node:
             case Place():
-                found.append(node.node)
+                result.append(node.node)
             case Loop():
-                found.append(replace(node.node, body=statements_of(node.body)))
+                result.append(replace(node.node, body=statements_of(node.body)))
             case Branch():
-                found.append(
+                result.append(
                     replace(node.node, body=statements_of(node.body), orelse=statements_of(node.orelse))
                 )
-    return tuple(found)
+    return tuple(result)
 
 
 def places(tree: Sequence[Node]) -> Iterator[Place]:
@@ -96,7 +96,7 @@ def places(tree: Sequence[Node]) -> Iterator[Place]:
 
 def paths_of(tree: Sequence[Node]) -> Paths:
     """Return the path of each leaf."""
-    found: Paths = {}
+    result: Paths = {}
 
     def visit(body: Sequence[Node], path: tuple[Step, ...], loops: tuple[str, ...], place: int = 0) -> int:
         for node in body:
@@ -108,12 +108,12 @@ def paths_of(tree: Sequence[Node]) -> Paths:
                     place = visit(node.orelse, path, loops, visit(node.body, path, loops, place))
                 case Place():
                     whole: Path = tuple(replace(step, dim=node.dims[step.loop]) for step in (*path,))
-                    found[node.leaf.id] = (*whole, Step(place))
+                    result[node.leaf.id] = (*whole, Step(place))
                     place += 1
         return place
 
     visit(tree, (), ())
-    return found
+    return result
 
 
 def replaced(tree: tuple[Node, ...], old: Node, new: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -84,6 +84,7 @@ def adjoint(
         notes = (Note(_first(kernel), UNPROVED, "fallback"), *notes)
     return Adjoint(derivation.kernel, notes, tapes)
 
+
 def start(kernel: Kernel, present: Sequence[bool] = (), wanted: Sequence[bool] = ()) -> Derivation:
     """Return what the passes of a gradient start from.
 

@@ -31,15 +31,15 @@ def violations(kernel: Kernel, *, unique_loops: bool = True) -> list[str]:
     type. A stored value has the dtype of its buffer. There is an integer index for each dimension. Conditions
     are bool. Without ``unique_loops`` two loops that are not nested may have the same name.
     """
-    found = [
+    faults = [
         f"{buffer.name}: its shape reads {e}"
         for buffer in kernel.buffers.values()
         for size in buffer.shape
         for e in walk(size)
         if isinstance(e, Load) or (isinstance(e, Var) and e.name not in kernel.attributes)
     ]
-    found += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
-    return [*found, *_block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)]
+    faults += [f"output {name} is not declared" for name in kernel.outputs if name not in kernel.buffers]
+    return [*faults, *_block(kernel, kernel.body, set(kernel.attributes), set() if unique_loops else None)]
 
 
 def unowned(before: Kernel, kernel: Kernel, owners: Mapping[str, tuple[str, ...]]) -> list[str]:

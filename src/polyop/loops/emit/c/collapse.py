@@ -59,8 +59,8 @@ def _axis(load: Load, outer: str, inner: str) -> int | None:
         if form is None:
             return None
         steps.append((form.get(outer, 0), form.get(inner, 0)))
-    found = [(axis, step) for axis, step in enumerate(steps) if any(step)]
-    match found:
+    moving = [(axis, step) for axis, step in enumerate(steps) if any(step)]
+    match moving:
         case []:
             return 0
         case [(first, (1, 0)), (second, (0, 1))] if second == first + 1:

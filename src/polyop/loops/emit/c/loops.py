@@ -196,9 +196,9 @@ class Loops:
         """Print the loop over whole vectors, with its prefetches."""
         node, var = vector.node, identifier(vector.node.var)
         lanes = self.expressions.lane_count(vector.width)
-        found = slides(node, vector.width, self.expressions) if vector.units == 1 else []
-        if found:
-            sliding = Sliding(found, node, vector.width, self.expressions, vector.scope)
+        rows_in_registers = slides(node, vector.width, self.expressions) if vector.units == 1 else []
+        if rows_in_registers:
+            sliding = Sliding(rows_in_registers, node, vector.width, self.expressions, vector.scope)
             self.out.line("#if POLYOP_SLIDES")
             with self.out.block(f"if ({sliding.guard})"):
                 for line in sliding.begin():
@@ -269,12 +269,12 @@ class Loops:
 
     def sums(self, node: For) -> list[Assign]:
         """Return the assignments of scalars outside the loop that it reduces to."""
-        found = {
+        result = {
             s.name: s
             for s in statements(node.body)
             if isinstance(s, Assign) and s.name in self.statements.live
         }
-        return list(found.values())
+        return list(result.values())
 
     def units(self, node: For, reduces: bool) -> int:
         """Return how many vectors the body is unrolled for."""

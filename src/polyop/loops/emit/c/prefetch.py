@@ -44,16 +44,16 @@ def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
         return []
     loads = [e for s in inside if isinstance(s, (Assign, Store)) for e in always(children(s))]
     inner = _scalars(node)
-    found: dict[str, Load] = {}
+    result: dict[str, Load] = {}
     for load in loads:
         if load.buffer in own or stride(load, node.var) != UNIT or _indirect(load) or _uses(load, inner):
             continue
         if around is not None and not any(depends(i, frozenset({around.var})) for i in load.index):
             continue
-        known = found.setdefault(load.buffer, load)
+        known = result.setdefault(load.buffer, load)
         if _offsets(load) > _offsets(known):
-            found[load.buffer] = load
-    return list(found.values())[:MAX_TENSORS]
+            result[load.buffer] = load
+    return list(result.values())[:MAX_TENSORS]
 
 
 def reread_rows(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:

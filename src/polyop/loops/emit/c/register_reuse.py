@@ -76,14 +76,14 @@ def _form(
 
 def _within(places: Mapping[Load, int], most: int) -> list[Slide]:
     """Return slides with a span of at most ``most`` and at least two offsets each."""
-    found: list[dict[Load, int]] = []
+    groups: list[dict[Load, int]] = []
     for load, place in sorted(places.items(), key=lambda item: item[1]):
-        if not found or place - min(found[-1].values()) > most:
-            found.append({})
-        found[-1][load] = place
+        if not groups or place - min(groups[-1].values()) > most:
+            groups.append({})
+        groups[-1][load] = place
     return [
         Slide({load: place - min(group.values()) for load, place in group.items()})
-        for group in found
+        for group in groups
         if len(set(group.values())) > 1
     ]
 
@@ -126,13 +126,13 @@ class Sliding:
 
     def texts(self) -> dict[Load, str]:
         """Return the C of each load, where the loop has its row in registers."""
-        found = {}
+        result = {}
         for number, slide in enumerate(self.found):
             name, vector = self._name(number), self._vector(slide)
             for load, place in slide.loads.items():
                 text = f"polyop_slid({vector}, {self.width}, {name}, {name}_next, {place})"
-                found[load] = text if place else name
-        return found
+                result[load] = text if place else name
+        return result
 
     def _name(self, number: int) -> str:
         return f"{identifier(self.var)}_row{number}"

@@ -57,7 +57,7 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
     direct = [s for s in node.body if isinstance(s, (Assign, Store))]
     loads = dict.fromkeys(e for s in direct for e in always(children(s)) if e.buffer not in written)
     elsewhere = {s.buffer for s in statements(expressions.kernel.body) if isinstance(s, Store)}
-    found: list[Strip] = []
+    result: list[Strip] = []
     stores = 0
     for copy in copies:
         groups: dict[object, list[tuple[int, Load]]] = {}
@@ -68,11 +68,11 @@ def strips(node: For, copies: Sequence[Copy], expressions: Expressions) -> list[
                 groups.setdefault(row, []).append((form.get("", 0), load))
         for group in groups.values():
             gap = 1 if group[0][1].buffer in elsewhere else MAX_SPAN
-            found += _split(group, gap, copy.scope, node.var)
+            result += _split(group, gap, copy.scope, node.var)
         kept = _stored(node, assigned, copy, expressions)
-        found, stores = [*kept, *found], stores + len(kept)
-    enough = stores or sum(len(s.accesses) for s in found) >= MIN_LOADS * len(copies)
-    return found[:MAX_STRIPS] if enough else []
+        result, stores = [*kept, *result], stores + len(kept)
+    enough = stores or sum(len(s.accesses) for s in result) >= MIN_LOADS * len(copies)
+    return result[:MAX_STRIPS] if enough else []
 
 
 def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expressions) -> list[Strip]:
@@ -80,7 +80,7 @@ def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expres
     inside = list(statements(node.body))
     read = {e.buffer for s in inside for e in walk(s) if isinstance(e, Load)}
     written = Counter(s.buffer for s in inside if isinstance(s, Store))
-    found = []
+    result = []
     for store in node.body:
         if not isinstance(store, Store) or store.op or copy.scope.mask is not None or copy.start is not None:
             continue
@@ -90,8 +90,8 @@ def _stored(node: For, assigned: frozenset[str], copy: Copy, expressions: Expres
         place = Load(store.buffer, store.index, Type(dtype), store.line)
         form = _form(place, node.var, assigned, copy.scope, expressions)
         if form is not None:
-            found.append(Strip([store], copy.scope, form[node.var]))
-    return found
+            result.append(Strip([store], copy.scope, form[node.var]))
+    return result
 
 
 def _form(
@@ -123,21 +123,21 @@ def is_transposable(load: Load, var: str, lane: str, expressions: Expressions) -
 
 def _split(group: list[tuple[int, Load]], gap: int, scope: Scope, var: str) -> list[Strip]:
     """Return strips of loads whose columns are near one another."""
-    found: list[Strip] = []
+    result: list[Strip] = []
     start = last = 0
     for at, load in sorted(group, key=lambda pair: pair[0]):
-        if not found or at - last > gap or at - start > MAX_SPAN:
+        if not result or at - last > gap or at - start > MAX_SPAN:
             step = (affine.linear(load.index[-1]) or {})[var]
-            found.append(Strip([], scope, step))
+            result.append(Strip([], scope, step))
             start = at
-        found[-1].accesses.append(load)
-        found[-1].span, last = at - start, at
-    return found
+        result[-1].accesses.append(load)
+        result[-1].span, last = at - start, at
+    return result
 
 
-def declare(found: Sequence[Strip], first: int, expressions: Expressions, out: Writer) -> None:
+def declare(new_strips: Sequence[Strip], first: int, expressions: Expressions, out: Writer) -> None:
     """Declare the memory of strips, numbered from ``first``, and let ``expressions`` load from it."""
-    for number, strip in enumerate(found, first):
+    for number, strip in enumerate(new_strips, first):
         lanes = strip.scope.lanes
         assert lanes is not None
         elem = memory(expressions.kernel.buffers[strip.first.buffer].dtype)
@@ -149,12 +149,12 @@ def declare(found: Sequence[Strip], first: int, expressions: Expressions, out: W
 
 
 def fill(
-    found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
+    strips_of_loop: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
 ) -> None:
     """Print the transpose of the next columns, for iterations that have used up the last ones."""
     with out.block(f"if (({var} - {start}) % {COLUMNS} == 0)"):
         out.line(f"{var}_n0 = min({COLUMNS}, {var}_end - {var});")
-        for number, strip in enumerate(found, first):
+        for number, strip in enumerate(strips_of_loop, first):
             scope = replace(strip.scope, lanes=None)
             column = expressions.scalar(strip.first.index[-1], scope)
             at = column if strip.step > 0 else f"{column} - ({var}_n0 - 1)"
@@ -166,10 +166,10 @@ def fill(
 
 
 def store_back(
-    found: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
+    strips_of_loop: Sequence[Strip], first: int, var: str, start: str, expressions: Expressions, out: Writer
 ) -> None:
     """Print the transpose back of stored columns, for iterations that complete a strip."""
-    stored = [(number, s) for number, s in enumerate(found, first) if isinstance(s.first, Store)]
+    stored = [(number, s) for number, s in enumerate(strips_of_loop, first) if isinstance(s.first, Store)]
     if not stored:
         return
     with out.block(f"if (({var} - {start}) % {COLUMNS} == {var}_n0 - 1)"):
@@ -192,9 +192,9 @@ def _rows(strip: Strip, number: int, expressions: Expressions) -> tuple[str, str
     return kind, at, expressions.strides(access, lanes), lanes.count or lanes.number
 
 
-def forget(found: Sequence[Strip], expressions: Expressions) -> None:
+def forget(strips_of_loop: Sequence[Strip], expressions: Expressions) -> None:
     """End the use of strips: accesses go to the tensors again."""
-    for strip in found:
+    for strip in strips_of_loop:
         for access in strip.accesses:
             expressions.strips.pop((access, _lane(strip.scope)), None)
 

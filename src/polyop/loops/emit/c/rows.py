@@ -134,7 +134,7 @@ class Later:
 def later(
     out: Writer,
     expressions: Expressions,
-    found: Sequence[Element],
+    accesses: Sequence[Element],
     node: For,
     around: Around,
     scope: Scope,
@@ -146,7 +146,7 @@ def later(
         return []  # a later iteration may skip the loop, and then its index may not exist
     ahead = scope.with_names({var: around.soon})
     rows: list[Later] = []
-    for number, row in enumerate(found):
+    for number, row in enumerate(accesses):
         axes = sorted(expressions.axes(row))
         picked = [e for axis in axes for e in walk(row.index[axis]) if isinstance(e, Load)]
         sure = set(always([row.index[axis] for axis in axes]))

@@ -16,14 +16,14 @@ from ..common.expressions import Expressions, Scope
 
 def streaming_candidates(node: For, kernel: Kernel, expressions: Expressions) -> list[Store]:
     """Return the stores of a vector loop whose tensors the kernel writes once and never reads."""
-    found = [s for s in node.body if isinstance(s, Store) and not s.op and stride(s, node.var) == UNIT]
-    if not found:
+    candidates = [s for s in node.body if isinstance(s, Store) and not s.op and stride(s, node.var) == UNIT]
+    if not candidates:
         return []
     written = Counter(s.buffer for s in statements(kernel.body) if isinstance(s, Store))
     read = {e.buffer for s in statements(kernel.body) for e in walk(s) if isinstance(e, Load)}
     return [
         s
-        for s in found
+        for s in candidates
         if kernel.buffers[s.buffer].role == "output" and not kernel.buffers[s.buffer].zeroed
         if written[s.buffer] == 1 and s.buffer not in read and not expressions.axes(s)
     ]

@@ -176,9 +176,9 @@ class TilePrinter:
                 at = f"({j} + {unit} * {self.lanes})"
                 lanes = lanes_for(self.lane.var, self.width, f"({j}_end - {at})", {})
                 inner = replace(scope.with_names({self.lane.var: at}), lanes=lanes)
-                found = self.expressions.value(panel.load, inner)
-                kind = self.expressions.vector(found.elem, inner)
-                self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {found.text});")
+                value = self.expressions.value(panel.load, inner)
+                kind = self.expressions.vector(value.elem, inner)
+                self.out.line(f"store_{kind}({panel.name} + {unit} * {self.lanes}, {value.text});")
             self.out.line(f"{panel.name} += {self.shape.units} * {self.lanes};")
 
     def _pack_transposed(self, panels: Sequence[Panel], node: For, scope: Scope) -> None:
@@ -373,8 +373,8 @@ class TilePrinter:
         names = {}
         for panel in self.panels:
             bare = replace(scope, lanes=None)
-            found: Value = self.expressions.value(panel.load, bare)
-            kind = self.expressions.vector_type(found.elem, self.width)
+            value: Value = self.expressions.value(panel.load, bare)
+            kind = self.expressions.vector_type(value.elem, self.width)
             names[panel.name] = f"load_{kind}({panel.name}{' + ' + plus if plus else ''})"
         return scope.with_names(names)
 

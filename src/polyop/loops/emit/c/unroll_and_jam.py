@@ -93,13 +93,13 @@ def _joined(
     body: tuple[Stmt, ...], var: str, names: list[dict[str, str]], expressions: Expressions
 ) -> tuple[Stmt, ...]:
     """Return a body with each statement once for each row, or with a store of all rows' sum."""
-    found: list[Stmt] = []
+    result: list[Stmt] = []
     for node in body:
         match node:
             case For():
-                found.append(replace(node, body=_joined(node.body, var, names, expressions)))
+                result.append(replace(node, body=_joined(node.body, var, names, expressions)))
             case Assign(name=name, value=value):
-                found += [
+                result += [
                     replace(node, name=own[name], value=_of_row(value, var, row, own))
                     for row, own in enumerate(names)
                 ]
@@ -108,13 +108,13 @@ def _joined(
                 total: Expr = Load(buffer, index, kind, line)
                 for row, own in enumerate(names):
                     total = Op("+", (total, _of_row(value, var, row, own)), kind)
-                found.append(replace(node, value=total, op=""))
-    return tuple(found)
+                result.append(replace(node, value=total, op=""))
+    return tuple(result)
 
 
 def _of_row(value: Expr, var: str, row: int, own: Mapping[str, str]) -> Expr:
     here = Op("+", (Var(var, INT), Const(row, INT)), INT)
     kinds = {e.name: e.type for e in walk(value) if isinstance(e, Var)}
     scalars: dict[str, Expr] = {n: Var(own[n], kind) for n, kind in kinds.items() if n in own}
-    found: Expr = substitute(value, {var: here, **scalars})
-    return found
+    result: Expr = substitute(value, {var: here, **scalars})
+    return result

@@ -37,23 +37,23 @@ class Copies:
 
     def of(self, expressions: Sequence[Expr], name: str = "") -> list[Copy]:
         """Return one copy for each distinct value of these expressions (and this scalar)."""
-        found = self.differs.get(name, frozenset())
+        depends_on = self.differs.get(name, frozenset())
         for expr in expressions:
-            found = found | dependence(expr, self.differs, self.row_var, self.lane_var)
+            depends_on = depends_on | dependence(expr, self.differs, self.row_var, self.lane_var)
         kept = self.all
-        if ROW not in found:
+        if ROW not in depends_on:
             kept = tuple(c for c in kept if c.row == self.all[0].row)
-        if LANE not in found:
+        if LANE not in depends_on:
             kept = tuple(c for c in kept if c.unit == self.all[0].unit)
         return list(kept)
 
     def text(self, name: str, copy: Copy) -> str:
         """Return the C name of a scalar in a copy."""
-        found = self.differs.get(name)
-        if found is None or name in copy.scope.names:
+        depends_on = self.differs.get(name)
+        if depends_on is None or name in copy.scope.names:
             return copy.scope.names.get(name, identifier(name))
-        rows = len({c.row for c in self.all}) > 1 and ROW in found
-        units = len({c.unit for c in self.all}) > 1 and LANE in found
+        rows = len({c.row for c in self.all}) > 1 and ROW in depends_on
+        units = len({c.unit for c in self.all}) > 1 and LANE in depends_on
         return identifier(name) + (f"_r{copy.row}" if rows else "") + (f"_u{copy.unit}" if units else "")
 
     def named(self) -> Copies:
@@ -66,42 +66,44 @@ class Copies:
 
 def dependence(expr: Expr, differs: Mapping[str, frozenset[str]], row: str, lane: str) -> frozenset[str]:
     """Return whether a value depends on row or lane; ``differs`` has that for scalars and private tensors."""
-    found: frozenset[str] = frozenset()
+    result: frozenset[str] = frozenset()
     if isinstance(expr, Var):
-        found = differs.get(expr.name, frozenset())
-        found |= ({ROW} if expr.name == row else set()) | ({LANE} if expr.name == lane else set())
+        result = differs.get(expr.name, frozenset())
+        result |= ({ROW} if expr.name == row else set()) | ({LANE} if expr.name == lane else set())
     if isinstance(expr, Load):
-        found = differs.get(expr.buffer, frozenset())  # a tensor with a copy per lane
+        result = differs.get(expr.buffer, frozenset())  # a tensor with a copy per lane
     for child in children(expr):
-        found |= dependence(child, differs, row, lane)
-    return found
+        result |= dependence(child, differs, row, lane)
+    return result
 
 
 def differing(
     body: Sequence[Stmt], row: str, lane: str, given: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     """Return for each scalar that a body assigns whether it depends on row or lane; ``given`` is known."""
-    found = {s.name: frozenset[str]() for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(given)
+    result = {s.name: frozenset[str]() for s in statements(tuple(body)) if isinstance(s, Assign)} | dict(
+        given
+    )
     changed = True
 
     def visit(nodes: Sequence[Stmt], control: frozenset[str]) -> None:
         nonlocal changed
         for node in nodes:
             if isinstance(node, If):
-                inner = control | dependence(node.condition, found, row, lane)
+                inner = control | dependence(node.condition, result, row, lane)
                 visit(node.body, inner)
                 visit(node.orelse, inner)
             elif isinstance(node, For):
                 visit(node.body, control)
             elif isinstance(node, Assign):
-                new = found[node.name] | control | dependence(node.value, found, row, lane)
-                changed = changed or new != found[node.name]
-                found[node.name] = new
+                new = result[node.name] | control | dependence(node.value, result, row, lane)
+                changed = changed or new != result[node.name]
+                result[node.name] = new
 
     while changed:
         changed = False
         visit(body, frozenset())
-    return found
+    return result
 
 
 def plain(scope: Scope) -> Copies:

@@ -273,7 +273,7 @@ def combined(op: str, a: str, b: str, kind: str, *, truth: bool = False) -> str:
 
 def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
     """Return the first assignment of each scalar in a body or its conditions; loops are left out."""
-    found: dict[str, Assign] = {}
+    assignments: dict[str, Assign] = {}
 
     def visit(nodes: Sequence[Stmt]) -> None:
         for node in nodes:
@@ -281,10 +281,10 @@ def first_assigned(body: Sequence[Stmt]) -> list[Assign]:
                 visit(node.body)
                 visit(node.orelse)
             elif isinstance(node, Assign):
-                found.setdefault(node.name, node)
+                assignments.setdefault(node.name, node)
 
     visit(body)
-    return list(found.values())
+    return list(assignments.values())
 
 
 def _bits(elem: str) -> int:

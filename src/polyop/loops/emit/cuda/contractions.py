@@ -85,12 +85,12 @@ def _bare(node: Stmt | Expr, names: set[str]) -> bool:
 
 def staged_loads(loop: For, row: str, lane: str) -> list[Staged]:
     """Return the loads of an innermost loop that depend on row or lane."""
-    found: list[Staged] = []
+    result: list[Staged] = []
     for load in dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)):
         by_row, by_lane = (any(depends(i, frozenset({v})) for i in load.index) for v in (row, lane))
         if by_row or by_lane:
-            found.append(Staged(load, f"part_{len(found)}", by_row))
-    return found
+            result.append(Staged(load, f"part_{len(result)}", by_row))
+    return result
 
 
 def fits(lane: For, row: str) -> bool:

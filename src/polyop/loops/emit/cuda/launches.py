@@ -117,5 +117,5 @@ class Launches:
     def longest(self, body: Sequence[Stmt], loops: Sequence[For]) -> str:
         """Return the length of the longest loop that a group shares, in C."""
         known = frozenset(self.variables)
-        found = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, known))
-        return self.expressions.scalar(found, Scope())
+        trips = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, known))
+        return self.expressions.scalar(trips, Scope())

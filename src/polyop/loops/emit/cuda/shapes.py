@@ -47,15 +47,15 @@ class Mapper:
         self, body: Sequence[Stmt], known: frozenset[str] = frozenset(), depth: int = 0
     ) -> tuple[Piece, ...]:
         """Return the pieces of a body; ``known`` are the variables of loops on the host around it."""
-        found: list[Piece] = []
+        result: list[Piece] = []
         for node in body:
             piece = self._piece(node, known, depth)
-            last = found[-1] if found else None
+            last = result[-1] if result else None
             if isinstance(piece, Alone) and isinstance(last, Alone):
-                found[-1] = Alone((*last.body, *piece.body))
+                result[-1] = Alone((*last.body, *piece.body))
             else:
-                found.append(piece)
-        return tuple(found)
+                result.append(piece)
+        return tuple(result)
 
     def kind(self, loop: For) -> str:
         """Return the kind of a loop; a loop without one is sequential."""
@@ -252,9 +252,9 @@ def _fastest(loops: tuple[For, ...], lanes: Sequence[str]) -> tuple[For, ...]:
 
 def _names(body: Sequence[Stmt]) -> Counter[str]:
     """Return how often each scalar is assigned or read."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for node in statements(tuple(body)):
-        found.update(e.name for e in walk(node) if isinstance(e, Var))
+        counts.update(e.name for e in walk(node) if isinstance(e, Var))
         if isinstance(node, Assign):
-            found[node.name] += 1
-    return found
+            counts[node.name] += 1
+    return counts

@@ -18,7 +18,7 @@ def longest(
     body: Sequence[Stmt], loops: Sequence[For], wanted: Callable[[For], bool], known: Callable[[Expr], bool]
 ) -> Expr:
     """Return the longest trip count of the selected loops; 512 where the host knows none."""
-    found: list[Expr] = []
+    lengths: list[Expr] = []
 
     def visit(nodes: Sequence[Stmt], around: Ranges) -> None:
         for node in nodes:
@@ -27,13 +27,13 @@ def longest(
             if not isinstance(node, For):
                 continue
             count = trips(node, around)
-            if wanted(node) and known(count) and count not in found:
-                found.append(count)
+            if wanted(node) and known(count) and count not in lengths:
+                lengths.append(count)
             lo, hi = (middle(e, around) for e in (node.lo, node.hi))
             visit(node.body, {**around, node.var: (lo, hi)})
 
     visit(body, {f.var: (f.lo, f.hi) for f in loops})
-    total: Expr = found[0] if found else Const(512, INT)
-    for other in found[1:]:
+    total: Expr = lengths[0] if lengths else Const(512, INT)
+    for other in lengths[1:]:
         total = Op("max", (total, other), INT)
     return total
