@@ -83,17 +83,17 @@ class Program:
         """
         if "kernel" in changes and changes["kernel"] is self.kernel:
             del changes["kernel"]
-        made = replace(self, **changes, notes=(*self.notes, *notes))
+        result = replace(self, **changes, notes=(*self.notes, *notes))
         if not changes.keys() & {"kernel", "owners", "assumed"}:
             for name in ("model", "conflicts", "kinds"):
                 if name in self.__dict__:
-                    made.__dict__[name] = self.__dict__[name]
-        return made
+                    result.__dict__[name] = self.__dict__[name]
+        return result
 
     def without_isl(self) -> Program:
         """Return this program without isl's values, whose memory is freed; the kinds of loops stay."""
         bounds = replace(self.bounds, sizes=[], bad={})
-        made = replace(self, bounds=bounds, assumed=None, session=IslSession())
+        result = replace(self, bounds=bounds, assumed=None, session=IslSession())
         kinds = self.__dict__.get("kinds", {})
-        made.__dict__["kinds"] = {loop: replace(kind, because=None) for loop, kind in kinds.items()}
-        return made
+        result.__dict__["kinds"] = {loop: replace(kind, because=None) for loop, kind in kinds.items()}
+        return result

@@ -1,4 +1,13 @@
-"""Nests that add to several targets, as one nest for each: a contraction wants an order of its own."""
+"""Loop fission: a nest that adds to several targets becomes one nest for each target.
+
+    for i in range(n):                         for i in range(n):
+        d_a[i + 1] += g[i]                         d_a[i + 1] += g[i]
+        d_b[i - 1] += g[i]              ->     for i in range(n):
+                                                   d_b[i - 1] += g[i]
+
+Later passes can then choose the order of loops for each target. passes/loop_distribution.py splits loops too:
+it puts the contractions of an author's loop apart. Both change the tree through ``Rearrangement``.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +22,17 @@ from ..ir.grammar import Kernel, Stmt, Store, Var, walk
 from .derivation import Derivation
 from .names import Names
 
-MANY = 3
+CONTRACTION_LOOPS = 3
 """A nest of so many loops that adds up is a contraction: each of its targets wants a nest of its own."""
 
 
 def loop_fission(derivation: Derivation) -> Derivation:
     """Return the derivation with nests that add to several adjoints in parts, where the order allows it."""
     adjoints = frozenset(derivation.adjoints_left())
-    return derivation.with_(kernel=apart(derivation.kernel, derivation.session, adjoints))
+    return derivation.with_(kernel=split_nests(derivation.kernel, derivation.session, adjoints))
 
 
-def apart(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Kernel:
+def split_nests(kernel: Kernel, session: IslSession, sums: frozenset[str]) -> Kernel:
     """Return the kernel with nests that add to several targets in parts, where the order allows it."""
     loops = Rearrangement(Model(kernel, session))
     for nest in list(_nests(loops.tree)):
@@ -78,17 +87,19 @@ def _groups(nest: Loop, sums: frozenset[str]) -> list[tuple[Chain, list[Node]]]:
         store = _store(leaf)
         assert isinstance(store, Store)
         found.setdefault((store.buffer, chain), []).append(leaf)
-    return [(chain, group) for (_, chain), group in found.items()] if _worth(found, sums) else []
+    return [(chain, group) for (_, chain), group in found.items()] if _is_worth_splitting(found, sums) else []
 
 
-def _worth(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums: frozenset[str]) -> bool:
+def _is_worth_splitting(groups: Mapping[tuple[str, Chain], Sequence[Node]], sums: frozenset[str]) -> bool:
     """Whether a group is a contraction, or adds to shifted elements."""
     for (buffer, chain), group in groups.items():
         loops = [loop.var for loop in chain]
         stores = [s for s in map(_store, group) if isinstance(s, Store)]
         if buffer not in sums or any(s.op != "+" for s in stores):
             continue
-        if are_shifted(stores, loops) or (len(loops) >= MANY and any(_sums(s, loops) for s in stores)):
+        if are_shifted(stores, loops) or (
+            len(loops) >= CONTRACTION_LOOPS and any(_is_sum(s, loops) for s in stores)
+        ):
             return True
     return False
 
@@ -104,7 +115,7 @@ def are_shifted(stores: Sequence[Store], loops: Sequence[str]) -> bool:
     return False
 
 
-def _sums(store: Store, loops: Sequence[str]) -> bool:
+def _is_sum(store: Store, loops: Sequence[str]) -> bool:
     used = {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
     return bool(set(loops) - used)
 

@@ -45,8 +45,8 @@ from ..program import Note, Program
 from .remove_empty_loops import without_empty
 
 TRUE = Const(value=True, type=BOOL)
-MOST = 3
-"""Loops of a kernel that are split: each makes three of one."""
+MAX_SPLIT_LOOPS = 3
+"""The most loops of a kernel that are split: each becomes three loops."""
 
 
 def index_set_splitting(program: Program) -> Program:
@@ -106,7 +106,7 @@ class _Splitter:
 
     def _loop(self, loop: For) -> list[Stmt]:
         parallel = loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
-        if not parallel or loop.hint == "serial" or self.count >= MOST or not _contiguous(loop):
+        if not parallel or loop.hint == "serial" or self.count >= MAX_SPLIT_LOOPS or not _contiguous(loop):
             return [loop]
         inside = _range(loop)
         if inside is None or any(self.assigned[n] > c for n, c in _assignments(loop.body).items()):

@@ -42,8 +42,8 @@ from ..ir.grammar import (
 )
 from ..program import Note, Program
 
-MOST = 240
-"""Operators and loads that all copies may have together; more is not worth what memory costs."""
+MAX_COPIED_NODES = 240
+"""The most operators and loads of all copies together; more would cost more than the memory they save."""
 INDEX = Type("int64", weak=True)
 
 
@@ -57,8 +57,8 @@ def inline(program: Program) -> Program:
         coverage = Coverage(Model(kernel, program.session))
         if coverage.uncovered_read(name) is not None or not _all_inside(coverage.model, recipe.store):
             continue
-        written = _Written(recipe, names_of(kernel))
-        body = map_body(_without(kernel.body, recipe.store, kernel), written.statement)
+        written = _Inliner(recipe, names_of(kernel))
+        body = map_body(_without_store(kernel.body, recipe.store, kernel), written.statement)
         buffers = {key: b for key, b in kernel.buffers.items() if key != name}
         kernel = replace(kernel, body=body, buffers=buffers)
         text = f"{name} is computed where it is read: it needs no memory"
@@ -131,7 +131,7 @@ def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) ->
         )
         if reads and (guarded or not isinstance(node, (Store, Assign))):
             return False
-    return copies > 0 and size * copies <= MOST
+    return copies > 0 and size * copies <= MAX_COPIED_NODES
 
 
 def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:
@@ -156,7 +156,7 @@ def _before(body: Sequence[Stmt], store: Store) -> tuple[Assign, ...] | None:
     return None  # under an If
 
 
-class _Written:
+class _Inliner:
     """Puts a recipe before each statement that reads the element."""
 
     def __init__(self, recipe: Recipe, taken: set[str]) -> None:
@@ -188,7 +188,7 @@ class _Written:
         return found, Var(name, recipe.store.value.type)
 
 
-def _leaves_scalars(loop: For, kernel: Kernel) -> bool:
+def _has_live_scalars(loop: For, kernel: Kernel) -> bool:
     """Whether a scalar that a loop assigns is known outside it."""
 
     def seen(body: Sequence[Stmt]) -> Counter[str]:
@@ -216,13 +216,13 @@ def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[E
     return change
 
 
-def _without(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[Stmt, ...]:
+def _without_store(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[Stmt, ...]:
     """Return a body without a store, and without the loops and scalars that only served it."""
     found: list[Stmt] = []
     for node in body:
         if isinstance(node, For) and any(s is store for s in statements(node.body)):
-            inner = _without(node.body, store, kernel)
-            if any(isinstance(s, Store) for s in statements(inner)) or _leaves_scalars(node, kernel):
+            inner = _without_store(node.body, store, kernel)
+            if any(isinstance(s, Store) for s in statements(inner)) or _has_live_scalars(node, kernel):
                 found.append(replace(node, body=inner))
         elif node is not store:
             found.append(node)

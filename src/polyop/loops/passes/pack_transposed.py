@@ -35,7 +35,7 @@ from ..program import Note, Program
 
 
 @dataclass(frozen=True)
-class Turn:
+class Transposition:
     """A tensor and the axis that goes last."""
 
     buffer: str
@@ -48,7 +48,7 @@ def pack_transposed(program: Program) -> Program:
     taken = names_of(kernel)
     body: list[Stmt] = []
     for node in kernel.body:
-        found = dict.fromkeys(t for nest in _nests(node) for t in _turns(kernel, nest))
+        found = dict.fromkeys(t for nest in _nests(node) for t in _transpositions(kernel, nest))
         changed = node
         for one in found:
             if not _is_inside(Model(kernel, program.session), one.buffer):
@@ -90,7 +90,7 @@ def _nests(node: Stmt) -> Iterator[list[For]]:
             yield from _nests(inner)
 
 
-def _turns(kernel: Kernel, loops: list[For]) -> Iterator[Turn]:
+def _transpositions(kernel: Kernel, loops: list[For]) -> Iterator[Transposition]:
     (store,) = loops[-1].body
     assert isinstance(store, Store)
     if store.op != "+":
@@ -106,7 +106,7 @@ def _turns(kernel: Kernel, loops: list[For]) -> Iterator[Turn]:
         plain = [a for a, i in enumerate(load.index) if isinstance(i, Var) and i.name in names - sums]
         lanes = [a for a in plain[:1] if _lanes(loads, load, a)]
         if again and lanes:
-            yield Turn(load.buffer, lanes[0])
+            yield Transposition(load.buffer, lanes[0])
 
 
 def _lanes(loads: list[Load], load: Load, axis: int) -> bool:
@@ -127,13 +127,13 @@ def _last(values: tuple[Expr, ...], axis: int) -> tuple[Expr, ...]:
     return (*values[:axis], *values[axis + 1 :], values[axis])
 
 
-def _read(expr: Expr, one: Turn, name: str) -> Expr:
+def _read(expr: Expr, one: Transposition, name: str) -> Expr:
     if isinstance(expr, Load) and expr.buffer == one.buffer:
         return replace(expr, buffer=name, index=_last(expr.index, one.axis))
     return expr
 
 
-def _copied(kernel: Kernel, one: Turn, name: str, taken: set[str], line: int) -> Stmt:
+def _copied(kernel: Kernel, one: Transposition, name: str, taken: set[str], line: int) -> Stmt:
     buffer = kernel.buffers[one.buffer]
     index = tuple(Var(unused(f"{name}_e{k}", taken), INT) for k in range(len(buffer.shape)))
     value = Load(one.buffer, index, Type(buffer.dtype), line)

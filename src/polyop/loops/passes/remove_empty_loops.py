@@ -29,24 +29,26 @@ def without_empty_loops(kernel: Kernel) -> Kernel:
     return replace(kernel, body=without_empty(kernel.body, names_of(kernel)))
 
 
-def without_empty(body: Sequence[Stmt], taken: set[str]) -> tuple[Stmt, ...]:
-    """Return a body with a statement in every loop and condition; names ``taken`` are not made again."""
-    found: list[Stmt] = []
+def without_empty(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...]:
+    """Return a body with a statement in every loop and condition; ``used_names`` are taken."""
+    kept: list[Stmt] = []
     for node in body:
         match node:
             case For():
-                inner = without_empty(node.body, taken) or _idle(node, (node.lo, node.hi), taken)
-                found += [replace(node, body=inner)] if inner else []
+                inner = without_empty(node.body, used_names) or _dummy_if_it_reads(
+                    node, (node.lo, node.hi), used_names
+                )
+                kept += [replace(node, body=inner)] if inner else []
             case If():
-                then, other = (without_empty(part, taken) for part in (node.body, node.orelse))
-                then = then if then or other else _idle(node, (node.condition,), taken)
-                found += [replace(node, body=then, orelse=other)] if then or other else []
+                then, other = (without_empty(part, used_names) for part in (node.body, node.orelse))
+                then = then if then or other else _dummy_if_it_reads(node, (node.condition,), used_names)
+                kept += [replace(node, body=then, orelse=other)] if then or other else []
             case _:
-                found.append(node)
-    return tuple(found)
+                kept.append(node)
+    return tuple(kept)
 
 
-def _idle(node: For | If, head: Sequence[Expr], taken: set[str]) -> tuple[Stmt, ...]:
+def _dummy_if_it_reads(node: For | If, head: Sequence[Expr], used_names: set[str]) -> tuple[Stmt, ...]:
     if not any(isinstance(e, Load) for expr in head for e in walk(expr)):
         return ()
-    return (Assign(unused("idle", taken), Const(0, INT), "", node.line),)
+    return (Assign(unused("idle", used_names), Const(0, INT), "", node.line),)

@@ -1,7 +1,9 @@
 """Remove ``stop_gradient`` and ``with_gradient``: only derivatives read these marks.
 
-y[i] = stop_gradient(x[i])                 y[i] = x[i]
-y[i] += with_gradient(0.0, w[i], g[i])     (gone)
+    y[i] = stop_gradient(x[i])                 y[i] = x[i]
+    y[i] += with_gradient(0.0, w[i], g[i])     (gone)
+
+No later pass needs to know them.
 """
 
 from __future__ import annotations

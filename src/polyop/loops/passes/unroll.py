@@ -1,7 +1,9 @@
-"""Unroll an inner loop over a few iterations, their number known.
+"""Unroll an inner loop with few iterations, if their number is a constant.
 
-for k in range(2):          y[0] = x[i, 0]
-y[k] = x[i, k]    ->    y[1] = x[i, 1]
+    for k in range(2):                 y[0] = x[i, 0]
+        y[k] = x[i, k]          ->     y[1] = x[i, 1]
+
+The control of such a loop would cost more than its body.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from ..ir.grammar import (
 from ..program import AnyProgram
 from .index_set_splitting import renamed_copy
 
-TRIPS, SIZE = 4, 64
-"""At most so many iterations, and so many nodes in each of them."""
+MAX_TRIPS, MAX_NODES = 4, 64
+"""The most iterations that are unrolled, and the most nodes of expressions in one of them."""
 
 
 def unroll(program: AnyProgram) -> AnyProgram:
@@ -39,33 +41,35 @@ def unroll_short_loops(kernel: Kernel) -> Kernel:
 
 
 def _unrolled(
-    body: Sequence[Stmt], depth: int, taken: set[str], lives: Mapping[str, Sequence[str]]
+    body: Sequence[Stmt], depth: int, used_names: set[str], scalar_loops: Mapping[str, Sequence[str]]
 ) -> tuple[Stmt, ...]:
-    found: list[Stmt] = []
+    result: list[Stmt] = []
     for node in body:
         if isinstance(node, For):
-            inner = replace(node, body=_unrolled(node.body, depth + 1, taken, lives))
-            found += _iterations(inner, taken, lives) if depth else [inner]
+            inner = replace(node, body=_unrolled(node.body, depth + 1, used_names, scalar_loops))
+            result += _iterations(inner, used_names, scalar_loops) if depth else [inner]
         elif isinstance(node, If):
-            then, other = (_unrolled(part, depth, taken, lives) for part in (node.body, node.orelse))
-            found.append(replace(node, body=then, orelse=other))
+            then, other = (
+                _unrolled(part, depth, used_names, scalar_loops) for part in (node.body, node.orelse)
+            )
+            result.append(replace(node, body=then, orelse=other))
         else:
-            found.append(node)
-    return tuple(found)
+            result.append(node)
+    return tuple(result)
 
 
-def _iterations(loop: For, taken: set[str], lives: Mapping[str, Sequence[str]]) -> list[Stmt]:
+def _iterations(loop: For, used_names: set[str], scalar_loops: Mapping[str, Sequence[str]]) -> list[Stmt]:
     match loop.lo, loop.hi:
-        case Const(value=int(lo)), Const(value=int(hi)) if 0 < hi - lo <= TRIPS:
+        case Const(value=int(lo)), Const(value=int(hi)) if 0 < hi - lo <= MAX_TRIPS:
             pass
         case _:
             return [loop]
     size = sum(1 for s in statements(loop.body) for _ in walk(s))
-    if any(isinstance(s, For) for s in statements(loop.body)) or size * (hi - lo) > SIZE * TRIPS:
+    if any(isinstance(s, For) for s in statements(loop.body)) or size * (hi - lo) > MAX_NODES * MAX_TRIPS:
         return [loop]
-    found: list[Stmt] = []
-    outer = {name for name, loops in lives.items() if loop.var not in loops}
+    result: list[Stmt] = []
+    outer = {name for name, loops in scalar_loops.items() if loop.var not in loops}
     for number in range(lo, hi):
-        copy = renamed_copy(loop, f"_{number}", taken, outer) if number > lo else loop
-        found += (substitute(s, {copy.var: Const(number, loop.lo.type)}) for s in copy.body)
-    return found
+        copy = renamed_copy(loop, f"_{number}", used_names, outer) if number > lo else loop
+        result += (substitute(s, {copy.var: Const(number, loop.lo.type)}) for s in copy.body)
+    return result
