@@ -94,7 +94,7 @@ static int call(int nparam, void** params, int64_t** shapes, void* given, void* 
   const int64_t x_n1 = self.x_n1 = shapes[0][1];
   const int64_t y_n0 = self.y_n0 = max_i64(0, x_n0);
   const int64_t y_n1 = self.y_n1 = max_i64(0, x_n1);
-  if (x_n0 >= 1 && x_n1 == 0) return polyop_misfit(extra, (struct polyop_place){4, 1, "x"}, x_n1);
+  if (((x_n0 >= 1) && (x_n1 == 0))) return polyop_misfit(extra, (struct polyop_place){4, 1, "x"}, x_n1);
   if (const char* wrong = run(self, stream)) return polyop_fail(extra, wrong);
   return 0;
 }

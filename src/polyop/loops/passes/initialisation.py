@@ -7,5 +7,5 @@ from ..program import AnyProgram
 
 
 def initialisation(program: AnyProgram) -> AnyProgram:
-    """Return the program with ``zeroed``, ``zeroed_if`` and ``first_read`` of its buffers settled."""
+    """Return the program with ``zeroed``, ``zeroed_if`` and ``first_read`` of its buffers set."""
     return program.with_(kernel=with_initialisation(program.kernel, program.session))
