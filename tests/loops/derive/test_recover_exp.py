@@ -275,4 +275,4 @@ def test_half_types_are_computed_again():
 
 def quotients(op):
     """Return which outputs are said to be had back from a quotient."""
-    return re.findall(r"(\w+) is had back from the quotient of line \d+", explain(op, SPECS))
+    return re.findall(r"(\w+) is recovered from the quotient of line \d+", explain(op, SPECS))

@@ -1,7 +1,7 @@
-"""A long recurrence in segments: what each starts from is kept, and its steps are gone through again.
+"""Checkpointing: run a long recurrence in segments, and keep only the state that each segment starts from.
 
-Of a value that every iteration of a loop overwrites a tape has one for each. In segments it has one for each
-segment, and one for each iteration of the segment that is gone through.
+A tape of a value that each iteration overwrites has one element for each iteration. With segments it has one
+for each segment, and one for each iteration of the segment that is being recomputed.
 
 Griewank and Walther, Evaluating Derivatives (2008), chapter 12.
 """

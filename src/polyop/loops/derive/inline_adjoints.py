@@ -1,4 +1,4 @@
-"""What an element is handed is computed by the one statement that reads it, where that is little work.
+"""Inline an adjoint into its only reader, where recomputing it is cheap.
 
 Of ``t[i] = a[i] * s`` and, later, ``t[i] += u`` and ``x[i] = t[i] * b[i]``, as going backwards through a
 softmax makes them, ``x[i] = (a[i] * s + u) * b[i]`` is left: one pass over memory less, and no temporary.

@@ -1,7 +1,10 @@
-"""What a ``max`` or ``min`` over a loop compares is kept in memory, so that the winner is found again.
+"""Store the operands of a ``max`` or ``min`` over a loop, so that the winner can be found again.
 
-Going backwards looks for the element that equals the result. A value that is computed twice may
-differ in its last bit, and then none would: both are read from one place.
+    y = max(y, x[i] * x[i])     ->     y_of[i] = x[i] * x[i]
+                                       y = max(y, y_of[i])
+
+The gradient searches for the element that equals the result. A value that is computed twice may differ in its
+last bit, and then no element would be equal: so both comparisons read the same memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names in derived kernels: ``d_x`` is what x is handed, loops keep theirs with a number."""
+"""Names in derived kernels: ``d_x`` is the adjoint of x; copies of a loop get a number."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ HALF = ("float16", "bfloat16")
 
 
 class Names:
-    """Hands out names that nothing else in a kernel has."""
+    """Makes names that nothing else in a kernel has."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.taken = names_of(kernel)
         self.loops: set[str] = set()
 
     def new(self, name: str) -> str:
-        """Return a name that is not taken: the one given, or it with a number."""
+        """Return ``name``, or ``name`` with a number if it is taken."""
         found, count = name, 1
         while found in self.taken or found in self.loops:
             count += 1
@@ -24,7 +24,7 @@ class Names:
         return found
 
     def loop(self, name: str) -> str:
-        """Return the name of another loop like ``name``: the loops of the origin are gone."""
+        """Return a name for a copy of the loop ``name``: the first copy keeps the name."""
         if name not in self.loops:
             self.loops.add(name)
             return name
@@ -32,5 +32,5 @@ class Names:
 
 
 def summed_as(dtype: str) -> str:
-    """Return the dtype in which gradients of a dtype are added up."""
+    """Return the dtype in which gradients of a dtype are accumulated."""
     return "float32" if dtype in HALF else dtype

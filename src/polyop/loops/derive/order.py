@@ -1,4 +1,4 @@
-"""Which accesses of a kernel meet in an element, and which of them comes first."""
+"""Which accesses of a kernel touch the same element, and which of them comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A factor with zeros around it: sums along a shift keep their whole range, and need no condition.
+"""Put zeros around a factor, so that sums along a shift keep their whole range and need no condition.
 
 Of ``d_x[i + p] += d_y[i] * w[p]`` each element collects ``d_y[e - p] * w[p]`` over all p; where
 ``e - p`` lies outside d_y it reads a zero.

@@ -1,7 +1,7 @@
-"""The derivative of every operator: what an argument is handed of what its result is handed.
+"""The derivative of every operator: what the adjoint of its result contributes to those of its arguments.
 
-A contribution is linear in what is handed on, so the rows serve both modes: reversed it is the
-gradient of an argument, forwards the tangent of the result for a tangent of that argument.
+A contribution is linear in the adjoint, so the rows serve both modes: in reverse mode it is the gradient
+of an argument, in forward mode the tangent of the result for a tangent of that argument.
 
 Ties: ``max(a, b)`` and ``min(a, b)`` of equal values belong to ``a``. ``abs`` has the derivative 0
 at 0. Where a function has none, IEEE arithmetic answers: ``sqrt`` at 0 gives infinity, as in
@@ -184,7 +184,7 @@ MOST = 10_000
 
 
 class Part(NamedTuple):
-    """What a load is handed: ``value``, where ``guard`` holds (None: always)."""
+    """A contribution to the adjoint of a load: ``value``, where ``guard`` holds (None: always)."""
 
     load: Load
     guard: Expr | None
@@ -192,7 +192,9 @@ class Part(NamedTuple):
 
 
 def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
-    """Return what each load that moves is handed when ``value`` is handed ``g``.
+    """Return the contributions to the adjoints of loads when the adjoint of ``value`` is ``g``.
+
+    ``moves`` selects the loads that have an adjoint.
 
     An element that exists only under a condition has that as guard. Raises ``GradientError`` with the line
     for parts of more than ``MOST`` operators.

@@ -1,4 +1,4 @@
-"""Gradients of inputs that are an output's gradient as it came: of ``y = x + ...`` there is nothing to do."""
+"""Inputs whose gradient equals an output's gradient, unchanged: of ``y = x + ...`` nothing need run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..ir.grammar import Const, Expr, For, If, Kernel, Load, Size, Stmt, Store, 
 
 
 class Passed(NamedTuple):
-    """The parameter that an output of a gradient's kernel copies, and the sizes that make it the whole."""
+    """The parameter that an output of a gradient's kernel copies, if pairs of sizes are equal."""
 
     source: str
     equal: tuple[tuple[Expr, Expr], ...]
 
 
 def passed(kernel: Kernel) -> Mapping[int, Passed]:
-    """Return which outputs, by their number, copy a parameter element by element where sizes are equal."""
+    """Return by number the outputs that copy a parameter element by element if some sizes are equal."""
     stores = [s for s in statements(kernel.body) if isinstance(s, Store)]
     found: dict[int, Passed] = {}
     for number, name in enumerate(kernel.outputs):

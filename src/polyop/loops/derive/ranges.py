@@ -1,4 +1,4 @@
-"""How far loops run, in sizes alone."""
+"""Bounds of loops in terms of sizes alone."""
 
 from __future__ import annotations
 

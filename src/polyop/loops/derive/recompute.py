@@ -1,4 +1,4 @@
-"""The statements that compute temporaries once more, in the original order, and keep what changes later."""
+"""Recompute temporaries in the original order, and tape the values that change later."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class RecordedValues:
         return self.again.scopes.get(buffer, ())
 
     def want(self, read: Read, within: Scope | None = None) -> None:
-        """Ask for a value that is read: when going backwards, or ``within`` a replayed scope."""
+        """Request a value that the gradient reads, or that a recomputed scope (``within``) reads."""
         if (read, within) in self._asked:
             return
         self._asked.add((read, within))
@@ -73,9 +73,9 @@ class RecordedValues:
             self._replay_all(self.again.written_before(reader, access), own)
 
     def want_result(self, leaf: str, load: Load) -> bool:
-        """Ask for the element that a leaf updates, as it is after all updates by the same operator.
+        """Request the element that a leaf updates, as it is after all updates by the same operator.
 
-        Returns False where it cannot be had; :meth:`lost` tells what turned out not to be there.
+        Returns False where it is not available; :meth:`lost` returns those that turn out to be overwritten.
         """
         alike = self._alike(leaf)
         if self._is_read_between(load.buffer, alike):
@@ -147,7 +147,7 @@ class RecordedValues:
         )
 
     def want_heads(self, leaf: str, within: Scope | None = None, above: int | None = None) -> None:
-        """Ask for what the loops and conditions around a leaf (the outer ``above``) read, inside a scope."""
+        """Request what the loops and conditions around a leaf (the outer ``above``) read, inside a scope."""
         loops = 0
         for depth, node in enumerate(self.order.around[leaf][:above]):
             if within is None or loops >= len(within):
@@ -156,7 +156,7 @@ class RecordedValues:
             loops += isinstance(node, Loop)
 
     def settle(self) -> None:
-        """Decide which of the values that were asked for are taped."""
+        """Decide which of the requested values are taped."""
         changed = True
         while changed:
             changed = False

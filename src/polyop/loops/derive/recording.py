@@ -99,7 +99,7 @@ class Recording:
             if quotient is not None:
                 node, divides = (self.order.places[x].node for x in (leaf, quotient[0]))
                 assert isinstance(node, Store)
-                yield node.line, f"{node.buffer} is had back from the quotient of line {divides.line}"
+                yield node.line, f"{node.buffer} is recovered from the quotient of line {divides.line}"
 
     def _adjoint(self, name: str) -> str:
         is_output = self.kernel.buffers[name].role == "output"

@@ -1,6 +1,6 @@
-"""Exponentials that a later division overwrote, had back from its result: ``e`` of ``y = e; y = y / t``.
+"""Compute an exponential that a division overwrote from its quotient: ``e`` of ``y = e; y = y / t``.
 
-Only where the divisor is at hand. Where the result is zero, so is the value that is had back: the divisor may
+Only where the divisor is at hand. Where the quotient is zero, so is the recovered value: the divisor may
 be infinite, or the result too small. What e is handed through the division is as small then, and the
 derivative of an exponential is a product with it; so nobody else may hand it anything, but what makes the
 divisor. Of other functions, as ``1 - e * e`` of tanh, the rounding of the quotient may leave nothing.

@@ -63,7 +63,7 @@ def return_temporaries(derivation: Derivation) -> Derivation:
 
 
 def initialisation_of_saved(derivation: Derivation) -> Derivation:
-    """Return the derivation with the initialisation of its buffers settled anew, if temporaries are outputs."""
+    """Return the derivation with the initialisation of its buffers settled, if temporaries are outputs."""
     return initialisation(derivation) if derivation.saved else derivation
 
 

@@ -1,10 +1,14 @@
-"""Reverse mode: a kernel that goes through the loops backwards and hands on what each value is handed.
+"""Reverse mode: run the loops backwards and propagate adjoints.
 
-Of ``x[f] = e`` each element that e reads is handed the partial derivative times what ``x[f]`` is handed,
-which is nothing afterwards: it was overwritten. Of ``x[f] += e`` the same, and ``x[f]`` keeps it. Loops
-whose iterations are independent stay in their order, all others are turned round.
+    y[i] = x[i] * w[i]     ->     d_x[i] += d_y[i] * w[i]
+                                  d_w[i] += d_y[i] * x[i]
+                                  d_y[i] = 0.0
 
-A ``max`` or ``min`` over a loop hands everything to the last of equal elements.
+Of ``x[f] = e`` the adjoint of each element that e reads grows by the partial derivative times the adjoint of
+``x[f]``, which is zero afterwards, as the statement overwrote it. Of ``x[f] += e`` it keeps its value. Loops
+whose iterations are independent keep their order, all others are reversed.
+
+The adjoint of a ``max`` or ``min`` over a loop goes to the last of equal elements.
 
 Griewank and Walther, Evaluating Derivatives (2008), chapters 3 and 6.
 """

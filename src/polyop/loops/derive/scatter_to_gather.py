@@ -1,7 +1,7 @@
-"""Additions into shifted elements, as loops over the elements.
+"""Turn additions into shifted elements into loops over the elements.
 
-Going backwards through a stencil each iteration adds to its neighbours. Here each element collects what
-it is handed instead: the statement that adds to ``d_x[i + 1]`` runs in iteration ``e`` for ``i = e - 1``,
+Backwards through a stencil each iteration adds to its neighbours. Here each element collects its own
+adjoint instead: the statement that adds to ``d_x[i + 1]`` runs in iteration ``e`` for ``i = e - 1``,
 so that all additions to one element are made in one iteration, which owns it. Where a sum runs along the
 shift (a convolution) the element's loop goes first and the sum keeps its range: ``max(0, e - n + 1) <= k``.
 

@@ -56,7 +56,7 @@ def stop_shift_gradients(derivation: Derivation) -> Derivation:
     kernel, shifts = _without_shifts(derivation)
     buffers = kernel.buffers
     notes = (
-        Note(buffers[n].line, f"no output depends on {n}: nothing is handed to it", "stop_shift_gradients")
+        Note(buffers[n].line, f"no output depends on {n}: it gets no gradient", "stop_shift_gradients")
         for n in shifts
     )
     return derivation.with_(*notes, kernel=kernel)
