@@ -183,6 +183,11 @@ def test_rules_of_a_wrong_form():
         lib.f
 
 
+@pytest.fixture(scope="module")
+def grammar():
+    return Library("pylib_grammar")
+
+
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
@@ -191,14 +196,9 @@ def test_rules_of_a_wrong_form():
         ("f(Generator g) -> Tensor", "argument g is of type Generator, which cannot be passed to a kernel"),
     ],
 )
-def test_schemas_that_are_refused(schema, words):
-    global grammar  # noqa: PLW0603 - one namespace for all
-    grammar = grammar or Library("pylib_grammar")
+def test_schemas_that_are_refused(grammar, schema, words):
     with pytest.raises(SchemaError, match=words):
         grammar.define(schema)
-
-
-grammar = None
 
 
 def test_namespaces():
