@@ -110,7 +110,9 @@ def test_rules_that_contradict_the_kernel(out_shape, out_dtype, words):
 
 @pytest.mark.parametrize("rules", [(lambda x: (x, x), lambda x: (x, x)), (([3], [3]), None)])
 def test_a_number_of_outputs_that_contradicts_the_kernel(rules):
-    with pytest.raises(polyop.PolyopError, match="returns 1 tensor, and .* declare another number, but got 2"):
+    with pytest.raises(
+        polyop.PolyopError, match="returns 1 tensor, and .* declare another number, but got 2"
+    ):
         Custom(copied, *rules, "akg")
 
 
