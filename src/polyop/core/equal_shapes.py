@@ -14,6 +14,7 @@ from typing import Any
 from .errors import InferError
 from .infer import FromSpecs, InferRule
 from .schema import Schema
+from .sizes import same_size, shape_text
 from .spec import Spec
 
 _HINT = (
@@ -45,7 +46,7 @@ class EqualShapes:
         tensors = list(self._tensors(arguments))
         if not all(_same_shape(tensors[0][1].shape, spec.shape) for _, spec in tensors[1:]):
             rule = 'batch="elementwise": all tensors must have one shape'
-            seen = ", ".join(f"{name} {_shape_text(spec.shape)}" for name, spec in tensors)
+            seen = ", ".join(f"{name} {shape_text(spec.shape)}" for name, spec in tensors)
             raise InferError(self.schema.qualified_name, rule, seen, hint=_HINT)
         return self.rule(arguments)
 
@@ -60,23 +61,5 @@ class EqualShapes:
                 yield from ((label, item) for label, item in rows if isinstance(item, Spec))
 
 
-def _shape_text(shape: Sequence[Any]) -> str:
-    return f"({', '.join(map(_size_text, shape))}{',' if len(shape) == 1 else ''})"
-
-
-def _size_text(size: Any) -> str:
-    hint = getattr(getattr(size, "node", None), "hint", None)  # the size that PyTorch's tracer saw
-    return str(size if hint is None else hint)
-
-
 def _same_shape(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    return len(left) == len(right) and all(map(_same_size, left, right))
-
-
-def _same_size(left: Any, right: Any) -> bool:
-    equal = left == right
-    node = getattr(equal, "node", None)
-    if node is None:
-        return bool(equal)
-    # PyTorch's symbols: a size that depends on data can be compared only when the program runs
-    return bool(node.expect_true(__file__, 0))
+    return len(left) == len(right) and all(map(same_size, left, right))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from .caret import with_caret
 from .errors import ArgumentTypeError, SchemaError
 from .limits import is_text, shown
 from .schema import BASES, MISSING, Argument, Return, Schema, Type
@@ -23,8 +24,6 @@ _MAX_DEPTH = 8
 """Nested lists, in a type and in a default."""
 _MAX_DIGITS = 400
 """Digits of a number; no float64 has more before its decimal point."""
-_CONTEXT = 200
-"""Characters that an error shows before and after the wrong place."""
 _MAX_LIST = 4096
 """The N of ``int[N]``, because a single default value is expanded to a list of N."""
 _LEXEMES = r"""\s*(?:
@@ -91,11 +90,7 @@ class _Parser:
     def fail(self, rule: str, position: int | None = None) -> NoReturn:
         """Raise ``SchemaError`` about a position in the text, by default that of the current token."""
         start = self.tokens[self.at].start if position is None else position
-        first = max(start - _CONTEXT, 0) if len(self.text) > 2 * _CONTEXT else 0
-        last = max(first + 2 * _CONTEXT, start)
-        line = ("..." if first else "") + self.text[first:last] + ("..." if last < len(self.text) else "")
-        caret = " " * (start - first + (3 if first else 0))
-        raise SchemaError("schema", f"{rule}\n  {line}\n  {caret}^")
+        raise SchemaError("schema", with_caret(rule, self.text, start))
 
     @property
     def token(self) -> _Token:

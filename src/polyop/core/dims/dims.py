@@ -1,0 +1,157 @@
+"""``Dims``: the rule of an operator in index notation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..schema import Schema
+from ..sizes import same_size
+from .claims import REDUCTIONS, ClaimParser, Halo
+from .entry import Entry
+from .expression import Number, Same
+from .match import Evaluator, Sizes, match
+from .parse import parse_entries
+from .text import Text
+
+
+@dataclass(frozen=True)
+class Dims:
+    """One entry per tensor argument and per new output, and what is claimed about the dimensions.
+
+    ``parallel`` are dimensions whose slices are computed alone. ``reductions`` maps a dimension to how
+    slices are combined in the outputs that lack it: ``"sum"``, ``"max"`` or ``"min"``. ``halo`` maps a
+    dimension to how many neighbours a slice reads before and after it. Names are in the order of the
+    entries, and ``"..."`` is one of them. ``operator`` is the name in errors.
+
+    ``str()`` is the text of the keyword arguments, as an author writes them.
+
+    >>> from polyop.core.parse import parse
+    >>> linear = Dims.parse("b i, i o -> b o", parse("ns::f(Tensor x, Tensor w) -> Tensor"), sum="i")
+    >>> print(linear)
+    dims="b i, i o -> b o", sum="i"
+    >>> sizes = linear.match([(2, 3), (3, 4)])
+    >>> sizes, linear.output_shapes(sizes)
+    ({'b': 2, 'i': 3, 'o': 4}, ((2, 4),))
+    """
+
+    operator: str = field(compare=False)
+    inputs: tuple[Entry, ...]
+    outputs: tuple[Entry, ...]
+    parallel: tuple[str, ...] = ()
+    reductions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    halo: Mapping[str, Halo] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        schema: Schema,
+        *,
+        parallel: str = "",
+        sum: str = "",  # noqa: A002 - the keywords of polyop.operator
+        max: str = "",  # noqa: A002
+        min: str = "",  # noqa: A002
+        halo: Mapping[str, Any] | None = None,
+    ) -> Dims:
+        """Return the rule that an author wrote; raises ``SchemaError`` or ``ArgumentTypeError``."""
+        operator = schema.qualified_name
+        inputs, outputs = parse_entries(Text(text, f"{operator}: dims"), schema)
+        claims = ClaimParser(schema, inputs, outputs)
+        return cls(
+            operator,
+            inputs,
+            outputs,
+            claims.parallel(parallel),
+            claims.reductions({"sum": sum, "max": max, "min": min}),
+            claims.halo({} if halo is None else halo),
+        )
+
+    @property
+    def text(self) -> str:
+        """Return the entries: ``b i, i o -> b o``."""
+        sides = (", ".join(map(str, entries)) for entries in (self.inputs, self.outputs))
+        return " ".join(" -> ".join(sides).split())
+
+    def claims(self) -> dict[str, Any]:
+        """Return the keyword arguments of ``parse`` beside the entries, without those that are empty."""
+        claims: dict[str, Any] = {"parallel": " ".join(self.parallel)}
+        for kind in REDUCTIONS:
+            claims[kind] = " ".join(name for name, of in self.reductions.items() if of == kind)
+        claims["halo"] = {
+            name: tuple(width.value if isinstance(width, Number) else str(width) for width in widths)
+            for name, widths in self.halo.items()
+        }
+        return {keyword: value for keyword, value in claims.items() if value}
+
+    def __str__(self) -> str:
+        """Return the keyword arguments that parse to an equal value: ``dims="n -> n", parallel="n"``."""
+        claims = {"dims": self.text, **self.claims()}
+        return ", ".join(f"{keyword}={_literal(value)}" for keyword, value in claims.items())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the dimensions of the arguments in their order; ``"..."`` is one of them."""
+        return tuple(dict.fromkeys(name for entry in self.inputs for name in entry.names()))
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Return the dimensions that cannot be sliced: nothing is claimed about them."""
+        claimed = {*self.parallel, *self.reductions, *self.halo}
+        return tuple(name for name in self.names if name not in claimed)
+
+    def match(
+        self, shapes: Sequence[Any], attributes: Mapping[str, Any] | None = None, same: Same = same_size
+    ) -> Sizes:
+        """Return the size of each name in one call.
+
+        ``shapes`` has one shape per tensor argument: None for an absent one, a sequence of them for a list.
+        ``attributes`` are the values by name. ``same`` compares two sizes, see :mod:`polyop.core.dims.match`.
+
+        Raises ``InferError`` that names the dimension, both sizes and both arguments.
+        """
+        return match(self.operator, self.inputs, shapes, attributes or {}, self._hint, same)
+
+    def output_shapes(
+        self, sizes: Sizes, attributes: Mapping[str, Any] | None = None, same: Same = same_size
+    ) -> tuple[tuple[Any, ...], ...]:
+        """Return the shape of each new output; ``sizes`` is what ``match`` returned.
+
+        Raises ``InferError`` for a size that is negative or not whole, or that only an absent argument gives.
+        """
+        evaluator = self._evaluator(sizes, attributes, same)
+        return tuple(map(evaluator.shape, self.outputs))
+
+    def halo_widths(
+        self, name: str, sizes: Sizes, attributes: Mapping[str, Any] | None = None, same: Same = same_size
+    ) -> tuple[Any, Any]:
+        """Return how many neighbours a slice reads before and after it; raises ``InferError``."""
+        evaluator = self._evaluator(sizes, attributes, same)
+        before, after = self.halo[name]
+        return evaluator.size(f"halo of {name}", before), evaluator.size(f"halo of {name}", after)
+
+    def _evaluator(self, sizes: Sizes, attributes: Mapping[str, Any] | None, same: Same) -> Evaluator:
+        return Evaluator(self.operator, self.inputs, {**(attributes or {}), **sizes}, same, self._hint)
+
+    @property
+    def _hint(self) -> str:
+        return f'dims="{self.text}"'
+
+
+def elementwise(schema: Schema) -> Dims:
+    """Return the rule of an elementwise operator: all shapes are equal, and all dimensions are parallel."""
+    inputs = ", ".join("...*" if schema.arguments[i].type.is_list else "..." for i in schema.tensor_positions)
+    outputs = ", ".join("..." for _ in schema.fresh)
+    return Dims.parse(f"{inputs} -> {outputs}", schema, parallel="..." if inputs else "")
+
+
+def _literal(value: Any) -> str:
+    """Return a value as Python text, strings in double quotes."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
+    return repr(value)

@@ -1,0 +1,154 @@
+"""Bind the names of entries to the sizes of a call, and compute the shapes of the outputs.
+
+Sizes are ints, or a tracer's symbols. They are compared only through ``same``, whose default is
+:func:`polyop.core.sizes.same_size`: PyTorch's tracer notes that two symbols are equal, which this rule
+requires anyway, and JAX refuses symbols that it cannot prove equal. A caller that must add no such
+condition passes a function that returns True for symbols; then the call is checked when it runs, with its
+real sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from ..errors import InferError
+from ..sizes import same_size, shape_text, size_text
+from .entry import Entry
+from .expression import Expression, Name, Number, Same, evaluate, names_in
+
+Sizes = dict[str, Any]
+"""Name -> its size in one call; ``"..."`` -> a tuple of sizes."""
+
+
+class Matcher:
+    """The tensors of one call, matched in order. ``sizes`` has what they give so far."""
+
+    def __init__(self, operator: str, attributes: Mapping[str, Any], same: Same, hint: str) -> None:
+        self.operator, self.same, self.hint = operator, same, hint
+        self.attributes = attributes
+        self.sizes: Sizes = {}
+        self.sources: dict[str, str] = {}
+        """Name -> the tensor or attribute that gave its size."""
+
+    def tensor(self, entry: Entry, shape: Any) -> None:
+        """Match the shape of an argument; raises ``InferError`` that names both sizes and both arguments.
+
+        ``shape`` is None for an absent tensor, and a sequence of shapes for a list of tensors.
+        """
+        for label, item in _labelled(entry, shape):
+            self._one(entry, label, tuple(item))
+
+    def _one(self, entry: Entry, label: str, shape: tuple[Any, ...]) -> None:
+        count = len(entry.dimensions)
+        if len(shape) < count or (len(shape) > count and not entry.ellipsis):
+            at_least = "at least " if entry.ellipsis else ""
+            rule = f"{label} has {_dimensions(len(shape))} {shape_text(shape)}"
+            self._fail(f"{rule}, but its entry '{str(entry).rstrip('*')}' has {at_least}{count}")
+        leading = shape[: len(shape) - count]
+        if entry.ellipsis:
+            self._leading(label, leading)
+        for position, (dimension, size) in enumerate(
+            zip(entry.dimensions, shape[len(leading) :], strict=True)
+        ):
+            if isinstance(dimension, Number) and not self.same(size, dimension.value):
+                axis = len(leading) + position
+                self._fail(f"dimension {axis} of {label} is {size_text(size)}, but must be {dimension}")
+            if isinstance(dimension, Name):
+                self._name(dimension.name, label, size)
+
+    def _leading(self, label: str, sizes: tuple[Any, ...]) -> None:
+        """Match the dimensions that ``...`` stands for."""
+        if "..." not in self.sizes:
+            self.sizes["..."], self.sources["..."] = sizes, label
+        others = self.sizes["..."]
+        if len(sizes) != len(others) or not all(map(self.same, sizes, others)):
+            rule = f"dimensions ... are {shape_text(sizes)} in {label} and {shape_text(others)} in"
+            self._fail(f"{rule} {self.sources['...']}")
+
+    def _name(self, name: str, label: str, size: Any) -> None:
+        if name not in self.sizes:
+            self.sizes[name], self.sources[name] = size, label
+            if name not in self.attributes:
+                return
+            self.sizes[name], self.sources[name] = self.attributes[name], f"attribute {name}"
+        if self.same(size, self.sizes[name]):
+            return
+        if self.sources[name] == label:
+            self._fail(f"dimension {name} is {size_text(self.sizes[name])} and {size_text(size)} in {label}")
+        other = f"{size_text(self.sizes[name])} in {self.sources[name]}"
+        self._fail(f"dimension {name} is {size_text(size)} in {label} and {other}")
+
+    def _fail(self, rule: str) -> NoReturn:
+        raise InferError(self.operator, rule, hint=self.hint)
+
+
+def _labelled(entry: Entry, shape: Any) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the label and the shape of each tensor that is not absent."""
+    if shape is None:
+        return
+    if not entry.each:
+        yield entry.label, shape
+        return
+    yield from ((f"{entry.label}[{i}]", item) for i, item in enumerate(shape) if item is not None)
+
+
+def _dimensions(count: int) -> str:
+    return "1 dimension" if count == 1 else f"{count} dimensions"
+
+
+class Evaluator:
+    """Evaluates expressions with the sizes and attributes of one call."""
+
+    def __init__(
+        self, operator: str, inputs: Sequence[Entry], values: Mapping[str, Any], same: Same, hint: str
+    ) -> None:
+        self.operator, self.inputs, self.values, self.same, self.hint = operator, inputs, values, same, hint
+
+    def shape(self, entry: Entry) -> tuple[Any, ...]:
+        """Return the shape of an output; raises ``InferError``."""
+        if entry.ellipsis and "..." not in self.values:
+            self._fail_unknown(entry.label, "...")
+        leading = self.values["..."] if entry.ellipsis else ()
+        return (*leading, *(self.size(entry.label, size) for size in entry.dimensions if size is not None))
+
+    def size(self, label: str, expression: Expression) -> Any:
+        """Return the value of an expression; raises ``InferError`` if it is negative, not whole or unknown.
+
+        A symbol is not compared with 0: its sign is checked when the call runs, with its real sizes.
+        """
+        try:
+            size = evaluate(expression, self.values, self.same)
+        except KeyError as problem:
+            self._fail_unknown(label, problem.args[0])
+        except ArithmeticError as problem:
+            self._fail(label, expression, str(problem))
+        if isinstance(size, int) and size < 0:
+            self._fail(label, expression, f"is {size}")
+        return size
+
+    def _fail(self, label: str, expression: Expression, problem: str) -> NoReturn:
+        names = dict.fromkeys(names_in(expression))
+        values = ", ".join(f"{name}={size_text(self.values[name])}" for name in names)
+        where = f", for {values}" if values else ""
+        raise InferError(self.operator, f"{label}: the size {expression} {problem}{where}", hint=self.hint)
+
+    def _fail_unknown(self, label: str, name: str) -> NoReturn:
+        sources = [entry.label for entry in self.inputs if name in entry.names()]
+        rule = f"{label}: the size {name} is unknown, because {' and '.join(sources)} is absent"
+        raise InferError(self.operator, rule, hint=self.hint)
+
+
+def match(
+    operator: str,
+    inputs: Sequence[Entry],
+    shapes: Sequence[Any],
+    attributes: Mapping[str, Any],
+    hint: str,
+    same: Same = same_size,
+) -> Sizes:
+    """Return the size of each name in one call; raises ``InferError``."""
+    matcher = Matcher(operator, attributes, same, hint)
+    for entry, shape in zip(inputs, shapes, strict=True):
+        matcher.tensor(entry, shape)
+    return matcher.sizes
