@@ -10,7 +10,7 @@ import dataclasses
 import pickle
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, cast
 
 from .. import _core
@@ -184,9 +184,9 @@ class BoundOperator(_core.Call):
         if host is not None:
             host.forget(self)
         for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
-            made: Sequence[Any] = rule.made() if isinstance(rule, Rule) else ()
-            for part in made:
-                part.retire()
+            if isinstance(rule, Rule):
+                for part in rule.parts_made():
+                    part.retire()
         retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
         self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))
 

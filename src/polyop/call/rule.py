@@ -14,7 +14,7 @@ CUSTOM = "custom"
 """The namespace of what ``Custom`` makes: authors give ``bprop``, neither ``gradient`` nor ``batch``."""
 
 
-class Pull(Protocol):
+class VJP(Protocol):
     """The gradient of the calls with given specs and attributes, settled once."""
 
     @property
@@ -37,10 +37,10 @@ class Rule:
     """Whether polyop derives it of the operator's loops."""
     is_recorded: bool = False
     """Whether a C++ module records it, call by call."""
-    kinds: tuple[str, ...] = ()
+    part_kinds: tuple[str, ...] = ()
     """What it makes operators for: rows of ``registry.PARTS``."""
 
-    def at(self, arguments: Sequence[Any]) -> Pull | None:
+    def at(self, arguments: Sequence[Any]) -> VJP | None:
         """Return the gradient settled for the specs and attributes of these arguments, or None."""
 
     def reads(
@@ -62,14 +62,9 @@ class Rule:
     def part(self, suffix: str) -> Any:
         """Return the operator ``<name>__<suffix>``, which may be made now; None for other suffixes."""
 
-    def made(self) -> Sequence[Any]:
+    def parts_made(self) -> Sequence[Any]:
         """Return the operators that it has made so far; it makes none."""
         return ()
-
-
-def own_rule(rule: Any) -> Rule | None:
-    """Return a rule that polyop made; None for an author's function, and where there is none."""
-    return rule if isinstance(rule, Rule) else None
 
 
 def no_gradient(operator: Operator) -> GradientError:
@@ -88,15 +83,15 @@ def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
     It gives the same outputs and then what its own gradient reads. It has no ``jvp`` and no batch rule of the
     author's, so there is none where the author gave one.
     """
-    rule = own_rule(operator.gradient)
-    return None if rule is None or not may_save(operator) else rule.saving(arguments)
+    rule = operator.gradient
+    return rule.saving(arguments) if isinstance(rule, Rule) and may_save(operator) else None
 
 
 def may_save(operator: Operator) -> bool:
     """Whether polyop derives all rules of the operator, and its gradient may read saved temporaries."""
     rules = (operator.gradient, operator.jvp, operator.batch)
     own = all(rule is None or (isinstance(rule, Rule) and rule.is_derived) for rule in rules[1:])
-    return own and isinstance(operator.gradient, Rule) and "saving" in operator.gradient.kinds
+    return own and isinstance(operator.gradient, Rule) and "saving" in operator.gradient.part_kinds
 
 
 def apply_rule(
@@ -108,8 +103,8 @@ def apply_rule(
 ) -> tuple[Any, ...]:
     """Return the input gradients, one or None per argument of the schema.
 
-    ``wanted``: the arguments whose gradients are asked for. A rule with a ``Pull`` computes no others; other
-    rules compute all.
+    ``wanted``: the arguments whose gradients are asked for. A rule with a :class:`VJP` computes no others;
+    other rules compute all.
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
     Raises ``GradientError`` when there is no rule, or it returns anything but a tuple of the
@@ -118,9 +113,9 @@ def apply_rule(
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    pull = rule.at(inputs) if isinstance(rule, Rule) and wanted is not None else None
-    if pull is not None and wanted is not None:
-        result = pull(inputs, outputs, grads, wanted)
+    vjp = rule.at(inputs) if isinstance(rule, Rule) and wanted is not None else None
+    if vjp is not None and wanted is not None:
+        result = vjp(inputs, outputs, grads, wanted)
     elif len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:

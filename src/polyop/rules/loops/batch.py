@@ -23,7 +23,7 @@ class BatchRule(Rule):
     """
 
     is_derived = True
-    kinds = ("batched",)
+    part_kinds = ("batched",)
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
         """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""
@@ -44,7 +44,7 @@ class BatchRule(Rule):
                 )
             return self._batched
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made for this one so far."""
         return [] if self._batched is None else [self._batched]
 

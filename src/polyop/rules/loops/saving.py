@@ -63,7 +63,7 @@ class Savings:
         kernel = saved(self.kernels[0], seen, all_attributes(self.operator, numbers))
         return () if kernel is None else kernel.outputs[self.kernels[0].results :]
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made so far."""
         return [made for _, made in self._made.values()]
 

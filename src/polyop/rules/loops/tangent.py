@@ -24,7 +24,7 @@ class TangentRule(Rule):
     """
 
     is_derived = True
-    kinds = ("tangent",)
+    part_kinds = ("tangent",)
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
         """Take the operator, which is without a rule."""
@@ -52,7 +52,7 @@ class TangentRule(Rule):
         """The tangent's kernel for the CPU."""
         return cast("TangentKernel", self.tangent.operator.kernels[0])
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made for this one so far."""
         return [] if self._tangent is None else [self._tangent]
 

@@ -35,7 +35,7 @@ class BackwardPlan(NamedTuple):
     key: str
 
 
-class Pull:
+class LoopVJP:
     """The gradient of the calls that had tensors of the specs ``seen``, and the attributes ``numbers``."""
 
     def __init__(
