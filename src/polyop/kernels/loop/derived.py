@@ -228,7 +228,7 @@ class BackwardKernel(DerivedKernel):
         ``wanted`` tells of which inputs a gradient is made; of all, where it is empty. ``segments``: see
         :func:`polyop.loops.derive.adjoint.adjoint`.
         """
-        from ...loops.derive.adjoint import adjoint
+        from ...loops.derive.adjoint import PATIENT, adjoint
 
         kernel = self.base.form(inputs, attributes)
         real = self.once(("real", id(kernel)), lambda: tuple(is_real(kernel, n) for n in kernel.outputs))
@@ -237,36 +237,34 @@ class BackwardKernel(DerivedKernel):
         key = (id(kernel), present, wanted, segments)
 
         def first() -> Adjoint:
-            kept: frozenset[str] = frozenset()
-            # what the whole kernel takes is there for a part of it too
-            if wanted or segments or not all(present):
-                kept = self._residuals(inputs, attributes)
-            found = adjoint(kernel, present, wanted, kept, segments=segments)
+            kept = self._known_residuals(kernel)
+            operations = None if kept is None else PATIENT
+            if kept is None:  # the whole gradient tells
+                whole = all(present) and not wanted and not segments
+                kept = frozenset() if whole else self._residuals(inputs, attributes)
+            found = adjoint(kernel, present, wanted, kept, segments=segments, operations=operations)
             self._typed[key] = found.kernel
             return found
 
         made: Adjoint = self.once(key, first)
         return made
 
-    def _residuals(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
-        """Return the tensors of ``base``, and its outputs, that the whole gradient reads.
-
-        They are known without deriving it where ``base`` is simple; see :mod:`polyop.loops.derive.residuals`.
-        """
+    def _known_residuals(self, kernel: Kernel) -> frozenset[str] | None:
+        """Return what is known without deriving the gradient; see :mod:`polyop.loops.derive.residuals`."""
         from ...loops.derive.residuals import residuals
 
-        kernel = self.base.form(inputs, attributes)
-
-        def first() -> frozenset[str]:
-            names = residuals(kernel)
-            if names is None:
-                whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
-                rows = zip(tensors_of(whole), self.takes(whole), strict=True)
-                names = frozenset(name for name, flag in rows if flag)
-            return names
-
-        found: frozenset[str] = self.once(("residuals", id(kernel)), first)
+        found: frozenset[str] | None = self.once(
+            ("residuals", id(kernel)), lambda: residuals(kernel, self.base.own_results)
+        )
         return found
+
+    def _residuals(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> frozenset[str]:
+        """Return the tensors of ``base``, and its outputs, that the whole gradient reads."""
+        names = self._known_residuals(self.base.form(inputs, attributes))
+        if names is None:
+            whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
+            names = frozenset(n for n, flag in zip(tensors_of(whole), self.takes(whole), strict=True) if flag)
+        return names
 
     def saved_for_backward(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
         """Return which tensors (inputs and outputs of ``base``) a framework keeps for the gradient."""

@@ -97,6 +97,11 @@ class LoopKernel(LoopKernelBase):
         return len(self.outline.outputs)
 
     @property
+    def own_results(self) -> int:
+        """How many of them are not temporaries that are saved for a gradient; they come first."""
+        return self.results
+
+    @property
     def where(self) -> str:
         """Where the function is defined."""
         return f"{self.outline.file}:{self.outline.line}"

@@ -32,6 +32,11 @@ class SavingKernel(DerivedKernel):
         """How many tensors it returns."""
         return self.count
 
+    @property
+    def own_results(self) -> int:
+        """How many results the kernel has that saves nothing."""
+        return int(self.base.results)
+
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs."""
         kernel = saved(self.base, list(flatten(tuple(inputs))), attributes, self.left)

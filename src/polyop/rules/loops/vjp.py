@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
-from ...core.errors import PolyopError
+from ...core.errors import GradientError, PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.derived import BackwardKernel
 from .parts import all_attributes, joined, specs
@@ -125,4 +125,8 @@ class LoopVJP:
         moves = kernel.moves(self.seen, self.fixed)
         computed = tuple(a and moved for a, moved in zip(asked, moves, strict=True))
         read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
+        kept = kernel.saved_for_backward(self.seen, self.fixed) if read else ()
+        if any(flag and not there for flag, there in zip(read, kept, strict=True)):
+            rule = "has no gradient through the temporaries that it saves: the forward call kept too little"
+            raise GradientError(kernel.base.name, rule, hint='compile it with tape="none"')
         return BackwardPlan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))
