@@ -228,7 +228,7 @@ class BackwardKernel(DerivedKernel):
         ``wanted`` tells of which inputs a gradient is made; of all, where it is empty. ``segments``: see
         :func:`polyop.loops.derive.adjoint.adjoint`.
         """
-        from ...loops.derive.adjoint import PATIENT, adjoint
+        from ...loops.derive.adjoint import PATIENCE, adjoint
 
         kernel = self.base.form(inputs, attributes)
         real = self.once(("real", id(kernel)), lambda: tuple(is_real(kernel, n) for n in kernel.outputs))
@@ -238,11 +238,11 @@ class BackwardKernel(DerivedKernel):
 
         def first() -> Adjoint:
             kept = self._known_residuals(kernel)
-            operations = None if kept is None else PATIENT
+            patience = 1 if kept is None else PATIENCE
             if kept is None:  # the whole gradient tells
                 whole = all(present) and not wanted and not segments
                 kept = frozenset() if whole else self._residuals(inputs, attributes)
-            found = adjoint(kernel, present, wanted, kept, segments=segments, operations=operations)
+            found = adjoint(kernel, present, wanted, kept, segments=segments, patience=patience)
             self._typed[key] = found.kernel
             return found
 
@@ -265,6 +265,15 @@ class BackwardKernel(DerivedKernel):
             whole = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
             names = frozenset(n for n, flag in zip(tensors_of(whole), self.takes(whole), strict=True) if flag)
         return names
+
+    def differentiated(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
+        """Return which outputs of ``base`` can have gradients.
+
+        A saved temporary has one only if a gradient reads it. What a framework passes for any other is zero.
+        """
+        names = self._residuals(inputs, attributes)
+        outputs = self.base.form(inputs, attributes).outputs
+        return tuple(k < self.base.own_results or name in names for k, name in enumerate(outputs))
 
     def saved_for_backward(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[bool, ...]:
         """Return which tensors (inputs and outputs of ``base``) a framework keeps for the gradient."""

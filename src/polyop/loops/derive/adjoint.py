@@ -20,18 +20,14 @@ from .pipelines import BACKWARD, CHECKPOINTED
 
 OPERATIONS = 40_000_000
 """What isl may spend on deriving: without a proof a value is taped, which costs more than the proof."""
-PROOFS_OF_RESIDUALS = OPERATIONS // 4
-"""What isl may spend before a forward call, which otherwise derives the gradient."""
-PATIENT = 100 * OPERATIONS
-"""What isl may spend on a gradient whose residuals are proved: the gradient must not read others."""
+PATIENCE = 100
+"""How many times as much for a gradient whose residuals are known: it must not come to read others."""
 UNPROVED = "its gradient tapes whatever may change: where values come from takes too long to prove"
 
 Made = TypeVar("Made")
 
 
-def proved(
-    kernel: Kernel, make: Callable[[IslSession], Made], operations: int | None = None
-) -> tuple[Made, bool]:
+def proved(kernel: Kernel, make: Callable[[IslSession], Made], patience: int = 1) -> tuple[Made, bool]:
     """Return what ``make`` derives, and whether with all proofs.
 
     Where isl gives up it is made again without knowing any index: each write of a tensor may then be of
@@ -40,7 +36,7 @@ def proved(
     import islpy
 
     with contextlib.suppress(islpy.Error):
-        return make(IslSession(OPERATIONS if operations is None else operations)), True
+        return make(IslSession(patience * OPERATIONS)), True
     try:
         return make(IslSession(OPERATIONS, blind=True)), False
     except islpy.Error as problem:
@@ -70,7 +66,7 @@ def adjoint(
     kept: frozenset[str] = frozenset(),
     *,
     segments: bool = False,
-    operations: int | None = None,
+    patience: int = 1,
     watch: Watch | None = None,
 ) -> Adjoint:
     """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
@@ -79,12 +75,12 @@ def adjoint(
     no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for
     each of the kernel's tensors, of its shape and dtype where it holds real numbers and is ``wanted`` (all
     are, where that is empty), else of one element. ``segments``: what iterations overwrite is taped for a
-    segment of them at a time. ``operations``: what isl may spend, else
-    ``OPERATIONS``. Raises ``GradientError`` with the line for what has none.
+    segment of them at a time. ``patience``: how many times
+    ``OPERATIONS`` isl may spend. Raises ``GradientError`` with the line for what has none.
     """
     passes = CHECKPOINTED if segments else BACKWARD
     begin = start(kernel, present, wanted).with_(required=kept)
-    derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch), operations)
+    derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch), patience)
     tapes = {n: source for n, source in derivation.tapes.items() if n in derivation.kernel.buffers}
     notes = tuple(sorted(set(derivation.notes)))
     if not sure:

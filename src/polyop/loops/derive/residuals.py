@@ -14,7 +14,6 @@ other kernel the passes run that decide where such values come from, and no furt
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,15 +67,19 @@ def residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
 
 def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
     """Return the residuals by the passes that come before the gradient is made."""
-    from .adjoint import PROOFS_OF_RESIDUALS, proved, start  # late: a simple kernel does without isl
+    import islpy  # late, like the next ones: a simple kernel does without isl
+
+    from ..analysis.session import IslSession
+    from .adjoint import OPERATIONS, start
 
     read: frozenset[str] = frozenset()
     while True:
         present = [k < results or name in read for k, name in enumerate(kernel.outputs)]
-        record = functools.partial(_recorded, start(kernel, present))
-        derivation, sure = proved(kernel, record, PROOFS_OF_RESIDUALS)
-        if not sure or derivation.recording is None:
+        try:
+            derivation = _recorded(start(kernel, present), IslSession(OPERATIONS // 4))
+        except islpy.Error:
             return None
+        assert derivation.recording is not None
         read = _with_recorded_sizes(derivation, derivation.recording.given())
         if all(flag or name not in read for flag, name in zip(present, kernel.outputs, strict=True)):
             return read

@@ -115,10 +115,12 @@ class LoopVJP:
 
     def _make_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
         above = specs(grads)
-        present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
+        kernel = self.kernel
+        rows = zip(above, kernel.differentiated(self.seen, self.fixed), strict=True)
+        present = tuple(there and g is not None and bool(g.dtype.is_floating) for g, there in rows)
         if not any(present):
             return None
-        kernel, asked = self.kernel, tuple(bool(wanted[i]) for i in self.positions)
+        asked = tuple(bool(wanted[i]) for i in self.positions)
         passed = kernel.passed(self.seen, above, self.fixed, present, asked)
         same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
         asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))
@@ -127,6 +129,6 @@ class LoopVJP:
         read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
         kept = kernel.saved_for_backward(self.seen, self.fixed) if read else ()
         if any(flag and not there for flag, there in zip(read, kept, strict=True)):
-            rule = "has no gradient through the temporaries that it saves: the forward call kept too little"
+            rule = "its gradient reads a tensor that the forward call did not keep"
             raise GradientError(kernel.base.name, rule, hint='compile it with tape="none"')
         return BackwardPlan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))
