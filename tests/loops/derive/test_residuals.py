@@ -2,6 +2,9 @@
 
 # ruff: noqa: F821 - the words of the language
 
+import cProfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -93,14 +96,31 @@ def test_by_kernel(function, tensors, names):
     assert residuals(parse(function, [("float32", 1)] * tensors, {}), 1) == names
 
 
-def test_a_forward_call_of_a_simple_kernel_derives_nothing():
+def files_entered(function):
+    """Return what ``function`` returns, and polyop's files that it enters."""
+    profile = cProfile.Profile()
+    result = profile.runcall(function)
+    entered = {
+        Path(code.co_filename)
+        for code in (row.code for row in profile.getstats())
+        if hasattr(code, "co_name")
+    }
+    root = Path(polyop.__file__).parent
+    return result, {str(path.relative_to(root)) for path in entered if path.is_relative_to(root)}
+
+
+def test_the_first_calls_of_a_simple_kernel_enter_few_files():
     torch = pytest.importorskip("torch")
     multiply = polyop.operator("residuals::product(Tensor x, Tensor z) -> Tensor", polyop.kernel(product))
     x, z = (torch.rand(4, requires_grad=True) for _ in range(2))
-    y = multiply(x, z)
-    assert not multiply.gradient.kernel.is_typed
-    y.sum().backward()
+    multiply(x.detach(), z.detach())
+    y, forward = files_entered(lambda: multiply(x, z))
+    assert not multiply.gradient.kernel.is_typed  # nothing is derived
+    assert not [path for path in forward if path.startswith(("loops/analysis", "loops/passes", "loops/emit"))]
+    _, backward = files_entered(lambda: torch.autograd.backward(y, torch.ones(4)))
     assert multiply.gradient.kernel.is_typed
+    through_torch_ops = {"hosts/torch/register.py", "hosts/torch/function.py"}
+    assert not through_torch_ops & (forward | backward)
     np.testing.assert_array_equal(x.grad.numpy(), z.detach().numpy())
 
 
