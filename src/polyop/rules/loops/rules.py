@@ -95,9 +95,9 @@ class DerivedRule(Rule):
         tensors, numbers = split(self.schema, arguments)
         return LoopVJP(self.operator, lambda: self.backward, self.savings, specs(tensors), numbers)
 
-    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
+    def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
-        del outputs, moving
+        del outputs, tangents
         return self.at(arguments).uses
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:

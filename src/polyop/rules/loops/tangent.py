@@ -60,10 +60,10 @@ class TangentRule(Rule):
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
         return self.tangent if suffix == "tangent" else None
 
-    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
-        """Return which arguments are read where those that are not None in ``moving`` have tangents."""
+    def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
+        """Return which arguments are read if those that are not None in ``tangents`` have tangents."""
         tensors, _ = split(self.schema, arguments)
-        moved = tensors if moving is None else split(self.schema, moving)[0]
+        moved = tensors if tangents is None else split(self.schema, tangents)[0]
         present = tuple(t is not None and is_real(x) for x, t in zip(tensors, moved, strict=True))
         try:
             read = self._reads(arguments, present)

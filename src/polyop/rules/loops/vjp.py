@@ -76,11 +76,11 @@ class LoopVJP:
         return Uses(flags, tuple(inputs))
 
     def __call__(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], requested: Sequence[bool]
     ) -> tuple[Any, ...]:
         """Return one gradient per argument; None where it is not wanted, or where there is none."""
         found: list[Any] = [None] * len(inputs)
-        plan = self._cached_plan(grads, tuple(wanted))
+        plan = self._cached_plan(grads, tuple(requested))
         if plan is None:
             return tuple(found)
         if True in plan.computed:
