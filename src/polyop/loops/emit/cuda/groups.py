@@ -61,10 +61,10 @@ class Shared(Body):
             self.single = False
             self.synced = False
 
-    def _around(self, stores: bool, printed: Callable[[], None]) -> None:
+    def _around(self, stores: bool, print_node: Callable[[], None]) -> None:
         if stores:
             self._sync()
-        printed()
+        print_node()
         self.synced = False
         if stores:
             self._sync()

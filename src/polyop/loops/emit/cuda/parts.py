@@ -28,10 +28,11 @@ class Parts(Launches):
         """Return the text of all functions, the host's last."""
         self._find_outer(pieces)
         inner = Writer(1)
-        self._pieces(inner, pieces)
+        with self.expressions.names_of_function() as names:
+            self._pieces(inner, pieces)
         out = Writer()
         with out.block("static const char* run(kernel& self, cudaStream_t stream)"):
-            self.unpack(out, inner.text(), "self.", device=False)
+            self.unpack(out, names, device=False)
             out.lines += inner.lines
             out.line("return nullptr;")
         return "\n".join([*self.parts, out.text()])
@@ -91,7 +92,7 @@ class Parts(Launches):
         shared = self.mapper.shares(body)
         assigned = {s.name for s in statements(tuple(body)) if isinstance(s, Assign)} & self.outer.keys()
 
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             if shared:
                 inner.line(f"const int lane_ = threadIdx.x, width_ = {BLOCK};")
                 printer = Shared(self.kernel, self.expressions, inner, self.mapper)
@@ -105,13 +106,13 @@ class Parts(Launches):
                 c = identifier(name)
                 inner.line(f"{'if (lane_ == 0) ' if shared else ''}self.state->{c} = {c};")
 
-        name = self.function(body, printed)
+        name = self.function(body, print_body)
         self.launch(out, name, "1", str(BLOCK if shared else 1))
 
     def _threads(self, out: Writer, piece: Threads) -> None:
         *outer, fast = piece.loops
 
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             total = spans(inner, self.expressions, outer, Scope())
             first = "(int64_t)blockIdx.y * blockDim.y + threadIdx.y"
             with inner.block(
@@ -124,7 +125,7 @@ class Parts(Launches):
                     printer.live, printer.atomic = live, piece.atomic
                     printer.body(piece.body, plain(Scope()))
 
-        name = self.function((piece.loops[0],), printed)
+        name = self.function((piece.loops[0],), print_body)
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, outer, Scope())};")
             lanes = trips(fast, {f.var: (f.lo, f.hi) for f in outer})
@@ -139,7 +140,7 @@ class Parts(Launches):
         own = [n for n, loops in self.owners.items() if names & set(loops)]
         self.slotted |= set(own)
 
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             inner.line("const int lane_ = threadIdx.x, width_ = blockDim.x;")
             inner.line("const int64_t slot_ = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;")
             self.slots(inner, own)
@@ -151,7 +152,7 @@ class Parts(Launches):
                 printer.live = live
                 printer.group(piece.body, Scope())
 
-        name = self.function((piece.loops[0],), printed, hidden=own)
+        name = self.function((piece.loops[0],), print_body, declared=own)
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, piece.loops, Scope())};")
             with out.block("if (rows_ > 0)"):
@@ -164,13 +165,13 @@ class Parts(Launches):
                 self.launch(out, name, "blocks_", "dim3(width_, each_)")
 
     def _tiles(self, out: Writer, piece: Tiles) -> None:
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             printer = Body(self.kernel, self.expressions, inner)
             printer.live = live
             TilePart(self.expressions, inner, printer, piece).print()
 
         nodes = (*piece.loops, piece.row)
-        name = self.function((nodes[0],), printed, "__launch_bounds__(256) ")
+        name = self.function((nodes[0],), print_body, "__launch_bounds__(256) ")
         with out.block(""):
             total, _ = TilePart(
                 self.expressions, out, Body(self.kernel, self.expressions, out), piece

@@ -31,8 +31,8 @@ class SumsPart:
         parts, piece = self.parts, self.piece
         parts.private |= dict.fromkeys(n for n, _ in piece.over)
         parts.slotted |= set(self.own)
-        hidden = [*self.own, *self.buffers]
-        first = parts.function((piece.loops[0],), self._partial, hidden=hidden)
+        declared = [*self.own, *(n for n, _ in piece.over)]
+        first = parts.function((piece.loops[0],), self._partial, declared=declared)
         second = parts.function((), lambda inner, live: self._total(inner))
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, piece.loops, Scope())};")
@@ -117,9 +117,9 @@ class SumsPart:
         """Print the second kernel: it combines the partial results in the order of the groups."""
         inner.line("const int64_t lane_ = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;")
         for n, op in self.piece.over:
-            which, elem, c = operator_of(op, self._kind(n)), self._elem(n), identifier(n)
+            which, elem = operator_of(op, self._kind(n)), self._elem(n)
             if n in self.buffers:
-                length = self.parts.length(n)
+                c, length = self.expressions.tensor(n), self.parts.length(n)
                 head = f"for (int64_t el_ = lane_; el_ < {length}; el_ += (int64_t)gridDim.x * blockDim.x)"
                 with inner.block(head):
                     inner.line(f"{elem} sum_ = {c}[el_];")
@@ -128,6 +128,7 @@ class SumsPart:
                     inner.line(f"{each} sum_ = {which}::of(sum_, {own});")
                     inner.line(f"{c}[el_] = sum_;")
                 continue
+            c = identifier(n)
             with inner.block("if (blockIdx.x == 0)"):
                 inner.line(f"{elem} sum_ = {identity(op, computed(self._kind(n)))};")
                 each = f"for (int64_t piece_ = lane_; piece_ < self.partials; piece_ += {BLOCK})"
