@@ -13,7 +13,7 @@ from loop_samples import small
 from loop_samples.programs import PROGRAMS
 from polyop.kernels.loop.kernel import tensors_of
 from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.dead_inputs import taken
+from polyop.loops.derive.dead_inputs import used_buffers
 from polyop.loops.derive.residuals import residuals
 from polyop.loops.derive.saving import saving
 from polyop.loops.frontend.parse import parse
@@ -26,7 +26,7 @@ def typed(program):
 
 def derived(kernel, present):
     """The kernel's inputs and outputs that its derived gradient reads."""
-    return taken(adjoint(kernel, present).kernel) & {*tensors_of(kernel), *kernel.outputs}
+    return used_buffers(adjoint(kernel, present).kernel) & {*tensors_of(kernel), *kernel.outputs}
 
 
 DIFFERENTIABLE = [p for p in PROGRAMS if all(b.role != "inplace" for b in typed(p).buffers.values())]

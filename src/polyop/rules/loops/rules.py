@@ -57,9 +57,9 @@ class DerivedRule(Rule):
                 count = len(self.schema.returns)
                 names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
                 tensors = len(self.schema.tensor_positions)
-                told = kernels[0].told
+                attribute = kernels[0].key_attribute
                 self._backward = make_part(
-                    self.operator, "backward", kernels, names, tensors, told, with_derived
+                    self.operator, "backward", kernels, names, tensors, attribute, with_derived
                 )
             return self._backward
 
@@ -117,7 +117,9 @@ class DerivedRule(Rule):
         from ...loops.ir.printing import shown
 
         kernel = self.kernel
-        return shown(kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results).kernel)
+        return shown(
+            kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results).kernel
+        )
 
     def kernels_made(self) -> Iterator[BackwardKernel]:
         """Yield the gradients' kernels, those first that are handed temporaries: they run."""
@@ -134,7 +136,7 @@ class DerivedRule(Rule):
         kernel = self.kernel
         if not inputs:
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
-        found = kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results)
+        found = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
 
 

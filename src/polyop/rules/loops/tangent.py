@@ -41,9 +41,9 @@ class TangentRule(Rule):
                 arguments = self.schema.arguments
                 names = [f"t_{arguments[i].name}" for i in self.schema.tensor_positions]
                 returns = len(self.schema.returns)
-                told = kernels[0].told
+                attribute = kernels[0].key_attribute
                 self._tangent = make_part(
-                    self.operator, "tangent", kernels, names, returns, told, self._complete
+                    self.operator, "tangent", kernels, names, returns, attribute, self._complete
                 )
             return self._tangent
 

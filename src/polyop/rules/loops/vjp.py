@@ -116,16 +116,16 @@ class LoopVJP:
     def _make_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
         above = specs(grads)
         kernel = self.kernel
-        rows = zip(above, kernel.differentiated(self.seen, self.fixed), strict=True)
+        rows = zip(above, kernel.differentiable_outputs(self.seen, self.fixed), strict=True)
         present = tuple(there and g is not None and bool(g.dtype.is_floating) for g, there in rows)
         if not any(present):
             return None
         asked = tuple(bool(wanted[i]) for i in self.positions)
-        passed = kernel.passed(self.seen, above, self.fixed, present, asked)
-        same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
-        asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))
-        moves = kernel.moves(self.seen, self.fixed)
-        computed = tuple(a and moved for a, moved in zip(asked, moves, strict=True))
+        shared = kernel.shared_gradients(self.seen, above, self.fixed, present, asked)
+        same = tuple(k if a else None for k, a in zip(shared, asked, strict=True))
+        asked = tuple(a and k is None for k, a in zip(shared, asked, strict=True))
+        differentiable = kernel.differentiable_inputs(self.seen, self.fixed)
+        computed = tuple(a and flag for a, flag in zip(asked, differentiable, strict=True))
         read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
         kept = kernel.saved_for_backward(self.seen, self.fixed) if read else ()
         if any(flag and not there for flag, there in zip(read, kept, strict=True)):
