@@ -79,7 +79,7 @@ class BoundOperator(_core.Call):
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():  # torch.compile traces this branch
             if self.is_module:
-                args, kwargs = self.opened(args, kwargs)
+                args, kwargs = self.as_schema_arguments(args, kwargs)
             kinds = _kinds(torch.Tensor, (*args, *kwargs.values()))
             route = kinds if self._by_signature else ""
             if register_late(self._key, route, kinds, tuple(kwargs)):
@@ -87,7 +87,9 @@ class BoundOperator(_core.Call):
                 return self.traced(overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
 
-    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def as_schema_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments as the schema has them; a module also takes lists of lists, for example."""
         return args, kwargs
 

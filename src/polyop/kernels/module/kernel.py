@@ -24,6 +24,10 @@ WANTS_INFER = (
 )
 
 
+READS_DATA = "while output shapes are derived"
+"""Part of the message of csrc/module/functions.cc when a dry run reads data."""
+
+
 @dataclass(frozen=True)
 class Saved:
     """A tensor that is saved for backward: an input, an output, or one that the function made (``own``)."""
@@ -153,7 +157,7 @@ class ModuleKernel(KernelBase):
         try:
             result = _core.derive(self.address, self.signature.kinds, values, native_specs, flags, number)
         except RuntimeError as problem:
-            hint = self.wants_infer if "while the output shapes are derived" in str(problem) else None
+            hint = self.wants_infer if READS_DATA in str(problem) else None
             raise InferError(str(self), str(problem), where=self.path, hint=hint) from None
         _, outputs, written, saved, sources, tape, steps, recorded = result
         numbers = {i: n for n, i in enumerate(i for i, spec in enumerate(specs) if spec is not None)}
