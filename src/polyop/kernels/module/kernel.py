@@ -22,8 +22,6 @@ WANTS_INFER = (
     "its Forward reads data before the shape of the output is known, so the shape cannot be derived: give "
     "load(infer={...}), or wrap loops over data in a PyboostRunner or polyop::launch(), which are skipped"
 )
-
-
 READS_DATA = "while output shapes are derived"
 """Part of the message of csrc/module/functions.cc when a dry run reads data."""
 
