@@ -102,15 +102,15 @@ class Launches:
         axes = range(len(self.kernel.buffers[name].shape))
         return "(" + (" * ".join(self.expressions.size(name, a) for a in axes) or "1") + ")"
 
-    def slots(self, out: Writer, own: Sequence[str]) -> None:
-        """Declare this group's slot of private temporaries."""
-        for name in own:
+    def slots(self, out: Writer, names: Sequence[str]) -> None:
+        """Declare private temporaries as this group's slot of their memory."""
+        for name in names:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"{elem}* const {c} = self.{c} + slot_ * {self.length(name)};")
 
-    def take(self, out: Writer, own: Sequence[str], count: str) -> None:
+    def allocate(self, out: Writer, names: Sequence[str], count: str) -> None:
         """Allocate private temporaries for ``count`` groups."""
-        for name in own:
+        for name in names:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"polyop_taken {c}_v1({count} * {self.length(name)} * (int64_t)sizeof({elem}), stream);")
             out.line(f"if ({c}_v1.wrong) return {c}_v1.wrong;")
@@ -118,6 +118,6 @@ class Launches:
 
     def longest(self, body: Sequence[Stmt], loops: Sequence[For]) -> str:
         """Return the length of the longest loop that a group shares, in C."""
-        known = frozenset(self.variables)
-        trips = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, known))
+        variables = frozenset(self.variables)
+        trips = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, variables))
         return self.expressions.scalar(trips, Scope())

@@ -99,9 +99,9 @@ class Parts(Launches):
                 printer.live = live
                 printer.group(body, Scope())
             else:
-                one = Body(self.kernel, self.expressions, inner)
-                one.live = live
-                one.body(body, plain(Scope()))
+                thread = Body(self.kernel, self.expressions, inner)
+                thread.live = live
+                thread.body(body, plain(Scope()))
             for name in sorted(assigned):
                 c = identifier(name)
                 inner.line(f"{'if (lane_ == 0) ' if shared else ''}self.state->{c} = {c};")
@@ -137,13 +137,13 @@ class Parts(Launches):
 
     def _rows(self, out: Writer, piece: Rows) -> None:
         names = frozenset(f.var for f in piece.loops)
-        own = [n for n, loops in self.owners.items() if names & set(loops)]
-        self.slotted |= set(own)
+        private = [n for n, loops in self.owners.items() if names & set(loops)]
+        self.slotted |= set(private)
 
         def print_body(inner: Writer, live: frozenset[str]) -> None:
             inner.line("const int lane_ = threadIdx.x, width_ = blockDim.x;")
             inner.line("const int64_t slot_ = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;")
-            self.slots(inner, own)
+            self.slots(inner, private)
             total = spans(inner, self.expressions, piece.loops, Scope())
             step = "(int64_t)gridDim.x * blockDim.y"
             with inner.block(f"for (int64_t row_ = slot_; row_ < {total}; row_ += {step})"):
@@ -152,16 +152,15 @@ class Parts(Launches):
                 printer.live = live
                 printer.group(piece.body, Scope())
 
-        name = self.function((piece.loops[0],), print_body, declared=own)
+        name = self.function((piece.loops[0],), print_body, declared=private)
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, piece.loops, Scope())};")
             with out.block("if (rows_ > 0)"):
                 out.line(f"const int width_ = polyop_width({self.longest(piece.body, piece.loops)});")
                 out.line("const int each_ = width_ == 32 ? 4 : 1;")
-                out.line(
-                    f"const unsigned blocks_ = polyop_blocks(rows_, each_, {SLOTS if own else '1 << 30'});"
-                )
-                self.take(out, own, "(int64_t)blocks_ * each_")
+                limit = SLOTS if private else "1 << 30"
+                out.line(f"const unsigned blocks_ = polyop_blocks(rows_, each_, {limit});")
+                self.allocate(out, private, "(int64_t)blocks_ * each_")
                 self.launch(out, name, "blocks_", "dim3(width_, each_)")
 
     def _tiles(self, out: Writer, piece: Tiles) -> None:
