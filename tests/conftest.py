@@ -26,22 +26,22 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Give the session a build cache of its own, unless one is given: the user's is left alone.
-
-    Before anything is collected, and by a variable, so that all workers share it: PyTorch's headers
-    are precompiled once.
-    """
-    for name in (
-        "jax",
-        "mindspore",
-    ):  # their own files cannot be imported, so that no doctest of theirs is run
-        if importlib.util.find_spec(name) is None:
+    """Set the variables of the session before anything is collected; all workers inherit them."""
+    for name in ("jax", "mindspore"):
+        if importlib.util.find_spec(name) is None:  # files that import it cannot be searched for doctests
             source = HERE.parent / "src" / "polyop"
             own = [f"{source}/hosts/{name}/*", f"{source}/testing/frameworks/{name}.py"]
             config.option.ignore_glob = [*(config.option.ignore_glob or []), *own]
     os.environ["POLYOP_STRICT"] = "1"  # a mistake of the compiler is an error, not a slower kernel
-    if "POLYOP_CACHE_DIR" not in os.environ:
-        config.polyop_cache = os.environ["POLYOP_CACHE_DIR"] = tempfile.mkdtemp(prefix="polyop-tests-")
+    config.temporary_folders = {}
+    set_to_temporary_folder(config, "POLYOP_CACHE_DIR")  # shared: PyTorch's headers are precompiled once
+    set_to_temporary_folder(config, "MS_OM_PATH")  # MindSpore writes rank_0/ into it when a compilation fails
+
+
+def set_to_temporary_folder(config, variable):
+    """Set an environment variable to a new folder until the end of the session, unless it is set."""
+    if variable not in os.environ:
+        os.environ[variable] = config.temporary_folders[variable] = tempfile.mkdtemp(prefix="polyop-tests-")
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
@@ -51,11 +51,10 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_unconfigure(config):
-    """Remove it again."""
-    made = getattr(config, "polyop_cache", None)
-    if made is not None:
-        del os.environ["POLYOP_CACHE_DIR"]
-        shutil.rmtree(made, ignore_errors=True)
+    """Remove the temporary folders of the session."""
+    for variable, folder in config.temporary_folders.items():
+        del os.environ[variable]
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ int data(polyop_tensor* tensor, void** address) {
   return catching_errors([&](Frame& frame) {
     Tensor* self = as_tensor(tensor);
     if (frame.deriving || self->storage->derived) {
-      throw std::runtime_error(
+      throw std::runtime_error(  // kernels/module/kernel.py looks for these words
           "the data of a tensor was requested while output shapes are derived; there is no data then");
     }
     frame.note_exposed(*self);

@@ -103,7 +103,7 @@ print(len(made), len(set(made)))
 def test_a_look_up_makes_nothing(process):
     printed = process("""
 op = polyop.operator("registry::f(Tensor x) -> Tensor", f, infer="x")
-print(registry.known("registry::f__backward"), op.operator.gradient.made())
+print(registry.known("registry::f__backward"), op.operator.gradient.parts_made())
 made = registry.obtain("registry::f__backward")
 print(made.name, registry.known("registry::f__backward") is made)
 """)

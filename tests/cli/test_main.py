@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+import polyop.cli.demo
+from polyop.cli.main import main
+
 MODULE = """
 import polyop
 half = polyop.operator("cli_tests::half(Tensor x) -> Tensor", lambda x: x / 2, infer="x", gradient=lambda x, out, d: (d / 2,))
@@ -81,6 +84,15 @@ def test_errors_are_messages_without_traceback(tmp_path, arguments, words):
     assert done.returncode == 1
     assert re.search(words, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_bug_of_polyop_shows_its_traceback(monkeypatch):
+    def run(options):
+        return {}[options.verb]
+
+    monkeypatch.setattr(polyop.cli.demo, "run", run)
+    with pytest.raises(KeyError, match="demo"):
+        main(["demo"])
 
 
 def test_build_then_inspect_then_call(tmp_path, sources):

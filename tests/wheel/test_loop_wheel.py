@@ -18,7 +18,22 @@ from loop_tools import CALLS, FLOAT32, INDEX, ISAS, use
 from wheel_tools import SOURCE, contents, run
 
 import polyop._core
-from polyop.loops.ir.grammar import Assign, Buffer, Const, Kernel, Type
+from polyop.loops.ir.grammar import (
+    BOOL,
+    INT,
+    Assign,
+    Buffer,
+    Const,
+    For,
+    If,
+    Kernel,
+    Load,
+    Op,
+    Size,
+    Store,
+    Type,
+    Var,
+)
 from polyop.loops.library import shipped
 from polyop.loops.targets import isa
 
@@ -212,7 +227,7 @@ def test_a_number_that_was_changed_from_outside(copy):
 
 INDEX_CHANGES = [
     ({"format": 9}, "the index has format 9, and here it is 1"),
-    ({"meaning": 9}, "compiled by another polyop, at level 9, and here it is 1"),
+    ({"meaning": 9}, f"compiled by another polyop, at level 9, and here it is {shipped.MEANING}"),
     ({"abi": 9}, "compiled for ABI version 9, and here it is 1"),
     ({"machine": "vax"}, f"compiled for vax, and here it is {platform.machine()}: build its package again"),
     ({"kernels": 5}, "cannot be read (ValueError"),
@@ -334,3 +349,16 @@ def test_a_digest_is_of_the_meaning_alone():
     ]
     digests = [shipped.digest(one, precise=False) for one in others]
     assert len({digest, shipped.digest(kernel, precise=True), *digests}) == 7
+
+
+def test_another_text_of_the_same_kernel_needs_another_level():
+    """Shipped libraries are found by it: whoever changes it raises ``MEANING``, and then this digest."""
+    size = Size("x", 0)
+    few = Op("<=", (size, Const(2, INT)), BOOL)
+    y = Buffer("y", "float32", (size,), "output", 2, zeroed=True, zeroed_if=few)
+    i, kind = Var("i", INT), Type("float32")
+    store = Store("y", (i,), Op("+", (Load("x", (i,), kind, 4), Const(1.0, kind)), kind), line=4)
+    loop = For("i", Const(0, INT), size, (If(few, (store,), line=4),), 3)
+    buffers = {"x": Buffer("x", "float32", (size,)), "y": y}
+    kernel = Kernel("f", ("x", "n"), {"n": INT}, buffers, ("y",), (loop,), source={3: "for"}, derived=True)
+    assert (shipped.MEANING, shipped.digest(kernel, precise=False)) == (2, "5b1edd9491320512f8e9b24a")

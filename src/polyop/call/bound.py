@@ -1,7 +1,7 @@
 """The object that programs call: an operator, bound to the hosts that are present.
 
-A plain call goes through the native core: it recognises the tensors, finds the kernel
-prepared for their specs and runs it. Everything else comes to :meth:`BoundOperator._slow`.
+A plain call goes through the native core, which recognises the tensors, finds the kernel that is prepared for
+their specs and runs it. Every other call comes to :meth:`BoundOperator._slow`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import pickle
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, cast
 
 from .. import _core
@@ -51,21 +51,22 @@ class BoundOperator(_core.Call):
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
-        """Bind an operator; ``register`` makes it known under its name."""
+        """Bind an operator; with ``register``, under its name in the registry and in ``torch.ops``."""
         self._set(operator)
-        load("numpy")  # here, not in the first call: a process forked in between would wait for the import
+        load("numpy")  # not in the first call: a process that is forked during an import waits for ever
         old = registry.add(self) if register else None
         try:
-            host = torch_host()  # after that: what starts meanwhile, in a thread, has seen this one
-            if host is not None:  # now, not at the first call: that may be inside torch.compile
+            # after add(): a host that another thread starts now attaches this operator itself
+            host = torch_host()
+            if host is not None:  # not in the first call, which may be inside torch.compile
                 host.attach(self)
             if old is not None:
                 old.retire()
             if host is not None and register:
-                host.offer(self)  # torch.ops.<namespace>.<name> is there at once
+                host.offer(self)  # torch.ops.<namespace>.<name> exists from now on
         except Exception:
             if register:
-                registry.discard(self)  # a failed definition leaves the name free
+                registry.discard(self)  # after a failed definition the name is free
             raise
 
     def __init_subclass__(cls) -> None:
@@ -76,9 +77,9 @@ class BoundOperator(_core.Call):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs: one tensor, a tuple of several, or None."""
         torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling():  # this is what tracers read
+        if torch is not None and torch.compiler.is_compiling():  # torch.compile traces this branch
             if self.is_module:
-                args, kwargs = self.opened(args, kwargs)
+                args, kwargs = self.as_schema_arguments(args, kwargs)
             kinds = _kinds(torch.Tensor, (*args, *kwargs.values()))
             route = kinds if self._by_signature else ""
             if register_late(self._key, route, kinds, tuple(kwargs)):
@@ -86,8 +87,10 @@ class BoundOperator(_core.Call):
                 return self.traced(overload(*args, **kwargs), args, kwargs)
         return self._slow(*args, **kwargs)
 
-    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return a call as the schema has it; modules take lists of lists."""
+    def as_schema_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments as the schema has them; a module also takes lists of lists, for example."""
         return args, kwargs
 
     def __repr__(self) -> str:
@@ -118,7 +121,7 @@ class BoundOperator(_core.Call):
         return host.overload(self)
 
     __parse_method__ = "mindspore_graph"
-    """Where MindSpore's graph compiler finds what it reads in place of a call."""
+    """The attribute that MindSpore's graph compiler parses in place of ``__call__``."""
 
     @property
     def mindspore_graph(self) -> Any:
@@ -126,7 +129,7 @@ class BoundOperator(_core.Call):
         return cast("GraphHost", need("mindspore")).graph(self)
 
     def source(self, /, *inputs: Any, **attributes: Any) -> str:
-        """Return the C of a loop kernel for these tensors or specs; without any, for those seen last.
+        """Return the C code of a loop kernel for these tensors or specs, or for those of the last call.
 
         Raises ``UnsupportedError`` for an operator whose kernel is not compiled from Python.
         """
@@ -146,8 +149,8 @@ class BoundOperator(_core.Call):
     def gradient(self) -> Any:
         """The gradient rule: the author's function, or the rule that polyop derived, or None.
 
-        Of a derived one ``op.gradient.source(x)`` is the C that is compiled for these inputs, and
-        ``op.gradient.backward`` the operator that it calls.
+        A derived rule has two members for inspection: ``op.gradient.source(x)`` is the C code for these
+        inputs, and ``op.gradient.backward`` is the operator that it calls.
         """
         return self.operator.gradient
 
@@ -164,11 +167,11 @@ class BoundOperator(_core.Call):
         single = len(outputs) == 1 and not operator.returns_tuple and not listed
 
         def pull(grads: Any) -> tuple[Any, ...]:
-            given = (grads,) if single else tuple(grads)
-            if len(given) != len(outputs):
+            output_grads = (grads,) if single else tuple(grads)
+            if len(output_grads) != len(outputs):
                 rule = f"vjp needs {len(outputs)} output gradients"
-                raise ArgumentValueError(self.name, rule, str(len(given)))
-            result: tuple[Any, ...] = pullback(given)
+                raise ArgumentValueError(self.name, rule, str(len(output_grads)))
+            result: tuple[Any, ...] = pullback(output_grads)
             return result
 
         return (outputs[0] if single else outputs), pull
@@ -179,14 +182,14 @@ class BoundOperator(_core.Call):
         yield from list(_alive)
 
     def retire(self) -> None:
-        """Give up the name to a new definition at the same place; calls go on with this one."""
+        """Leave the name to a new definition at the same place. This object can still be called."""
         host = torch_host()
         if host is not None:
             host.forget(self)
         for rule in (self.operator.gradient, self.operator.jvp, self.operator.batch):
-            made: Sequence[Any] = rule.made() if isinstance(rule, Rule) else ()
-            for part in made:
-                part.retire()
+            if isinstance(rule, Rule):
+                for part in rule.parts_made():
+                    part.retire()
         retired = registry.unique(self.schema.namespace, f"{self.schema.name}_replaced")
         self.update(dataclasses.replace(self.operator, schema=dataclasses.replace(self.schema, name=retired)))
 
@@ -195,7 +198,7 @@ class BoundOperator(_core.Call):
         return self
 
     def __deepcopy__(self, memo: Any) -> BoundOperator:
-        """Return the operator itself, likewise."""
+        """Return the operator itself, for the same reason."""
         return self
 
     def __reduce__(self) -> Any:
@@ -205,22 +208,22 @@ class BoundOperator(_core.Call):
         return registry.find, (self.name,)
 
     def traced(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the outputs of ``torch.ops`` as a call does; what a tracer reads."""
+        """Return the outputs of ``torch.ops`` as a plain call returns them. ``torch.compile`` traces this."""
         if self._aliases:
-            new = list(outputs) if isinstance(outputs, tuple) else [] if outputs is None else [outputs]
-            made = []
+            fresh = list(outputs) if isinstance(outputs, tuple) else [] if outputs is None else [outputs]
+            results = []
             for position, name in self._aliases:
                 if position < 0:
-                    made.append(new.pop(0))
+                    results.append(fresh.pop(0))
                 else:
-                    made.append(args[position] if position < len(args) else kwargs[name])
-            return made[0] if len(made) == 1 else tuple(made)
+                    results.append(args[position] if position < len(args) else kwargs[name])
+            return results[0] if len(results) == 1 else tuple(results)
         if self.operator.unpacks:
             return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
         return (outputs,) if self.operator.returns_tuple and not isinstance(outputs, tuple) else outputs
 
     def pack(self, outputs: tuple[Any, ...]) -> Any:
-        """Return outputs as a call does: one tensor, a tuple of several, or None."""
+        """Return outputs as a plain call returns them: one tensor, a tuple, a list, or None."""
         operator = self.operator
         if operator.schema.returns_list and not operator.unpacks:
             return list(outputs)
@@ -233,7 +236,7 @@ class BoundOperator(_core.Call):
         return prepare(self.operator, specs(host, self.operator, arguments))
 
     def update(self, operator: Operator) -> None:
-        """Replace the operator's value; everything prepared for the old one is dropped."""
+        """Replace the operator; every kernel prepared for the old one is dropped."""
         self._set(operator)
         host = torch_host()
         if host is not None:
@@ -269,7 +272,7 @@ class BoundOperator(_core.Call):
 
     @untraced
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
-        # called by the native core for specs that it has not met
+        # called by the native core for specs that have no prepared kernel
         host = find_host(self.operator, arguments)
         prepared = self.prepare(host, arguments)
         launch = prepared.launch()
@@ -279,12 +282,12 @@ class BoundOperator(_core.Call):
     def _failed(self, code: int, text: str, threw: bool, kernel: str) -> None:
         # called by the native core when a kernel returned non-zero or threw
         text = text.split("\nException raised from", maxsplit=1)[0]  # ATen appends a C++ backtrace
-        own: Any = next(
+        loop_kernel: Any = next(
             (k for k in self.operator.kernels if str(k) == kernel and isinstance(k, LoopKernelBase)), None
         )
-        if text and own is not None:  # a loop kernel: polyop's own words
+        if text and loop_kernel is not None:  # the message is polyop's, and may begin with a line number
             line = text.removeprefix("line ").partition(":")[0]
-            where = f"{own.outline.file}:{line}" if line.isdigit() else own.where
+            where = f"{loop_kernel.outline.file}:{line}" if line.isdigit() else loop_kernel.where
             raise KernelError(self.name, text, where=f"{where}, operator at {self.operator.origin}")
         rule = f"the kernel returned {code}{f' ({text})' if text else ''}"
         rule = (
@@ -296,7 +299,10 @@ class BoundOperator(_core.Call):
 
 
 def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
-    """Return (position, name) of the argument that each return is; (-1, "") for a new one, () if all are."""
+    """Return the position and name of the argument that each return is.
+
+    A new tensor has (-1, ""). If all returns are new tensors, the result is empty.
+    """
     if len(schema.fresh) == len(schema.returns):
         return ()
     positions = [-1 if i in schema.fresh else schema.alias_of(i) for i in range(len(schema.returns))]
@@ -304,25 +310,27 @@ def _alias_plan(schema: Schema) -> tuple[tuple[int, str], ...]:
 
 
 def _kinds(tensor: type, values: tuple[Any, ...]) -> str:
-    """Return the signature of a traced call, spelled as a suffix."""
+    """Return the kinds of a traced call's arguments, as a text ``/kind/kind``."""
     return "".join(f"/{kind}" for kind in signature_of(values, lambda value: isinstance(value, tensor)))
 
 
 def register_late(key: str, route: str, kinds: str, names: tuple[str, ...]) -> bool:
     """Register an operator with PyTorch while a call is being traced; return True.
 
-    Raises what a plain call does for arguments that the schema does not have, and for some of another type.
+    ``key`` is :attr:`BoundOperator._key`, ``kinds`` and ``names`` describe the arguments as text, because
+    ``torch.compile`` must take the call for a constant. Raises the errors of a plain call for arguments that
+    the schema does not have, and for some of a wrong type.
     """
     bound = next(bound for bound in _alive if bound._key == key)  # noqa: SLF001
     if not route:
-        given = kinds.split("/")[1:]
-        count = len(given) - len(names)
-        named = dict(zip(names, given[count:], strict=True))
-        check_kinds(bound.schema, given[:count], named, bound.operator.origin)
+        argument_kinds = kinds.split("/")[1:]
+        count = len(argument_kinds) - len(names)
+        keywords = dict(zip(names, argument_kinds[count:], strict=True))
+        check_kinds(bound.schema, argument_kinds[:count], keywords, bound.operator.origin)
     return bound.route_to_torch(route) is not None
 
 
-# torch.compile runs the function while it traces, and takes the answer for a constant
+# torch.compile runs the function while it traces, and treats the result as a constant
 register_late._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001
 
 

@@ -34,7 +34,7 @@ def explain(
             problem = str(error)
     if arguments and bound.is_module:
         module: Any = bound
-        module.settle(arguments)  # as the first call does: it marks written arguments in the schema
+        module.refine_schema(arguments)  # as the first call does: it marks written arguments in the schema
     operator = bound.operator
     lines = [str(operator), f"  defined at  {operator.origin}"]
     lines += [f"  about       {line}" for line in operator.doc.strip().splitlines()[:1]]

@@ -142,7 +142,7 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def written(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
+def written_tensors(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
     """Return the tensors that the schema writes; a call's outputs are the new ones, then these."""
     tensors: list[Any] = []
     for argument, value in zip(schema.arguments, arguments, strict=True):
@@ -151,8 +151,8 @@ def written(schema: Schema, arguments: Sequence[Any]) -> list[Any]:
     return tensors
 
 
-def find(text: str) -> tuple[Any, list[Any]]:
-    """Return the operator and the values of a text.
+def parse_call_text(text: str) -> tuple[Any, list[Any]]:
+    """Return the operator and the values that a text of :func:`call_text` names.
 
     Raises ``HostError`` if this process does not have the operator, or a different one of that name.
     """
@@ -178,16 +178,16 @@ def resolve(text: str, rows: Sequence[tuple[tuple[int, ...], int, int]], inputs:
 
     Raises what ``prepare`` raises, and ``HostError`` if the runtime's outputs are not the operator's.
     """
-    bound, values = find(text)
+    bound, values = parse_call_text(text)
     operator: Operator = bound.operator
     specs = [Spec(shape, DTYPES[row], _DEVICES.get(device, "other")) for shape, row, device in rows]
     arguments = normalise(operator, unflatten(operator.schema, values, specs[:inputs]))
     numbers = unflatten(operator.schema, values, range(inputs))
     prepared = prepare(operator, arguments, infer=True)
-    expected = [*prepared.outputs, *written(operator.schema, arguments)]
+    expected = [*prepared.outputs, *written_tensors(operator.schema, arguments)]
     _check(operator, expected, specs[inputs:])
     first = inputs + len(prepared.outputs)
-    pairs = {number: first + k for k, number in enumerate(written(operator.schema, numbers))}
+    pairs = {number: first + k for k, number in enumerate(written_tensors(operator.schema, numbers))}
     kernel: Any = prepared.kernel
     # the core keeps these functions as long as the process lives: they must not keep the operator alive
     get_operator = functools.partial(_dereference, bound.name, weakref.ref(bound))
@@ -309,9 +309,9 @@ def run_arrays(text: str, arrays: list[Any], inputs: int) -> None:
 
     An output that stands for a written input has that input's values already.
     """
-    bound, values = find(text)
+    bound, values = parse_call_text(text)
     schema = bound.schema
-    written_inputs = written(schema, unflatten(schema, values, range(inputs)))
+    written_inputs = written_tensors(schema, unflatten(schema, values, range(inputs)))
     first = len(arrays) - len(written_inputs)
     pairs = {number: first + k for k, number in enumerate(written_inputs)}
     _run(lambda: bound, values, inputs, first - inputs, pairs, arrays)

@@ -27,7 +27,7 @@ PARTS = {
     "batched": "batched",
     "saving": rf"saving_(without_\d+(_\d+)*__)?{_ROW}(__{_ROW})*",
 }
-"""The suffix after ``<name>__`` of an operator that a rule makes, a pattern for each of ``rule.kinds``."""
+"""Suffixes after ``<name>__`` of the operators that a rule makes: a pattern for each ``Rule.part_kinds``."""
 
 _lock = threading.Lock()
 _named: dict[str, Any] = {}
@@ -157,12 +157,12 @@ def _splits(name: str) -> Iterator[tuple[str, str]]:
 def _deriving(operator: Operator) -> list[Rule]:
     """Return the rules of an operator that make parts: ``rule.part(suffix)``."""
     rules: tuple[Any, ...] = (operator.gradient, operator.jvp, operator.batch)
-    return [rule for rule in rules if isinstance(rule, Rule) and rule.kinds]
+    return [rule for rule in rules if isinstance(rule, Rule) and rule.part_kinds]
 
 
 def _derives(operator: Operator, suffix: str) -> bool:
     """Whether ``<name>__<suffix>`` is a part of an operator, or a part of a part."""
-    own = [PARTS[kind] for rule in _deriving(operator) for kind in rule.kinds]
+    own = [PARTS[kind] for rule in _deriving(operator) for kind in rule.part_kinds]
     return (
         bool(own) and re.fullmatch(f"({'|'.join(own)})(__({'|'.join(PARTS.values())}))*", suffix) is not None
     )

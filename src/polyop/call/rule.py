@@ -1,4 +1,9 @@
-"""Rules of an operator, the call of a gradient rule, and checks of what it returns."""
+"""The base of polyop's rules, the call of a gradient rule, and the checks of its result.
+
+    apply_rule(operator, inputs, outputs, grads) -> one gradient or None per argument
+
+An author's rule is a function. A rule that polyop makes is a :class:`Rule`, which also knows what it reads.
+"""
 
 from __future__ import annotations
 
@@ -11,65 +16,60 @@ from .operator import Operator
 from .uses import Uses
 
 CUSTOM = "custom"
-"""The namespace of what ``Custom`` makes: authors give ``bprop``, neither ``gradient`` nor ``batch``."""
+"""The namespace of operators from ``Custom``: it has ``bprop``, and neither ``gradient`` nor ``batch``."""
 
 
-class Pull(Protocol):
-    """The gradient of the calls with given specs and attributes, settled once."""
+class VJP(Protocol):
+    """A gradient rule specialised to one signature: all calls with the same specs and attributes."""
 
     @property
     def uses(self) -> Uses:
-        """Which arguments and outputs a framework keeps for it."""
+        """The arguments and outputs that a framework must keep until backward."""
 
     def __call__(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], requested: Sequence[bool]
     ) -> tuple[Any, ...]:
-        """Return one gradient per argument; None where it is not wanted, or where there is none."""
+        """Return one gradient per argument; None where none is requested, or where it is zero."""
 
 
 class Rule:
-    """The base of the rules that polyop makes: derived of loops, recorded by a C++ module, a provider's.
+    """The base of the rules that polyop makes: derived from loops, recorded by a C++ module, a provider's.
 
-    An author's rule is a plain function. A subclass is callable like one, and overrides what differs.
+    A subclass is callable as an author's function is. The defaults below are what holds for such a function.
     """
 
     is_derived: bool = False
-    """Whether polyop derives it of the operator's loops."""
+    """Whether polyop derives it from the operator's loops."""
     is_recorded: bool = False
-    """Whether a C++ module records it, call by call."""
-    kinds: tuple[str, ...] = ()
-    """What it makes operators for: rows of ``registry.PARTS``."""
+    """Whether a C++ module records it during each call."""
+    part_kinds: tuple[str, ...] = ()
+    """The parts that it makes: rows of ``registry.PARTS``."""
 
-    def at(self, arguments: Sequence[Any]) -> Pull | None:
-        """Return the gradient settled for the specs and attributes of these arguments, or None."""
+    def at(self, arguments: Sequence[Any]) -> VJP | None:
+        """Return the gradient specialised to the specs and attributes of these arguments, or None."""
 
     def reads(
-        self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None
+        self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None
     ) -> Uses | None:
-        """Return what is read of the arguments and of so many outputs; None where it is not known.
+        """Return which arguments and which of the ``outputs`` outputs it reads; None if that is unknown.
 
-        ``moving`` is for forward mode: for each argument its tangent, or None.
+        ``tangents`` is for forward mode: the tangent of each argument, or None.
         """
 
     def saving(self, arguments: Sequence[Any]) -> Any:
-        """Return the operator to call in place of this one where a gradient is wanted, or None."""
+        """Return the operator to call instead when a gradient is requested, or None."""
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Return the outputs that no gradient leads through."""
+        """Return the outputs that do not depend differentiably on any argument."""
         del arguments, outputs
         return []
 
     def part(self, suffix: str) -> Any:
-        """Return the operator ``<name>__<suffix>``, which may be made now; None for other suffixes."""
+        """Return the part ``<name>__<suffix>``, made now if need be; None if this rule has no such part."""
 
-    def made(self) -> Sequence[Any]:
-        """Return the operators that it has made so far; it makes none."""
+    def parts_made(self) -> Sequence[Any]:
+        """Return the parts that exist so far. This makes none."""
         return ()
-
-
-def own_rule(rule: Any) -> Rule | None:
-    """Return a rule that polyop made; None for an author's function, and where there is none."""
-    return rule if isinstance(rule, Rule) else None
 
 
 def no_gradient(operator: Operator) -> GradientError:
@@ -77,26 +77,26 @@ def no_gradient(operator: Operator) -> GradientError:
     if operator.schema.mutates:
         rule = "writes an argument in place, and such an operator has no gradient"
         return GradientError(operator.name, rule, where=operator.origin, hint="return a new tensor instead")
-    given = "bprop=" if operator.schema.namespace == CUSTOM else "gradient= (or bprop=)"
-    hint = f"give {given}: a function of the inputs, the output and its gradient"
+    parameter = "bprop=" if operator.schema.namespace == CUSTOM else "gradient= (or bprop=)"
+    hint = f"give {parameter}: a function of the inputs, the output and its gradient"
     return GradientError(operator.name, "has no gradient rule", where=operator.origin, hint=hint)
 
 
 def saving_of(operator: Operator, arguments: Sequence[Any]) -> Any:
-    """Return the operator to call in place of this one where a gradient is wanted, or None.
+    """Return the operator to call instead when a gradient is requested, or None.
 
-    It gives the same outputs and then what its own gradient reads. It has no ``jvp`` and no batch rule of the
-    author's, so there is none where the author gave one.
+    It returns the same outputs, followed by the temporaries that its own gradient reads. It would ignore an
+    author's ``jvp`` or batch rule, so the result is None for an operator that has one.
     """
-    rule = own_rule(operator.gradient)
-    return None if rule is None or not may_save(operator) else rule.saving(arguments)
+    rule = operator.gradient
+    return rule.saving(arguments) if isinstance(rule, Rule) and may_save(operator) else None
 
 
 def may_save(operator: Operator) -> bool:
     """Whether polyop derives all rules of the operator, and its gradient may read saved temporaries."""
     rules = (operator.gradient, operator.jvp, operator.batch)
-    own = all(rule is None or (isinstance(rule, Rule) and rule.is_derived) for rule in rules[1:])
-    return own and isinstance(operator.gradient, Rule) and "saving" in operator.gradient.kinds
+    no_author_rule = all(rule is None or (isinstance(rule, Rule) and rule.is_derived) for rule in rules[1:])
+    return no_author_rule and isinstance(operator.gradient, Rule) and "saving" in operator.gradient.part_kinds
 
 
 def apply_rule(
@@ -104,57 +104,58 @@ def apply_rule(
     inputs: Sequence[Any],
     outputs: Sequence[Any],
     grads: Sequence[Any],
-    wanted: Sequence[bool] | None = None,
+    requested: Sequence[bool] | None = None,
 ) -> tuple[Any, ...]:
     """Return the input gradients, one or None per argument of the schema.
 
-    ``wanted``: the arguments whose gradients are asked for. A rule with a ``Pull`` computes no others; other
-    rules compute all.
+    ``requested``: whether the gradient of each argument is needed. A rule with a :class:`VJP` computes no
+    others; other rules compute all.
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
-    Raises ``GradientError`` when there is no rule, or it returns anything but a tuple of the
-    right length; what the rule itself raises goes through.
+    Raises ``GradientError`` when there is no rule, or when it returns anything but a tuple of the
+    right length. Exceptions of the rule itself pass through.
     """
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    pull = rule.at(inputs) if isinstance(rule, Rule) and wanted is not None else None
-    if pull is not None and wanted is not None:
-        result = pull(inputs, outputs, grads, wanted)
+    vjp = rule.at(inputs) if isinstance(rule, Rule) and requested is not None else None
+    if vjp is not None and requested is not None:
+        result = vjp(inputs, outputs, grads, requested)
     elif len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:
         result = rule(*inputs, tuple(outputs), tuple(grads))
     if type(result) is tuple and len(result) == len(inputs):
         return result
-    seen = len(result) if type(result) is tuple else type(result).__name__
-    raise wrong_result(operator, len(inputs), seen)
+    length_or_type = len(result) if type(result) is tuple else type(result).__name__
+    raise wrong_result(operator, len(inputs), length_or_type)
 
 
-def wrong_result(operator: Operator, count: int, seen: int | str) -> GradientError:
-    """Return the error for a rule's result; ``seen`` is a tuple's length, or the name of another type."""
+def wrong_result(operator: Operator, count: int, length_or_type: int | str) -> GradientError:
+    """Return the error for a rule's result: a tuple of another length, or another type."""
     rule = f"the gradient rule must return a tuple of {count}, one gradient or None per input"
-    hint = "also for one input: return (dx,)" if count == 1 and isinstance(seen, str) else None
+    hint = "also for one input: return (dx,)" if count == 1 and isinstance(length_or_type, str) else None
     where = of_function(operator.gradient)
-    return GradientError(operator.name, rule, str(seen), where=where, hint=hint)
+    return GradientError(operator.name, rule, str(length_or_type), where=where, hint=hint)
 
 
-def wrong_list(operator: Operator, name: str, count: int, seen: int | str) -> GradientError:
-    """Return the error for the gradient of a list; ``seen`` is its length, or the name of another type."""
+def wrong_list(operator: Operator, name: str, count: int, length_or_type: int | str) -> GradientError:
+    """Return the error for the gradient of a list: a list of another length, or another type."""
     subject = f"{operator.name}: gradient of {name}"
     rule = f"must be a list of {count} gradients, one per item"
-    return GradientError(subject, rule, str(seen), where=of_function(operator.gradient))
+    return GradientError(subject, rule, str(length_or_type), where=of_function(operator.gradient))
 
 
 def check_gradient(
-    operator: Operator, name: str, value: Any, shape: Sequence[int], kind: type | None = None
+    operator: Operator, name: str, value: Any, shape: Sequence[int], tensor_type: type | None = None
 ) -> None:
-    """Raise ``GradientError`` unless an input's gradient is a ``kind`` of that input's shape."""
+    """Raise ``GradientError`` unless an input's gradient is a ``tensor_type`` of the input's shape."""
     where = of_function(operator.gradient)
     subject = f"{operator.name}: gradient of {name}"
-    found = getattr(value, "shape", None)
-    if found is None or (kind is not None and not isinstance(value, kind)):
-        wanted = f"a {kind.__module__}.{kind.__name__}" if kind else "a tensor"
-        raise GradientError(subject, f"must be {wanted} or None", type(value).__name__, where=where)
-    if tuple(found) != tuple(shape):
-        raise GradientError(subject, f"must have the input's shape {tuple(shape)}", tuple(found), where=where)
+    value_shape = getattr(value, "shape", None)
+    if value_shape is None or (tensor_type is not None and not isinstance(value, tensor_type)):
+        expected = f"a {tensor_type.__module__}.{tensor_type.__name__}" if tensor_type else "a tensor"
+        raise GradientError(subject, f"must be {expected} or None", type(value).__name__, where=where)
+    if tuple(value_shape) != tuple(shape):
+        rule = f"must have the input's shape {tuple(shape)}"
+        raise GradientError(subject, rule, tuple(value_shape), where=where)

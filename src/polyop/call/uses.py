@@ -1,8 +1,12 @@
-"""What a gradient rule reads: a tensor that it does not read need not be kept until backward."""
+"""What a gradient rule reads: a tensor that it does not read need not be kept until backward.
+
+Of an author's function this is read from its bytecode.
+"""
 
 from __future__ import annotations
 
 import dis
+import inspect
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Uses:
-    """Whether the rule reads the outputs (all, or one by one), and which of the inputs."""
+    """Which inputs a rule reads, and which outputs: one flag for all of them, or one each."""
 
     inputs: tuple[bool, ...]
     outputs: bool | tuple[bool, ...]
@@ -20,7 +24,7 @@ class Uses:
 
 @lru_cache(maxsize=4096)
 def used_by_rule(rule: Callable[..., Any] | None, inputs: int) -> Uses:
-    """Return what a rule of ``inputs`` inputs reads; everything, where that is not plain to see.
+    """Return what a rule of an operator with ``inputs`` inputs reads; everything, if that cannot be seen.
 
     >>> used_by_rule(lambda x, out, dout: (2 * x * dout,), 1)
     Uses(inputs=(True,), outputs=False)
@@ -30,13 +34,14 @@ def used_by_rule(rule: Callable[..., Any] | None, inputs: int) -> Uses:
         return Uses((False,) * inputs, False) if rule is None else everything
     code = rule.__code__
     names = code.co_varnames[: code.co_argcount]
-    if len(names) != inputs + 2 or code.co_flags & 0x0C:  # *args or **kwargs
+    if len(names) != inputs + 2 or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         return everything
-    read = set(code.co_cellvars)
+    read = set(code.co_cellvars)  # an inner function may read these
     for instruction in dis.get_instructions(code):
-        if "LOAD" in instruction.opname:  # also STORE_FAST_LOAD_FAST, of two names
+        if "LOAD" in instruction.opname:  # STORE_FAST_LOAD_FAST and others load one of two names
             value = instruction.argval
             read.update(value if isinstance(value, tuple) else (value,))
+    # these can read any variable without naming it
     if {"locals", "vars", "eval", "exec", "dir"} & set(code.co_names):
         return everything
     return Uses(tuple(name in read for name in names[:inputs]), names[inputs] in read)

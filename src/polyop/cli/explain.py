@@ -15,7 +15,7 @@ from ..core.dtypes import dtype
 from ..core.errors import ArgumentValueError
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
-from .load import load
+from .load import find_operator, load
 
 if TYPE_CHECKING:
     from ..loops.program import Program
@@ -58,7 +58,7 @@ def add(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the explanation of one operator, or of all that the module defines; return 0."""
     load(options.module)
-    bound = [registry.find(options.operator)] if options.operator else list(registry.operators())
+    bound = [find_operator(options.operator)] if options.operator else list(registry.operators())
     inputs = tuple(map(parse_spec, options.input))
     attributes = dict(map(parse_attribute, options.attribute))
     names = {argument.name for operator in bound for _, argument in operator.schema.attributes()}

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..call import registry
 from ..core.errors import ArgumentValueError
-from .load import load
+from .load import find_operator, load
 
 
 def add(verbs: Any) -> None:
@@ -72,7 +72,7 @@ def _prototype(options: argparse.Namespace) -> int:
 
     module, name = _split(options.operators)
     load(module)
-    bound = [registry.find(name)] if name else list(registry.operators())
+    bound = [find_operator(name)] if name else list(registry.operators())
     if options.name and len(bound) != 1:
         raise ArgumentValueError("--name", "is the name of one operator", f"{len(bound)} operators")
     if not bound:

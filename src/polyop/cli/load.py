@@ -1,4 +1,4 @@
-"""Import the Python file or module that a command line names."""
+"""Find what a command line names: a Python file or module, and an operator."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..call import registry
+from ..call.bound import BoundOperator
 from ..core.errors import ArgumentValueError, PolyopError
 
 
@@ -42,6 +44,15 @@ def load(name: str) -> ModuleType:
     loader = spec.loader
     _run(name, lambda: loader.exec_module(module))
     return module
+
+
+def find_operator(name: str) -> BoundOperator:
+    """Return the registered operator with this name; raises ``ArgumentValueError`` with the nearest names."""
+    try:
+        operator: BoundOperator = registry.find(name)
+    except LookupError as problem:
+        raise ArgumentValueError("operator", str(problem)) from None
+    return operator
 
 
 def _run(name: str, importing: Callable[[], Any]) -> Any:

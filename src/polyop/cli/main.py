@@ -25,14 +25,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit code; an error of polyop is printed without a traceback."""
+    """Run one verb and return its exit code; a ``PolyopError`` is printed without a traceback.
+
+    Any other exception is a bug of polyop and is not caught.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a file name may have bytes that are no valid text
             stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
         code: int = late.load("verb", options.verb).run(options)
-    except (PolyopError, LookupError) as problem:
+    except PolyopError as problem:
         print(f"polyop {options.verb}: {problem}", file=sys.stderr)
         return 1
     except BrokenPipeError:

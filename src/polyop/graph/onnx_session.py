@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from .. import _core
 from ..call import registry
-from ..call.foreign import call_text, find, unflatten
+from ..call.foreign import call_text, parse_call_text, unflatten
 from ..call.operator import Operator
 from ..call.prepare import normalise, prepare
 from ..core.dtypes import DTYPES
@@ -66,7 +66,7 @@ def results(
     call: str, tensors: Sequence[tuple[tuple[int, ...], int]]
 ) -> tuple[list[tuple[tuple[int, ...], int]], bool]:
     """Return shape and dtype (its row) of each result, and whether they are the same for equal specs."""
-    bound, attributes = find(call)
+    bound, attributes = parse_call_text(call)
     operator: Operator = bound.operator
     specs = [Spec(shape, DTYPES[row]) for shape, row in tensors]
     prepared = prepare(

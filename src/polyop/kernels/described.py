@@ -35,7 +35,7 @@ def loop_kernel(function: Callable[..., Any]) -> Parts:
 
     source = read(function)
     yield ast.unparse(source.tree).encode()
-    yield from value(source.owner().__defaults__)
+    yield from value(source.function().__defaults__)
     inside = {*source.parameters}  # the names of the kernel: also those that it assigns, as loop variables
     inside |= {
         n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)

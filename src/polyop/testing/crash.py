@@ -53,7 +53,7 @@ def settle(case: Case) -> None:
         return
 
     def learn() -> None:
-        case.bound.settle(normalise(case.operator, specs(HOST, case.operator, case.arguments)))
+        case.bound.refine_schema(normalise(case.operator, specs(HOST, case.operator, case.arguments)))
 
     try:
         if not hasattr(os, "fork") or not signal_of(learn):

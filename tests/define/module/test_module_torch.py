@@ -199,7 +199,7 @@ def test_an_infer_rule_makes_it_compile(tmp_path):
     out = run(y)
     out.sum().backward()
     np.testing.assert_array_equal(y.grad, [5, 5])
-    assert builder.load(infer={"by_maximum": ops.by_maximum.infer_given}) is ops
+    assert builder.load(infer={"by_maximum": ops.by_maximum.author_infer}) is ops
     with pytest.raises(ValueError, match="must name its functions: square, .*but got nothing_such"):
         builder.load(infer={"nothing_such": "x"})
 

@@ -141,7 +141,7 @@ def test_a_function_that_writes_its_argument(edges, mode):
 @modes
 def test_what_depends_on_data_is_an_error_in_words(edges, mode):
     with pytest.raises(
-        InferError, match="(?s)read_and_filled of module_edges.so: the data of a tensor was asked for.*shape"
+        InferError, match="(?s)read_and_filled of module_edges.so: the data of a tensor was requested.*shape"
     ):
         mode(edges.read_and_filled)(jnp.ones(2, jnp.float32))
 

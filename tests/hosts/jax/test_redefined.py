@@ -81,6 +81,6 @@ def test_a_text_of_another_process_needs_the_same_content():
     text = foreign.call_text(op, (np.ones(2),))
     name, content, rest = text.split(",", 2)
     elsewhere = ",".join((name, f'{content[:-1]}.7"', rest))  # the seventh alike, in that process
-    assert foreign.find(elsewhere)[0] is op
+    assert foreign.parse_call_text(elsewhere)[0] is op
     with pytest.raises(HostError, match="made with another definition of the operator"):
-        foreign.find(f'{name},"0123456789abcdef",{rest}')
+        foreign.parse_call_text(f'{name},"0123456789abcdef",{rest}')

@@ -17,12 +17,6 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"MindSpore host: not run: {count} files, as MindSpore is not installed")
 
 
-@pytest.fixture(autouse=True)
-def _somewhere_else(tmp_path, monkeypatch):
-    """Change to a temporary directory: MindSpore writes files about failed compiles into the current one."""
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture(params=["pynative", "graph"])
 def mode(request):
     """Return a decorator: ``ms.jit`` for graph mode, the identity for PyNative."""

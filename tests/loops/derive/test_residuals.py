@@ -2,6 +2,9 @@
 
 # ruff: noqa: F821 - the words of the language
 
+import cProfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,9 @@ from loop_samples import small
 from loop_samples.programs import PROGRAMS
 from polyop.kernels.loop.kernel import tensors_of
 from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.dead_inputs import taken
+from polyop.loops.derive.dead_inputs import used_buffers
 from polyop.loops.derive.residuals import residuals
+from polyop.loops.derive.saving import saving
 from polyop.loops.frontend.parse import parse
 
 
@@ -20,19 +24,35 @@ def typed(program):
     return parse(program.function, tensors, dict(program.attributes))
 
 
-SIMPLE = [program for program in PROGRAMS if residuals(typed(program)) is not None]
+def derived(kernel, present):
+    """The kernel's inputs and outputs that its derived gradient reads."""
+    return used_buffers(adjoint(kernel, present).kernel) & {*tensors_of(kernel), *kernel.outputs}
 
 
-def test_many_programs_are_simple():
-    assert len(SIMPLE) > 40
+DIFFERENTIABLE = [p for p in PROGRAMS if all(b.role != "inplace" for b in typed(p).buffers.values())]
 
 
-@pytest.mark.parametrize("simple", SIMPLE, ids=lambda program: program.name)
-def test_they_are_what_the_derived_gradient_reads(simple):
-    kernel = typed(simple)
-    names = residuals(kernel)
-    derived = adjoint(kernel, (True,) * len(kernel.outputs)).kernel
-    assert names == taken(derived) & {*tensors_of(kernel), *kernel.outputs}
+@pytest.mark.parametrize("differentiable", DIFFERENTIABLE, ids=lambda program: program.name)
+def test_they_are_what_the_derived_gradient_reads(differentiable):
+    kernel = typed(differentiable)
+    assert residuals(kernel, len(kernel.outputs)) == derived(kernel, (True,) * len(kernel.outputs))
+
+
+@pytest.mark.parametrize("differentiable", DIFFERENTIABLE, ids=lambda program: program.name)
+def test_those_of_saved_temporaries_serve_the_second_derivative_too(differentiable):
+    kernel = typed(differentiable)
+    saves = saving(kernel, "auto")
+    if saves is None:
+        assert not [name for name in ("softmax", "layernorm") if name == kernel.name]
+        return
+    names = residuals(saves, len(kernel.outputs))
+    present = [k < len(kernel.outputs) or name in names for k, name in enumerate(saves.outputs)]
+    assert names == derived(saves, present)
+
+
+def test_softmax_keeps_its_result_and_its_sums_only():
+    kernel = saving(parse(small.softmax, [("float32", 2)], {}), "auto")
+    assert residuals(kernel, 1) == {"y", "total"}
 
 
 def product(x, z):
@@ -69,24 +89,52 @@ def last_exponential(x):
         (product, 2, {"x", "z"}),
         (scaled_sum, 2, {"z"}),  # its size alone: the gradient of z has the shape of z
         (exponential, 1, {"y"}),
-        (last_exponential, 1, None),  # iterations overwrite the result: x is needed
-        (small.softmax, 1, None),
+        (last_exponential, 1, {"x"}),  # iterations overwrite the result
     ],
 )
 def test_by_kernel(function, tensors, names):
-    rank = 2 if function is small.softmax else 1
-    assert residuals(parse(function, [("float32", rank)] * tensors, {})) == names
+    assert residuals(parse(function, [("float32", 1)] * tensors, {}), 1) == names
 
 
-def test_a_forward_call_of_a_simple_kernel_derives_nothing():
+def files_entered(function):
+    """Return what ``function`` returns, and polyop's files that it enters."""
+    profile = cProfile.Profile()
+    result = profile.runcall(function)
+    entered = {
+        Path(code.co_filename)
+        for code in (row.code for row in profile.getstats())
+        if hasattr(code, "co_name")
+    }
+    root = Path(polyop.__file__).parent
+    return result, {str(path.relative_to(root)) for path in entered if path.is_relative_to(root)}
+
+
+def test_the_first_calls_of_a_simple_kernel_enter_few_files():
     torch = pytest.importorskip("torch")
     multiply = polyop.operator("residuals::product(Tensor x, Tensor z) -> Tensor", polyop.kernel(product))
     x, z = (torch.rand(4, requires_grad=True) for _ in range(2))
-    y = multiply(x, z)
-    assert not multiply.gradient.kernel.is_typed
-    y.sum().backward()
+    multiply(x.detach(), z.detach())
+    y, forward = files_entered(lambda: multiply(x, z))
+    assert not multiply.gradient.kernel.is_typed  # nothing is derived
+    assert not [path for path in forward if path.startswith(("loops/analysis", "loops/passes", "loops/emit"))]
+    _, backward = files_entered(lambda: torch.autograd.backward(y, torch.ones(4)))
     assert multiply.gradient.kernel.is_typed
+    through_torch_ops = {"hosts/torch/register.py", "hosts/torch/function.py"}
+    assert not through_torch_ops & (forward | backward)
     np.testing.assert_array_equal(x.grad.numpy(), z.detach().numpy())
+
+
+def test_the_second_derivative_of_a_softmax_that_does_not_keep_its_input():
+    torch = pytest.importorskip("torch")
+    softmax = polyop.operator("residuals::softmax(Tensor x) -> Tensor", polyop.kernel(small.softmax))
+    x = torch.rand(3, 5, requires_grad=True)
+
+    def second_derivative(function):
+        (first,) = torch.autograd.grad((function(x) ** 2).sum(), x, create_graph=True)
+        return torch.autograd.grad((first * torch.arange(5.0)).sum(), x)[0]
+
+    expected = second_derivative(lambda x: torch.softmax(x, 1))
+    torch.testing.assert_close(second_derivative(softmax), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_results_that_the_gradient_reads_are_kept_and_the_input_is_not():

@@ -114,7 +114,7 @@ KEEPS = "keeps x, scale for the gradient; tapes take 0 bytes while it runs"
 @pytest.mark.parametrize("tape", ["auto", "all"])
 def test_what_is_handed_over_is_said(tape):
     op = made(rms_norm, tape=tape)
-    handed = "handed over by the forward, not recomputed: squares (40 bytes), factor (40 bytes)"
+    handed = "saved by the forward, not recomputed: squares (40 bytes), factor (40 bytes)"
     assert told(op, (5, 4), (4,)) == [*RECOMPUTED, handed, KEEPS]
     assert saved(op, *inputs((5, 4), (4,))) == ["saving_float64_2__float64_1"]
 
@@ -207,8 +207,8 @@ def test_words_that_are_none(given, kind, rule, seen):
 def test_what_does_not_fit_is_computed_again(limit, fits, name):
     op = made(rms_norm, tape_bytes=limit)
     lines = told(op, (5, 4), (4,))
-    assert (f"handed over by the forward, not recomputed: {fits}" in lines) == bool(fits)
-    beyond = [line for line in lines if line.startswith(f"recomputed, beyond the {limit} of tape_bytes:")]
+    assert (f"saved by the forward, not recomputed: {fits}" in lines) == bool(fits)
+    beyond = [line for line in lines if line.startswith(f"recomputed, as tape_bytes is {limit}:")]
     assert "".join(beyond).count("40 bytes") == 2 - fits.count("40 bytes")
     given = inputs((5, 4), (4,))
     assert saved(op, *given) == [name]
@@ -219,8 +219,8 @@ def test_what_does_not_fit_is_computed_again(limit, fits, name):
 def test_the_largest_is_left_out_first():
     op = made(powers, tape="all", tape_bytes=50)
     lines = told(op, (3, 4))
-    assert "handed over by the forward, not recomputed: total (24 bytes)" in lines
-    assert any(line.startswith("recomputed, beyond the 50 of tape_bytes: rows (") for line in lines)
+    assert "saved by the forward, not recomputed: total (24 bytes)" in lines
+    assert any(line.startswith("recomputed, as tape_bytes is 50: rows (") for line in lines)
     given = inputs((3, 4))
     assert torch.autograd.gradcheck(op, given)
     assert torch.autograd.gradgradcheck(op, given)
@@ -247,12 +247,12 @@ def test_it_is_decided_once_for_each_set_of_sizes(monkeypatch):
     from polyop.rules.loops import saving as loop_saving
 
     op = made(rms_norm, tape_bytes=48)
-    asked = []
-    own = loop_saving.beyond
-    monkeypatch.setattr(loop_saving, "beyond", lambda *a: asked.append(1) or own(*a))
+    calls = []
+    over_limit = loop_saving.over_limit
+    monkeypatch.setattr(loop_saving, "over_limit", lambda *a: calls.append(a) or over_limit(*a))
     for rows in (3, 6, 3, 6, 3):
         op(*inputs((rows, 4), (4,))).sum().backward()
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_sizes_that_are_symbols_hand_nothing_over():

@@ -79,7 +79,7 @@ def test_python_numbers_stay_python_numbers():
         if row.kind != "math":
             continue
         for value in (1, 0.5, True):
-            result = row.meaning(*[value] * row.least)
+            result = row.meaning(*[value] * row.min_inputs)
             assert is_python(result), (name, value, result)
     assert is_python(1) and not is_python(np.float64(1)) and not is_python(np.True_)
 
@@ -158,7 +158,7 @@ BINARY = {
 }  # fmt: skip
 UNARY = {
     "neg": lambda a: -a,
-    **{w.operator: w.meaning for w in WORDS.values() if w.kind == "math" and w.most == 1},
+    **{w.operator: w.meaning for w in WORDS.values() if w.kind == "math" and w.max_inputs == 1},
 }
 
 

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from polyop.loops.frontend.source import _block, read
+from polyop.loops.frontend.source import _definition, read
 
 PLAIN = "def f(a):\n    return a\n"
 LAYOUTS = {
@@ -44,13 +44,13 @@ def test_a_function_is_found_whole(tmp_path, name, inside):
     spec = importlib.util.spec_from_file_location("layout", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = read(module.f)
+    source = read(module.f)
     expected = definition(text)
-    assert ast.dump(found.tree, include_attributes=True) == ast.dump(expected, include_attributes=True)
+    assert ast.dump(source.tree, include_attributes=True) == ast.dump(expected, include_attributes=True)
     lines = text.splitlines()
     first = min(node.lineno for node in (expected, *expected.decorator_list))
-    wanted = {k: lines[k - 1].rstrip() for k in range(first, expected.end_lineno + 1)}
-    assert found.lines.items() >= wanted.items()
+    expected_lines = {k: lines[k - 1].rstrip() for k in range(first, expected.end_lineno + 1)}
+    assert source.lines.items() >= expected_lines.items()
 
 
 def test_every_function_of_these_tests_is_found_whole():
@@ -60,10 +60,10 @@ def test_every_function_of_these_tests_is_found_whole():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 first = min(at.lineno for at in (node, *node.decorator_list))
-                module, end = _block(text.splitlines(keepends=True), first - 1)
+                module, end = _definition(text.splitlines(keepends=True), first - 1)
                 top = module.body[0]
-                found = top.body[0] if isinstance(top, ast.If) else top
-                assert ast.dump(found) == ast.dump(node), (path.name, node.name)
+                tree = top.body[0] if isinstance(top, ast.If) else top
+                assert ast.dump(tree) == ast.dump(node), (path.name, node.name)
                 assert end >= node.end_lineno
                 count += 1
     assert count > 100

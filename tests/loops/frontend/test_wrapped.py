@@ -48,7 +48,7 @@ def test_a_wrapper_is_refused_by_name_and_polyop_s_own_are_not(wrapper, words):
     text = str(caught.value)
     assert text.startswith("the loop kernel doubled: must not be wrapped")
     assert re.search(r"defined at .*test_wrapped.py:\d+", text)
-    assert text.endswith("give the function itself: doubled.__wrapped__")
+    assert text.endswith("pass the function inside: doubled.__wrapped__")
     np.testing.assert_array_equal(Custom(wrapper.__wrapped__, func_type="hybrid")(x), 2 * x)
 
 

@@ -73,50 +73,51 @@ def derive_schema(
     """Return the schema, and a map from its attribute names to the author's where these differ.
 
     Arguments have the names of the information, or x0, x1, ... for a signature. ``inplace`` has pairs:
-    an output, and the input in whose memory it is.
+    the number of an output, and of the input that it is written into.
     """
     names: dict[str, str] = {}
     if information and information[0].inputs:
         first = information[0]
-        taken: set[str] = set()
+        used_names: set[str] = set()
         arguments = [
-            f"{_PARAM_TYPES.get(t.param_type or 'required', 'Tensor')} {_identifier(t.name, f'x{i}', taken)}"
+            f"{_PARAM_TYPES.get(t.param_type or 'required', 'Tensor')} "
+            f"{_identifier(t.name, f'x{i}', used_names)}"
             for i, t in enumerate(first.inputs)
         ]
-        arguments += _attributes(first, taken, names)
+        arguments += _attributes(first, used_names, names)
     else:
         kinds = {"T": "Tensor", "L": "Tensor[]"}
         arguments = [f"{kinds.get(letter, letter)} x{i}" for i, letter in enumerate(signature)]
     returns = ["Tensor"] * outputs
-    for letter, (output, place) in zip("abcdefghijklmnopqrstuvwxyz", inplace, strict=False):
+    for letter, (output, argument) in zip("abcdefghijklmnopqrstuvwxyz", inplace, strict=False):
         returns[output] = f"Tensor({letter}!)"
-        arguments[place] = arguments[place].replace("Tensor", returns[output], 1)
+        arguments[argument] = arguments[argument].replace("Tensor", returns[output], 1)
     result = returns[0] if outputs == 1 else f"({', '.join(returns)})"
     return parse(f"custom::{name}({', '.join(arguments)}) -> {result}"), names
 
 
-def _attributes(information: Information, taken: set[str], names: dict[str, str]) -> list[str]:
+def _attributes(information: Information, used_names: set[str], names: dict[str, str]) -> list[str]:
     texts = []
     optional = True  # an argument may have a default only if all arguments after it have one
     for attribute in reversed(information.call_attributes):
         optional = optional and attribute.default is not MISSING
         default = f"={format_default(attribute.default)}" if optional else ""
-        name = _identifier(attribute.name, "a", taken)
+        name = _identifier(attribute.name, "a", used_names)
         if name != attribute.name:
             names[name] = attribute.name
         texts.append(f"{attribute.schema_type} {name}{default}")
     return texts[::-1]
 
 
-def _identifier(name: str | None, default: str, taken: set[str]) -> str:
+def _identifier(name: str | None, default: str, used_names: set[str]) -> str:
     import keyword
 
     clean = "".join(c if (c.isalnum() and c.isascii()) or c == "_" else "_" for c in name or default)
     if not clean.isidentifier() or keyword.iskeyword(clean):
         clean = f"{clean}_" if clean.isidentifier() else f"x_{clean}"
-    while clean in taken:
+    while clean in used_names:
         clean += "_"
-    taken.add(clean)
+    used_names.add(clean)
     return clean
 
 
@@ -130,60 +131,62 @@ def derive_infer(
     halves = library_halves(schema, operator.kernels, AttributeValues.of(operator))
     if out_dtype is None:
         from_rows = _dtype_from_rows(operator, schema)
-        kernel_has = halves is not None and getattr(operator.kernels[0], "has_infer_type", False)
-        out_dtype = halves[1] if kernel_has and halves else from_rows or (halves[1] if halves else None)
+        kernel_infers_dtype = halves is not None and getattr(operator.kernels[0], "has_infer_type", False)
+        out_dtype = (
+            halves[1] if kernel_infers_dtype and halves else from_rows or (halves[1] if halves else None)
+        )
     if out_shape is None and halves is not None:
         out_shape = halves[0]
     if len(schema.fresh) == len(schema.returns):
         return ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
-    return _of_fresh(out_shape, out_dtype, schema, subject)
+    return _rule_for_fresh(out_shape, out_dtype, schema, subject)
 
 
-def _of_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:
-    """Return the rule for the new outputs, from rules that also cover outputs written in place."""
+def _rule_for_fresh(out_shape: Any, out_dtype: Any, schema: Schema, subject: str) -> ShapeAndDtype:
+    """Return the rule for the new outputs alone; the given rules also cover outputs written in place."""
     whole = ShapeAndDtype(out_shape, out_dtype, len(schema.returns), subject)
 
     def half(rule: Any, values_of: Any, kind: str) -> Any:
         if isinstance(rule, DefaultRule) or not schema.returns:
             return rule
 
-        def find(arguments: Sequence[Any]) -> Any:
+        def fresh_values(arguments: Sequence[Any]) -> Any:
             values = values_of(arguments)
             for output in set(range(len(values))) - set(schema.fresh):
-                place = schema.alias_of(output)
-                actual = getattr(arguments[place], kind)
+                position = schema.alias_of(output)
+                actual = getattr(arguments[position], kind)
                 if values[output] != actual:
-                    name = schema.arguments[place].name
+                    name = schema.arguments[position].name
                     text = f"output {output} is the input {name}, written in place, whose {kind} is {actual}"
                     raise InferError(subject, text, f"{values[output]} from out_{kind}")
             return [values[i] for i in schema.fresh]
 
-        return DefaultRule(find, subject)
+        return DefaultRule(fresh_values, subject)
 
-    found = ShapeAndDtype(
+    fresh_rule = ShapeAndDtype(
         half(out_shape, whole.shapes, "shape"),
         half(out_dtype, whole.dtypes, "dtype"),
         len(schema.fresh),
         subject,
     )
-    found.repeatable = whole.repeatable
-    return found
+    fresh_rule.repeatable = whole.repeatable
+    return fresh_rule
 
 
 def _dtype_from_rows(operator: Operator, schema: Schema) -> DefaultRule | None:
     if not any(information.rows for information in operator.information):
         return None
 
-    def find(arguments: Sequence[Any]) -> Any:
-        inputs: list[Any] = [arguments[i] for i in schema.tensor_positions]
-        opened = [list(x) if isinstance(x, tuple) else x for x in inputs]
+    def output_dtypes(arguments: Sequence[Any]) -> Any:
+        tensors = [arguments[i] for i in schema.tensor_positions]
+        inputs: list[Any] = [list(x) if isinstance(x, tuple) else x for x in tensors]
         for information in operator.information:
-            found = information.output_dtypes(opened)
-            if found is not None:
-                return found
-        seen = ", ".join(str(x) for x in inputs if isinstance(x, Spec))
-        reason = next(filter(None, (i.refuse(opened) for i in operator.information)), None)
+            dtypes = information.output_dtypes(inputs)
+            if dtypes is not None:
+                return dtypes
+        specs = ", ".join(str(x) for x in inputs if isinstance(x, Spec))
+        reason = next(filter(None, (i.refuse(inputs) for i in operator.information)), None)
         rule = reason or "its rows do not determine the output dtype: give out_dtype"
-        raise InferError(operator.name, f"the operator information: {rule}", seen, where=operator.origin)
+        raise InferError(operator.name, f"the operator information: {rule}", specs, where=operator.origin)
 
-    return DefaultRule(find, "the operator information")
+    return DefaultRule(output_dtypes, "the operator information")

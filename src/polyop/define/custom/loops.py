@@ -37,15 +37,16 @@ def loop_kernel(
     scalars = [n for n in signature.parameters if n not in signature.tensors and n not in signature.defaults]
     if scalars and not information:
         rule = f"the registration information must be set for {func_type} kernels with attributes"
-        seen = f"the attributes {scalars}"
-        raise InformationError(subject, rule, seen, where=where, hint=_unregistered(scalars))
-    _check_names(attributes, scalars, signature, information, (subject, where))
+        attributes_text = f"the attributes {scalars}"
+        hint = _registration_hint(scalars)
+        raise InformationError(subject, rule, attributes_text, where=where, hint=hint)
+    _check_names(attributes, scalars, signature, information, subject, where)
     numbers = {a.name for a in attributes} | (set(signature.defaults) - set(signature.tensors))
     names = tuple(name for name in signature.parameters if name in numbers)
     return LoopKernel(func, names, **options(func))
 
 
-def _unregistered(scalars: Sequence[str]) -> str:
+def _registration_hint(scalars: Sequence[str]) -> str:
     rows = "".join(f'.attr("{n}", "required", "float")' for n in scalars)
     return f'{NEVER_INDEXED.format(scalars[0])}:\n  reg_info=CustomRegOp(){rows}.target("CPU").get_op_info()'
 
@@ -55,27 +56,27 @@ def _check_names(
     scalars: Sequence[str],
     outline: Any,
     information: Sequence[Information],
-    about: tuple[str, str],
+    subject: str,
+    where: str,
 ) -> None:
-    subject, where = about
     names = [a.name for a in attributes]
-    foreign = [name for name in names if name not in outline.parameters]
+    unknown = [name for name in names if name not in outline.parameters]
     missing = [name for name in scalars if name not in names] if information else []
     # if the information has no inputs and no attributes, an unused parameter may be a tensor
-    if foreign or (missing and (information[0].inputs or attributes)):
+    if unknown or (missing and (information[0].inputs or attributes)):
         rule = (
             f"the attributes of a loop kernel must be registered under the names of its parameters "
             f"{list(outline.parameters)}"
         )
-        seen = f"{names}" + (f"; {missing} are not" if missing else "")
+        registered = f"{names}" + (f"; {missing} are not" if missing else "")
         hint = None
-        if missing and not foreign:
+        if missing and not unknown:
             hint = NEVER_INDEXED.format(missing[0])
-        raise InformationError(subject, rule, seen, where=where, hint=hint)
-    wrong = [name for name in names if name in outline.tensors]
-    if wrong:
+        raise InformationError(subject, rule, registered, where=where, hint=hint)
+    tensors = [name for name in names if name in outline.tensors]
+    if tensors:
         rule = "an attribute is a number, and the function uses this one as a tensor"
-        raise InformationError(subject, rule, ", ".join(wrong), where=where)
+        raise InformationError(subject, rule, ", ".join(tensors), where=where)
     for attribute in attributes:
         if attribute.value_type not in NUMBERS:
             rule = f"the attribute {attribute.name} of a loop kernel must be an int, a float or a bool"
@@ -98,26 +99,26 @@ def for_schema(kernel: Any, schema: Schema, where: Any) -> Any:
         only_new = not schema.mutates and len(schema.fresh) == len(schema.returns)
         kernel = LoopKernel(kernel, names, **options(kernel), functional=bool(signature.inplace) and only_new)
     if isinstance(kernel, LoopKernelBase):
-        _agree(kernel, schema, where)
+        _check_agreement(kernel, schema, where)
     return kernel
 
 
-def _agree(kernel: Any, schema: Schema, where: Any) -> None:
+def _check_agreement(kernel: Any, schema: Schema, where: Any) -> None:
     outline = kernel.outline
     tensors = [n for n in outline.parameters if n not in kernel.attributes]
-    given = {argument.name for _, argument in schema.attributes()}
-    free = [n for n in kernel.attributes if n not in outline.defaults]
-    places = {k: schema.tensor_positions.index(p) for k, p in _aliases(schema).items()}
+    in_schema = {argument.name for _, argument in schema.attributes()}
+    required = [n for n in kernel.attributes if n not in outline.defaults]
+    aliases = {k: schema.tensor_positions.index(p) for k, p in _aliases(schema).items()}
     inplace = () if kernel.functional else outline.inplace
     rules = (
-        (sorted(given), sorted((given & set(kernel.attributes)) | set(free)), "attributes"),
+        (sorted(in_schema), sorted((in_schema & set(kernel.attributes)) | set(required)), "attributes"),
         (len(schema.tensor_positions), len(tensors), "tensors"),
         (len(schema.returns), len(outline.outputs), "outputs"),
-        (places, {k: tensors.index(outline.parameters[p]) for k, p in inplace}, "outputs in place"),
+        (aliases, {k: tensors.index(outline.parameters[p]) for k, p in inplace}, "outputs in place"),
     )
-    for wanted, found, what in rules:
-        if wanted != found:
-            rule = f"the schema has {what} {wanted}, and the function {outline.name} has {found}"
+    for of_schema, of_function, what in rules:
+        if of_schema != of_function:
+            rule = f"the schema has {what} {of_schema}, and the function {outline.name} has {of_function}"
             raise SchemaError(schema.qualified_name, rule, where=f"{kernel.where}, operator at {where}")
 
 

@@ -51,13 +51,11 @@ class OperatorLibrary:
         ]
         if len(matches) == 1:
             return matches[0]
-        known = ", ".join(self.__dict__.get("_operators", ()))
-        rule = (
-            "is in several namespaces: index the library with the qualified name"
-            if matches
-            else f"is none of {known}"
-        )
-        raise AttributeError(f"{name} {rule}")
+        if matches:
+            rule = f"{name} is in several namespaces: index the library with the qualified name"
+            raise AttributeError(rule)
+        operators = ", ".join(self.__dict__.get("_operators", ())) or "none"
+        raise AttributeError(f"no operator {name} in {self.__dict__.get('path')}; there are {operators}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name.rpartition("::")[2] for name in self._operators)]

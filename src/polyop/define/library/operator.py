@@ -35,7 +35,7 @@ class LibraryOperator(ModuleOperator):
         self, function: ModuleFunction, path: Path, rows: Sequence[Row], origin: Origin | None = None
     ) -> None:
         """Bind the operator that ``function`` calls; ``rows`` are its implementations."""
-        self.signature, self.infer_given = function.signature, None
+        self.signature, self.author_infer = function.signature, None
         schema = function.signature.schema
         keys = {row.key for row in rows}
         devices = ["cpu", *(["cuda"] if keys & {*ON["cuda"], *EVERYWHERE} else [])]
@@ -64,8 +64,8 @@ class LibraryOperator(ModuleOperator):
         self.update(dataclasses.replace(operator, gradient=gradient))
         self.parts = (self, saving, backward)
 
-    def settle(self, arguments: tuple[Any, ...]) -> None:
-        """Give the warning of a rehearsal; unlike a module's, the schema is complete."""
+    def refine_schema(self, arguments: tuple[Any, ...]) -> None:
+        """Warn if the kernel only rehearses a call for Ascend; the schema is complete already."""
         del arguments
         kernel: Any = self.operator.kernels[0]
         if kernel.rehearses:

@@ -49,7 +49,9 @@ class GraphOperator(ModuleOperator):
     disabled = False
     """Whether op_def disables the function; the operator then has only its name with MindSpore's prefix."""
 
-    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def as_schema_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of a call, with numbers converted to tensors."""
         if self.casts:
             names = [argument.name for argument in self.schema.arguments]
@@ -64,7 +66,7 @@ class GraphOperator(ModuleOperator):
             kwargs = {
                 name: _tensor(value, like) if name in self.casts else value for name, value in kwargs.items()
             }
-        return super().opened(args, kwargs)
+        return super().as_schema_arguments(args, kwargs)
 
 
 def _tensor(value: Any, like: Any) -> Any:

@@ -48,7 +48,7 @@ class ModuleOperator(BoundOperator):
     ) -> None:
         """Bind a function of the module at ``path``; ``infer`` as in :func:`polyop.operator`."""
         self.signature = function.signature
-        self.infer_given = infer
+        self.author_infer = infer
         schema = function.signature.schema
         kernel = ModuleKernel(path, function.name, function.address, function.signature, schema, device)
         recorded = Recorded(kernel)
@@ -71,27 +71,26 @@ class ModuleOperator(BoundOperator):
         )
         self.update(dataclasses.replace(self.operator, gradient=gradient))
 
-    def settle(self, arguments: tuple[Any, ...]) -> None:
-        """Correct the schema if the function writes arguments that it does not mark yet."""
+    def refine_schema(self, arguments: tuple[Any, ...]) -> None:
+        """Mark in the schema the arguments that the function writes, if they are not marked yet."""
         inputs, attributes = split(self.schema, arguments)
         kernel: Any = self.operator.kernels[0]
         try:
             derived = kernel.derive(inputs, attributes)
         except InferError:
-            return  # it depends on data; the native core calls _wrote() after the call
+            return  # the outputs depend on data; the native core calls _wrote() after the call
         flags = per_argument(inputs, derived.written)
         tensors = [self.schema.arguments[i] for i in self.schema.tensor_positions]
         if any(flag and not a.type.writes for a, flag in zip(tensors, flags, strict=True)):
-            self._learn(_written(self.schema, inputs, flags, derived))
+            self._replace_schema(_with_marks(self.schema, inputs, flags, derived))
         elif self.schema.mutates:
             self._check_aliases(inputs, flags, derived)
 
     def _check_aliases(self, inputs: Any, flags: list[bool], derived: Derived) -> None:
         """Raise ``KernelError`` if other outputs are arguments than in the call that corrected the schema."""
         schema = self.schema
-        owner: list[
-            int
-        ] = []  # for each flat tensor: the position of its argument if that is written, else -1
+        # for each flat tensor: the position of its argument if that is written, else -1
+        owner: list[int] = []
         for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):
             owner += [position if flag else -1] * (len(value) if isinstance(value, tuple) else 1)
         aliases = [owner[alias] if alias >= 0 else -1 for alias in derived.aliases]
@@ -103,7 +102,7 @@ class ModuleOperator(BoundOperator):
             hint = "bind two functions, one that works in place and one that does not"
             raise KernelError(self.name, rule, where=self.operator.kernels[0], hint=hint)
 
-    def _learn(self, schema: Schema) -> None:
+    def _replace_schema(self, schema: Schema) -> None:
         old: Any = self.operator.kernels[0]
         kernel = dataclasses.replace(old, schema=schema)
         gradient: Any = Recorded(kernel)
@@ -118,27 +117,29 @@ class ModuleOperator(BoundOperator):
             host.offer(self)
 
     def _rule(self, kernel: ModuleKernel, schema: Schema) -> Any:
-        if self.infer_given is None:
+        if self.author_infer is None:
             return ModuleInfer(kernel, schema)
-        return FromSpecs(self.infer_given, schema)
+        return FromSpecs(self.author_infer, schema)
 
     @untraced
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, bool] | None:
         host = find_host(self.operator, arguments)
-        self.settle(normalise(self.operator, specs(host, self.operator, arguments)))
+        self.refine_schema(normalise(self.operator, specs(host, self.operator, arguments)))
         return super()._prepare(arguments)
 
     @untraced
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = self.opened(args, kwargs)
+        args, kwargs = self.as_schema_arguments(args, kwargs)
         return super()._slow(*args, **kwargs)
 
-    def opened(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def as_schema_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of a call, each list of lists of tensors as one list and its lengths."""
-        return open_rows(self._rows, args, kwargs) if self.signature.rows else (args, kwargs)
+        return flatten_rows(self._nested_lists, args, kwargs) if self.signature.rows else (args, kwargs)
 
     @property
-    def _rows(self) -> tuple[tuple[int, str, str], ...]:
+    def _nested_lists(self) -> tuple[tuple[int, str, str], ...]:
         names = [argument.name for argument in self.schema.arguments]
         return tuple((names.index(name), name, rows) for name, rows in self.signature.rows.items())
 
@@ -149,14 +150,14 @@ class ModuleOperator(BoundOperator):
 
     @untraced
     def _wrote(self, written: tuple[Any, ...]) -> None:
-        # called by the native core for tensors that the schema does not say are written
+        # called by the native core, with written tensors that the schema does not mark
         torch = sys.modules.get("torch")
         for tensor in written:
             if torch is not None and isinstance(tensor, torch.Tensor):
                 torch.autograd.graph.increment_version(tensor)
 
 
-def open_rows(
+def flatten_rows(
     rows: tuple[tuple[int, str, str], ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call, each list of lists of tensors as one list and its lengths."""
@@ -177,8 +178,8 @@ def open_rows(
     return tuple(positional), named
 
 
-def _written(schema: Schema, inputs: Any, flags: list[bool], derived: Derived) -> Schema:
-    """Return the schema with marks on written arguments and on the outputs that are these arguments."""
+def _with_marks(schema: Schema, inputs: Any, flags: list[bool], derived: Derived) -> Schema:
+    """Return the schema with an alias mark on each written argument and on each output that is one."""
     letters: dict[int, str] = {}
     arguments, flat = list(schema.arguments), 0
     for position, value, flag in zip(schema.tensor_positions, inputs, flags, strict=True):

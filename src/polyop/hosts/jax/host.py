@@ -64,7 +64,7 @@ class JaxHost:
         if bound.operator.target is not None:
             _check_device(bound.operator, arguments)
         if bound.is_module:  # the specs tell which arguments its C++ function writes
-            bound.settle(specs(self, bound.operator, arguments))
+            bound.refine_schema(specs(self, bound.operator, arguments))
         return site_of(bound, arguments)
 
     def vjp(self, bound: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:

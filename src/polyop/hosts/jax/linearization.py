@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...call.rule import own_rule
+from ...call.rule import Rule
 from ...call.uses import Uses, used_by_rule
 from ...core.dtypes import dtype
 from ...core.spec import Spec
@@ -107,7 +107,8 @@ def _reads(
     operator = site.operator
     argument_count = len(operator.schema.arguments)
     arguments = site.unflatten(_placeholders(flat))
-    gradient, jvp = own_rule(operator.gradient), own_rule(operator.jvp)
+    rules = (operator.gradient, operator.jvp)
+    gradient, jvp = (rule if isinstance(rule, Rule) else None for rule in rules)
     active_arguments = site.by_argument([i if i in active else None for i in range(len(flat))])
     by_gradient = None if gradient is None else gradient.reads(arguments, len(outputs))
     by_jvp = None if jvp is None else jvp.reads(arguments, len(outputs), active_arguments)

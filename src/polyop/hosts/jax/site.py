@@ -105,7 +105,7 @@ class Site:
         if self._outputs is not None:
             return self._outputs
         arguments = specs(tensors, self.operator, self.unflatten(flat))  # type: ignore[arg-type]
-        return (*self.operator.infer(arguments), *foreign.written(self.operator.schema, arguments))
+        return (*self.operator.infer(arguments), *foreign.written_tensors(self.operator.schema, arguments))
 
     def check(self, flat: Sequence[Any]) -> None:
         """Raise ``NoKernelError`` if no kernel accepts such arrays, on any device the program may run on."""
@@ -115,7 +115,7 @@ class Site:
 
     def aliases(self, flat: Sequence[Any]) -> dict[int, int]:
         """Return which output reuses the memory of which input, as {input: output}."""
-        written = foreign.written(self.operator.schema, self.by_argument(range(len(flat))))
+        written = foreign.written_tensors(self.operator.schema, self.by_argument(range(len(flat))))
         first = len(self.outputs(flat)) - len(written)
         return {number: first + k for k, number in enumerate(written)}
 

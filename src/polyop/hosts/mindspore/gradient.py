@@ -12,7 +12,7 @@ import mindspore
 from mindspore.common._grad_function import _Function
 
 from ... import _core
-from ...call.foreign import flatten, written
+from ...call.foreign import flatten, written_tensors
 from ...call.host import map_tensors
 from ...call.operator import Operator
 from ...call.rule import apply_rule, check_gradient, no_gradient, wrong_list
@@ -53,7 +53,7 @@ class _Recorded(_Function):  # type: ignore[misc]
         ctx.set_materialize_grads(not recorded)
         outputs, call.pull = (_vjp_recorded if recorded else _vjp_rule)(call.bound, arguments, call.run)
         call.outputs = len(outputs)
-        dirty = written(call.bound.schema, arguments)
+        dirty = written_tensors(call.bound.schema, arguments)
         if dirty:
             ctx.mark_dirty(*dirty)
         # MindSpore requires every dirty tensor to be an output

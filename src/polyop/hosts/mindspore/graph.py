@@ -127,7 +127,7 @@ def _run_for(bound: Any, constants: tuple[Any, ...]) -> Any:
     filled = tuple(map(fill, constants))
     if bound._by_signature:  # noqa: SLF001
         bound = bound._for(filled)  # noqa: SLF001
-    args, keywords = bound.opened(filled[: len(bound.schema.arguments)], {})
+    args, keywords = bound.as_schema_arguments(filled[: len(bound.schema.arguments)], {})
     keyword_only = [a.name for a in bound.schema.arguments if a.keyword_only]
     positional = len(bound.schema.arguments) - len(keyword_only)
     keywords = {**keywords, **dict(zip(keyword_only, args[positional:], strict=False))}

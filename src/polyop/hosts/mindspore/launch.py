@@ -11,7 +11,7 @@ from mindspore import ops
 from mindspore.ops.signature import make_sig, sig_rw
 
 from ... import _core
-from ...call.foreign import call_text, flatten, written
+from ...call.foreign import call_text, flatten, written_tensors
 from ...call.prepare import prepare
 from ...core.dtypes import dtype
 from ...core.errors import ArgumentTypeError, HostError, PolyopError, UnsupportedError
@@ -64,7 +64,7 @@ class Launch(ops.Custom):  # type: ignore[misc]
         self.bprop: Any = None
         self.ordered = False  # whether it has a side effect, so MindSpore keeps its order
         indices = with_tensors(schema, arguments, itertools.count())
-        written_indices = written(schema, indices)
+        written_indices = written_tensors(schema, indices)
         fresh = [] if schema.returns_list else list(schema.fresh)
         if not written_indices and not schema.returns:
             rule = "has no outputs, and MindSpore's graphs leave out what gives nothing"
@@ -129,14 +129,14 @@ class Launch(ops.Custom):  # type: ignore[misc]
         bound = self.bound
         arguments = with_tensors(bound.schema, self.arguments, specs)
         operator = bound.operator
-        if hasattr(bound, "settle"):
-            bound.settle(arguments)
+        if hasattr(bound, "refine_schema"):
+            bound.refine_schema(arguments)
         if bound.operator.schema != operator.schema:
             rule = "writes an argument in place, which was not known before this call"
             hint = "call it once on tensors before the graph is compiled"
             raise HostError(bound.name, rule, where=operator.origin, hint=hint)
         prepared = prepare(bound.operator, arguments, infer=True)
-        return [*prepared.outputs, *written(bound.schema, arguments)]
+        return [*prepared.outputs, *written_tensors(bound.schema, arguments)]
 
     def _spec(self, number: int, tensor: Any) -> Spec:
         subject = f"{self.bound.name}: tensor {number}"

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ...call.bound import BoundOperator
-from ...call.rule import apply_rule, check_gradient, no_gradient, own_rule
+from ...call.rule import Rule, apply_rule, check_gradient, no_gradient
 from ...call.uses import Uses, used_by_rule
 from ...core.errors import GradientError
 from ...core.untraced import untraced
@@ -86,10 +86,11 @@ class Layout:
     def save(self, ctx: Any, inputs: Any, output: Any) -> None:
         """Keep what the gradient rule reads: tensors through autograd, the rest as it is."""
         outputs = as_outputs(output)
-        rule = own_rule(self.bound.operator.gradient)
-        ctx.pull = None if rule is None or self.has_lists else rule.at(inputs)
-        if ctx.pull is not None:
-            by_call = ctx.pull.uses
+        gradient = self.bound.operator.gradient
+        rule = gradient if isinstance(gradient, Rule) else None
+        ctx.vjp = None if rule is None or self.has_lists else rule.at(inputs)
+        if ctx.vjp is not None:
+            by_call = ctx.vjp.uses
         else:
             by_call = None if rule is None else rule.reads(self.unflatten(inputs), len(outputs))
         if by_call is not None:
@@ -166,8 +167,8 @@ class Layout:
         wanted = ctx.needs_input_grad
         if len(wanted) != len(flat):
             wanted = (*wanted, *(False,) * len(flat))[: len(flat)]
-        if ctx.pull is not None:  # polyop's own: nothing to check
-            made: tuple[Any, ...] = ctx.pull(flat, outputs, grads, wanted)
+        if ctx.vjp is not None:  # polyop's own: nothing to check
+            made: tuple[Any, ...] = ctx.vjp(flat, outputs, grads, wanted)
             return made
         return self.gradients(flat, outputs, grads, None if self.has_lists else wanted)
 

@@ -18,7 +18,7 @@ import torch.autograd.forward_ad
 from ...call.bound import BoundOperator
 from ...call.host import map_tensors
 from ...call.prepare import normalise
-from ...call.rule import own_rule
+from ...call.rule import Rule
 from ...core.arguments import bind
 from ...core.errors import GradientError, SchemaError
 from ...core.schema import Schema
@@ -63,8 +63,8 @@ def _register(bound: BoundOperator) -> Any:
     bound.__dict__["torch_library"] = library
     _implement(bound, library, overload)
     bound.__dict__["torch_overload"] = overload
-    rule = own_rule(bound.operator.gradient)
-    if rule is not None and "backward" in rule.kinds and not schema.name.endswith("__backward"):
+    rule = bound.operator.gradient
+    if isinstance(rule, Rule) and "backward" in rule.part_kinds and not schema.name.endswith("__backward"):
         # a backward graph from PyTorch's cache names it, and nothing traces it first
         register(rule.part("backward"))
     return overload

@@ -1,1 +1,1 @@
-"""Loop kernels as kernels: the author's, and those that polyop derives of it."""
+"""Loop kernels: the author's, and those that polyop derives from them."""

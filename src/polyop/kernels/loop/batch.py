@@ -1,4 +1,4 @@
-"""A loop kernel over many samples, as a loop kernel."""
+"""A loop kernel over a batch of samples, which is itself a loop kernel."""
 
 from __future__ import annotations
 
@@ -11,63 +11,66 @@ from ...loops.ir.grammar import Kernel
 from ..base import flatten
 from .derived import DerivedKernel, own_attribute
 
-Dims = tuple[int | None, ...]
+Axes = tuple[int | None, ...]
 
 
-def written(dims: Sequence[int | None]) -> str:
-    """Return axes, one for each tensor, as a text.
+def axes_text(axes: Sequence[int | None]) -> str:
+    """Return the sample axis of each tensor as text; ``-`` is a tensor without samples.
 
-    >>> written([0, None])
+    >>> axes_text([0, None])
     '0 -'
     """
-    return " ".join("-" if d is None else str(d) for d in dims)
+    return " ".join("-" if axis is None else str(axis) for axis in axes)
 
 
-def dims_of(text: str) -> Dims:
-    """Return what :func:`written` wrote.
+def parse_axes(text: str) -> Axes:
+    """Return the axes of a text by :func:`axes_text`.
 
-    >>> dims_of("0 -")
+    >>> parse_axes("0 -")
     (0, None)
     """
-    return tuple(None if row == "-" else int(row) for row in text.split())
+    return tuple(None if word == "-" else int(word) for word in text.split())
 
 
 @dataclass(eq=False)
 class BatchedKernel(DerivedKernel):
-    """The loop kernel ``base`` over samples; see :func:`.derive.batch.batched`.
+    """The loop kernel ``base`` over a batch of samples; see :func:`.derive.batch.batched`.
 
-    Its tensors are those of ``base``, with one more axis where the attribute ``where_samples`` says so.
+    Its tensors are those of ``base``, with one more axis where the attribute ``axes_attribute`` says so.
     """
 
     SUFFIX: ClassVar[str] = "batched"
     WHAT: ClassVar[str] = "batch"
 
     @property
-    def where_samples(self) -> str:
-        """The attribute that tells which axis of each tensor counts samples, as :func:`written` does."""
+    def axes_attribute(self) -> str:
+        """The name of an attribute whose value is the sample axis of each tensor, by :func:`axes_text`."""
         return own_attribute("polyop_samples", self.base)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
         """Return the kernel for these specs. Raises what the checks of ``base`` raise."""
         from ...loops.derive.batch import batched
 
-        dims = dims_of(attributes[self.where_samples])
-        kernel = self.base.typed(_samples(inputs, dims), attributes)  # sizes of a sample decide on segments
-        return self.derived((id(kernel), dims), lambda: batched(kernel, dims))
+        axes = parse_axes(attributes[self.axes_attribute])
+        kernel = self.base.typed(
+            _samples(inputs, axes), attributes
+        )  # the sizes of one sample decide on checkpointing
+        return self.derived((id(kernel), axes), lambda: batched(kernel, axes))
 
     def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
-        """Raise ``GradientError`` where what is taped for one sample is beyond the limit."""
+        """Raise ``GradientError`` if the tapes of one sample take more than ``tape_bytes``."""
         if isinstance(self.base, DerivedKernel):
-            self.base.check_tapes(_samples(inputs, dims_of(attributes[self.where_samples])), attributes)
+            axes = parse_axes(attributes[self.axes_attribute])
+            self.base.check_tapes(_samples(inputs, axes), attributes)
 
 
-def _samples(inputs: Sequence[Any], dims: Dims) -> list[Spec | None]:
-    given = list(flatten(tuple(inputs)))
-    return [_sample(s, d) for s, d in zip(given, dims, strict=True)]
+def _samples(inputs: Sequence[Any], axes: Axes) -> list[Spec | None]:
+    """Return the specs of one sample's tensors."""
+    specs = list(flatten(tuple(inputs)))
+    return [_sample(spec, axis) for spec, axis in zip(specs, axes, strict=True)]
 
 
-def _sample(spec: Spec | None, dim: int | None) -> Spec | None:
-    """Return the spec of one sample."""
-    if spec is None or dim is None:
+def _sample(spec: Spec | None, axis: int | None) -> Spec | None:
+    if spec is None or axis is None:
         return spec
-    return Spec((*spec.shape[:dim], *spec.shape[dim + 1 :]), spec.dtype)
+    return Spec((*spec.shape[:axis], *spec.shape[axis + 1 :]), spec.dtype)

@@ -1,4 +1,7 @@
-"""Loop kernels as kernels: compiled on first use for the dtypes that come, for all sizes."""
+"""The kind of kernel that is a Python loop nest.
+
+It is compiled at the first call for its dtypes and ranks. The compiled code serves all sizes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from ...core.spec import Spec
 from ...loops.analysis.sizes import check_sizes, is_large, size_of
 from ...loops.frontend.parse import Outline, outline, parse
 from ...loops.ir.grammar import Buffer, Kernel
-from ...loops.library.library import compiled, remarks, told
+from ...loops.library.library import compiled, origin_and_notes, remarks
 from ...loops.library.options import Options, exported
 from ...loops.targets import isa
 from ...loops.targets.cuda import CUDA
@@ -34,13 +37,15 @@ Key = tuple[Any, ...]
 class LoopKernel(LoopKernelBase):
     """The Python loop nest ``function``, compiled to native code.
 
-    ``attributes`` are the names of the parameters that are numbers; all others are tensors.
-    ``precise``: libm's functions instead of polyop's own. ``debug``: every index is checked
-    and loops stay in their order (also with POLYOP_LOOPS_DEBUG=1). ``device`` "cuda": the kernel
-    for GPUs, compiled by nvcc at its first launch. ``functional``: a tensor that the function writes in
-    place is copied first, and the copy returned. ``tape``: which temporaries a call hands over to its
-    derived gradient: "none", "all", or "auto", those of fewer dimensions than an input has; ``tape_bytes``:
-    how many bytes of them, and of what the gradient tapes, there may be (None: any number).
+    * ``attributes``: the names of the parameters that are numbers; all others are tensors.
+    * ``precise``: call libm's functions instead of polyop's own.
+    * ``debug``: check every index, and keep loops in their order (also with POLYOP_LOOPS_DEBUG=1).
+    * ``device``: "cuda" is the kernel for GPUs, compiled by nvcc at its first launch.
+    * ``functional``: copy a tensor that the function writes in place, and return the copy.
+    * ``tape``: which temporaries a call saves for its derived gradient: "none", "all", or
+      "auto", those of fewer dimensions than an input has.
+    * ``tape_bytes``: how many bytes these temporaries may take, and how many the gradient's tapes (None:
+      any number).
     """
 
     function: Callable[..., Any]
@@ -57,7 +62,7 @@ class LoopKernel(LoopKernelBase):
     accepts: Accepts = field(default_factory=Accepts)
     _typed: dict[Key, Kernel] = field(default_factory=dict, repr=False)
     _libraries: dict[Any, LibraryKernel] = field(default_factory=dict, repr=False)
-    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     _lock: Any = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,12 +79,12 @@ class LoopKernel(LoopKernelBase):
         yield repr((self.attributes, self.precise, self.debug, self.functional, *taped)).encode()
 
     def on(self, device: str) -> LoopKernel:
-        """Return the kernel of the same function for another device; both know each other's dtypes."""
-        given = (self.function, self.attributes, self.precise, self.debug, device, self.functional)
-        found = LoopKernel(*given, self.tape, self.tape_bytes)
-        found._typed, found._lock = self._typed, self._lock
-        found.accepts = Accepts(device, self.accepts.dtypes)
-        return found
+        """Return the kernel of the same function for another device. Both share their typed kernels."""
+        options = (self.function, self.attributes, self.precise, self.debug, device, self.functional)
+        kernel = LoopKernel(*options, self.tape, self.tape_bytes)
+        kernel._typed, kernel._lock = self._typed, self._lock
+        kernel.accepts = Accepts(device, self.accepts.dtypes)
+        return kernel
 
     @property
     def name(self) -> str:
@@ -97,31 +102,36 @@ class LoopKernel(LoopKernelBase):
         return len(self.outline.outputs)
 
     @property
+    def own_results(self) -> int:
+        """How many of them are not temporaries that are saved for a gradient; they come first."""
+        return self.results
+
+    @property
     def where(self) -> str:
         """Where the function is defined."""
         return f"{self.outline.file}:{self.outline.line}"
 
     @property
     def is_typed(self) -> bool:
-        """Whether there is a kernel for any specs yet."""
+        """Whether the function was typed for any specs yet."""
         return bool(self._typed)
 
     def refuse(self, inputs: tuple[Any, ...], outputs: tuple[Spec, ...]) -> str | None:
-        """Return why ``dtypes=`` refuses these specs; what the function cannot take has its own error."""
+        """Return why ``dtypes=`` refuses these specs. :meth:`typed` raises what the function cannot take."""
         del outputs
         return self.accepts.refuse(inputs)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
-        """Return the kernel for the dtypes of these specs. Raises what the checks raise."""
+        """Return the IR for the dtypes and ranks of these specs. Raises what the front end's checks raise."""
         specs = [spec for spec in flatten(tuple(inputs)) if spec is not None]
-        given = self._given(attributes)
+        numbers = self._numbers(attributes)
         key = (
             tuple((s.dtype.name, len(s.shape)) for s in specs),
-            tuple((n, type(v)) for n, v in given.items()),
+            tuple((n, type(v)) for n, v in numbers.items()),
         )
         with self._lock:
             if key not in self._typed:
-                kernel = parse(self.function, list(key[0]), given)
+                kernel = parse(self.function, list(key[0]), numbers)
                 if self.functional:
                     from ...loops.derive.functional import functional
 
@@ -130,15 +140,15 @@ class LoopKernel(LoopKernelBase):
             return self._typed[key]
 
     def form(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
-        """Return the kernel for these dtypes that others are derived of: the same for all sizes."""
+        """Return the IR from which gradients, tangents and saving forms are derived. It is for all sizes."""
         return self.typed(inputs, attributes)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` returned when it was first asked for under a key."""
+        """Return the value that is cached under a key; the first request calls ``make`` for it."""
         with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
-            return self._made[key]
+            if key not in self._cache:
+                self._cache[key] = make()
+            return self._cache[key]
 
     def infer_shapes(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int
@@ -147,24 +157,24 @@ class LoopKernel(LoopKernelBase):
         kernel = self.typed(inputs, attributes)
         specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
         del outputs
-        given = self._given(attributes)
-        return [[size_of(e, kernel, b, specs, given) for e in b.shape] for b in _fresh(kernel)]
+        numbers = self._numbers(attributes)
+        return [[size_of(e, kernel, b, specs, numbers) for e in b.shape] for b in _new_outputs(kernel)]
 
     def infer_types(self, inputs: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Any]:
         """Return the dtypes of the new outputs."""
         del outputs
-        return [dtype(b.dtype) for b in _fresh(self.typed(inputs, attributes))]
+        return [dtype(b.dtype) for b in _new_outputs(self.typed(inputs, attributes))]
 
     def launch(self, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]) -> Any:
-        """Return the native launch for these specs; compiles at the first of their dtypes.
+        """Return the native launch for these specs. The first launch for their dtypes and ranks compiles.
 
-        Raises ``InferError`` for outputs that are not what the kernel writes.
+        Raises ``InferError`` if ``outputs`` are not the specs that the kernel writes.
         """
         kernel = self.typed(inputs, attributes)
         self._check(kernel, inputs, outputs, attributes)
         large = self._is_large(kernel, inputs, attributes)
         library = self._built(kernel, self.options._replace(checked=True)) if large else self.library(kernel)
-        return library.launch(inputs, outputs, {**attributes, **self._given(attributes)})
+        return library.launch(inputs, outputs, {**attributes, **self._numbers(attributes)})
 
     def library(self, kernel: Kernel) -> LibraryKernel:
         """Return the compiled library of a typed kernel."""
@@ -179,21 +189,21 @@ class LoopKernel(LoopKernelBase):
                     path, exported(kernel), Accepts(self.device), label=str(self)
                 )
                 for text in remarks(path, exported(kernel), "warnings"):
-                    _say_once(text)
+                    _warn_once(text)
                 for text in remarks(path, exported(kernel), "fallback"):
                     warnings.warn(FallbackWarning(text), stacklevel=2)
             return self._libraries[key]
 
     @property
     def options(self) -> Options:
-        """How it is compiled here and now."""
+        """How a launch in this process compiles the kernel."""
         debug = self.debug or os.environ.get("POLYOP_LOOPS_DEBUG", "") not in ("", "0")
         return Options(CUDA.name if self.device == "cuda" else isa.chosen(), self.precise, debug)
 
     def _is_large(self, kernel: Kernel, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> bool:
-        """Whether 64 bits may be too few for what indices are computed of; warns of it."""
+        """Whether 64 bits may be too few to compute an index; warns if so."""
         specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
-        large = is_large(kernel, specs, self._given(attributes))
+        large = is_large(kernel, specs, self._numbers(attributes))
         if large:
             text = (
                 f"{self}: sizes or attributes beyond 2**42: loops stay in order, and every index is checked"
@@ -202,16 +212,16 @@ class LoopKernel(LoopKernelBase):
         return large
 
     def source(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> str:
-        """Return the C that is compiled for these specs (for those used last, without any)."""
+        """Return the C that is compiled for these specs; without specs, for those typed last."""
         from ...loops.library.make import sources
 
-        return "\n".join(sources(self._one(inputs, attributes), self.options))
+        return "\n".join(sources(self._typed_or_last(inputs, attributes), self.options))
 
     def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Program:
-        """Return what the compiler decided for these specs (for those used last, without any)."""
+        """Return the program after all passes for these specs; without specs, for those typed last."""
         from ...loops.library.make import arranged
 
-        return arranged(self._one(inputs, attributes), self.options)
+        return arranged(self._typed_or_last(inputs, attributes), self.options)
 
     def compile_watched(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch, form: str = ""
@@ -230,10 +240,10 @@ class LoopKernel(LoopKernelBase):
             schedule(kernel, watch=watch)
 
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
-        """Return what became of each loop, what was proved and what stood in the way, with the lines."""
+        """Return for each line what the passes decided and proved, and what they could not prove."""
         kernel = self.typed(inputs, attributes)
         options = self.options
-        origin, notes = told(kernel, options)
+        origin, notes = origin_and_notes(kernel, options)
         how = "libm's functions" if options.precise else "polyop's own functions"
         how = "CUDA's functions" if options.isa == CUDA.name else how
         lines = [f"compiled for {options.isa}, with {how}; sizes are symbols: one compile serves all"]
@@ -246,7 +256,7 @@ class LoopKernel(LoopKernelBase):
             last = line
         return lines
 
-    def _one(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
+    def _typed_or_last(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
         if not inputs and not self.is_typed:
             rule = "nothing is compiled yet"
             raise ArgumentValueError(
@@ -256,19 +266,19 @@ class LoopKernel(LoopKernelBase):
             return self.typed(inputs, attributes or {})
         return next(reversed(self._typed.values()))
 
-    def _given(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the numbers that the function takes, its own defaults among them."""
-        own = {n: v for n, v in self.outline.defaults.items() if n not in self.outline.tensors}
-        return own | {name: attributes[name] for name in self.attributes if name in attributes}
+    def _numbers(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the parameters that are numbers; those that are absent have their defaults."""
+        defaults = {n: v for n, v in self.outline.defaults.items() if n not in self.outline.tensors}
+        return defaults | {name: attributes[name] for name in self.attributes if name in attributes}
 
     def _check(
         self, kernel: Kernel, inputs: Sequence[Any], outputs: tuple[Spec, ...], attributes: Mapping[str, Any]
     ) -> None:
         specs = dict(zip(tensors_of(kernel), flatten(tuple(inputs)), strict=True))
-        check_sizes(kernel, specs, self._given(attributes))
-        fresh = _fresh(kernel)
-        shapes = self.infer_shapes(inputs, attributes, len(fresh))
-        for number, (buffer, shape, spec) in enumerate(zip(fresh, shapes, outputs, strict=True)):
+        check_sizes(kernel, specs, self._numbers(attributes))
+        new_outputs = _new_outputs(kernel)
+        shapes = self.infer_shapes(inputs, attributes, len(new_outputs))
+        for number, (buffer, shape, spec) in enumerate(zip(new_outputs, shapes, outputs, strict=True)):
             if tuple(shape) != tuple(spec.shape) or buffer.dtype != spec.dtype.name:
                 ours = f"{buffer.dtype}{list(shape)}"
                 rule = f"out_shape and out_dtype say {spec} of output {number}, and the kernel writes {ours}"
@@ -276,13 +286,13 @@ class LoopKernel(LoopKernelBase):
                 raise InferError(str(self), rule, where=kernel.where(buffer.line), hint=hint)
 
 
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
-def _say_once(text: str) -> None:
-    """Warn of a read before any write: once for each line, whatever dtypes and operators come."""
-    if text not in _said:
-        _said.add(text)
+def _warn_once(text: str) -> None:
+    """Warn of a read before any write, once for each line: it may be compiled for several dtypes."""
+    if text not in _warned:
+        _warned.add(text)
         file, line = text.split(": ", 1)[0].rsplit(":", 1)
         warnings.warn_explicit(text.split(": ", 1)[1], UninitialisedWarning, file, int(line))
 
@@ -292,5 +302,6 @@ def tensors_of(kernel: Kernel) -> list[str]:
     return [name for name in kernel.parameters if name in kernel.buffers]
 
 
-def _fresh(kernel: Kernel) -> list[Buffer]:
+def _new_outputs(kernel: Kernel) -> list[Buffer]:
+    """Return the outputs that are no inputs written in place."""
     return [kernel.buffers[name] for name in kernel.outputs if kernel.buffers[name].role == "output"]

@@ -1,4 +1,4 @@
-"""Forward mode of a loop kernel, as a loop kernel."""
+"""Forward mode of a loop kernel, which is itself a loop kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .kernel import tensors_of
 class TangentKernel(DerivedKernel):
     """The tangents of the outputs of the loop kernel ``base``; see :func:`.derive.tangent.tangent`.
 
-    Its tensors are those of ``base``, None for what it does not read, and a tangent or None for each.
+    Its tensors are those of ``base``, then their tangents. A tensor that it does not read is None, and so is
+    an absent tangent.
     """
 
     SUFFIX: ClassVar[str] = "tangent"
@@ -30,29 +31,29 @@ class TangentKernel(DerivedKernel):
         return 2 * int(self.base.tensors)
 
     @property
-    def told(self) -> str:
-        """The attribute that tells what the tensors of ``base`` were: a ``SpecKey`` as text."""
+    def key_attribute(self) -> str:
+        """The name of an attribute whose value is a ``SpecKey`` as text: the specs of ``base``'s tensors."""
         return own_attribute("polyop_tensors", self.base)
 
     def typed(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Kernel:
-        """Return the kernel for these specs. Raises ``GradientError`` with the line for what has none."""
-        given = list(flatten(tuple(inputs)))
-        present = tuple(spec is not None for spec in given[self.base.tensors :])
-        return self.tangent(SpecKey.parse(attributes[self.told]).specs, attributes, present)
+        """Return the kernel for these specs. Raises ``GradientError`` with the line that has no tangent."""
+        arguments = list(flatten(tuple(inputs)))
+        present = tuple(spec is not None for spec in arguments[self.base.tensors :])
+        return self.tangent(SpecKey.parse(attributes[self.key_attribute]).specs, attributes, present)
 
     def tangent(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]
     ) -> Kernel:
-        """Return the kernel for inputs of ``base``, those that are ``present`` having a tangent."""
+        """Return the kernel for inputs of ``base``; ``present`` tells which of them have a tangent."""
         from ...loops.derive.tangent import tangent
 
         kernel = self.base.form(inputs, attributes)
         rows = zip(present, tensors_of(kernel), strict=True)
-        moving = tuple(there and is_real(kernel, n) for there, n in rows)
-        return self.derived((id(kernel), moving), lambda: tangent(kernel, moving))
+        active = tuple(flag and is_real(kernel, name) for flag, name in rows)
+        return self.derived((id(kernel), active), lambda: tangent(kernel, active))
 
     def reads(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], present: tuple[bool, ...]
     ) -> tuple[bool, ...]:
-        """Return of which tensors of ``base`` the kernel reads an element or a size."""
-        return self.takes(self.tangent(inputs, attributes, present))[: self.base.tensors]
+        """Return for each tensor of ``base`` whether the kernel reads an element or a size of it."""
+        return self.tensors_read(self.tangent(inputs, attributes, present))[: self.base.tensors]

@@ -22,6 +22,8 @@ WANTS_INFER = (
     "its Forward reads data before the shape of the output is known, so the shape cannot be derived: give "
     "load(infer={...}), or wrap loops over data in a PyboostRunner or polyop::launch(), which are skipped"
 )
+READS_DATA = "while output shapes are derived"
+"""Part of the message of csrc/module/functions.cc when a dry run reads data."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class ModuleKernel(KernelBase):
         try:
             result = _core.derive(self.address, self.signature.kinds, values, native_specs, flags, number)
         except RuntimeError as problem:
-            hint = self.wants_infer if "while the output shapes are derived" in str(problem) else None
+            hint = self.wants_infer if READS_DATA in str(problem) else None
             raise InferError(str(self), str(problem), where=self.path, hint=hint) from None
         _, outputs, written, saved, sources, tape, steps, recorded = result
         numbers = {i: n for n, i in enumerate(i for i, spec in enumerate(specs) if spec is not None)}

@@ -20,12 +20,14 @@ from .pipelines import BACKWARD, CHECKPOINTED
 
 OPERATIONS = 40_000_000
 """What isl may spend on deriving: without a proof a value is taped, which costs more than the proof."""
+PATIENCE = 100
+"""How many times as much for a gradient whose residuals are known: it must not come to read others."""
 UNPROVED = "its gradient tapes whatever may change: where values come from takes too long to prove"
 
 Made = TypeVar("Made")
 
 
-def proved(kernel: Kernel, make: Callable[[IslSession], Made]) -> tuple[Made, bool]:
+def proved(kernel: Kernel, make: Callable[[IslSession], Made], patience: int = 1) -> tuple[Made, bool]:
     """Return what ``make`` derives, and whether with all proofs.
 
     Where isl gives up it is made again without knowing any index: each write of a tensor may then be of
@@ -34,7 +36,7 @@ def proved(kernel: Kernel, make: Callable[[IslSession], Made]) -> tuple[Made, bo
     import islpy
 
     with contextlib.suppress(islpy.Error):
-        return make(IslSession(OPERATIONS)), True
+        return make(IslSession(patience * OPERATIONS)), True
     try:
         return make(IslSession(OPERATIONS, blind=True)), False
     except islpy.Error as problem:
@@ -64,6 +66,7 @@ def adjoint(
     kept: frozenset[str] = frozenset(),
     *,
     segments: bool = False,
+    patience: int = 1,
     watch: Watch | None = None,
 ) -> Adjoint:
     """Return the gradient of a typed kernel; ``present``: which outputs have one to start from.
@@ -72,11 +75,12 @@ def adjoint(
     no dimensions. ``kept`` are inputs and outputs that are there in any case. Outputs: a gradient for
     each of the kernel's tensors, of its shape and dtype where it holds real numbers and is ``wanted`` (all
     are, where that is empty), else of one element. ``segments``: what iterations overwrite is taped for a
-    segment of them at a time. Raises ``GradientError`` with the line for what has none.
+    segment of them at a time. ``patience``: how many times
+    ``OPERATIONS`` isl may spend. Raises ``GradientError`` with the line for what has none.
     """
     passes = CHECKPOINTED if segments else BACKWARD
     begin = start(kernel, present, wanted).with_(required=kept)
-    derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch))
+    derivation, sure = proved(kernel, lambda s: run_passes(begin.with_(session=s), passes, watch), patience)
     tapes = {n: source for n, source in derivation.tapes.items() if n in derivation.kernel.buffers}
     notes = tuple(sorted(set(derivation.notes)))
     if not sure:

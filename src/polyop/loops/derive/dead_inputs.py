@@ -36,16 +36,16 @@ def without_unread(
     body: tuple[Stmt, ...] = tuple(rewrite(s, change) for s in kernel.body)
     buffers = {n: _sized(b, change) if b.role != "input" else b for n, b in kernel.buffers.items()}
     kernel = replace(kernel, body=body, buffers=buffers)
-    there = taken(kernel)
+    used = used_buffers(kernel)
     absent = {
         n: replace(b, shape=(), dtype="bool")
         for n, b in buffers.items()
-        if b.role == "input" and n not in there
+        if b.role == "input" and n not in used
     }
     return replace(kernel, buffers={**buffers, **absent})
 
 
-def taken(kernel: Kernel) -> frozenset[str]:
+def used_buffers(kernel: Kernel) -> frozenset[str]:
     """Return the buffers of which a kernel reads an element or a size."""
     return frozenset(_read(kernel) | _measured(kernel))
 

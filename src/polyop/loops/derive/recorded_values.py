@@ -50,6 +50,7 @@ class RecordedValues:
     _kept: dict[Read, None] = field(default_factory=dict)
     _final: dict[Read, bool] = field(default_factory=dict)
     _results: dict[str, Scope] = field(default_factory=dict)
+    _given_results: set[str] = field(default_factory=set)
 
     def scope(self, buffer: str) -> Scope:
         """Return the loops whose iterations have the buffer for themselves when it is computed again."""
@@ -81,6 +82,7 @@ class RecordedValues:
         if self._is_read_between(load.buffer, alike):
             return False
         if self.result_is_given(leaf, load):
+            self._given_results.add(load.buffer)
             return True
         own = self.scope(load.buffer)
         reader = self.leaf(leaf)
@@ -90,6 +92,10 @@ class RecordedValues:
             self._replay(other, own)
         self._results[leaf] = own
         return True
+
+    def given(self) -> set[str]:
+        """Return the inputs and outputs of which a requested value is read."""
+        return {read.load.buffer for read, _ in self._asked if self.is_given(read)} | self._given_results
 
     def lost(self) -> list[str]:
         """Return, and forget, the leaves whose results are overwritten by what is computed again."""

@@ -92,6 +92,17 @@ class Recording:
             self._quotients[leaf] = divided(self.values, self.order.places[leaf])
         return self._quotients[leaf]
 
+    def given(self) -> set[str]:
+        """Return the inputs and outputs of which the gradient reads elements."""
+        results = set()
+        for place in self.order.places.values():
+            node, leaf = place.node, place.leaf.id
+            assert isinstance(node, Store)
+            parts = self.parts(node, leaf) if node.buffer in self.active else ()
+            if any(e.buffer.endswith(RESULT) for part in parts for e in loads((part.value,))):
+                results.add(node.buffer)
+        return results | self.values.given()
+
     def told(self) -> Iterator[tuple[int, str]]:
         """Yield (line, where from) for every value that the gradient reads and no input has."""
         yield from self.values.told()

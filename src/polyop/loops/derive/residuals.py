@@ -1,20 +1,21 @@
 """The tensors that a gradient reads (its residuals), found without deriving the gradient.
 
 A framework asks in the forward call which tensors to keep. The derived gradient is the answer, but to
-derive it takes proofs, and a call without a backward would pay for them. A simple kernel needs no proofs:
+derive it takes long, and a call without a backward would pay for it. A simple kernel needs no proofs:
 
     y[i] = x[i] * z[i]        the partial derivatives are z[i] and x[i]: it keeps x and z
     y[i] = x[i] + 2 * z[i]    the partial derivatives are constants: it keeps nothing
     y[i] = exp(x[i])          the partial derivative is the result: it keeps y
 
 Simple means: it has no temporaries, it reads no element of an output, and it only assigns or adds. So
-each value that a partial derivative reads is an element of an input, or the result of the statement.
+each value that a partial derivative reads is an element of an input, or the result of the statement. For any
+other kernel the passes run that decide where such values come from, and no further.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.writes import is_sole_write
 from ..ir.grammar import (
@@ -34,6 +35,10 @@ from ..ir.grammar import (
 from ..ir.types import is_real
 from .partials import number, pull
 
+if TYPE_CHECKING:
+    from ..analysis.session import IslSession
+    from .derivation import Derivation
+
 
 def is_simple(kernel: Kernel) -> bool:
     """Whether the kernel has no temporaries, reads no output, and only assigns and adds."""
@@ -47,17 +52,53 @@ def is_simple(kernel: Kernel) -> bool:
     return True
 
 
-def residuals(kernel: Kernel) -> frozenset[str] | None:
-    """Return the tensors whose elements or sizes the gradient of a simple kernel reads; None for others.
+def residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
+    """Return the tensors whose elements or sizes a gradient reads; None where only the gradient tells.
 
-    They are those of the whole gradient: every output has an adjoint, and every input's gradient is computed.
-    Also None where a partial derivative reads a result that a later iteration may overwrite. Raises
-    ``GradientError`` for a statement that has no derivative.
+    They are those of the whole gradient: the first ``results`` outputs have adjoints, and so has each further
+    output that a gradient reads, because a second derivative goes through it. Every input's gradient is
+    computed. None where proofs take too long. Raises ``GradientError`` for a kernel that has no derivative.
+    """
+    if not any(is_real(kernel, n) for n, b in kernel.buffers.items() if b.role == "input"):
+        return frozenset()
+    names = simple_residuals(kernel)
+    return _recorded_residuals(kernel, results) if names is None else names
+
+
+def _recorded_residuals(kernel: Kernel, results: int) -> frozenset[str] | None:
+    """Return the residuals by the passes that come before the gradient is made."""
+    import islpy  # late, like the next ones: a simple kernel does without isl
+
+    from ..analysis.session import IslSession
+    from .adjoint import OPERATIONS, start
+
+    read: frozenset[str] = frozenset()
+    while True:
+        present = [k < results or name in read for k, name in enumerate(kernel.outputs)]
+        try:
+            derivation = _recorded(start(kernel, present), IslSession(OPERATIONS // 4))
+        except islpy.Error:
+            return None
+        assert derivation.recording is not None
+        read = _with_recorded_sizes(derivation, derivation.recording.given())
+        if all(flag or name not in read for flag, name in zip(present, kernel.outputs, strict=True)):
+            return read
+
+
+def _recorded(derivation: Derivation, session: IslSession) -> Derivation:
+    from ..runner import run_passes
+    from .pipelines import NORMAL_FORM, RECORD
+
+    return run_passes(derivation.with_(session=session), (*NORMAL_FORM, *RECORD))
+
+
+def simple_residuals(kernel: Kernel) -> frozenset[str] | None:
+    """Return :func:`residuals` of a simple kernel; None for others.
+
+    Also None where a partial derivative reads a result that a later iteration may overwrite.
     """
     if not is_simple(kernel):
         return None
-    if not any(is_real(kernel, n) for n, b in kernel.buffers.items() if b.role == "input"):
-        return frozenset()
     values: list[Expr] = []
     for store, around in _stores(kernel.body, ()):
         if not is_real(kernel, store.buffer):
@@ -107,23 +148,33 @@ def _replaced(expr: Expr, old: Expr, new: Expr) -> Any:
     return rewrite(expr, lambda e: new if e == old else e)
 
 
-def _with_sizes(kernel: Kernel, values: Sequence[Expr]) -> frozenset[str]:
-    """Return the tensors that ``values`` read, and those whose sizes nothing else has.
+def _with_sizes(kernel: Kernel, values: Iterable[Expr]) -> frozenset[str]:
+    """Return the tensors that ``values`` read, and those of whose sizes nothing else tells."""
+    nodes = [e for value in values for e in walk(value)]
+    read = {e.buffer for e in nodes if isinstance(e, Load)}
+    return _size_sources(kernel, read, {e for e in nodes if isinstance(e, Size)})
+
+
+def _with_recorded_sizes(derivation: Derivation, read: set[str]) -> frozenset[str]:
+    """Return ``read`` and the tensors of whose sizes nothing else tells, for all that the kernel computes."""
+    kernel = derivation.kernel
+    shapes = [size for b in kernel.buffers.values() if b.role == "local" for size in b.shape]
+    nodes = [e for top in (*statements(kernel.body), *shapes) for e in walk(top)]
+    names = _size_sources(kernel, read, {e for e in nodes if isinstance(e, Size)})
+    return names & {n for n, b in kernel.buffers.items() if b.role != "local"}
+
+
+def _size_sources(kernel: Kernel, read: set[str], sizes: set[Size]) -> frozenset[str]:
+    """Return ``read`` and the tensors of whose ``sizes`` no tensor in it tells.
 
     A gradient of an input has the input's shape. The gradient of a sole output has the output's, which may be
     written in sizes of inputs.
     """
-    nodes = [e for value in values for e in walk(value)]
-    read = {e.buffer for e in nodes if isinstance(e, Load)}
-    sizes = {e for e in nodes if isinstance(e, Size)}
     for name, buffer in kernel.buffers.items():
-        if is_real(kernel, name):
-            shape = (
-                [Size(name, axis) for axis in range(len(buffer.shape))]
-                if buffer.role == "input"
-                else buffer.shape
-            )
-            sizes |= {e for size in shape for e in walk(size) if isinstance(e, Size)}
+        if is_real(kernel, name) and buffer.role == "input":
+            sizes |= {Size(name, axis) for axis in range(len(buffer.shape))}
+        elif is_real(kernel, name) and buffer.role == "output":
+            sizes |= {e for size in buffer.shape for e in walk(size) if isinstance(e, Size)}
     outputs = [kernel.buffers[n] for n in kernel.outputs if len(kernel.outputs) == 1 or n in read]
     given = {size for buffer in outputs for size in buffer.shape if is_real(kernel, buffer.name)}
     return frozenset(read | {size.buffer for size in sizes - given})

@@ -1,1 +1,1 @@
-"""From the source of a Python function to a typed kernel."""
+"""Translate the source of a Python function into a typed kernel of the IR."""

@@ -1,4 +1,4 @@
-"""Elements of tensors, and the tuples that shapes and grids are."""
+"""Translate elements of tensors, and the tuples of a kernel: shapes, grid variables and literals."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from .source import Source
 
 @dataclass
 class Access(ABC):
-    """What is known while one function is translated, for given dtypes, and how its tensors are indexed.
+    """The state of the translation of one function, for given dtypes, and its accesses to tensors.
 
     ``buffers``: the tensors declared so far; ``variables``: the types of scalars, loop variables
-    and attributes; ``bindings``: names that stand for an expression; ``tuples``: for several.
+    and attributes; ``bindings``: names that are replaced by an expression; ``tuples``: names of tuples,
+    with the expression of each element.
     """
 
     source: Source
@@ -51,40 +52,41 @@ class Access(ABC):
     def expression(self, node: ast.expr) -> Expr:
         """Return the typed expression; errors name the line."""
 
-    def outside(self, node: ast.expr, value: Any) -> Expr:
-        """Return a number of a module or closure, as it is now."""
-        found = number(value)
-        if found.type.dtype not in DTYPES:
-            self.fail("only numbers of the language's dtypes can be read from outside", node, repr(value))
-        return found
+    def constant(self, node: ast.expr, value: Any) -> Expr:
+        """Return a number from outside the function as a constant."""
+        constant = number(value)
+        if constant.type.dtype not in DTYPES:
+            rule = f"a number from outside the function must have one of the dtypes {', '.join(DTYPES)}"
+            self.fail(rule, node, repr(value))
+        return constant
 
-    def static(self, node: ast.expr) -> Any:
-        """Return the value of ``module.name``, looked up now."""
+    def outside(self, node: ast.expr) -> Any:
+        """Return the value of ``name`` or ``module.name`` from outside the function."""
         if isinstance(node, ast.Attribute):
-            return getattr(self.static(node.value), node.attr)
+            return getattr(self.outside(node.value), node.attr)
         assert isinstance(node, ast.Name)
         return self.source.outer(node.id)
 
     def element(self, node: ast.Subscript) -> Expr:
         """Return an element of a tensor, or of a tuple such as ``x.shape``."""
-        found = self.several(node.value)
-        if found is not None:
-            return self.item(node, found)
-        buffer, index = self.place(node)
+        items = self.tuple_of(node.value)
+        if items is not None:
+            return self.item(node, items)
+        buffer, index = self.buffer_and_index(node)
         return Load(buffer.name, index, Type(buffer.dtype), node.lineno)
 
-    def item(self, node: ast.Subscript, found: tuple[Expr, ...]) -> Expr:
-        """Return an item of a tuple; the position is a constant."""
+    def item(self, node: ast.Subscript, items: tuple[Expr, ...]) -> Expr:
+        """Return an item of a tuple; the position must be a constant."""
         position = None if isinstance(node.slice, ast.Slice) else self.expression(node.slice)
         if not isinstance(position, Const) or not isinstance(position.value, int):
-            hint = "sizes and grid positions are indexed by a fixed number"
-            self.fail("a tuple is indexed by a constant", node, ast.unparse(node.slice), hint)
-        if not -len(found) <= position.value < len(found):
-            rule = f"{ast.unparse(node.value)} has {count(found, 'element')}"
+            hint = "a shape and a grid variable have fixed positions, as in x.shape[0]"
+            self.fail("a tuple must be indexed by a constant", node, ast.unparse(node.slice), hint)
+        if not -len(items) <= position.value < len(items):
+            rule = f"{ast.unparse(node.value)} has {count(items, 'element')}"
             self.fail(rule, node, f"index {position.value}", kind=ArgumentValueError)
-        return found[position.value]
+        return items[position.value]
 
-    def place(self, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
+    def buffer_and_index(self, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
         """Return the buffer and the index of ``a[i, j]``, ``a[i][j]`` or ``a[arg]``."""
         parts: list[ast.expr] = []
         value: ast.expr = node
@@ -92,24 +94,22 @@ class Access(ABC):
             parts = [*(value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]), *parts]
             value = value.value
         if not isinstance(value, ast.Name) or self.scopes.names.get(value) not in self.buffers:
-            known = isinstance(value, ast.Name) and self.scopes.names.get(value) in self.attributes
-            hint = "an attribute is a number" if known else None
-            self.fail(f"{ast.unparse(value)} is no tensor and has no elements", node, hint=hint)
+            attribute = isinstance(value, ast.Name) and self.scopes.names.get(value) in self.attributes
+            hint = "an attribute is a number" if attribute else None
+            self.fail(f"{ast.unparse(value)} is not a tensor and has no elements", node, hint=hint)
         buffer = self.buffers[self.scopes.names[value]]
         index: list[tuple[Expr, ast.expr]] = []
         for part in parts:
-            several = self.several(part)
-            if several is not None and len(parts) > 1:
-                self.fail(
-                    "a grid variable is the whole index", node, hint=f"write {ast.unparse(part)}[0], ..."
-                )
-            found = (self.expression(part),) if several is None else several
-            index += [(one, part) for one in found]
+            items = self.tuple_of(part)
+            if items is not None and len(parts) > 1:
+                hint = f"write {ast.unparse(part)}[0], ..."
+                self.fail("a grid variable must be the whole index", node, hint=hint)
+            index += [(item, part) for item in ((self.expression(part),) if items is None else items)]
         if len(index) != len(buffer.shape):
             rule = f"{buffer.name} has {count(buffer.shape, 'dimension')} and needs as many indices"
-            hint = "every access is to one element; slices and whole rows are not compiled"
+            hint = "index one element; slices and whole rows are not compiled"
             self.fail(rule, node, f"{len(index)} in {ast.unparse(node)}", hint, ArgumentValueError)
-        return buffer, tuple(self.position(found, k, buffer, part) for k, (found, part) in enumerate(index))
+        return buffer, tuple(self.position(item, k, buffer, part) for k, (item, part) in enumerate(index))
 
     def position(self, part: Expr, axis: int, buffer: Buffer, node: ast.expr) -> Expr:
         """Return one index as an int64; a negative constant counts from the end."""
@@ -121,19 +121,22 @@ class Access(ABC):
             self.fail(refusal.rule, node, refusal.seen, refusal.hint)
         return part
 
-    def integer(self, found: Expr, what: str, text: ast.expr | None, node: ast.AST) -> Expr:
-        """Return an index or a bound as an int64; the error about a float shows how to write it."""
+    def integer(self, value: Expr, subject: str, text: ast.expr | None, node: ast.AST) -> Expr:
+        """Return an index, a bound or a size as an int64; the error about a float shows how to convert it.
+
+        ``text`` is what the author wrote for it, if that is known.
+        """
         try:
-            return whole(found, what)
+            return whole(value, subject)
         except Refusal as refusal:
-            rounded = text is not None and kind(found.type) not in "iu"
-            hint = f"write int({ast.unparse(text)})" if rounded and text else refusal.hint
+            is_float = kind(value.type) not in "iu"
+            hint = f"write int({ast.unparse(text)})" if is_float and text is not None else refusal.hint
             if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Div):
                 hint = f"divide with //: {ast.unparse(ast.BinOp(text.left, ast.FloorDiv(), text.right))}"
             self.fail(refusal.rule, node, refusal.seen, hint)
 
-    def several(self, node: ast.expr) -> tuple[Expr, ...] | None:
-        """Return the elements of a tuple (a shape, a grid variable, a literal, a sum), or None."""
+    def tuple_of(self, node: ast.expr) -> tuple[Expr, ...] | None:
+        """Return the items of a tuple (a shape, a grid variable, a literal, a sum of tuples), or None."""
         match node:
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return tuple(self.expression(item) for item in items)
@@ -142,12 +145,12 @@ class Access(ABC):
             case ast.Name() if node in self.scopes.names:
                 return self.tuples.get(self.scopes.names[node])
             case ast.Name() if isinstance(value := self.source.outer(node.id), tuple):
-                return tuple(self.outside(node, item) for item in value)
-            case ast.Subscript(value=value, slice=ast.Slice() as cut):
-                found = self.several(value)
-                return None if found is None else found[self.cut(cut)]
+                return tuple(self.constant(node, item) for item in value)
+            case ast.Subscript(value=value, slice=ast.Slice() as part):
+                whole_tuple = self.tuple_of(value)
+                return None if whole_tuple is None else whole_tuple[self.slice_of(part)]
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                one, other = self.several(left), self.several(right)
+                one, other = self.tuple_of(left), self.tuple_of(right)
                 return None if one is None or other is None else one + other
         return None
 
@@ -158,16 +161,16 @@ class Access(ABC):
             self.fail(f"{owner.id} is a number here and has no shape", owner)
         return self.buffers[unique].shape
 
-    def cut(self, node: ast.Slice) -> slice:
-        """Return a slice of a tuple: its ends are constants."""
+    def slice_of(self, node: ast.Slice) -> slice:
+        """Return a slice of a tuple; its ends must be constants."""
         ends = [None if end is None else self.expression(end) for end in (node.lower, node.upper, node.step)]
         if not all(end is None or (isinstance(end, Const) and isinstance(end.value, int)) for end in ends):
-            self.fail("a slice of a shape has constant ends", node, ast.unparse(node))
+            self.fail("a slice of a shape must have constant ends", node, ast.unparse(node))
         return slice(*(end and end.value for end in ends if end is None or isinstance(end, Const)))
 
 
 def count(items: Sequence[object], noun: str) -> str:
-    """Return how many there are, in words.
+    """Return how many items there are, in words.
 
     >>> count([7], "dimension"), count([], "element")
     ('1 dimension', '0 elements')
@@ -176,7 +179,7 @@ def count(items: Sequence[object], noun: str) -> str:
 
 
 def number(value: Any) -> Const:
-    """Return a number as a constant; only Python's own are weak."""
+    """Return a number as a constant; the type of a Python number is weak, that of a NumPy scalar is not."""
     if isinstance(value, np.generic):
         return Const(value.item(), Type(str(value.dtype)))
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The shape of each expression: which syntax, which calls, how many inputs."""
+"""Check the syntax of each expression: its kind, the words that it calls, how many inputs they get."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NoReturn
 
 from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, UnsupportedError
 from .language import WORDS, Word
-from .rejected_syntax import ELEMENTS, EXPRESSIONS, PLACES, REFUSED
+from .rejected_syntax import ALLOWED_USE, ELEMENTS, EXPRESSIONS, REJECTED
 from .source import Source
-from .suggestions import instead_of, instead_of_text
+from .suggestions import suggestion_for_call, suggestion_for_text
 
 
 class ExpressionChecker:
@@ -24,25 +24,25 @@ class ExpressionChecker:
         """Raise an error that points at the node."""
         raise self.source.error(kind, rule, node, seen, hint)
 
-    def refuse(self, node: ast.AST, place: ast.AST | None = None) -> None:
-        """Raise for syntax that is in the table; an operator has no place of its own."""
-        if type(node) in REFUSED:
-            kind, rule, hint = REFUSED[type(node)]
+    def reject(self, node: ast.AST, place: ast.AST | None = None) -> None:
+        """Raise for syntax in the table ``REJECTED``; ``place`` has the line, if the node has none."""
+        if type(node) in REJECTED:
+            kind, rule, hint = REJECTED[type(node)]
             self.fail(kind, rule, place or node, hint=hint)
 
     def expression(self, node: ast.expr) -> None:
         """Check an expression and all inside it."""
-        self.refuse(node)
+        self.reject(node)
         if not isinstance(node, EXPRESSIONS):
-            what = type(node).__name__
-            self.fail(UnsupportedError, f"{what} ({ast.unparse(node)}) is not part of the language", node)
+            syntax = type(node).__name__
+            self.fail(UnsupportedError, f"{syntax} ({ast.unparse(node)}) is not part of the language", node)
         match node:
             case ast.Constant(value=value):
                 self.constant(node, value)
             case ast.Call():
                 word = self.call(node)
-                if word.kind in PLACES:
-                    self.fail(ArgumentValueError, f"{word.name} {PLACES[word.kind]}", node)
+                if word.kind in ALLOWED_USE:
+                    self.fail(ArgumentValueError, f"{word.name} {ALLOWED_USE[word.kind]}", node)
             case ast.Attribute(value=value):
                 if not isinstance(value, (ast.Name, ast.Attribute)):
                     rule = "getattr is only supported for a tensor object, not for the object with type"
@@ -55,20 +55,21 @@ class ExpressionChecker:
                     if isinstance(inner, ast.expr):
                         self.expression(inner)
                     else:
-                        self.refuse(inner, node)
+                        self.reject(inner, node)
 
     def constant(self, node: ast.expr, value: object) -> None:
         """Check that a literal is a number."""
         if isinstance(value, complex):
-            self.fail(UnsupportedError, "complex numbers are not compiled", node, hint="keep two tensors")
+            rule = "complex numbers are not compiled"
+            self.fail(UnsupportedError, rule, node, hint="keep the real and imaginary parts in two tensors")
         if not isinstance(value, (bool, int, float)):
-            hint = instead_of_text(value) if isinstance(value, str) else None
+            hint = suggestion_for_text(value) if isinstance(value, str) else None
             self.fail(ArgumentTypeError, "values are numbers", node, f"{value!r}", hint)
         if isinstance(value, int) and value >= 2**64:
             self.fail(ArgumentValueError, "an integer must fit into 64 bits", node, value)
 
     def index(self, node: ast.expr, value: ast.expr, index: ast.expr) -> None:
-        """Check an index: an expression for each dimension; only a shape has slices, ``x.shape[1:]``."""
+        """Check an index: an expression for each dimension. Only shapes can be sliced: ``x.shape[1:]``."""
         of_shape = isinstance(value, (ast.Attribute, ast.Tuple))
         for item in index.elts if isinstance(index, ast.Tuple) else [index]:
             if isinstance(item, ast.Slice) and of_shape:
@@ -78,63 +79,63 @@ class ExpressionChecker:
             self.expression(item)
 
     def call(self, node: ast.Call) -> Word:
-        """Return the word that is called; raise when it is none, or takes another number of inputs."""
+        """Return the word that is called, after checks of its inputs and their number."""
         word = self.word(node)
         inputs = node.args
         if node.keywords:
             names = ", ".join(f"{k.arg}=" for k in node.keywords)
             rule = f"function [{word.name}] takes no keyword arguments"
-            self.fail(ArgumentTypeError, rule, node, names, "give its inputs by position")
+            self.fail(ArgumentTypeError, rule, node, names, "pass its inputs by position")
         for item in inputs:
-            self.refuse(item)
+            self.reject(item)
         if not word.takes(len(inputs)):
             expected = "two inputs" if word.kind == "buffer" else word.counts()
             rule = f"function [{word.name}] expects {expected}, but get {len(inputs)}"
             self.fail(ArgumentTypeError, rule, node, hint=self.complete(node, word))
         if word.kind == "buffer":
             self.expression(inputs[0])
-            return word  # a dtype is no expression
+            return word  # the other input is a dtype, not an expression
         for item in inputs:
             self.expression(item)
         return word
 
     def word(self, node: ast.Call) -> Word:
-        """Return the word that is called."""
+        """Return the word that is called; raise for any other function."""
         name = called(node)
         if name is None or name not in WORDS:
             rule = f"function call id [{ast.unparse(node.func)}] not in intrinsics list of the Hybrid DSL"
-            self.fail(ArgumentValueError, rule, node, hint=instead_of(node, self.bound()))
+            self.fail(ArgumentValueError, rule, node, hint=suggestion_for_call(node, self.bound()))
         return WORDS[name]
 
     def bound(self) -> set[str]:
-        """Return the names that the function binds: what has a method is none of a module's."""
-        names = {n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and stored(n)}
+        """Return the names that the function binds: methods of these are of tensors, not of modules."""
+        names = {n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name) and is_target(n)}
         return names | set(self.source.parameters)
 
     def complete(self, node: ast.Call, word: Word) -> str | None:
-        """Return what to write for a call with too few or too many inputs."""
+        """Return what to write for a call with too few or too many inputs, or None."""
         if word.kind == "buffer":
             shape = ast.unparse(node.args[0]) if node.args else f"{self.example()}.shape"
             return f"write {word.name}({shape}, {self.example(node)}.dtype)"
         if word.pairs:
             return f"write {word.name}(value, x, slope): the derivative by x is slope"
         if word.name in ("max", "min") and len(node.args) == 1:
-            return f"over a tensor, write a loop: best = {word.name}(best, x[i])"
+            return f"for a whole tensor, write a loop: best = {word.name}(best, x[i])"
         return None
 
     def example(self, node: ast.Call | None = None) -> str:
-        """Return the tensor whose shape the call names, else the first parameter."""
+        """Return a tensor for a suggestion: the one whose shape the call reads, else the first parameter."""
         for item in ast.walk(node) if node else ():
             if isinstance(item, ast.Attribute) and item.attr == "shape" and isinstance(item.value, ast.Name):
                 return item.value.id
         return next(iter(self.source.parameters), "x")
 
 
-def stored(node: ast.Name) -> bool:
-    """Whether a name is assigned here."""
+def is_target(node: ast.Name) -> bool:
+    """Whether a name is the target of an assignment here."""
     return isinstance(node.ctx, ast.Store)
 
 
 def called(node: ast.Call) -> str | None:
-    """Return the name that is called, or None when it is no name."""
+    """Return the name that is called, or None for a call of something else, such as a method."""
     return node.func.id if isinstance(node.func, ast.Name) else None

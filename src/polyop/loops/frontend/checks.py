@@ -1,6 +1,6 @@
-"""The shape of each statement of a loop kernel, by its syntax alone.
+"""Check each statement of a loop kernel, by its syntax alone.
 
-Names are the business of ``scope``, dtypes and dimensions of ``expressions``.
+Later, ``scope`` checks names, and ``expressions`` and ``statements`` check dtypes and dimensions.
 """
 
 from __future__ import annotations
@@ -11,34 +11,36 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, UnsupportedErr
 from .check_expressions import ExpressionChecker, called
 from .language import BUFFERS, LOOPS, WORDS
 from .limits import check_limits
-from .rejected_syntax import STATEMENTS, refuse_tvm
+from .rejected_syntax import STATEMENTS, reject_tvm
 from .source import Source
 
-COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
-WHOLE = "whole-tensor maths is not compiled: write loops into an output_tensor, and return its name"
+COMPUTATIONS = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript)
+WHOLE_TENSOR_HINT = (
+    "whole-tensor maths is not compiled: write loops into an output_tensor, and return its name"
+)
 
 
 def check_syntax(source: Source) -> None:
     """Raise for the first statement or expression that is outside the language."""
-    refuse_tvm(source)
+    reject_tvm(source)
     check_limits(source)
     body = source.tree.body
     for statement in body:
         Checker(source).statement(statement)
     returns = [n for n in ast.walk(source.tree) if isinstance(n, ast.Return)]
     if not returns:
-        hint = _return_of(source.tree)
+        hint = _return_hint(source.tree)
         raise source.error(ArgumentValueError, "No valid return found in the function body", hint=hint)
-    for found in returns:
-        if found not in body:
+    for statement in returns:
+        if statement not in body:
             rule = "Return should not be in a loop body or an if"
-            raise source.error(ArgumentValueError, rule, found, hint="return once, in the last line")
-        if found is not body[-1]:
-            raise source.error(ArgumentValueError, "nothing may follow the return", found)
+            raise source.error(ArgumentValueError, rule, statement, hint="return once, in the last line")
+        if statement is not body[-1]:
+            raise source.error(ArgumentValueError, "nothing may follow the return", statement)
 
 
-def _return_of(tree: ast.FunctionDef) -> str:
-    """Return the last line that a function with these outputs should have."""
+def _return_hint(tree: ast.FunctionDef) -> str:
+    """Return a hint with the last line that the function should have."""
     names = [
         target.id
         for node in ast.walk(tree)
@@ -56,7 +58,7 @@ class Checker(ExpressionChecker):
 
     def statement(self, node: ast.stmt) -> None:
         """Check a statement and all inside it."""
-        self.refuse(node)
+        self.reject(node)
         if not isinstance(node, STATEMENTS):
             name = type(node).__name__.lower()
             self.fail(UnsupportedError, f"the statement {name} is not part of the language", node)
@@ -68,7 +70,7 @@ class Checker(ExpressionChecker):
                     self.fail(ArgumentValueError, "a declaration needs a value", node, hint="write x = 0.0")
                 self.assignment([target], value, node)
             case ast.AugAssign(target=target, value=value, op=op):
-                self.refuse(op, node)
+                self.reject(op, node)
                 self.target(target)
                 self.expression(value)
             case ast.For():
@@ -82,7 +84,7 @@ class Checker(ExpressionChecker):
             case ast.Expr(value=value):
                 if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
                     self.expression(value)
-                    hint = "assign it, or write y[i] = ..."
+                    hint = "assign it to a name, or to an element: y[i] = ..."
                     self.fail(ArgumentValueError, "the value of this line is not used", node, hint=hint)
         for inner in (*getattr(node, "body", ()), *getattr(node, "orelse", ())):
             self.statement(inner)
@@ -97,7 +99,12 @@ class Checker(ExpressionChecker):
             more = [target]
         if more:
             rule = "One statement with multiple assignments is not allowed"
-            self.fail(ArgumentValueError, rule, node, hint="write one assignment a line (or n, m = x.shape)")
+            self.fail(
+                ArgumentValueError,
+                rule,
+                node,
+                hint="write each assignment in its own line; n, m = x.shape is allowed",
+            )
         self.target(target)
         if isinstance(value, ast.Call) and called(value) in BUFFERS:
             if not isinstance(target, ast.Name):
@@ -130,35 +137,37 @@ class Checker(ExpressionChecker):
                 ArgumentValueError, "the target of a for loop must be a name", node, ast.unparse(node.target)
             )
         if isinstance(node.target, (ast.Tuple, ast.List)) and word != "grid":
-            self.fail(ArgumentValueError, "only grid gives several loop variables", node, f"{word}")
+            self.fail(ArgumentValueError, "only grid has several loop variables", node, f"{word}")
         self.call(node.iter)  # type: ignore[arg-type]
 
     def context(self, node: ast.With) -> None:
-        """Check ``with attr(..)`` and ``with block_realize(..)``, which mean nothing here."""
+        """Check ``with attr(...)`` and ``with block_realize(...)``, hints to AKG without effect here."""
         for item in node.items:
             call = item.context_expr
             word = called(call) if isinstance(call, ast.Call) else None
             if not isinstance(call, ast.Call) or word not in ("attr", "block_realize") or item.optional_vars:
                 rule = "Unsupported function in With scope"
                 self.fail(ArgumentValueError, rule, node, hint="write with attr(name, value)")
-            given = call.args
+            inputs = call.args
             if word == "attr":
-                if len(given) != 2:
+                if len(inputs) != 2:
                     self.fail(
-                        ArgumentValueError, f"two inputs are expected by 'attr', but get {len(given)}", node
+                        ArgumentValueError, f"two inputs are expected by 'attr', but get {len(inputs)}", node
                     )
-                if not (isinstance(given[0], ast.Constant) and isinstance(given[0].value, str)):
+                if not (isinstance(inputs[0], ast.Constant) and isinstance(inputs[0].value, str)):
                     rule = "the first input of 'attr' should be a string"
-                    self.fail(ArgumentValueError, rule, node, ast.unparse(given[0]))
-                if not (isinstance(given[1], ast.Constant) and isinstance(given[1].value, (str, int, float))):
+                    self.fail(ArgumentValueError, rule, node, ast.unparse(inputs[0]))
+                if not (
+                    isinstance(inputs[1], ast.Constant) and isinstance(inputs[1].value, (str, int, float))
+                ):
                     rule = "the second input of 'attr' should be a string, number or bool value"
-                    self.fail(ArgumentValueError, rule, node, ast.unparse(given[1]))
-            elif len(given) != 1:
-                rule = f"only one input is accepted by 'block_realize', but get {len(given)}"
+                    self.fail(ArgumentValueError, rule, node, ast.unparse(inputs[1]))
+            elif len(inputs) != 1:
+                rule = f"only one input is accepted by 'block_realize', but get {len(inputs)}"
                 self.fail(ArgumentValueError, rule, node)
-            elif not isinstance(given[0], ast.Name):
+            elif not isinstance(inputs[0], ast.Name):
                 rule = "the input of 'block_realize' should be a tensor name"
-                self.fail(ArgumentValueError, rule, node, ast.unparse(given[0]))
+                self.fail(ArgumentValueError, rule, node, ast.unparse(inputs[0]))
 
     def returned(self, node: ast.Return) -> None:
         """Check that a return gives a name or a tuple of names, each once."""
@@ -166,14 +175,14 @@ class Checker(ExpressionChecker):
         if not isinstance(value, (ast.Name, ast.Tuple)):
             seen = "None" if value is None else ast.unparse(value)
             rule = "the return value should be either a single tensor or a tuple"
-            hint = WHOLE if isinstance(value, COMPUTED) else _return_of(self.source.tree)
+            hint = WHOLE_TENSOR_HINT if isinstance(value, COMPUTATIONS) else _return_hint(self.source.tree)
             self.fail(ArgumentTypeError, rule, node, seen, hint)
         items = value.elts if isinstance(value, ast.Tuple) else [value]
         for item in items:
             if not isinstance(item, ast.Name):
                 rule = "the element in the return value should be the name of a tensor"
-                whole = WHOLE if isinstance(item, COMPUTED) else None
-                self.fail(ArgumentTypeError, rule, node, ast.unparse(item), whole)
+                way_out = WHOLE_TENSOR_HINT if isinstance(item, COMPUTATIONS) else None
+                self.fail(ArgumentTypeError, rule, node, ast.unparse(item), way_out)
         names = [item.id for item in items if isinstance(item, ast.Name)]
         for name in names:
             if names.count(name) > 1:

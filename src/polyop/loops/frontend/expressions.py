@@ -1,4 +1,4 @@
-"""From the syntax of an expression to a typed expression of the IR."""
+"""Translate the syntax of an expression into a typed expression of the IR."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Expressions(Access):
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return choose(self.condition(test), self.expression(body), self.expression(orelse))
             case _:
-                return self.fail(f"a tuple is no number: {ast.unparse(node)}", node)
+                return self.fail(f"a tuple is not a number: {ast.unparse(node)}", node)
 
     def unary(self, op: ast.unaryop, operand: Expr) -> Expr:
         """Return ``-x``, ``+x``, ``not x`` or ``~x``."""
@@ -77,7 +77,7 @@ class Expressions(Access):
         return operate("^", operand, ones)
 
     def logic(self, both: bool, items: list[Expr]) -> Expr:
-        """Return ``a and b`` or ``a or b``: of bools a bool, of numbers one of them, as in Python."""
+        """Return ``a and b`` or ``a or b``: for bools a bool, for numbers one of them, as in Python."""
         (first, *rest) = items
         if not rest:
             return first
@@ -87,7 +87,7 @@ class Expressions(Access):
         return choose(first, other, first) if both else choose(first, first, other)
 
     def condition(self, node: ast.expr) -> Expr:
-        """Return the expression as a bool; ``a and b`` of numbers asks both."""
+        """Return the expression as a bool; ``a and b`` of numbers becomes ``a != 0 and b != 0``."""
         if isinstance(node, ast.BoolOp):
             parts = [self.condition(value) for value in node.values]
             return self.logic(isinstance(node.op, ast.And), parts)
@@ -103,38 +103,38 @@ class Expressions(Access):
             value = self.source.outer(node.id)
             if not isinstance(value, (numbers.Real, np.generic)):
                 self.fail("only numbers can be read from outside the function", node, type(value).__name__)
-            return self.outside(node, value)
+            return self.constant(node, value)
         if unique in self.bindings:
             return self.bindings[unique]
         if unique in self.variables:
             return Var(unique, self.variables[unique])
         if unique in self.tuples:
-            self.fail(f"{node.id} is a tuple; a number is needed", node, hint=f"write {node.id}[0]")
+            self.fail(f"{node.id} is a tuple, where a number is needed", node, hint=f"write {node.id}[0]")
         buffer = self.buffers[unique]
         if buffer.shape:
-            hint = f"write for loops, with {node.id}[{', '.join('ijklmn'[: len(buffer.shape)])}]"
+            hint = f"write for loops over {node.id}[{', '.join('ijklmn'[: len(buffer.shape)])}]"
             rule = f"whole-tensor maths is not compiled: {node.id} has {count(buffer.shape, 'dimension')}"
             self.fail(rule, node, hint=hint)
         return Load(unique, (), Type(buffer.dtype), node.lineno)
 
     def attribute(self, node: ast.Attribute) -> Expr:
-        """Return a number of a module; a shape or dtype is no number."""
+        """Return a number of a module; raise for ``x.shape`` and ``x.dtype``, which are not numbers."""
         if isinstance(node.value, ast.Name) and node.value in self.scopes.names:
             hint = f"write {ast.unparse(node)}[0]" if node.attr == "shape" else None
-            self.fail(f"{ast.unparse(node)} is no number", node, hint=hint)
-        return self.outside(node, self.static(node))
+            self.fail(f"{ast.unparse(node)} is not a number", node, hint=hint)
+        return self.constant(node, self.outside(node))
 
     def call(self, node: ast.Call) -> Expr:
         """Return a word applied to its inputs."""
         assert isinstance(node.func, ast.Name)
         word = WORDS[node.func.id]
         if word.kind == "size":
-            found = self.several(node.args[0])
-            if found is not None:
-                return Const(len(found), INT)
+            items = self.tuple_of(node.args[0])
+            if items is not None:
+                return Const(len(items), INT)
             if not isinstance(node.args[0], ast.Name) or not self.shape(node.args[0]):
                 hint = "write x.shape[k]"
-                self.fail("len is of a tensor or a shape", node, ast.unparse(node.args[0]), hint)
+                self.fail("len takes a tensor or a shape", node, ast.unparse(node.args[0]), hint)
             return self.shape(node.args[0])[0]
         inputs = [self.expression(item) for item in node.args]
         if word.kind == "cast":
@@ -150,14 +150,14 @@ class Expressions(Access):
 
 
 def _cast(expression: Expr, to: Type) -> Expr:
-    """Return a cast that the author wrote; ``int(x)`` of the upper half of uint64 is not negative."""
+    """Return a cast that the author wrote; ``int(x)`` of a large uint64 does not become negative."""
     if to == BOOL:
         return truth(expression)
     return signed(expression) if to == INT and expression.type.dtype == "uint64" else explicit(expression, to)
 
 
 def explicit(expression: Expr, to: Type) -> Expr:
-    """Return a converted expression: it also makes a Python number of an int64 or float64."""
+    """Return a converted expression; ``int(x)`` of an int64 and ``float(x)`` of a float64 become weak."""
     if expression.type.dtype == to.dtype and expression.type != to and not isinstance(expression, Const):
         return Op("cast", (expression,), to)
     return cast(expression, to)

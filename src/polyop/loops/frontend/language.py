@@ -1,7 +1,7 @@
-"""The words that a loop kernel may call, one row each, and what each means on NumPy scalars.
+"""The words that a loop kernel may call, as a table, with what each means on NumPy scalars.
 
-A Python number stays a Python number: ``exp(0.5)`` is a float that takes the dtype of what it
-meets, as ``0.5`` does.
+A word of Python numbers gives a Python number: ``exp(0.5)`` takes the dtype of its operator's other operand,
+as ``0.5`` does.
 
 >>> WORDS["sqrt"].meaning(4.0), WORDS["sqrt"].meaning(np.float32(4)).dtype
 (2.0, dtype('float32'))
@@ -31,36 +31,37 @@ DTYPES = (
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name, its kind, how many inputs it takes, the row of ``OPERATORS`` or the type it gives.
+    """A row: a name, how many inputs it takes, and what it computes.
 
-    ``kind``: "buffer", "loop", "with", "cast", "size", "math". ``most`` is None for any number.
+    ``kind`` is "buffer", "loop", "with", "cast", "size" or "math". ``max_inputs`` is None if there is no
+    limit. ``operator`` is a row of ``OPERATORS``, for "math"; ``type`` is the result's, for "cast".
     """
 
     name: str
     kind: str
-    least: int
-    most: int | None
+    min_inputs: int
+    max_inputs: int | None
     meaning: Callable[..., Any]
     operator: str = ""
     type: Type | None = None
     pairs: bool = False
-    """Whether inputs beyond the least come in pairs."""
+    """Whether the inputs after the first ``min_inputs`` come in pairs."""
 
     def takes(self, count: int) -> bool:
-        """Whether it can be called with so many inputs."""
-        fits = count >= self.least and (self.most is None or count <= self.most)
-        return fits and (not self.pairs or (count - self.least) % 2 == 0)
+        """Whether it can be called with ``count`` inputs."""
+        fits = count >= self.min_inputs and (self.max_inputs is None or count <= self.max_inputs)
+        return fits and (not self.pairs or (count - self.min_inputs) % 2 == 0)
 
     def counts(self) -> str:
-        """Return how many inputs it takes, in words."""
+        """Return how many inputs it takes, in words, for an error."""
         names = ("no", "one", "two", "three")
         if self.pairs:
-            return f"{names[self.least]} inputs, and two for each further pair"
-        if self.most is None:
-            return f"{names[self.least]} or more inputs"
-        if self.least == self.most:
-            return f"{names[self.least]} input{'s' * (self.least != 1)}"
-        return f"{names[self.least]} to {names[self.most]} inputs"
+            return f"{names[self.min_inputs]} inputs, and two for each further pair"
+        if self.max_inputs is None:
+            return f"{names[self.min_inputs]} or more inputs"
+        if self.min_inputs == self.max_inputs:
+            return f"{names[self.min_inputs]} input{'s' * (self.min_inputs != 1)}"
+        return f"{names[self.min_inputs]} to {names[self.max_inputs]} inputs"
 
 
 def is_python(value: object) -> bool:
@@ -69,30 +70,30 @@ def is_python(value: object) -> bool:
 
 
 def _number(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function giving Python numbers for Python numbers."""
+    """Return the function, changed to give a Python number if all its inputs are Python numbers."""
 
     @functools.wraps(function)
     def word(*values: Any) -> Any:
         if not all(map(is_python, values)):
             return function(*values)
-        # True is 1: NumPy would compute its exp in float16
+        # a bool becomes 0 or 1 first: NumPy would compute exp(True) in float16
         return np.asarray(function(*(int(v) if isinstance(v, bool) else v for v in values))).item()
 
     return word
 
 
 def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of floats that also takes integers, in the float type that NumPy chooses."""
+    """Return a function of floats that also takes integers, as the float type that NumPy converts them to."""
 
-    def function_of_any(x: Any) -> Any:
-        found = np.asarray(x).dtype
-        return function(np.sqrt(np.ones((), found)).dtype.type(x) if found.kind in "biu" else x)
+    def of_any(x: Any) -> Any:
+        x_dtype = np.asarray(x).dtype
+        return function(np.sqrt(np.ones((), x_dtype)).dtype.type(x) if x_dtype.kind in "biu" else x)
 
-    return function_of_any
+    return of_any
 
 
 def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a rounding function that leaves integers as they are (NumPy before 2.1 makes floats)."""
+    """Return a rounding function that keeps integers (NumPy before 2.1 converts them to floats)."""
 
     def rounded(x: Any) -> Any:
         kind = np.asarray(x).dtype.kind
@@ -121,10 +122,10 @@ def _fold(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 def _cast(name: str) -> Callable[[Any], Any]:
     def cast(x: Any) -> Any:
-        # astype wraps an integer that does not fit and cuts a float, as C does; the constructor raises
+        # astype wraps an integer that does not fit and truncates a float, as C does; x_type(x) would raise
         return np.asarray(x).astype(dtype(name).numpy)[()]
 
-    cast.__name__ = name  # a cast's name is also a dtype: output_tensor(x.shape, float32)
+    cast.__name__ = name  # also a dtype, by its name: output_tensor(x.shape, float32)
     return cast
 
 
@@ -150,13 +151,13 @@ def _with_gradient(value: Any, *pairs: Any) -> Any:
 def _math(
     name: str,
     meaning: Callable[..., Any],
-    least: int = 1,
-    most: int | None = 1,
+    min_inputs: int = 1,
+    max_inputs: int | None = 1,
     *,
     operator: str = "",
     pairs: bool = False,
 ) -> Word:
-    return Word(name, "math", least, most, _number(meaning), operator or name, pairs=pairs)
+    return Word(name, "math", min_inputs, max_inputs, _number(meaning), operator or name, pairs=pairs)
 
 
 _ROWS = (
@@ -195,14 +196,14 @@ _ROWS = (
     _math("pow", lambda x, y: x**y, 2, 2),
     _math("power", lambda x, y: x**y, 2, 2, operator="pow"),
     _math("ceil_div", lambda x, y: (x + y - 1) // y, 2, 2),
-    _math("stop_gradient", lambda x: x),  # the value itself; derived gradients take it for a constant
+    _math("stop_gradient", lambda x: x),  # the value itself; for its derivatives a constant
     _math("with_gradient", _with_gradient, 3, None, pairs=True),  # (value, x, slope, ...): the value itself
-    _math("max", _fold(np.maximum), 2, None),  # a NaN wins, unlike in the built-in max and min
+    _math("max", _fold(np.maximum), 2, None),  # NaN if any input is, unlike the built-in max and min
     _math("min", _fold(np.minimum), 2, None),
 )
 
 WORDS: dict[str, Word] = {row.name: row for row in _ROWS}
-"""Every word by its name."""
+"""Every word, by its name."""
 
 LOOPS = tuple(name for name, row in WORDS.items() if row.kind == "loop")
 BUFFERS = tuple(name for name, row in WORDS.items() if row.kind == "buffer")

@@ -1,4 +1,7 @@
-"""From the head of a for statement to loops that run upwards by one."""
+"""Translate the head of a for statement into loops whose variable goes up by one.
+
+for i in range(n - 1, -1, -1):      for i in 0 .. n:    with n - 1 - i in place of i
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from .expressions import Expressions
 
 
 class Loops(ABC):
-    """Translates for statements; ``assigned`` are the scalars of the function, by first assignment."""
+    """Translates for statements; ``assigned`` are the scalars in order of their first assignment."""
 
     def __init__(self, state: Expressions) -> None:
         self.state = state
         self.names = state.scopes.names
         self.assigned: list[str] = []
-        self.fresh = {*state.scopes.kinds, *(n.id for n in state.scopes.names)}
+        self.used_names = {*state.scopes.kinds, *(n.id for n in state.scopes.names)}
 
     @abstractmethod
     def block(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
@@ -54,7 +57,7 @@ class Loops(ABC):
 
     def grid(self, node: ast.For, extents: ast.expr) -> list[Stmt]:
         """Return the nest of a loop over ``grid``, with a name for each axis or one for all of them."""
-        sizes = self.state.several(extents)
+        sizes = self.state.tuple_of(extents)
         if sizes is None:
             hint = f"write grid(({ast.unparse(extents)},))"
             self.state.fail("grid takes a tuple of sizes", node, ast.unparse(extents), hint)
@@ -74,32 +77,31 @@ class Loops(ABC):
         return self.nest(node, [(name, zero, end) for name, end in zip(names, ends, strict=True)], "")
 
     def nest(self, node: ast.For, heads: list[tuple[str, Expr, Expr]], hint: str) -> list[Stmt]:
-        """Return loops around the body. Bounds that the body changes are computed before."""
+        """Return loops around the body. A bound that the body changes is saved in a variable before them."""
         body = self.block(node.body)
         before: list[Stmt] = []
         for k, (name, lo, hi) in reversed(list(enumerate(heads))):
-            fixed = [end if not _changes(body, end) else self.kept(end, before, node) for end in (lo, hi)]
+            fixed = [end if not _changes(body, end) else self.saved(end, before, node) for end in (lo, hi)]
             heads[k] = (name, fixed[0], fixed[1])
         for name, lo, hi in reversed(heads):
             body = (For(name, lo, hi, body, node.lineno, hint),)
         return [*before, *body]
 
     def snapshot(self, node: ast.For, ends: list[Expr]) -> tuple[list[Stmt], list[Expr]]:
-        """Return the ends, with those that read tensors or scalars kept in variables of their own."""
+        """Return assignments before the loop, and the ends; an end that reads tensors or scalars is saved."""
         before: list[Stmt] = []
-        plain = [end if self.steady(end) else self.kept(end, before, node) for end in ends]
-        return before, plain
+        return before, [end if self.is_fixed(end) else self.saved(end, before, node) for end in ends]
 
-    def steady(self, end: Expr) -> bool:
-        """Whether an expression is of sizes, attributes and loop variables alone."""
+    def is_fixed(self, end: Expr) -> bool:
+        """Whether an expression reads only sizes, attributes and loop variables."""
         kinds = self.state.scopes.kinds
         return not any(
             isinstance(e, Load) or (isinstance(e, Var) and kinds.get(e.name, "loop") == "scalar")
             for e in walk(end)
         )
 
-    def kept(self, end: Expr, before: list[Stmt], node: ast.For) -> Expr:
-        """Return a new variable that holds the value that an expression has before the loop."""
+    def saved(self, end: Expr, before: list[Stmt], node: ast.For) -> Expr:
+        """Return a new variable, to which ``before`` assigns the expression ahead of the loop."""
         name = self.new("end")
         before.append(Assign(name, end, line=node.lineno))
         return Var(name, end.type)
@@ -107,28 +109,28 @@ class Loops(ABC):
     def new(self, base: str) -> str:
         """Return a name that the function does not use."""
         number, name = 0, base
-        while name in self.fresh:
+        while name in self.used_names:
             number += 1
             name = f"{base}_{number}"
-        self.fresh.add(name)
+        self.used_names.add(name)
         return name
 
     def bound(self, item: ast.expr, node: ast.For) -> Expr:
         """Return an argument of range as an int64."""
         return self.whole(self.state.expression(item), item, node)
 
-    def whole(self, found: Expr, item: ast.expr | None, node: ast.For) -> Expr:
+    def whole(self, value: Expr, item: ast.expr | None, node: ast.For) -> Expr:
         """Return a bound as an int64."""
-        return self.state.integer(found, "a loop's bound", item, node)
+        return self.state.integer(value, "a loop's bound", item, node)
 
 
 def size_text(sizes: ast.expr, position: int) -> ast.expr | None:
-    """Return what the author wrote for one of several sizes, or None where it is a part of a sum."""
+    """Return what the author wrote for one of several sizes, or None if the sizes are not a literal."""
     return sizes.elts[position] if isinstance(sizes, (ast.Tuple, ast.List)) else None
 
 
 def _changes(body: tuple[Stmt, ...], end: Expr) -> bool:
-    """Whether a loop's body changes something that a bound reads."""
+    """Whether a loop's body changes a scalar or a tensor that a bound reads."""
     changed = {s.name for s in statements(body) if isinstance(s, Assign)}
     stored = {s.buffer for s in statements(body) if isinstance(s, Store)}
     return any(

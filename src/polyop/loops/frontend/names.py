@@ -1,7 +1,12 @@
-"""Names: what is bound, where, and what an expression may read.
+"""Resolve names: the scopes of a loop kernel, and what an expression may read there.
 
-A scalar lives in the loop (or the function) in which it is first assigned. Two loops may use
-the same name: each gets a name of its own, ``t`` and ``t_1``.
+A scalar lives in the loop (or the function) in which it is first assigned. If two loops assign the same
+name, these are two variables, with two unique names:
+
+    for i in range(n):          t
+        t = x[i]
+    for i in range(n):          t_1
+        t = y[i]
 """
 
 from __future__ import annotations
@@ -21,12 +26,12 @@ from .suggestions import ATTRIBUTES
 
 @dataclass
 class Scopes:
-    """``names``: the unique name of each ``ast.Name`` that is bound in the function.
+    """What the text of a function says about its names, by unique name.
 
-    ``kinds``: of each unique name "parameter", "output_tensor", "allocate", "loop" or "scalar";
-    ``once``: scalars with one assignment, outside loops and ifs; ``written``: the first store into
-    each tensor; ``tensors``: parameters that are used as tensors; ``inner``: tensors declared inside a
-    loop or an if; ``outputs``: what is returned.
+    ``names``: the unique name of each ``ast.Name`` that is bound in the function; ``kinds``: "parameter",
+    "output_tensor", "allocate", "loop" or "scalar"; ``once``: scalars with one assignment, outside loops
+    and ifs; ``written``: the first store into each tensor; ``tensors``: parameters that are used as
+    tensors; ``inner``: tensors declared inside a loop or an if; ``outputs``: the returned tensors.
     """
 
     names: dict[ast.Name, str] = field(default_factory=dict)
@@ -39,22 +44,28 @@ class Scopes:
 
 
 class Names:
-    """The names that are bound so far; each method raises for a name that is misused."""
+    """The names that are bound at the current statement; each method raises for a name that is misused.
+
+    ``frames``: for each open scope, the unique names by name; ``definite``: the unique names that have a
+    value whichever branches of ifs were taken.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.found = Scopes()
+        self.scopes = Scopes()
         self.frames: list[dict[str, str]] = [{name: name for name in source.parameters}]
         self.definite = set(source.parameters)
-        self.ended: dict[str, tuple[int, str]] = {}  # by name: the line of its loop, its kind
-        self.branches = 0
-        self.taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)} | set(source.parameters)
-        self.used: set[str] = set()
+        self.ended: dict[str, tuple[int, str]] = {}  # names whose scope has ended: line of the loop, kind
+        self.open_ifs = 0
+        self.all_names = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)} | set(
+            source.parameters
+        )
+        self.unique_names: set[str] = set()
         self.bound = {
             n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
-        self.found.kinds = dict.fromkeys(source.parameters, "parameter")
-        self.assigned: dict[str, int] = {}
+        self.scopes.kinds = dict.fromkeys(source.parameters, "parameter")
+        self.assignments: dict[str, int] = {}  # how many, by unique name
 
     def fail(
         self,
@@ -66,8 +77,8 @@ class Names:
         """Raise an error that points at the node."""
         raise self.source.error(kind, rule, node, hint=hint)
 
-    def free(self, target: ast.Name) -> None:
-        """Check that a name that is assigned is no word of the language."""
+    def check_assignable(self, target: ast.Name) -> None:
+        """Check that the target of an assignment is not a word of the language."""
         if target.id in WORDS:
             rule = f"{target.id} is a word of the language and cannot be assigned"
             self.fail(rule, target, "give the variable another name")
@@ -76,59 +87,61 @@ class Names:
         """Bind a name in the innermost scope, under a unique name."""
         name, number = target.id, 0
         unique = name
-        while unique in self.used or (number and unique in self.taken):
+        while unique in self.unique_names or (number and unique in self.all_names):
             number += 1
             unique = f"{name}_{number}"
-        self.used.add(unique)
+        self.unique_names.add(unique)
         self.frames[-1][name] = unique
-        self.found.names[target] = unique
-        self.found.kinds[unique] = kind
+        self.scopes.names[target] = unique
+        self.scopes.kinds[unique] = kind
         self.definite.add(unique)
         self.ended.pop(name, None)
 
     def lookup(self, name: str) -> str | None:
-        """Return the unique name of what a name is bound to here, or None."""
+        """Return the unique name of the variable that a name is bound to here, or None."""
         return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
 
     def load(self, node: ast.Name) -> None:
         """Resolve a name that is read; raise when it has no value here."""
         name = node.id
-        known = self.lookup(name)
-        if known is not None:
-            if known not in self.definite:
+        unique = self.lookup(name)
+        if unique is not None:
+            if unique not in self.definite:
                 hint = f"assign {name} before the if, or in both branches"
                 self.fail(f"{name} is assigned in only one branch of an if and used after it", node, hint)
-            self.found.names[node] = known
+            self.scopes.names[node] = unique
         elif name in self.ended:
             rule = "there is a variable used out of the scope it is defined"
             line, kind = self.ended[name]
             hint = f"assign {name} before the loop of line {line}"
             if kind == "loop":
-                hint = f"keep it: last = 0 before the loop of line {line}, and last = {name} in it"
+                hint = (
+                    f"keep its last value: last = 0 before the loop of line {line}, and last = {name} in it"
+                )
             self.fail(f"{rule}: {name}", node, hint)
         elif name in self.bound:
-            self.fail(f"there is a undeclared variable: {name}", node, "it is assigned only later")
+            self.fail(f"there is a undeclared variable: {name}", node, f"{name} is assigned only later")
         elif name in WORDS:
             self.fail(f"{name} is a word of the language: call it", node)
         else:
             self.constant(node)
 
     def constant(self, node: ast.Name) -> Any:
-        """Return the number, module or tuple that a name outside the function stands for."""
+        """Return the value of a name from outside the function: a number, a module or a tuple."""
         try:
             value = self.source.outer(node.id)
         except KeyError:
-            known = [*self.frames[0], *self.taken, *WORDS]
-            near = difflib.get_close_matches(node.id, [n for n in known if n != node.id], n=3)
+            candidates = dict.fromkeys([*self.frames[0], *self.all_names, *WORDS])
+            near = difflib.get_close_matches(node.id, [n for n in candidates if n != node.id], n=3)
             here = list(dict.fromkeys(name for frame in self.frames for name in frame))
-            hint = f"the nearest are {', '.join(near)}" if near else f"known here are {', '.join(here)}"
+            hint = f"did you mean {' or '.join(near)}?" if near else f"known here are {', '.join(here)}"
             self.fail(f"there is a undeclared variable: {node.id}", node, hint)
-        dimensions = getattr(value, "ndim", 0)  # a dtype's class has no number there
+        dimensions = getattr(value, "ndim", 0)  # of a class such as np.float32 it is no number
         array = isinstance(dimensions, int) and dimensions > 0
-        known_kind = isinstance(value, (numbers.Real, ModuleType, tuple)) or hasattr(value, "dtype")
-        if array or not known_kind:
-            what = f"{node.id} is of type {type(value).__name__}"
-            rule = f"only numbers can be read from outside the function: {what}"
+        readable = isinstance(value, (numbers.Real, ModuleType, tuple)) or hasattr(value, "dtype")
+        if array or not readable:
+            rule = "only numbers can be read from outside the function"
+            rule = f"{rule}: {node.id} is of type {type(value).__name__}"
             self.fail(rule, node, f"make {node.id} a parameter")
         return value
 
@@ -148,8 +161,8 @@ class Names:
             case _:
                 if isinstance(node, ast.Subscript):
                     root = root_of(node)
-                    if root is not None and self.found.kinds.get(self.lookup(root.id) or "") == "parameter":
-                        self.found.tensors.add(root.id)
+                    if root is not None and self.scopes.kinds.get(self.lookup(root.id) or "") == "parameter":
+                        self.scopes.tensors.add(root.id)
                 for inner in ast.iter_child_nodes(node):
                     if isinstance(inner, ast.expr):
                         self.expression(inner)
@@ -158,24 +171,24 @@ class Names:
         """Check ``tensor.shape`` and ``tensor.dtype``, or a number of a module such as ``math.pi``."""
         root = root_of(node)
         assert root is not None
-        known = self.lookup(root.id)
-        if known is None and root.id not in self.bound and root.id not in self.ended:
+        unique = self.lookup(root.id)
+        if unique is None and root.id not in self.bound and root.id not in self.ended:
             self.module_number(node, root)
             return
         if (
-            known is None
-            or self.found.kinds[known] in ("scalar", "loop")
+            unique is None
+            or self.scopes.kinds[unique] in ("scalar", "loop")
             or not isinstance(node.value, ast.Name)
         ):
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
             self.fail(f"{rule}: {ast.unparse(node.value)}", node)
         if node.attr not in ("shape", "dtype"):
             rule = f"a tensor object has no attribute called {node.attr}"
-            hint = ATTRIBUTES.get(node.attr, "shape and dtype are all that a loop kernel knows")
+            hint = ATTRIBUTES.get(node.attr, "a tensor of a loop kernel has shape and dtype only")
             self.fail(rule, node, hint)
         self.load(root)
-        if self.found.kinds[known] == "parameter":
-            self.found.tensors.add(root.id)
+        if self.scopes.kinds[unique] == "parameter":
+            self.scopes.tensors.add(root.id)
 
     def module_number(self, node: ast.Attribute, root: ast.Name) -> None:
         """Check that ``module.name`` is a number."""
@@ -184,7 +197,7 @@ class Names:
             value = getattr(value, name, None)
         if not isinstance(value, numbers.Real):
             rule = "getattr is only supported for a tensor variable after its declaration, not for"
-            hint = f"{ast.unparse(node)} is no number"
+            hint = f"{ast.unparse(node)} is not a number"
             self.fail(f"{rule}: {root.id}", node, hint)
 
 
@@ -196,5 +209,5 @@ def root_of(node: ast.expr) -> ast.Name | None:
 
 
 def path_of(node: ast.expr) -> list[str]:
-    """Return the attributes of ``a.b.c`` in order: b and c."""
+    """Return the attributes of ``a.b.c``, in order: b, c."""
     return [*path_of(node.value), node.attr] if isinstance(node, ast.Attribute) else []

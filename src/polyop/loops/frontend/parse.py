@@ -1,4 +1,4 @@
-"""From a Python function to a typed kernel of the IR, for given dtypes and numbers of dimensions."""
+"""Parse a Python function into a typed kernel of the IR, for given dtypes and numbers of dimensions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .statements import Statements
 class Outline:
     """What a kernel's text says before any dtype is known.
 
-    ``outputs`` are the returned names; ``inplace`` pairs the position of an output with that of
-    the parameter that it is. ``tensors`` are the parameters that are used as tensors: with
-    an index, ``.shape``, ``.dtype``, or returned.
+    ``outputs`` are the returned names. ``inplace`` are the outputs that are parameters: pairs of the
+    position of the output and that of the parameter. ``tensors`` are the parameters that are used as
+    tensors: indexed, with ``.shape`` or ``.dtype``, or returned.
     """
 
     name: str
@@ -46,14 +46,14 @@ _checked: weakref.WeakKeyDictionary[FunctionType, tuple[Source, Scopes]] = weakr
 
 def _check(function: Callable[..., Any]) -> tuple[Source, Scopes]:
     source = read(function)
-    if source.owner() not in _checked:
+    if source.function() not in _checked:
         check_syntax(source)
-        _checked[source.owner()] = (source, resolve(source))
-    return _checked[source.owner()]
+        _checked[source.function()] = (source, resolve(source))
+    return _checked[source.function()]
 
 
 def run_static_checks(function: Callable[..., Any]) -> None:
-    """Check all that can be checked before dtypes are known; done once for each function.
+    """Check what can be checked before dtypes are known; once for each function.
 
     Raises ``ArgumentTypeError``, ``ArgumentValueError`` or ``UnsupportedError``; the file, the
     line and its text are in the message.
@@ -85,10 +85,10 @@ def parse(
 ) -> Kernel:
     """Return the kernel of a function.
 
-    ``tensors`` are the dtype and the number of dimensions of the first parameters; the others
-    are attributes: numbers, or ``int``, ``float``, ``bool``. One that is not given has the type of
-    its default. Numbers from outside the function are read now. Raises as
-    :func:`run_static_checks`, and for what dtypes and dimensions decide.
+    ``tensors`` are the dtype and the number of dimensions of the first parameters. The others
+    are attributes: ``attributes`` has a number for each, or ``int``, ``float`` or ``bool``; a missing one
+    has the type of its default. Numbers from outside the function are read now. Raises what
+    :func:`run_static_checks` raises, and errors that depend on dtypes and dimensions.
     """
     source, scopes = _check(function)
     types = _attributes(source, tensors, attributes)
@@ -97,18 +97,18 @@ def parse(
             rule = "the element in the return value should be either an input tensor or a tensor allocated"
             raise source.error(ArgumentTypeError, f"{rule} by output_tensor, but get name: {name}, a number")
     inputs = {
-        name: _input(source, scopes, name, *given)
-        for name, given in zip(source.parameters, tensors, strict=False)
+        name: _input(source, scopes, name, *tensor)
+        for name, tensor in zip(source.parameters, tensors, strict=False)
     }
     variables: dict[str, Type] = {}
-    while True:  # a scalar has the type in which all its assignments meet: types only grow, so this ends
-        known = dict(variables)
+    while True:  # the type of a scalar is the join of its assignments; types only grow, so this ends
+        before = dict(variables)
         state = Expressions(source, scopes, types, dict(inputs), {**variables, **types})
         state.bindings = {}
         statements = Statements(state)
         body = statements.block(source.tree.body)
         variables = {name: state.variables[name] for name in statements.assigned}
-        if variables == known:
+        if variables == before:
             break
     return Kernel(
         source.name,
@@ -136,14 +136,16 @@ def _attributes(
         if name not in names:
             rule = f"has no attribute {name}; its attributes are {', '.join(names) or 'none'}"
             raise source.error(ArgumentTypeError, rule)
-    given = {**{k: v for k, v in source.defaults.items() if k in names}, **attributes}
+    values = {**{k: v for k, v in source.defaults.items() if k in names}, **attributes}
     types: dict[str, Type] = {}
     for name in names:
-        if name not in given:
+        if name not in values:
             raise source.error(
-                ArgumentTypeError, f"needs the attribute {name}", hint="every tensor comes first"
+                ArgumentTypeError,
+                f"needs the attribute {name}",
+                hint="tensors are the first parameters; every other one is an attribute",
             )
-        value = given[name]
+        value = values[name]
         if isinstance(value, Type):
             types[name] = value
         elif isinstance(value, type) and value in _PYTHON:
@@ -161,14 +163,16 @@ def _attributes(
     return types
 
 
-def _input(source: Source, scopes: Scopes, name: str, given: Any, dimensions: int) -> Buffer:
-    row = dtype(given).name
-    if row not in DTYPES:
-        hint = "keep the real and imaginary parts in two tensors" if "complex" in row else None
+def _input(source: Source, scopes: Scopes, name: str, dtype_like: Any, dimensions: int) -> Buffer:
+    name_of_dtype = dtype(dtype_like).name
+    if name_of_dtype not in DTYPES:
+        hint = "keep the real and imaginary parts in two tensors" if "complex" in name_of_dtype else None
         rule = f"the dtype of {name} must be one of {', '.join(DTYPES)}"
-        raise source.error(ArgumentTypeError, rule, None, row, hint)
+        raise source.error(ArgumentTypeError, rule, None, name_of_dtype, hint)
     if dimensions < 0:
-        raise source.error(ArgumentValueError, f"{name} needs a number of dimensions", None, dimensions)
+        raise source.error(
+            ArgumentValueError, f"the number of dimensions of {name} must not be negative", None, dimensions
+        )
     role = "inplace" if name in scopes.outputs else "input"
     shape = tuple(Size(name, axis) for axis in range(dimensions))
-    return Buffer(name, row, shape, role, source.tree.lineno)
+    return Buffer(name, name_of_dtype, shape, role, source.tree.lineno)

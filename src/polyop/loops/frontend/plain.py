@@ -1,4 +1,7 @@
-"""The function as plain Python on NumPy arrays: the definition of what a loop kernel means."""
+"""Run a loop kernel as plain Python on NumPy arrays: the definition of what a loop kernel means.
+
+The interpreter of the IR and the compiled code must give the same results.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ from .wrapped import unwrapped
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a copy of the function that sees the words of the language as its globals.
 
-    The function and its module stay as they are. NumPy's warnings about overflow and
-    division are silent, as they are in compiled code; an input that the function writes
-    is written. Raises ``ArgumentTypeError`` for anything but a function of Python.
+    The function and its module stay unchanged. NumPy's warnings about overflow and division are
+    silenced, as compiled code gives none. An input that the function writes is written in place.
+    Raises ``ArgumentTypeError`` for anything but a Python function.
 
     >>> def double(x):
     ...     y = output_tensor(x.shape, x.dtype)
@@ -32,7 +35,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     original = unwrapped(function)
     if not isinstance(original, FunctionType):
         subject = f"the loop kernel {getattr(function, '__name__', function)}"
-        hint = "write def f(...): with the loops, and pass it what was fixed beforehand as arguments"
+        hint = "write def f(...): with the loops, and make each value that partial fixes a parameter"
         raise ArgumentTypeError(subject, "must be a function made by def", type(original).__name__, hint=hint)
     words = {name: row.meaning for name, row in WORDS.items()}
 
@@ -40,7 +43,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         copy = FunctionType(
             original.__code__,
-            {**original.__globals__, **words},  # at each call: the module's names as they are now
+            {**original.__globals__, **words},  # copied at each call: names of the module may have new values
             original.__name__,
             original.__defaults__,
             original.__closure__,

@@ -1,4 +1,7 @@
-"""The source of a function as a syntax tree with the file's line numbers, and errors that point into it."""
+"""Read the source of a function: a syntax tree with its file's line numbers, and errors that show a line.
+
+A function whose file has changed since the import is refused: its source is not the code that Python runs.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +21,29 @@ from ...core.errors import ArgumentTypeError, ArgumentValueError, PolyopError, U
 from ...core.origin import of_function
 from .wrapped import unwrapped
 
-LONGEST = 160
-"""Characters of a line that an error shows."""
+MAX_LINE_SHOWN = 160
+"""An error shows at most so many characters of a line."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A function, its ``ast.FunctionDef``, its file, and the text of its lines by number."""
+    """A function: its ``ast.FunctionDef``, its file, and the text of each of its lines, by line number."""
 
-    reference: weakref.ref[FunctionType]  # weak: sources are kept by function
+    reference: weakref.ref[FunctionType]  # weak: the cache of sources must not keep a function alive
     tree: ast.FunctionDef
     file: str
     lines: dict[int, str]
 
-    def owner(self) -> FunctionType:
-        """Return the function, which whoever asks about it holds."""
-        found = self.reference()
-        assert found is not None
-        return found
+    def function(self) -> FunctionType:
+        """Return the function. The caller must hold a reference to it."""
+        function = self.reference()
+        assert function is not None
+        return function
 
     @property
     def name(self) -> str:
         """The function's name."""
-        return self.owner().__name__
+        return self.function().__name__
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -51,7 +54,7 @@ class Source:
     @property
     def defaults(self) -> dict[str, Any]:
         """The default values, by parameter."""
-        values = self.owner().__defaults__ or ()
+        values = self.function().__defaults__ or ()
         return dict(zip(self.parameters[len(self.parameters) - len(values) :], values, strict=True))
 
     def error(
@@ -62,16 +65,16 @@ class Source:
         seen: object = None,
         hint: str | None = None,
     ) -> PolyopError:
-        """Return an error about a node or line: the file, the line's number and its text are in it."""
+        """Return an error about a node or a line number; it shows the file, the number and the line."""
         line = node if isinstance(node, int) else getattr(node, "lineno", self.tree.lineno)
         text = self.lines.get(line, "").strip()
-        text = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+        text = text if len(text) <= MAX_LINE_SHOWN else f"{text[:MAX_LINE_SHOWN]} ..."
         where = f"{self.file}:{line}" + (f"\n    {text}" if text else "")
         return kind(f"the function {self.name} written in the Hybrid DSL", rule, seen, where=where, hint=hint)
 
     def outer(self, name: str) -> Any:
-        """Return the value of a name of the closure or the module; raise ``KeyError``."""
-        function = self.owner()
+        """Return the value of a name from outside: of the closure or the module. Raises ``KeyError``."""
+        function = self.function()
         free, cells = function.__code__.co_freevars, function.__closure__ or ()
         if name in free:
             try:
@@ -81,18 +84,19 @@ class Source:
         return function.__globals__[name]
 
 
-_read: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
+_sources: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
 
 
 def read(function: Callable[..., Any]) -> Source:
-    """Return the source of a plain function.
+    """Return the source of a function; it is read once.
 
     Raises ``ArgumentTypeError`` for anything but a function made by ``def``, ``UnsupportedError`` for
-    one that a decorator wraps, and ``ArgumentValueError`` when Python cannot find its source.
+    a function that a decorator wraps, and ``ArgumentValueError`` if its source cannot be found, or if
+    the file has changed since it was imported.
     """
     original = unwrapped(function) if callable(function) else function
-    if isinstance(original, FunctionType) and original in _read:
-        return _read[original]
+    if isinstance(original, FunctionType) and original in _sources:
+        return _sources[original]
     subject = f"the loop kernel {getattr(function, '__name__', function)}"
     if not isinstance(original, FunctionType) or original.__name__ == "<lambda>":
         seen = "a lambda" if isinstance(original, FunctionType) else type(function).__name__
@@ -112,84 +116,92 @@ def read(function: Callable[..., Any]) -> Source:
         source = None
     except RecursionError:
         rule, hint = (
-            "its text is too deep for Python's own parser here",
+            "its text is nested too deep for Python's own parser",
             "write long expressions in several lines",
         )
         raise ArgumentValueError(subject, rule, where=of_function(original), hint=hint) from None
     if source is None:
         rule = "the text of its file is not what Python runs: the file has changed since it was imported"
         raise ArgumentValueError(subject, rule, where=of_function(original), hint="import it again")
-    _read[original] = source
+    _sources[original] = source
     return source
 
 
 def is_current(function: FunctionType) -> bool:
-    """Whether a function's code is what its file compiles to now; True where that cannot be told."""
-    ours = function.__code__
-    codes = _codes("".join(linecache.getlines(ours.co_filename, function.__globals__)), ours.co_filename)
+    """Whether the text of a function's file still compiles to the function's code.
+
+    True also if the file is more than plain Python, as a notebook cell with ``%`` lines is.
+    """
+    code = function.__code__
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    codes = _functions_of(text, code.co_filename)
     if codes is None:
         return True
-    now = codes.get((ours.co_name, ours.co_firstlineno))
-    return now is not None and now.co_code == ours.co_code and _plain(now) == _plain(ours)
+    now = codes.get((code.co_name, code.co_firstlineno))
+    return now is not None and now.co_code == code.co_code and _constants(now) == _constants(code)
 
 
 @functools.lru_cache(maxsize=16)
-def _codes(text: str, file: str) -> dict[tuple[str, int], CodeType] | None:
-    """Return the functions of a file by name and line; None for one that is more than plain Python."""
+def _functions_of(text: str, file: str) -> dict[tuple[str, int], CodeType] | None:
+    """Return the code of each function of a file, by name and line; None if it is more than plain Python."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what the author's file is warned of is between it and Python
-            left = [compile(text, file, "exec", dont_inherit=True)]
+            warnings.simplefilter("ignore")  # Python has given its warnings at the import
+            pending = [compile(text, file, "exec", dont_inherit=True)]
     except (SyntaxError, ValueError):
-        return None  # a notebook's cell with words of the notebook's own
-    found = {}
-    while left:
-        code = left.pop()
-        found[code.co_name, code.co_firstlineno] = code
-        left += [c for c in code.co_consts if isinstance(c, CodeType)]
-    return found
+        return None  # a notebook cell with commands of the notebook
+    functions = {}
+    while pending:
+        code = pending.pop()
+        functions[code.co_name, code.co_firstlineno] = code
+        pending += [c for c in code.co_consts if isinstance(c, CodeType)]
+    return functions
 
 
-def _plain(code: CodeType) -> tuple[str, ...]:
+def _constants(code: CodeType) -> tuple[str, ...]:
+    """Return the constants and names of a function; the code of functions inside is left out."""
     return tuple(repr(c) for c in (*code.co_consts, *code.co_names) if not isinstance(c, CodeType))
 
 
-def _block(lines: list[str], first: int) -> tuple[ast.Module, int]:
+def _definition(lines: list[str], first: int) -> tuple[ast.Module, int]:
     """Return the definition that begins at a line, parsed, and the line after it; raise ``SyntaxError``.
 
-    It ends where it is whole and what follows is indented no deeper: quicker than by its tokens.
+    The definition ends before the first line that is not indented deeper, if the lines up to there can be
+    parsed. That is faster than to read the tokens, as ``inspect.getsource`` does.
     """
 
     def depth(line: str) -> int:
         return len(line) - len(line.lstrip())
 
-    def goes_on(line: str) -> bool:
+    def belongs(line: str) -> bool:
         return depth(line) > depth(lines[first]) or not line.strip() or line.lstrip().startswith("#")
 
-    # a first line that is indented gets an "if" above it: no need to touch the text of strings
+    # an indented definition is put below an "if": to dedent it would change the text of its strings
     above = "if True:\n" if depth(lines[first]) else ""
     for end in range(first + 1, len(lines)):
-        if not goes_on(lines[end]):
-            with contextlib.suppress(SyntaxError):  # a decorator alone, or lines of a string
+        if not belongs(lines[end]):
+            with contextlib.suppress(SyntaxError):  # only the decorators so far, or inside a string
                 return ast.parse(above + "".join(lines[first:end])), end
     return ast.parse(above + "".join(lines[first:])), len(lines)
 
 
 def _parse(function: FunctionType, lines: list[str], first: int) -> Source:
-    module, end = _block(lines, first)
+    module, end = _definition(lines, first)
     top: ast.AST = module.body[0]
     tree = top.body[0] if isinstance(top, ast.If) else top
     ast.increment_lineno(module, first - isinstance(top, ast.If))
     file = function.__code__.co_filename
-    kept = {k + 1: lines[k].rstrip() for k in range(first, end)}
+    numbered = {k + 1: lines[k].rstrip() for k in range(first, end)}
     if not isinstance(tree, ast.FunctionDef):
         raise UnsupportedError(
             f"the loop kernel {function.__name__}", "must be an ordinary def", where=of_function(function)
         )
-    source = Source(weakref.ref(function), tree, file, kept)
+    source = Source(weakref.ref(function), tree, file, numbered)
     arguments = tree.args
-    for wrong in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs):
-        if wrong is not None:
-            rule = "parameters must be named and positional"
-            raise source.error(ArgumentTypeError, rule, wrong, f"{wrong.arg} (* or ** or after *)")
+    rejected = [(a, f"{a.arg} after *") for a in arguments.kwonlyargs]
+    rejected += [(a, f"*{a.arg}") for a in (arguments.vararg,) if a is not None]
+    rejected += [(a, f"**{a.arg}") for a in (arguments.kwarg,) if a is not None]
+    if rejected:
+        argument, seen = rejected[0]
+        raise source.error(ArgumentTypeError, "parameters must be named and positional", argument, seen)
     return source

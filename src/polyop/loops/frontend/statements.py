@@ -1,4 +1,4 @@
-"""From the syntax of statements to typed statements of the IR."""
+"""Translate the syntax of statements into typed statements of the IR."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Statements(Loops):
 
     def block(self, body: list[ast.stmt]) -> tuple[Stmt, ...]:
         """Return the statements of a body."""
-        return tuple(found for node in body for found in self.statement(node))
+        return tuple(stmt for node in body for stmt in self.statement(node))
 
     def statement(self, node: ast.stmt) -> list[Stmt]:
-        """Return what a statement becomes: declarations and the like become nothing; errors name the line."""
+        """Return the statements of the IR for one of Python: none for a declaration. Errors name the line."""
         try:
             return self._statement(node)
         except Refusal as refusal:
@@ -56,8 +56,8 @@ class Statements(Loops):
             case ast.AugAssign(target=target, value=value, op=op):
                 return self.store(target, self.updated(target, value, op), node)
             case ast.If(test=test, body=body, orelse=orelse):
-                found = self.state.condition(test)
-                return [If(found, self.block(body), self.block(orelse), node.lineno)]
+                condition = self.state.condition(test)
+                return [If(condition, self.block(body), self.block(orelse), node.lineno)]
             case ast.For():
                 return self.loop(node)
             case ast.With(body=body):
@@ -66,67 +66,68 @@ class Statements(Loops):
 
     def updated(self, target: ast.expr, value: ast.expr, op: ast.operator) -> Expr:
         """Return the value of ``target op= value``."""
-        old, given = self.state.expression(target), self.state.expression(value)
-        return power(old, given) if isinstance(op, ast.Pow) else operate(BINARY[type(op)], old, given)
+        old, operand = self.state.expression(target), self.state.expression(value)
+        return power(old, operand) if isinstance(op, ast.Pow) else operate(BINARY[type(op)], old, operand)
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[Stmt]:
-        """Return a declaration, the names of a shape, a scalar or an element."""
+        """Return the statements of an assignment; a tensor or the name of a shape may need none."""
         state = self.state
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in BUFFERS:
             assert isinstance(target, ast.Name)
             return self.declare(self.names[target], value, node)
-        several = None if isinstance(target, ast.Subscript) else state.several(value)
-        if several is None:
+        items = None if isinstance(target, ast.Subscript) else state.tuple_of(value)
+        if items is None:
             return self.store(target, state.expression(value), node)
         if isinstance(target, (ast.Tuple, ast.List)):
-            if len(target.elts) != len(several):
-                rule = f"{ast.unparse(value)} has {count(several, 'element')}"
+            if len(target.elts) != len(items):
+                rule = f"{ast.unparse(value)} has {count(items, 'element')}"
                 state.fail(rule, node, count(target.elts, "name"), kind=ArgumentValueError)
-            pairs = zip(target.elts, several, strict=True)
-            return [found for name, size in pairs for found in self.store(name, size, node)]
+            pairs = zip(target.elts, items, strict=True)
+            return [stmt for name, size in pairs for stmt in self.store(name, size, node)]
         if not isinstance(target, ast.Name) or self.names[target] not in state.scopes.once:
             hint = "assign it once, at the top of the function"
-            state.fail("a tuple can only be given a name", node, ast.unparse(value), hint)
+            state.fail("a tuple can only be assigned to a name", node, ast.unparse(value), hint)
         state.tuples[self.names[target]] = tuple(
-            self.symbolic(size, node, size_text(value, k)) for k, size in enumerate(several)
+            self.symbolic(size, node, size_text(value, k)) for k, size in enumerate(items)
         )
         return []
 
     def store(self, target: ast.expr, value: Expr, node: ast.stmt) -> list[Stmt]:
-        """Return ``target = value``; a scalar that only names a size or a constant is written out."""
+        """Return ``target = value``; a scalar that only names a size or a constant is replaced by it."""
         state = self.state
         if isinstance(target, ast.Subscript):
-            buffer, index = state.place(target)
+            buffer, index = state.buffer_and_index(target)
             to = Type(buffer.dtype)
-            found = Store(buffer.name, index, converted(value, to), line=node.lineno)
-            return [reduction(found, to)]
+            store = Store(buffer.name, index, converted(value, to), line=node.lineno)
+            return [reduction(store, to)]
         assert isinstance(target, ast.Name)
         unique = self.names[target]
-        written_out = (
-            isinstance(value, Const) or value.type == INT
-        )  # a float is computed once, before the loops
-        if unique in state.scopes.once and written_out and _is_symbolic(value, state):
+        cheap = isinstance(value, Const) or value.type == INT  # a float is computed once, before the loops
+        if unique in state.scopes.once and cheap and _is_symbolic(value, state):
             state.bindings[unique] = value
             return []
-        known = state.variables.get(unique)
-        to = value.type if known is None else join(known, value.type)
-        if known is not None and known != to and BOOL in (known, value.type):
+        before = state.variables.get(unique)
+        to = value.type if before is None else join(before, value.type)
+        if before is not None and before != to and BOOL in (before, value.type):
             rule = f"{target.id} is a bool in one assignment and a number in another"
-            state.fail(rule, node, f"{known} and {value.type}", "give them two names")
+            state.fail(rule, node, f"{before} and {value.type}", "use two names")
         state.variables[unique] = to
         if unique not in self.assigned:
             self.assigned.append(unique)
         return [reduction(Assign(unique, _retyped(value, to), line=node.lineno), to)]
 
     def declare(self, name: str, call: ast.Call, node: ast.stmt) -> list[Stmt]:
-        """Add the tensor of ``output_tensor`` or ``allocate``; inside a loop, fill it with zeros there."""
+        """Add the tensor of ``output_tensor`` or ``allocate``.
+
+        Return nothing, or, for a tensor declared inside a loop, a loop that fills it with zeros.
+        """
         state = self.state
         assert isinstance(call.func, ast.Name)
-        several = state.several(call.args[0])
-        if several is None:
+        sizes = state.tuple_of(call.args[0])
+        if sizes is None:
             hint = f"write ({ast.unparse(call.args[0])},)"
-            state.fail("a shape is a tuple", node, ast.unparse(call.args[0]), hint)
-        shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(several))
+            state.fail("a shape must be a tuple", node, ast.unparse(call.args[0]), hint)
+        shape = tuple(self.symbolic(size, node, size_text(call.args[0], k)) for k, size in enumerate(sizes))
         role = "output" if call.func.id == "output_tensor" else "local"
         buffer = Buffer(name, self.dtype(call.args[1]), shape, role, node.lineno, zeroed=True)
         state.buffers[name] = buffer
@@ -140,11 +141,11 @@ class Statements(Loops):
         return [fill]
 
     def symbolic(self, size: Expr, node: ast.stmt, text: ast.expr | None) -> Expr:
-        """Return a size; raise when it is not computed from shapes, attributes and constants."""
+        """Return a size as an int64; raise unless it is computed from shapes, attributes and constants."""
         size = self.state.integer(size, "a size", text, node)
         if not _is_symbolic(size, self.state):
             rule = "a shape is computed from shapes of parameters, attributes and constants"
-            hint = "a scalar in it is assigned once, outside loops; elements of tensors cannot be in it"
+            hint = "a scalar in it must be assigned once, outside loops; it cannot read elements of tensors"
             self.state.fail(rule, node, hint=hint, kind=ArgumentValueError)
         if isinstance(size, Const) and size.value < 0:
             self.state.fail("a size cannot be negative", node, size.value, kind=ArgumentValueError)
@@ -156,31 +157,31 @@ class Statements(Loops):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value in self.names:
             owner = self.names[node.value]
             if owner not in state.buffers or node.attr != "dtype":
-                state.fail(f"{ast.unparse(node)} is no dtype", node)
+                state.fail(f"{ast.unparse(node)} is not a dtype", node)
             return state.buffers[owner].dtype
         try:
             value: Any = node.value if isinstance(node, ast.Constant) else None
             if isinstance(node, ast.Name) and node.id in WORDS and WORDS[node.id].type is not None:
                 value = str(WORDS[node.id].type.dtype)  # type: ignore[union-attr]
             elif isinstance(node, (ast.Attribute, ast.Name)):
-                value = state.static(node)
-            found = dtype(value).name
+                value = state.outside(node)
+            name = dtype(value).name
         except (PolyopError, KeyError, AttributeError, AssertionError):
-            found = ast.unparse(node)
-        if found not in DTYPES:
-            unsupported = "complex" in found
+            name = ast.unparse(node)
+        if name not in DTYPES:
+            unsupported = "complex" in name
             state.fail(
                 f"the dtype of a tensor must be one of {', '.join(DTYPES)}",
                 node,
-                found,
+                name,
                 'write x.dtype or a name such as "float32"',
                 UnsupportedError if unsupported else ArgumentTypeError,
             )
-        return found
+        return name
 
 
 def _retyped(value: Expr, to: Type) -> Expr:
-    """Return the value in the variable's type; an Op takes weakness from it where the dtype is the same."""
+    """Return the value in the variable's type; if only the weakness differs, a cast removes it or adds it."""
     if value.type == to and not isinstance(value, Const):
         return value
     if value.type.dtype != to.dtype or isinstance(value, Const):
@@ -189,7 +190,7 @@ def _retyped(value: Expr, to: Type) -> Expr:
 
 
 def _is_symbolic(value: Expr, state: Expressions) -> bool:
-    """Whether a value is made of sizes, attributes and constants."""
+    """Whether a value reads only sizes, attributes and constants."""
     return all(
         isinstance(e, (Const, Size, Op)) or (isinstance(e, Var) and e.name in state.attributes)
         for e in walk(value)

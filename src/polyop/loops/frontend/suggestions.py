@@ -1,4 +1,4 @@
-"""What to write instead of a call that is not compiled, as tables."""
+"""Suggestions of what to write instead of a call or an attribute that is not compiled, as tables."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FUNCTIONS = {
     "argmin": "write a loop with an if: if x[i] < x[best]: best = i",
     "any": "write a loop: found = found or x[i] > 0",
     "all": "write a loop: every = every and x[i] > 0",
-    "where": "write a if condition else b",
-    "select": "write a if condition else b",
+    "where": "write (a if condition else b)",
+    "select": "write (a if condition else b)",
     "clip": "write min(max(x, low), high)",
     "clamp": "write min(max(x, low), high)",
     "print": "remove it: compiled code prints nothing",
@@ -55,10 +55,10 @@ FUNCTIONS = {
     "zeros": "declare it: output_tensor(shape, dtype) is returned, allocate(shape, dtype) is not",
     "fill": "write a loop: y[i] = value",
     "copy": "copy in a loop: y[i] = x[i]",
-    "item": "write x[i], or x[()] of a tensor without dimensions",
-    "append": "write y[i] = ..., into a tensor whose size is known",
+    "item": "write x[i], or x[()] if x has no dimensions",
+    "append": "write y[i] = ..., where y has its whole size from the start",
 }
-"""By the name of a function or a method of Python, NumPy or PyTorch: what to write."""
+"""What to write, by the name of a function or method of Python, NumPy or PyTorch."""
 for _name in ("empty", "ones", "full", "zeros_like", "empty_like", "ones_like", "full_like"):
     FUNCTIONS[_name] = FUNCTIONS["zeros"]
 METHODS = {
@@ -71,22 +71,25 @@ METHODS = {
     "transpose": "swap the indices: x[j, i]",
     "tolist": _LOOP,
 }
-"""What means something else as a method, or is one only."""
+"""What to write for a method, where the function of the same name means something else, or there is none."""
 ATTRIBUTES = {
     "size": "multiply the sizes: x.shape[0] * x.shape[1]",
     "ndim": "write len(x.shape)",
     "T": "swap the indices: x[j, i]",
 }
-"""By the name of an attribute of a tensor."""
-_OTHERWISE = "only the words of the language are called: write in place what it does"
+"""What to write, by the name of an attribute of a tensor."""
+_NO_SUGGESTION = "a kernel can call only the words of the language: write out what the function computes"
 
 
-def instead_of(node: ast.Call, bound: set[str]) -> str:
-    """Return what to write for a call of no word of the language; ``bound`` are the function's names."""
+def suggestion_for_call(node: ast.Call, bound: set[str]) -> str:
+    """Return what to write for a call that is not a word of the language.
+
+    ``bound`` are the names that the kernel binds: ``x.sum()`` is a method of a tensor, ``np.sum(x)`` is not.
+    """
     if not isinstance(node.func, ast.Attribute):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         near = difflib.get_close_matches(name, WORDS, n=3, cutoff=0.8)
-        return FUNCTIONS.get(name) or (f"the nearest are {', '.join(near)}" if near else _OTHERWISE)
+        return FUNCTIONS.get(name) or (f"did you mean {' or '.join(near)}?" if near else _NO_SUGGESTION)
     owner, name = node.func.value, node.func.attr
     root = owner
     while isinstance(root, (ast.Attribute, ast.Subscript)):
@@ -97,30 +100,30 @@ def instead_of(node: ast.Call, bound: set[str]) -> str:
         return METHODS.get(name) or FUNCTIONS.get(name) or _LOOP
     if name in WORDS:
         return f"write {name}(...), without the module"
-    return FUNCTIONS.get(name, _OTHERWISE)
+    return FUNCTIONS.get(name, _NO_SUGGESTION)
 
 
 def _cast(owner: ast.expr, to: ast.expr) -> str:
-    """Return the cast word for ``x[i].astype(to)``."""
-    of = ast.unparse(owner) if isinstance(owner, ast.Subscript) else "x[i]"
-    last = to.value if isinstance(to, ast.Constant) else getattr(to, "attr", getattr(to, "id", None))
-    word = WORDS.get(last) if isinstance(last, str) else None
-    if last == "dtype":
-        return f"write {of}: a store converts it"
-    return f"write {word.name if word and word.kind == 'cast' else 'float32'}({of})"
+    """Return what to write for ``x[i].astype(to)``."""
+    element = ast.unparse(owner) if isinstance(owner, ast.Subscript) else "x[i]"
+    name = to.value if isinstance(to, ast.Constant) else getattr(to, "attr", getattr(to, "id", None))
+    word = WORDS.get(name) if isinstance(name, str) else None
+    if name == "dtype":
+        return f"write {element}: a store converts it"
+    return f"write {word.name if word and word.kind == 'cast' else 'float32'}({element})"
 
 
-def instead_of_text(text: str) -> str | None:
-    """Return what to write for a number that is spelt as text, as in ``float("-inf")``.
+def suggestion_for_text(text: str) -> str | None:
+    """Return what to write for a number in a string, as in ``float("-inf")``; None if it is not a number.
 
-    >>> instead_of_text("-inf"), instead_of_text("Infinity"), instead_of_text("a")
-    ('write -math.inf, with import math in the file', 'write math.inf, with import math in the file', None)
+    >>> suggestion_for_text("-inf"), suggestion_for_text("2.5"), suggestion_for_text("a")
+    ('write -math.inf, with import math in the file', 'write 2.5', None)
     """
     try:
         value = repr(float(text))
     except ValueError:
         return None
     if value.strip("-") in ("inf", "nan"):
-        written = value.replace("inf", "math.inf").replace("nan", "math.nan")
-        return f"write {written}, with import math in the file"
+        constant = value.replace("inf", "math.inf").replace("nan", "math.nan")
+        return f"write {constant}, with import math in the file"
     return f"write {value}"

@@ -1,4 +1,7 @@
-"""The function that is compiled of what an author gives: decorators that do work of their own are refused."""
+"""Find the function inside its decorators; a decorator that does work is refused.
+
+Only the function inside is compiled, so what such a decorator does would be lost without a word.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,13 @@ from ...core.errors import UnsupportedError
 from ...core.origin import of_function
 
 TRANSPARENT = ("polyop", "mindspore")
-"""Packages whose decorators say something about a function, and call it as it is."""
+"""Packages whose decorators only describe a function, and call it unchanged."""
 
 
 def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that the decorators of polyop and of MindSpore were given.
+    """Return the function inside decorators of polyop and MindSpore.
 
-    Raises ``UnsupportedError`` for any other decorator: only the function inside would be compiled, and
-    what the decorator does would be lost.
+    Raises ``UnsupportedError`` for any other decorator.
     """
     while hasattr(function, "__wrapped__"):
         inner = function.__wrapped__
@@ -37,8 +39,8 @@ def _refusal(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Unsuppor
         seen = f"{qualified} ({code.co_filename}:{code.co_firstlineno})"
     return UnsupportedError(
         f"the loop kernel {name}",
-        "must not be wrapped: the function inside is compiled, and what the wrapper does would be lost",
+        "must not be wrapped: only the function inside is compiled, and what the wrapper does would be lost",
         seen,
         where=of_function(inner),
-        hint=f"decorate the operator instead, or give the function itself: {name}.__wrapped__",
+        hint=f"decorate the operator instead, or pass the function inside: {name}.__wrapped__",
     )

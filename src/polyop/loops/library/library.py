@@ -58,7 +58,7 @@ def compiled(kernel: Kernel, options: Options) -> str:
     return make(kernel, options, request)
 
 
-def told(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, str]]]:
+def origin_and_notes(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, str]]]:
     """Return where a kernel's library is from, and what became of its loops (line, text).
 
     The first is empty where nothing of the function was shipped. For a shipped library the passes

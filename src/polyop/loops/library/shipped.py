@@ -24,8 +24,9 @@ from . import shipped_index
 FOLDER = "__polyop__"
 FORMAT = 1
 """Goes up when the index is written in another way."""
-MEANING = 1
-"""Goes up when the same typed kernel means something else, or its library is called in another way."""
+MEANING = 2
+"""Goes up when the same typed kernel means something else or has another digest, or its library is called in
+another way. Libraries of another level are refused, and the reason is given."""
 GRADIENT = "__backward"
 """What the name of a derived gradient ends with."""
 REMEDY = "build its package again with this polyop"

@@ -9,7 +9,7 @@ from typing import Any
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.rule import Rule
-from ...kernels.loop.batch import BatchedKernel, written
+from ...kernels.loop.batch import BatchedKernel, axes_text
 from .given import GivenRule
 from .parts import Complete, joined, loop_kernels, make_part, split
 
@@ -23,7 +23,7 @@ class BatchRule(Rule):
     """
 
     is_derived = True
-    kinds = ("batched",)
+    part_kinds = ("batched",)
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
         """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""
@@ -37,14 +37,14 @@ class BatchRule(Rule):
         with self._lock:
             if self._batched is None:
                 kernels = [BatchedKernel.of(k) for k in loop_kernels(self.operator)]
-                told, returns = kernels[0].where_samples, len(self.schema.returns)
+                attribute, returns = kernels[0].axes_attribute, len(self.schema.returns)
                 given = None if self.operator.gradient is None else GivenRule(self.operator)
                 self._batched = make_part(
-                    self.operator, "batched", kernels, (), returns, told, self._complete, given
+                    self.operator, "batched", kernels, (), returns, attribute, self._complete, given
                 )
             return self._batched
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made for this one so far."""
         return [] if self._batched is None else [self._batched]
 
@@ -56,5 +56,5 @@ class BatchRule(Rule):
         """Return (outputs, the axis of each that counts samples) of one call."""
         tensors, numbers = split(self.schema, inputs)
         places, _ = split(self.schema, dims)
-        made = joined(self.batched(*tensors, written(places), *numbers.values()))
+        made = joined(self.batched(*tensors, axes_text(places), *numbers.values()))
         return made, (0,) * len(made)

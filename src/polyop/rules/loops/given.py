@@ -11,7 +11,7 @@ from ...call.host import array_namespace, host_of
 from ...call.operator import Operator
 from ...call.rule import Rule, apply_rule
 from ...core.errors import FallbackWarning
-from ...kernels.loop.batch import dims_of
+from ...kernels.loop.batch import parse_axes
 from .parts import is_real
 
 Dims = Sequence[int | None]
@@ -38,7 +38,7 @@ class GivenRule(Rule):
         *given, outputs, grads = arguments
         schema = self.operator.schema
         count = len(schema.tensor_positions)
-        tensors, places, numbers = given[:count], dims_of(given[count]), given[count + 1 :]
+        tensors, places, numbers = given[:count], parse_axes(given[count]), given[count + 1 :]
         parts = (*tensors, *outputs, *grads)
         dims = (*places, *(0 for _ in outputs), *(None if g is None else 0 for g in grads))
         moved = [

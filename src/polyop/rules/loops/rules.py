@@ -15,11 +15,11 @@ from ...kernels.base import LoopKernelBase
 from ...kernels.loop.derived import BackwardKernel
 from .batch import BatchRule
 from .parts import loop_kernels, make_part, specs, split
-from .pull import Pull
 from .saving import Savings
 from .tangent import TangentRule
+from .vjp import LoopVJP
 
-MAX_PULLS = 256
+MAX_VJPS = 256
 """How many gradients a rule remembers, each by the shapes, dtypes and attributes of its calls."""
 
 
@@ -31,7 +31,7 @@ class DerivedRule(Rule):
     """
 
     is_derived = True
-    kinds = ("backward", "saving")
+    part_kinds = ("backward", "saving")
 
     def __init__(self, operator: Operator) -> None:
         """Take the operator, which is without a rule."""
@@ -41,7 +41,7 @@ class DerivedRule(Rule):
         self._backward: BoundOperator | None = None
         self._lock = threading.RLock()
         self._is_tensor = [a.type.is_tensor for a in self.schema.arguments]
-        self._pulls: dict[Any, Pull] = {}
+        self._vjps: dict[Any, LoopVJP] = {}
 
     @property
     def kernel(self) -> BackwardKernel:
@@ -57,9 +57,9 @@ class DerivedRule(Rule):
                 count = len(self.schema.returns)
                 names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
                 tensors = len(self.schema.tensor_positions)
-                told = kernels[0].told
+                attribute = kernels[0].key_attribute
                 self._backward = make_part(
-                    self.operator, "backward", kernels, names, tensors, told, with_derived
+                    self.operator, "backward", kernels, names, tensors, attribute, with_derived
                 )
             return self._backward
 
@@ -67,9 +67,9 @@ class DerivedRule(Rule):
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
         return self.backward if suffix == "backward" else self.savings.part(suffix)
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made for this one so far."""
-        return [*([self._backward] if self._backward is not None else []), *self.savings.made()]
+        return [*([self._backward] if self._backward is not None else []), *self.savings.parts_made()]
 
     def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
         """Return the operator to call in place of this one where a gradient is wanted, or None.
@@ -78,26 +78,26 @@ class DerivedRule(Rule):
         """
         return self.at(arguments).saving
 
-    def at(self, arguments: Sequence[Any]) -> Pull:
+    def at(self, arguments: Sequence[Any]) -> LoopVJP:
         """Return the gradient of a call with these arguments, or tensors of the same specs."""
         try:
             key = tuple(map(_cache_key, arguments, self._is_tensor))
-            pull = self._pulls.get(key)
+            vjp = self._vjps.get(key)
         except (AttributeError, TypeError):  # a tensor that was not kept, or a symbolic size
-            return self._pull(arguments)
-        if pull is None:
-            if len(self._pulls) >= MAX_PULLS:
-                self._pulls.clear()
-            pull = self._pulls[key] = self._pull(arguments)
-        return pull
+            return self._vjp(arguments)
+        if vjp is None:
+            if len(self._vjps) >= MAX_VJPS:
+                self._vjps.clear()
+            vjp = self._vjps[key] = self._vjp(arguments)
+        return vjp
 
-    def _pull(self, arguments: Sequence[Any]) -> Pull:
+    def _vjp(self, arguments: Sequence[Any]) -> LoopVJP:
         tensors, numbers = split(self.schema, arguments)
-        return Pull(self.operator, lambda: self.backward, self.savings, specs(tensors), numbers)
+        return LoopVJP(self.operator, lambda: self.backward, self.savings, specs(tensors), numbers)
 
-    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
+    def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
-        del outputs, moving
+        del outputs, tangents
         return self.at(arguments).uses
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
@@ -117,11 +117,13 @@ class DerivedRule(Rule):
         from ...loops.ir.printing import shown
 
         kernel = self.kernel
-        return shown(kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results).kernel)
+        return shown(
+            kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results).kernel
+        )
 
     def kernels_made(self) -> Iterator[BackwardKernel]:
         """Yield the gradients' kernels, those first that are handed temporaries: they run."""
-        for made in self.savings.made():
+        for made in self.savings.parts_made():
             rule = made.operator.gradient
             if isinstance(rule, DerivedRule):
                 yield from rule.kernels_made()
@@ -134,7 +136,7 @@ class DerivedRule(Rule):
         kernel = self.kernel
         if not inputs:
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
-        found = kernel.chosen(specs(inputs), attributes, (True,) * kernel.base.results)
+        found = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
         return "\n".join(sources(found.kernel, kernel.options))
 
 

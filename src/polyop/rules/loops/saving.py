@@ -14,8 +14,8 @@ from ...core.errors import PolyopError
 from ...core.schema import MISSING
 from ...core.spec import Spec
 from ...core.spec_key import SpecKey
-from ...kernels.loop.saved import beyond, saved
 from ...kernels.loop.saving import SavingKernel
+from ...kernels.loop.temporaries import over_limit, saving_form
 from .parts import Complete, all_attributes, make_saving
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
@@ -25,7 +25,7 @@ PREFIX, WITHOUT = "saving_", "without_"
 class Savings:
     """``<name>__saving_<dtypes>``, one operator for each set of dtypes and ranks, made when asked for.
 
-    ``<name>__saving_without_<numbers>__<dtypes>`` hands over fewer temporaries: those are beyond a limit.
+    ``<name>__saving_without_<numbers>__<dtypes>`` saves fewer temporaries: those are over the limit.
     """
 
     def __init__(self, operator: Operator, kernels: Sequence[Any], complete: Complete) -> None:
@@ -53,17 +53,17 @@ class Savings:
     def _beyond(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[int, ...]:
         """Return the numbers of the temporaries that the limit forbids for these sizes."""
         try:
-            left = beyond(self.kernels[0], seen, all_attributes(self.operator, numbers))
-            return tuple(k for k, name in enumerate(self._names(seen, numbers)) if name in left)
+            omitted = over_limit(self.kernels[0], seen, all_attributes(self.operator, numbers))
+            return tuple(k for k, name in enumerate(self._names(seen, numbers)) if name in omitted)
         except PolyopError:  # said when the gradient is asked for
             return ()
 
     def _names(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[str, ...]:
-        """Return all temporaries that can be handed over."""
-        kernel = saved(self.kernels[0], seen, all_attributes(self.operator, numbers))
+        """Return all temporaries that can be saved."""
+        kernel = saving_form(self.kernels[0], seen, all_attributes(self.operator, numbers))
         return () if kernel is None else kernel.outputs[self.kernels[0].results :]
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made so far."""
         return [made for _, made in self._made.values()]
 
@@ -89,7 +89,7 @@ class Savings:
     ) -> BoundOperator | None:
         """Return the operator of a key: one, for attributes of the types that came first.
 
-        With others a kernel may hand over other temporaries; it is then called as it is.
+        With others a kernel may save other temporaries; it is then called as it is.
         """
         types = tuple(map(type, numbers.values()))
         with self._lock:
@@ -106,14 +106,14 @@ class Savings:
         try:
             names = self._names(seen, numbers) if left else ()
             without = frozenset(names[k] for k in left if k < len(names))
-            kernel = saved(self.kernels[0], seen, given, without)
+            kernel = saving_form(self.kernels[0], seen, given, without)
         except PolyopError:  # said when the gradient is asked for
             return None
         if kernel is None:
             return None
         fewer = WITHOUT + "_".join(map(str, left)) + "__" if left else ""
         suffix = PREFIX + fewer + key.word
-        made = [SavingKernel.of(k, count=len(kernel.outputs), left=without) for k in self.kernels]
+        made = [SavingKernel.of(k, count=len(kernel.outputs), omitted=without) for k in self.kernels]
         return make_saving(self.operator, suffix, made, len(kernel.outputs), self._complete)
 
 

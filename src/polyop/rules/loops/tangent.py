@@ -24,7 +24,7 @@ class TangentRule(Rule):
     """
 
     is_derived = True
-    kinds = ("tangent",)
+    part_kinds = ("tangent",)
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
         """Take the operator, which is without a rule."""
@@ -41,9 +41,9 @@ class TangentRule(Rule):
                 arguments = self.schema.arguments
                 names = [f"t_{arguments[i].name}" for i in self.schema.tensor_positions]
                 returns = len(self.schema.returns)
-                told = kernels[0].told
+                attribute = kernels[0].key_attribute
                 self._tangent = make_part(
-                    self.operator, "tangent", kernels, names, returns, told, self._complete
+                    self.operator, "tangent", kernels, names, returns, attribute, self._complete
                 )
             return self._tangent
 
@@ -52,7 +52,7 @@ class TangentRule(Rule):
         """The tangent's kernel for the CPU."""
         return cast("TangentKernel", self.tangent.operator.kernels[0])
 
-    def made(self) -> list[BoundOperator]:
+    def parts_made(self) -> list[BoundOperator]:
         """Return the operators that were made for this one so far."""
         return [] if self._tangent is None else [self._tangent]
 
@@ -60,10 +60,10 @@ class TangentRule(Rule):
         """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
         return self.tangent if suffix == "tangent" else None
 
-    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
-        """Return which arguments are read where those that are not None in ``moving`` have tangents."""
+    def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
+        """Return which arguments are read if those that are not None in ``tangents`` have tangents."""
         tensors, _ = split(self.schema, arguments)
-        moved = tensors if moving is None else split(self.schema, moving)[0]
+        moved = tensors if tangents is None else split(self.schema, tangents)[0]
         present = tuple(t is not None and is_real(x) for x, t in zip(tensors, moved, strict=True))
         try:
             read = self._reads(arguments, present)

@@ -211,9 +211,9 @@ class SavedRule(Rule):
     kernel: ModuleKernel
     backward: BoundOperator
 
-    def reads(self, arguments: Sequence[Any], outputs: int, moving: Sequence[Any] | None = None) -> Uses:
+    def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs the rule reads."""
-        del moving
+        del tangents
         *given, wanted = arguments
         derived = _call(self.schema, given, wanted).derive(self.kernel)
         if derived is None:

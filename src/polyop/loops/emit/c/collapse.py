@@ -10,7 +10,7 @@ from ...ir.grammar import Assign, Const, Expr, For, Load, Size, Var, children
 from ..common.expressions import Expressions, Scope
 
 
-def joinable(outer: For, expressions: Expressions, scope: Scope) -> str | None:
+def collapse_condition(outer: For, expressions: Expressions, scope: Scope) -> str | None:
     """Return the condition, in C, under which a loop and the one inside it can be collapsed, or None.
 
     With the outer variable at 0, the inner one runs through the elements of both loops in their order: the

@@ -100,13 +100,13 @@ class Stops:
 
 def _direct(body: Sequence[Stmt]) -> list[For]:
     """Return the outermost loops of a body, without short ones."""
-    found: list[For] = []
+    loops: list[For] = []
     for node in body:
         if isinstance(node, If):
-            found += _direct((*node.body, *node.orelse))
+            loops += _direct((*node.body, *node.orelse))
         elif isinstance(node, For) and not is_short(node):
-            found.append(node)
-    return found
+            loops.append(node)
+    return loops
 
 
 def _is_slow(node: For, *, quick: bool) -> bool:

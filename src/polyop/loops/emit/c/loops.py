@@ -15,7 +15,7 @@ from ..common.ctypes import SIZES, computed, identifier, identity, memory
 from ..common.expressions import Expressions, Scope
 from ..common.statements import Statements, combined
 from . import prefetch, register_transpose
-from .collapse import joinable
+from .collapse import collapse_condition
 from .interruption import Stops, is_innermost
 from .register_reuse import Sliding, slides
 from .rows import Around, Element, Later, check_once, later, rows
@@ -77,17 +77,17 @@ class Loops:
             self.vector(node, first, lo, hi)
             return
         few = len(copies.all) > 1 and len({c.unit for c in copies.all}) == 1  # many vectors hide the overhead
-        joined = joinable(node, self.expressions, first) if few else None
-        if joined is None:
+        condition = collapse_condition(node, self.expressions, first) if few else None
+        if condition is None:
             self._plain(node, copies, lo, hi)
             return
-        with self.out.block(f"if ({joined})"):
+        with self.out.block(f"if ({condition})"):
             inner = node.body[0]
             assert isinstance(inner, For)
             once = (replace(c, scope=c.scope.with_names({node.var: "0"})) for c in copies.all)
             end = f"({hi}) * ({self.expressions.scalar(inner.hi, first)})"
             self._plain(inner, replace(copies, all=tuple(once)), "0", end)
-        if joined != "1":
+        if condition != "1":
             with self.out.block("else"):
                 self._plain(node, copies, lo, hi)
 
@@ -102,8 +102,11 @@ class Loops:
             self.out.line(f"const int64_t {var}_lo = {lo};")
             register_transpose.declare(strips, first, self.expressions, self.out)
             self.out.line(f"int64_t {var}_n0 = 0;")
-            given = (strips, first, var, f"{var}_lo", self.expressions, self.out)
-            around = (lambda: register_transpose.fill(*given), lambda: register_transpose.store_back(*given))
+            arguments = (strips, first, var, f"{var}_lo", self.expressions, self.out)
+            around = (
+                lambda: register_transpose.fill(*arguments),
+                lambda: register_transpose.store_back(*arguments),
+            )
             self._iterations(node, copies, f"{var}_lo", hi, *around)
             register_transpose.forget(strips, self.expressions)
 

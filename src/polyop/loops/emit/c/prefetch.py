@@ -50,8 +50,8 @@ def streams(node: For, around: For | None, own: AbstractSet[str]) -> list[Load]:
             continue
         if around is not None and not any(depends(i, frozenset({around.var})) for i in load.index):
             continue
-        known = result.setdefault(load.buffer, load)
-        if _offsets(load) > _offsets(known):
+        farthest = result.setdefault(load.buffer, load)
+        if _offsets(load) > _offsets(farthest):
             result[load.buffer] = load
     return list(result.values())[:MAX_TENSORS]
 
@@ -70,8 +70,8 @@ def reread_rows(node: For, around: For | None, own: AbstractSet[str]) -> list[Lo
     place = next(k for k, s in enumerate(around.body) if s is node)
     rows = [_rows(s) for s in around.body if isinstance(s, For)]
     number = sum(isinstance(s, For) for s in around.body[:place])
-    before = [row for found in rows[:number] for row in found]
-    after = [row for found in rows[number + 1 :] for row in found]
+    before = [row for loop_rows in rows[:number] for row in loop_rows]
+    after = [row for loop_rows in rows[number + 1 :] for row in loop_rows]
     moving = frozenset({around.var})
     return [
         load

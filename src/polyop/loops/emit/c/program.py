@@ -45,11 +45,11 @@ class CFile:
         if sum(lengths) + rest < LONG or (len(lengths) < 2 and rest < LONG // 4):
             return [self.text()]
         groups: tuple[list[int], list[int]] = ([], [])
-        taken = [rest, 0]
+        totals = [rest, 0]
         for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
-            least = taken.index(min(taken))
-            groups[least].append(number)
-            taken[least] += lengths[number]
+            shorter = totals.index(min(totals))
+            groups[shorter].append(number)
+            totals[shorter] += lengths[number]
         names = [f"#define part{n} {self.function}_part{n}" for n in range(len(self.parts))]
         shown = [f"void part{n}({PARAMETERS});" for n in range(len(self.parts))]
         hidden = ["#pragma GCC visibility push(hidden)", *names, *shown, "#pragma GCC visibility pop\n"]

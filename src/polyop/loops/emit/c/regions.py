@@ -91,11 +91,11 @@ class Functions:
 
     def bands(self, printer: _Body, nodes: Sequence[For], members: Sequence[Member]) -> None:
         """Print the functions of loops that run together, and the call of them."""
-        given = [self._passed_scalars(printer, node) for node in nodes]
-        parts = [self._part(printer, node, names) for node, names in zip(nodes, given, strict=True)]
+        scalars = [self._passed_scalars(printer, node) for node in nodes]
+        parts = [self._part(printer, node, names) for node, names in zip(nodes, scalars, strict=True)]
         out = printer.out
         with out.block(""):
-            for name in dict.fromkeys(name for names in given for name in names):
+            for name in dict.fromkeys(name for names in scalars for name in names):
                 out.line(f"k->at_{name} = {identifier(name)};")
             rows = []
             for part, node, member in zip(parts, nodes, members, strict=True):
@@ -464,7 +464,7 @@ def _shared(loop: For) -> frozenset[str]:
             alone = [(a, f.get("", 0)) for a, f in enumerate(forms) if f.keys() - {""} == {loop.var}]
             steps = {f[loop.var] for a, f in enumerate(forms) if (a, f.get("", 0)) in alone}
             rows.setdefault(node.buffer, set()).add(tuple(alone) if steps == {1} else ())
-    return frozenset(name for name, found in rows.items() if len(found) > 1 or () in found)
+    return frozenset(name for name, forms in rows.items() if len(forms) > 1 or () in forms)
 
 
 def _uneven(node: For) -> bool:

@@ -57,7 +57,7 @@ def slides(node: For, width: int, expressions: Expressions) -> list[Slide]:
         if form is not None:
             terms = tuple(sorted((name, times) for name, times in form.items() if name))
             rows.setdefault((load.buffer, load.index[:-1], terms), {})[load] = form.get("", 0)
-    return [s for found in rows.values() for s in _within(found, LINE // width)][:MAX_ROWS]
+    return [s for row in rows.values() for s in _within(row, LINE // width)][:MAX_ROWS]
 
 
 def _form(
@@ -74,15 +74,15 @@ def _form(
     return affine.linear(load.index[-1])
 
 
-def _within(places: Mapping[Load, int], most: int) -> list[Slide]:
-    """Return slides with a span of at most ``most`` and at least two offsets each."""
+def _within(offsets: Mapping[Load, int], max_span: int) -> list[Slide]:
+    """Return slides with a span of at most ``max_span`` and at least two offsets each."""
     groups: list[dict[Load, int]] = []
-    for load, place in sorted(places.items(), key=lambda item: item[1]):
-        if not groups or place - min(groups[-1].values()) > most:
+    for load, offset in sorted(offsets.items(), key=lambda item: item[1]):
+        if not groups or offset - min(groups[-1].values()) > max_span:
             groups.append({})
-        groups[-1][load] = place
+        groups[-1][load] = offset
     return [
-        Slide({load: place - min(group.values()) for load, place in group.items()})
+        Slide({load: offset - min(group.values()) for load, offset in group.items()})
         for group in groups
         if len(set(group.values())) > 1
     ]
@@ -92,9 +92,9 @@ class Sliding:
     """Prints the slides of a vector loop."""
 
     def __init__(
-        self, found: Sequence[Slide], node: For, width: int, expressions: Expressions, scope: Scope
+        self, rows: Sequence[Slide], node: For, width: int, expressions: Expressions, scope: Scope
     ) -> None:
-        self.found, self.expressions, self.scope, self.width = found, expressions, scope, width
+        self.rows, self.expressions, self.scope, self.width = rows, expressions, scope, width
         self.var = node.var
         self.lanes = expressions.lane_count(width)
 
@@ -102,36 +102,34 @@ class Sliding:
     def guard(self) -> str:
         """The condition that whole vectors follow and the next vector of each row is all read anyway."""
         var = identifier(self.var)
-        return f"{var} + 2 * {self.lanes} <= {var}_end + {min(s.span for s in self.found)}"
+        return f"{var} + 2 * {self.lanes} <= {var}_end + {min(s.span for s in self.rows)}"
 
     def begin(self) -> list[str]:
         """Return the lines before the loop."""
         var = identifier(self.var)
-        return [
-            f"{self._vector(s)} {self._name(n)} = {self._load(s, var)};" for n, s in enumerate(self.found)
-        ]
+        return [f"{self._vector(s)} {self._name(n)} = {self._load(s, var)};" for n, s in enumerate(self.rows)]
 
     def step(self) -> list[str]:
         """Return the lines at the begin of an iteration."""
         at = f"({identifier(self.var)} + {self.lanes})"
         return [
             f"const {self._vector(s)} {self._name(n)}_next = {self._load(s, at)};"
-            for n, s in enumerate(self.found)
+            for n, s in enumerate(self.rows)
         ]
 
     def end(self) -> list[str]:
         """Return the lines at the end of an iteration."""
-        names = map(self._name, range(len(self.found)))
+        names = map(self._name, range(len(self.rows)))
         return [f"{name} = {name}_next;" for name in names]
 
     def texts(self) -> dict[Load, str]:
         """Return the C of each load, where the loop has its row in registers."""
         result = {}
-        for number, slide in enumerate(self.found):
+        for number, slide in enumerate(self.rows):
             name, vector = self._name(number), self._vector(slide)
-            for load, place in slide.loads.items():
-                text = f"polyop_slid({vector}, {self.width}, {name}, {name}_next, {place})"
-                result[load] = text if place else name
+            for load, offset in slide.loads.items():
+                text = f"polyop_slid({vector}, {self.width}, {name}, {name}_next, {offset})"
+                result[load] = text if offset else name
         return result
 
     def _name(self, number: int) -> str:

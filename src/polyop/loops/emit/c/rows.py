@@ -44,7 +44,7 @@ def rows(node: For, bounds: Bounds) -> list[Element]:
     inside = list(statements(node.body))
     names = frozenset({node.var, *(s.name for s in inside if isinstance(s, Assign))})
     written = {s.buffer for s in inside if isinstance(s, Store)}
-    found: dict[Element, None] = {}
+    accesses: dict[Element, None] = {}
     for statement in node.body:
         if not isinstance(statement, (Assign, Store)):
             continue
@@ -54,8 +54,8 @@ def rows(node: For, bounds: Bounds) -> list[Element]:
             reads = {e.buffer for i in checked for e in walk(i) if isinstance(e, Load)}
             fixed = not any(depends(i, names) for i in checked) and not reads & written
             if checked and fixed and stride(row, node.var) == UNIT:
-                found[row] = None
-    return list(found)
+                accesses[row] = None
+    return list(accesses)
 
 
 def rows_checked_once(loops: Sequence[For], bounds: Bounds) -> set[tuple[str, int]]:
@@ -71,11 +71,11 @@ def always(exprs: Sequence[Expr]) -> Iterator[Load]:
 
 
 def check_once(
-    out: Writer, expressions: Expressions, found: Sequence[Element], scope: Scope, runs: str
+    out: Writer, expressions: Expressions, accesses: Sequence[Element], scope: Scope, runs: str
 ) -> None:
     """Print checks of accesses before their loop, if it has iterations, and record them."""
-    known: dict[Element, tuple[str, Mapping[int, str]]] = {}
-    for number, row in enumerate(found):
+    results: dict[Element, tuple[str, Mapping[int, str]]] = {}
+    for number, row in enumerate(accesses):
         names = {axis: f"row{number}_{axis}" for axis in sorted(expressions.axes(row))}
         for name in names.values():
             out.line(f"int64_t {name} = 0;")
@@ -87,8 +87,8 @@ def check_once(
             out.line(f"found{number} = {tests};")
             for axis, name in names.items():
                 out.line(f"{name} = q{axis};")
-        known[row] = (f"found{number}", names)
-    expressions.prechecked.update(known)
+        results[row] = (f"found{number}", names)
+    expressions.prechecked.update(results)
 
 
 class Picked(Expressions):
@@ -148,16 +148,19 @@ def later(
     rows: list[Later] = []
     for number, row in enumerate(accesses):
         axes = sorted(expressions.axes(row))
-        picked = [e for axis in axes for e in walk(row.index[axis]) if isinstance(e, Load)]
-        sure = set(always([row.index[axis] for axis in axes]))
-        direct = all(e in sure and not expressions.axes(e) and stride(e, var) == UNIT for e in picked)
-        alike = not any(depends(i, outer) for a, i in enumerate(row.index) if a not in axes)
-        if not picked or not direct or not alike:
+        index_loads = [e for axis in axes for e in walk(row.index[axis]) if isinstance(e, Load)]
+        unconditional_loads = set(always([row.index[axis] for axis in axes]))
+        direct = all(
+            e in unconditional_loads and not expressions.axes(e) and stride(e, var) == UNIT
+            for e in index_loads
+        )
+        other_axes_fixed = not any(depends(i, outer) for a, i in enumerate(row.index) if a not in axes)
+        if not index_loads or not direct or not other_axes_fixed:
             continue
         names = {axis: f"next{number}_{axis}" for axis in axes}
         for axis, name in names.items():
-            there = expressions.scalar(row.index[axis], ahead)
-            when = " && ".join(filter(None, (f"found{number}", around.runs)))
-            out.line(f"const int64_t {name} = {when} ? {there} : 0;")
+            next_index = expressions.scalar(row.index[axis], ahead)
+            condition = " && ".join(filter(None, (f"found{number}", around.runs)))
+            out.line(f"const int64_t {name} = {condition} ? {next_index} : 0;")
         rows.append(Later(row, names))
     return rows

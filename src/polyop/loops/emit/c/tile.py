@@ -62,9 +62,9 @@ class TilePrinter:
             return replace(node, body=tuple(map(self._from_panels, node.body)))
         if not isinstance(node, For):
             return node
-        ours = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
-        if ours:
-            return replace(node, body=tuple(rewrite(s, _replacing(ours)) for s in node.body))
+        panel_of_load = {p.load: Var(p.name, p.load.type) for p in self.panels if p.loops[-1].var == node.var}
+        if panel_of_load:
+            return replace(node, body=tuple(rewrite(s, _replacing(panel_of_load)) for s in node.body))
         return replace(node, body=tuple(map(self._from_panels, node.body)))
 
     @property
@@ -346,20 +346,20 @@ class TilePrinter:
     def _after(self, tile_copies: Sequence[Copy]) -> dict[str, list[str]]:
         """Return the lines at the end of each loop's body: panels advance, rows are prefetched."""
         step = f"{self.shape.units} * {self.lanes}"
-        found: dict[str, list[str]] = {}
+        lines: dict[str, list[str]] = {}
         for panel in self.panels:
-            found.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
+            lines.setdefault(panel.loops[-1].var, []).append(f"{panel.name} += {step};")
         for loop, load in prefetch_rows.across(self.lane, self.row.var):
             ends = (
                 [tile_copies[0], tile_copies[-1]]
                 if tile_copies[0].row != tile_copies[-1].row
                 else tile_copies[:1]
             )
-            asked = [
+            prefetches = [
                 prefetch_rows.line(load, loop, self.expressions, replace(c.scope, lanes=None)) for c in ends
             ]
-            found.setdefault(loop.var, []).extend(asked)
-        return found
+            lines.setdefault(loop.var, []).extend(prefetches)
+        return lines
 
     def _limits(self, scope: Scope, at: str) -> tuple[str | None, str]:
         j = identifier(self.lane.var)
@@ -381,7 +381,7 @@ class TilePrinter:
 
 def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
     """Return the panels of loads in innermost loops, if the ranges of loops do not depend on one another."""
-    found: dict[Load, Panel] = {}
+    panels: dict[Load, Panel] = {}
 
     def visit(body: Sequence[Stmt], loops: tuple[For, ...]) -> None:
         for node in body:
@@ -397,11 +397,11 @@ def _panels(lane: For, tile: Tile, row: str) -> list[Panel]:
             if any(depends(e, variables) for f in path for e in (f.lo, f.hi)):
                 continue
             for load in tile.packed:
-                if load not in found and any(load in _loads(s) for s in node.body):
-                    found[load] = Panel(load, path, f"b{len(found)}_")
+                if load not in panels and any(load in _loads(s) for s in node.body):
+                    panels[load] = Panel(load, path, f"b{len(panels)}_")
 
     visit(lane.body, ())
-    return list(found.values())
+    return list(panels.values())
 
 
 def sums_first(
@@ -422,12 +422,12 @@ def sums_first(
         return (), {}
     read = {e.name for s in statements(rest) for e in walk(s) if isinstance(e, Var)}
     read |= {s.name for s in statements(rest) if isinstance(s, Assign) and s.op}
-    left = {s.name: computed(s.value.type) for s in inside if isinstance(s, Assign) and s.name in read}
+    kinds = {s.name: computed(s.value.type) for s in inside if isinstance(s, Assign) and s.name in read}
     whole = all(
         differs.get(name, frozenset()) == frozenset({ROW, LANE}) and kind != "bool"
-        for name, kind in left.items()
+        for name, kind in kinds.items()
     )
-    return (sums, left) if whole else ((), {})
+    return (sums, kinds) if whole else ((), {})
 
 
 def _loads(node: Stmt) -> list[Expr]:

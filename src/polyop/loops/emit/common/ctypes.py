@@ -83,6 +83,15 @@ def identifier(name: str) -> str:
     return f"{name}_" if taken else name
 
 
+def size_name(buffer: str, axis: int) -> str:
+    """Return the C name of a tensor's size.
+
+    >>> size_name("x", 0)
+    'x_n0'
+    """
+    return f"{buffer}_n{axis}"
+
+
 IDENTITIES = {"+": "0", "*": "1"}
 
 

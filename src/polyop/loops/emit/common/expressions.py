@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from ...analysis import affine
 from ...analysis.bounds import Bounds
 from ...analysis.strides import BACK, STRIDED, UNIFORM, UNIT, depends, stride
 from ...ir.grammar import Const, Expr, Kernel, Load, Op, Size, Store, Type, Var, walk
-from .ctypes import HALVES, SIZES, computed, identifier, memory, signed
+from .ctypes import HALVES, SIZES, computed, identifier, memory, signed, size_name
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Used:
     """Bytes per lane of the vectors."""
     headers: set[str] = field(default_factory=set)
     """Headers beside those that every file includes."""
+    names: set[str] = field(default_factory=set)
+    """C names of tensors, sizes, attributes and variables, in the function that is being printed."""
 
 
 class Expressions:
@@ -133,7 +136,22 @@ class Expressions:
 
     def size(self, buffer: str, axis: int) -> str:
         """Return the C name of a size."""
-        return f"{buffer}_n{axis}"
+        return self._name(size_name(buffer, axis))
+
+    def tensor(self, buffer: str) -> str:
+        """Return the C name of a tensor."""
+        return self._name(identifier(buffer))
+
+    @contextlib.contextmanager
+    def names_of_function(self) -> Iterator[set[str]]:
+        """Context in which one function is printed; the set collects the names that its text uses."""
+        names_of_outer, self.used.names = self.used.names, set()
+        yield self.used.names
+        self.used.names = names_of_outer
+
+    def _name(self, name: str) -> str:
+        self.used.names.add(name)
+        return name
 
     def vector(self, elem: str, scope: Scope) -> str:
         """Return the vector type of an element, in the loop's width."""
@@ -186,7 +204,7 @@ class Expressions:
         return Value(f"({elem})({value.text})", elem)
 
     def _variable(self, expr: Var, scope: Scope) -> Value:
-        text = scope.names.get(expr.name, identifier(expr.name))
+        text = scope.names.get(expr.name) or self._name(identifier(expr.name))
         elem = computed(expr.type)
         lanes = scope.lanes
         if lanes is not None and expr.name == lanes.var:
@@ -251,7 +269,7 @@ class Expressions:
     def _load(self, node: Load, scope: Scope) -> Value:
         lanes, dtype = scope.lanes, self.kernel.buffers[node.buffer].dtype
         kind = stride(node, lanes.var, lanes.varying) if lanes else UNIFORM
-        base = identifier(node.buffer)
+        base = self.tensor(node.buffer)
         if lanes is not None and node.buffer in lanes.varying:
             kind = UNIT
         if kind == UNIFORM:
@@ -307,7 +325,7 @@ class Expressions:
 
     def _element(self, node: Load, scope: Scope) -> str:
         index = [self.scalar(i, scope) for i in node.index]
-        base = identifier(node.buffer)
+        base = self.tensor(node.buffer)
         if not self.axes(node):
             return f"{base}[{self.place(node.buffer, tuple(index), scope)}]"
         declared, tests, names = self.checks(node, index)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...analysis.strides import BACK, STRIDED, UNIT, stride
 from ...ir.grammar import Assign, For, If, Kernel, Stmt, Store, children
 from .copies import LANE, ROW, Copies, Copy, dependence
-from .ctypes import HALVES, computed, identifier, identity, memory
+from .ctypes import HALVES, computed, identity, memory
 from .expressions import Expressions, Scope, Value
 from .writer import Writer
 
@@ -175,7 +175,7 @@ class Statements:
         text = value.text
         if dtype in HALVES:
             text = f"cvt_f32_{HALVES[dtype]}({text})"
-        base = identifier(node.buffer)
+        base = self.expressions.tensor(node.buffer)
         if self.expressions.axes(node):
             declared, tests, names = self.expressions.checks(node, index)
             target = f"{base}[{self.expressions.place(node.buffer, names, scope)}]"
@@ -204,7 +204,7 @@ class Statements:
         at = self.expressions.place(node.buffer, names, scope)
         elem = "u16" if dtype in HALVES else memory(dtype)
         kind = self.expressions.vector(elem, scope)
-        address = f"&{identifier(node.buffer)}[{at}]"
+        address = f"&{self.expressions.tensor(node.buffer)}[{at}]"
         count = None if node.buffer in lanes.varying else lanes.count  # there is room for all lanes
         old = f"load_n_{kind}({address}, {count})" if count else f"load_{kind}({address})"
         text = value.text
@@ -240,7 +240,7 @@ class Statements:
             return
         at = self.expressions.address(node.buffer, index)
         rest = f"{self.expressions.strides(node, lanes)}, {value.text}"
-        address = f"&{identifier(node.buffer)}[{at}]"
+        address = f"&{self.expressions.tensor(node.buffer)}[{at}]"
         used = lanes.count or (lanes.number if node.buffer in self.expressions.accessed_once else "")
         suffix, count = ("_n", f", {used}") if used else ("", "")
         self.out.line(f"scatter{suffix}_{kind}({address}, {rest}{count});")

@@ -83,7 +83,7 @@ class Body(Statements):
             return
         index = [self.expressions.scalar(i, scope) for i in node.index]
         declared, tests, names = self.expressions.checks(node, index)
-        place = f"&{identifier(node.buffer)}[{self.expressions.address(node.buffer, names)}]"
+        place = f"&{self.expressions.tensor(node.buffer)}[{self.expressions.address(node.buffer, names)}]"
         call = f"polyop_atomic<{OPERATORS[node.op]}>({place}, ({memory(dtype)})({value.text}));"
         with self.out.block(""):
             self.out.line(f"{declared}if ({tests}) {call}" if tests else call)

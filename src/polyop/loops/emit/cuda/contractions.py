@@ -10,6 +10,7 @@ from ..common.ctypes import SIZES
 from .bodies import c_type
 
 SIDE, EACH, STEP = 64, 4, 16
+"""Rows and lanes of a block's tile, rows and lanes of one thread in it, iterations of a sum in one step."""
 SHARED = 48 << 10
 """Bytes of shared memory per block that every GPU has."""
 
@@ -24,29 +25,35 @@ class Staged:
 
 
 def stageable(lane: For, row: str, dynamic: frozenset[str]) -> bool:
-    """Whether the sums of a tile read elements that depend on the row alone or on the lane alone."""
-    own = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
-    found = 0
+    """Whether a tile's sums are contractions: no load depends on both the row and the lane.
+
+    At least one loop reads operands of both kinds. Ranges of loops and conditions are uniform in a tile, and
+    no operand has a checked index.
+    """
+    scalars = {s.name for s in statements(lane.body) if isinstance(s, Assign)}
+    contracted = 0  # innermost loops that read both kinds
     branches = [s for s in statements(lane.body) if isinstance(s, If) and holds_loop(s)]
-    if not all(_uniform(s, own | {row, lane.var}) for s in branches):
+    if not all(_uniform(s, scalars | {row, lane.var}) for s in branches):
         return False
     for node in statements(lane.body):
         if not isinstance(node, For):
             continue
-        if depends(node.lo, frozenset(own | {lane.var})) or depends(node.hi, frozenset(own | {lane.var})):
+        if depends(node.lo, frozenset(scalars | {lane.var})) or depends(
+            node.hi, frozenset(scalars | {lane.var})
+        ):
             return False
         if any(isinstance(s, For) for s in node.body):
             continue
-        loads = sums(node, own)
+        loads = sums(node, scalars)
         if loads is None or any(e.buffer in dynamic for e in loads):
             return False
         if any(depends(i, frozenset({row})) for e in loads for i in e.index) and any(
             depends(i, frozenset({lane.var})) for e in loads for i in e.index
         ):
-            found += 1
+            contracted += 1
         if any(_both(e, row, lane.var) for e in loads) or any(_bare(s, {row, lane.var}) for s in node.body):
             return False
-    return found > 0
+    return contracted > 0
 
 
 def holds_loop(node: If) -> bool:
@@ -60,13 +67,13 @@ def _uniform(node: If, names: set[str]) -> bool:
     return not reads and not depends(node.condition, frozenset(names))
 
 
-def sums(loop: For, own: set[str]) -> list[Load] | None:
+def sums(loop: For, scalars: set[str]) -> list[Load] | None:
     """Return the loads of an innermost loop of sums, or None for any other loop."""
     if any(not isinstance(s, Assign) for s in loop.body):
         return None
     loads = list(dict.fromkeys(e for s in loop.body for e in walk(s) if isinstance(e, Load)))
     if any(
-        depends(i, frozenset(own)) or isinstance(x, Load) for e in loads for i in e.index for x in walk(i)
+        depends(i, frozenset(scalars)) or isinstance(x, Load) for e in loads for i in e.index for x in walk(i)
     ):
         return None
     return loads
@@ -77,7 +84,7 @@ def _both(load: Load, row: str, lane: str) -> bool:
 
 
 def _bare(node: Stmt | Expr, names: set[str]) -> bool:
-    """Whether a value reads one of the variables outside indices."""
+    """Whether an expression reads one of the variables outside of indices."""
     if isinstance(node, Var):
         return node.name in names
     return not isinstance(node, Load) and any(_bare(e, names) for e in children(node))
@@ -98,7 +105,7 @@ def fits(lane: For, row: str) -> bool:
     total = 0
     for node in statements(lane.body):
         if isinstance(node, For) and not any(isinstance(s, For) for s in node.body):
-            for one in staged_loads(node, row, lane.var):
-                elem = c_type(one.load.type)
+            for operand in staged_loads(node, row, lane.var):
+                elem = c_type(operand.load.type)
                 total += STEP * (SIDE + 1) * SIZES.get(elem, 4)
     return total <= SHARED

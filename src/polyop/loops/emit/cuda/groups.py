@@ -48,23 +48,23 @@ class Shared(Body):
         stores = any(isinstance(s, Store) for s in statements((node,)))
         divides = self.mapper.shares((node,))
         if isinstance(node, For) and self.mapper.divisible(node):
-            self._around(stores, lambda: self._divided(node, copies.all[0].scope))
+            self._synchronised(stores, lambda: self._divided(node, copies.all[0].scope))
         elif divides and isinstance(node, For):
             self._uniform_loop(node, copies.all[0].scope)
         elif divides and isinstance(node, If):
             self._uniform_if(node, copies.all[0].scope)
         elif stores:
-            self._around(True, lambda: self._first(node, copies))
+            self._synchronised(True, lambda: self._first(node, copies))
         else:
             self.single = True
             self._each((node,), copies)
             self.single = False
             self.synced = False
 
-    def _around(self, stores: bool, printed: Callable[[], None]) -> None:
+    def _synchronised(self, stores: bool, print_node: Callable[[], None]) -> None:
         if stores:
             self._sync()
-        printed()
+        print_node()
         self.synced = False
         if stores:
             self._sync()
@@ -103,26 +103,26 @@ class Shared(Body):
     def _divided(self, node: For, scope: Scope) -> None:
         """Print a perfect nest whose iterations are distributed over the threads."""
         loops = self._perfect(node)
-        over = {name: op for f in loops for name, op in self._over(f)}
+        reductions = {name: op for f in loops for name, op in self._reductions(f)}
         types = {s.name: s.type for s in statements((node,)) if isinstance(s, Assign)}
-        over = {name: op for name, op in over.items() if name in types}
+        reductions = {name: op for name, op in reductions.items() if name in types}
         with self.out.block(""):
-            inner = scope
-            for name, op in over.items():
-                own = f"{identifier(name)}_v0"
-                self.out.line(f"{c_type(types[name])} {own} = {identity(op, computed(types[name]))};")
-                inner = inner.with_names({name: own})
+            inner_scope = scope
+            for name, op in reductions.items():
+                partial = f"{identifier(name)}_v0"
+                self.out.line(f"{c_type(types[name])} {partial} = {identity(op, computed(types[name]))};")
+                inner_scope = inner_scope.with_names({name: partial})
             with deal(self.out, self.expressions, loops, scope, "lane_", "width_"):
                 self.single = True
-                self.body(loops[-1].body, plain(inner))
+                self.body(loops[-1].body, plain(inner_scope))
                 self.single = False
-            for name, op in over.items():
-                c = scope.names.get(name, identifier(name))
-                which = operator_of(op, types[name])
-                total = f"polyop_combine<{which}>({identifier(name)}_v0, width_)"
-                self.out.line(f"{c} = {which}::of({c}, {total});")
+            for name, op in reductions.items():
+                target = scope.names.get(name, identifier(name))
+                combiner = operator_of(op, types[name])
+                total = f"polyop_combine<{combiner}>({identifier(name)}_v0, width_)"
+                self.out.line(f"{target} = {combiner}::of({target}, {total});")
 
-    def _over(self, loop: For) -> tuple[tuple[str, str], ...]:
+    def _reductions(self, loop: For) -> tuple[tuple[str, str], ...]:
         return self.mapper.kinds[loop.var].over if loop.var in self.mapper.kinds else ()
 
     def _perfect(self, node: For) -> tuple[For, ...]:

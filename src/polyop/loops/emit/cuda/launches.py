@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from ...ir.grammar import Assign, For, Kernel, Stmt, Type, Var, statements, walk
-from ..common.ctypes import identifier, memory
+from ..common.ctypes import identifier, memory, size_name
 from ..common.expressions import Expressions, Scope
 from ..common.writer import Writer
 from .bodies import c_type
@@ -15,11 +15,10 @@ from .sizes import longest
 
 BLOCK = 256
 """Threads of a block, which is also called a group."""
-_WORDS = re.compile(r"/\*.*?\*/|(?<!\.)\b([A-Za-z_]\w*)")
 
 
 class Launches:
-    """The CUDA kernels printed so far, and what they need from the host."""
+    """The CUDA kernels print_body so far, and what they need from the host."""
 
     def __init__(
         self, kernel: Kernel, expressions: Expressions, mapper: Mapper, owners: Mapping[str, tuple[str, ...]]
@@ -37,36 +36,39 @@ class Launches:
         """Scalars that several launches share, in device memory."""
 
     def unpack(
-        self, out: Writer, text: str, source: str, *, device: bool, hidden: Sequence[str] = ()
+        self, out: Writer, names: AbstractSet[str], *, device: bool, declared: Sequence[str] = ()
     ) -> None:
-        """Declare what a text uses: tensors, sizes, attributes, loops on the host."""
-        used = set(_WORDS.findall(text))
+        """Declare the sizes and attributes among the C names that a function uses.
+
+        A function of the device also gets tensors, without those ``declared`` in its text, and the variables
+        of loops on the host.
+        """
         for name, buffer in self.kernel.buffers.items():
             c, elem = identifier(name), memory(buffer.dtype)
-            if device and c in used and name not in hidden:
-                kind = f"const {elem}* const __restrict__" if buffer.role == "input" else f"{elem}* const"
-                out.line(f"{kind} {c} = {source}{c};")
+            if device and c in names and name not in declared:
+                pointer = f"const {elem}* const __restrict__" if buffer.role == "input" else f"{elem}* const"
+                out.line(f"{pointer} {c} = self.{c};")
             for axis in range(len(buffer.shape)):
-                size = self.expressions.size(name, axis)
-                if size in used:
-                    out.line(f"const int64_t {size} = {source}{size};")
-        for name, kind_ in self.kernel.attributes.items():
-            if identifier(name) in used:
-                out.line(f"const {c_type(kind_)} {identifier(name)} = {source}{identifier(name)};")
+                if (size := size_name(name, axis)) in names:
+                    out.line(f"const int64_t {size} = self.{size};")
+        for name, kind in self.kernel.attributes.items():
+            if (c := identifier(name)) in names:
+                out.line(f"const {c_type(kind)} {c} = self.{c};")
         for name in self.variables if device else ():
-            if identifier(name) in used:
-                out.line(f"const int64_t {identifier(name)} = {source}at_{name};")
+            if (c := identifier(name)) in names:
+                out.line(f"const int64_t {c} = self.at_{name};")
 
     def function(
         self,
         nodes: Sequence[Stmt],
-        printed: Callable[[Writer, frozenset[str]], None],
+        print_body: Callable[[Writer, frozenset[str]], None],
         bounds: str = "",
-        hidden: Sequence[str] = (),
+        declared: Sequence[str] = (),
     ) -> str:
-        """Write a kernel and return its name.
+        """Write the kernel of some statements and return its name; ``bounds`` are its launch bounds.
 
-        ``printed`` gets the scalars that are declared, and declares the tensors that are ``hidden``.
+        ``print_body`` gets the scalars that are declared before its text. It declares the tensors and scalars
+        in ``declared`` itself.
         """
         number = len(self.parts)
         name = f"part{number}"
@@ -75,17 +77,17 @@ class Launches:
         reads |= {s.name for s in statements(tuple(nodes)) if isinstance(s, Assign)}
         live = {n: t for n, t in self.outer.items() if n in reads}
         inner = Writer(1)
-        printed(inner, frozenset(live))
+        with self.expressions.names_of_function() as names:
+            print_body(inner, frozenset(live))
         out = Writer()
         with out.block(f"__global__ void {bounds}{name}(const kernel self)"):
             out.line("const kernel* const k = &self;")
             out.line("(void)k;")
-            text = inner.text()
-            self.unpack(out, text, "self.", device=True, hidden=hidden)
+            self.unpack(out, names, device=True, declared=declared)
             for scalar, kind in live.items():
-                if identifier(scalar) not in set(_WORDS.findall(text)):
-                    continue
-                out.line(f"{c_type(kind)} {identifier(scalar)} = self.state->{identifier(scalar)};")
+                if scalar not in declared:
+                    c = identifier(scalar)
+                    out.line(f"{c_type(kind)} {c} = self.state->{c};")
             out.lines += inner.lines
         self.parts[number] = out.text()
         return name
@@ -100,15 +102,15 @@ class Launches:
         axes = range(len(self.kernel.buffers[name].shape))
         return "(" + (" * ".join(self.expressions.size(name, a) for a in axes) or "1") + ")"
 
-    def slots(self, out: Writer, own: Sequence[str]) -> None:
-        """Declare this group's slot of private temporaries."""
-        for name in own:
+    def slots(self, out: Writer, names: Sequence[str]) -> None:
+        """Declare private temporaries as this group's slot of their memory."""
+        for name in names:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"{elem}* const {c} = self.{c} + slot_ * {self.length(name)};")
 
-    def take(self, out: Writer, own: Sequence[str], count: str) -> None:
+    def allocate(self, out: Writer, names: Sequence[str], count: str) -> None:
         """Allocate private temporaries for ``count`` groups."""
-        for name in own:
+        for name in names:
             c, elem = identifier(name), memory(self.kernel.buffers[name].dtype)
             out.line(f"polyop_taken {c}_v1({count} * {self.length(name)} * (int64_t)sizeof({elem}), stream);")
             out.line(f"if ({c}_v1.wrong) return {c}_v1.wrong;")
@@ -116,6 +118,6 @@ class Launches:
 
     def longest(self, body: Sequence[Stmt], loops: Sequence[For]) -> str:
         """Return the length of the longest loop that a group shares, in C."""
-        known = frozenset(self.variables)
-        trips = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, known))
+        variables = frozenset(self.variables)
+        trips = longest(body, loops, self.mapper.divisible, lambda e: self.mapper.evaluable(e, variables))
         return self.expressions.scalar(trips, Scope())

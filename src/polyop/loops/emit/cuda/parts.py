@@ -28,10 +28,11 @@ class Parts(Launches):
         """Return the text of all functions, the host's last."""
         self._find_outer(pieces)
         inner = Writer(1)
-        self._pieces(inner, pieces)
+        with self.expressions.names_of_function() as names:
+            self._pieces(inner, pieces)
         out = Writer()
         with out.block("static const char* run(kernel& self, cudaStream_t stream)"):
-            self.unpack(out, inner.text(), "self.", device=False)
+            self.unpack(out, names, device=False)
             out.lines += inner.lines
             out.line("return nullptr;")
         return "\n".join([*self.parts, out.text()])
@@ -91,27 +92,27 @@ class Parts(Launches):
         shared = self.mapper.shares(body)
         assigned = {s.name for s in statements(tuple(body)) if isinstance(s, Assign)} & self.outer.keys()
 
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             if shared:
                 inner.line(f"const int lane_ = threadIdx.x, width_ = {BLOCK};")
                 printer = Shared(self.kernel, self.expressions, inner, self.mapper)
                 printer.live = live
                 printer.group(body, Scope())
             else:
-                one = Body(self.kernel, self.expressions, inner)
-                one.live = live
-                one.body(body, plain(Scope()))
+                thread = Body(self.kernel, self.expressions, inner)
+                thread.live = live
+                thread.body(body, plain(Scope()))
             for name in sorted(assigned):
                 c = identifier(name)
                 inner.line(f"{'if (lane_ == 0) ' if shared else ''}self.state->{c} = {c};")
 
-        name = self.function(body, printed)
+        name = self.function(body, print_body)
         self.launch(out, name, "1", str(BLOCK if shared else 1))
 
     def _threads(self, out: Writer, piece: Threads) -> None:
         *outer, fast = piece.loops
 
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             total = spans(inner, self.expressions, outer, Scope())
             first = "(int64_t)blockIdx.y * blockDim.y + threadIdx.y"
             with inner.block(
@@ -124,7 +125,7 @@ class Parts(Launches):
                     printer.live, printer.atomic = live, piece.atomic
                     printer.body(piece.body, plain(Scope()))
 
-        name = self.function((piece.loops[0],), printed)
+        name = self.function((piece.loops[0],), print_body)
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, outer, Scope())};")
             lanes = trips(fast, {f.var: (f.lo, f.hi) for f in outer})
@@ -136,13 +137,13 @@ class Parts(Launches):
 
     def _rows(self, out: Writer, piece: Rows) -> None:
         names = frozenset(f.var for f in piece.loops)
-        own = [n for n, loops in self.owners.items() if names & set(loops)]
-        self.slotted |= set(own)
+        private = [n for n, loops in self.owners.items() if names & set(loops)]
+        self.slotted |= set(private)
 
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             inner.line("const int lane_ = threadIdx.x, width_ = blockDim.x;")
             inner.line("const int64_t slot_ = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;")
-            self.slots(inner, own)
+            self.slots(inner, private)
             total = spans(inner, self.expressions, piece.loops, Scope())
             step = "(int64_t)gridDim.x * blockDim.y"
             with inner.block(f"for (int64_t row_ = slot_; row_ < {total}; row_ += {step})"):
@@ -151,26 +152,25 @@ class Parts(Launches):
                 printer.live = live
                 printer.group(piece.body, Scope())
 
-        name = self.function((piece.loops[0],), printed, hidden=own)
+        name = self.function((piece.loops[0],), print_body, declared=private)
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, piece.loops, Scope())};")
             with out.block("if (rows_ > 0)"):
                 out.line(f"const int width_ = polyop_width({self.longest(piece.body, piece.loops)});")
                 out.line("const int each_ = width_ == 32 ? 4 : 1;")
-                out.line(
-                    f"const unsigned blocks_ = polyop_blocks(rows_, each_, {SLOTS if own else '1 << 30'});"
-                )
-                self.take(out, own, "(int64_t)blocks_ * each_")
+                limit = SLOTS if private else "1 << 30"
+                out.line(f"const unsigned blocks_ = polyop_blocks(rows_, each_, {limit});")
+                self.allocate(out, private, "(int64_t)blocks_ * each_")
                 self.launch(out, name, "blocks_", "dim3(width_, each_)")
 
     def _tiles(self, out: Writer, piece: Tiles) -> None:
-        def printed(inner: Writer, live: frozenset[str]) -> None:
+        def print_body(inner: Writer, live: frozenset[str]) -> None:
             printer = Body(self.kernel, self.expressions, inner)
             printer.live = live
             TilePart(self.expressions, inner, printer, piece).print()
 
         nodes = (*piece.loops, piece.row)
-        name = self.function((nodes[0],), printed, "__launch_bounds__(256) ")
+        name = self.function((nodes[0],), print_body, "__launch_bounds__(256) ")
         with out.block(""):
             total, _ = TilePart(
                 self.expressions, out, Body(self.kernel, self.expressions, out), piece

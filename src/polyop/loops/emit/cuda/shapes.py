@@ -41,7 +41,7 @@ class Mapper:
         self.notes: list[Note] = []
         self.dynamic: frozenset[str] = frozenset()
         """Buffers with an index that is checked at each access."""
-        self._seen = _names(kernel.body)
+        self._uses = _uses(kernel.body)
 
     def pieces(
         self, body: Sequence[Stmt], known: frozenset[str] = frozenset(), depth: int = 0
@@ -73,14 +73,14 @@ class Mapper:
         )
 
     def leaks(self, loop: For) -> bool:
-        """Whether iterations assign a scalar from outside that they do not reduce to.
+        """Whether iterations assign a scalar of the code around the loop, other than by a reduction.
 
-        Such a loop is parallel where only one of them does so.
+        A parallel loop can do so only if a single iteration makes the assignment.
         """
         over = {name for name, _ in self.kinds[loop.var].over} if loop.var in self.kinds else set()
-        inside = _names((loop,))
+        inside = _uses((loop,))
         assigned = {s.name for s in statements((loop,)) if isinstance(s, Assign)} - over
-        return any(self._seen[name] > inside[name] for name in assigned)
+        return any(self._uses[name] > inside[name] for name in assigned)
 
     def shares(self, body: Sequence[Stmt]) -> bool:
         """Whether a body has a loop that a group of threads can share."""
@@ -105,9 +105,9 @@ class Mapper:
         if kind == "parallel":
             return self._parallel(node, known)
         if kind == "reduction":
-            found = self._reduction(node, known)
-            if found is not None:
-                return found
+            piece = self._reduction(node, known)
+            if piece is not None:
+                return piece
         if depth < DEEPEST:
             pieces = self.pieces(node.body, known | {node.var}, depth + 1)
             if _launches(pieces) and (depth == 0 or any(_deep(p) for p in pieces)):
@@ -177,8 +177,8 @@ class Mapper:
         over = dict(self.kinds[node.var].over)
         inside = [s for s in statements((node,)) if isinstance(s, For)]
         owning = any(s.var in self.owning for s in inside)
-        if not owning and all(self._orderless(name, op, node) for name, op in over.items()):
-            loops = self._chain(node, known, lambda f: self._same(f, over))
+        if not owning and all(self._is_atomic(name, op, node) for name, op in over.items()):
+            loops = self._chain(node, known, lambda f: self._reduces_to(f, over))
             self._note(node, "a thread for each iteration, which add atomically")
             return Threads(
                 _fastest(loops, [f.var for f in loops if f.var in self.plan.vector]),
@@ -189,7 +189,7 @@ class Mapper:
         if not scalars and node.var not in self.plan.private:
             return None
         flat = scalars and not owning
-        loops = self._chain(node, known, lambda f: self._same(f, over)) if flat else (node,)
+        loops = self._chain(node, known, lambda f: self._reduces_to(f, over)) if flat else (node,)
         names = frozenset(f.var for f in loops)
         if len(loops) > 1 and (depends(loops[-1].lo, names) or depends(loops[-1].hi, names)):
             loops = loops[:-1]
@@ -199,19 +199,20 @@ class Mapper:
         self._note(node, f"partial results of {', '.join(sorted(over))}, added up in a second launch")
         return Sums(loops, loops[-1].body, tuple(over.items()), shared)
 
-    def _same(self, loop: For, over: Mapping[str, str]) -> bool:
+    def _reduces_to(self, loop: For, over: Mapping[str, str]) -> bool:
+        """Whether a loop is parallel, or reduces only to these targets."""
         kind = self.kind(loop)
         return kind == "parallel" or (
             kind == "reduction" and set(self.kinds[loop.var].over) <= set(over.items())
         )
 
-    def _orderless(self, name: str, op: str, loop: For) -> bool:
+    def _is_atomic(self, name: str, op: str, loop: For) -> bool:
         """Whether a reduction into a tensor may be done by atomic operations."""
         buffer = self.kernel.buffers.get(name)
         if buffer is None or buffer.dtype not in ("int32", "int64", "uint32", "uint64", "float32", "float64"):
             return False
-        ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
-        if any(s.op != op for s in ours) or any(
+        stores = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
+        if any(s.op != op for s in stores) or any(
             isinstance(e, Load) and e.buffer == name for s in statements((loop,)) for e in walk(s)
         ):
             return False
@@ -250,7 +251,7 @@ def _fastest(loops: tuple[For, ...], lanes: Sequence[str]) -> tuple[For, ...]:
     return tuple(sorted(loops, key=lambda f: f.var == lanes[-1]))
 
 
-def _names(body: Sequence[Stmt]) -> Counter[str]:
+def _uses(body: Sequence[Stmt]) -> Counter[str]:
     """Return how often each scalar is assigned or read."""
     counts: Counter[str] = Counter()
     for node in statements(tuple(body)):

@@ -15,9 +15,12 @@ def trips(loop: For, around: Ranges) -> Expr:
 
 
 def longest(
-    body: Sequence[Stmt], loops: Sequence[For], wanted: Callable[[For], bool], known: Callable[[Expr], bool]
+    body: Sequence[Stmt],
+    loops: Sequence[For],
+    selected: Callable[[For], bool],
+    evaluable: Callable[[Expr], bool],
 ) -> Expr:
-    """Return the longest trip count of the selected loops; 512 where the host knows none."""
+    """Return the longest ``evaluable`` trip count of the ``selected`` loops, or 512 if there is none."""
     lengths: list[Expr] = []
 
     def visit(nodes: Sequence[Stmt], around: Ranges) -> None:
@@ -27,13 +30,13 @@ def longest(
             if not isinstance(node, For):
                 continue
             count = trips(node, around)
-            if wanted(node) and known(count) and count not in lengths:
+            if selected(node) and evaluable(count) and count not in lengths:
                 lengths.append(count)
             lo, hi = (middle(e, around) for e in (node.lo, node.hi))
             visit(node.body, {**around, node.var: (lo, hi)})
 
     visit(body, {f.var: (f.lo, f.hi) for f in loops})
-    total: Expr = lengths[0] if lengths else Const(512, INT)
+    result: Expr = lengths[0] if lengths else Const(512, INT)
     for other in lengths[1:]:
-        total = Op("max", (total, other), INT)
-    return total
+        result = Op("max", (result, other), INT)
+    return result

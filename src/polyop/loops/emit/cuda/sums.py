@@ -31,9 +31,9 @@ class SumsPart:
         parts, piece = self.parts, self.piece
         parts.private |= dict.fromkeys(n for n, _ in piece.over)
         parts.slotted |= set(self.own)
-        hidden = [*self.own, *self.buffers]
-        first = parts.function((piece.loops[0],), self._partial, hidden=hidden)
-        second = parts.function((), lambda inner, live: self._total(inner))
+        declared = [*self.own, *(n for n, _ in piece.over)]
+        partial_kernel = parts.function((piece.loops[0],), self._partial, declared=declared)
+        total_kernel = parts.function((), lambda inner, live: self._total(inner))
         with out.block(""):
             out.line(f"const int64_t rows_ = {spans(out, self.expressions, piece.loops, Scope())};")
             with out.block("if (rows_ > 0)"):
@@ -44,14 +44,14 @@ class SumsPart:
                     out.line(f"const int width_ = {BLOCK};")
                     out.line(f"const unsigned blocks_ = polyop_blocks(rows_, {4 * BLOCK}, {4 * PARTIALS});")
                 out.line("self.partials = blocks_;")
-                parts.take(out, self.own, "(int64_t)blocks_")
+                parts.allocate(out, self.own, "(int64_t)blocks_")
                 for n, _ in piece.over:
-                    self._take(out, n)
-                parts.launch(out, first, "blocks_", "width_")
-                most = " + ".join(["1", *(parts.length(n) for n in self.buffers)])
-                parts.launch(out, second, f"polyop_blocks({most}, {BLOCK}, 65535)", str(BLOCK))
+                    self._allocate(out, n)
+                parts.launch(out, partial_kernel, "blocks_", "width_")
+                elements = " + ".join(["1", *(parts.length(n) for n in self.buffers)])
+                parts.launch(out, total_kernel, f"polyop_blocks({elements}, {BLOCK}, 65535)", str(BLOCK))
 
-    def _take(self, out: Writer, name: str) -> None:
+    def _allocate(self, out: Writer, name: str) -> None:
         length = f"{self.parts.length(name)} * " if name in self.buffers else ""
         c = f"{identifier(name)}_v2"
         bytes_ = f"(int64_t)blocks_ * {length}(int64_t)sizeof({self._elem(name)})"
@@ -81,13 +81,13 @@ class SumsPart:
         with inner.block(f"for (int64_t row_ = {first}; row_ < {total}; row_ += {step})"):
             split(inner, piece.loops, "row_")
             if piece.shared:
-                printer = Shared(self.kernel, self.expressions, inner, self.parts.mapper)
-                printer.live = live
-                printer.group(piece.body, scope)
+                groups = Shared(self.kernel, self.expressions, inner, self.parts.mapper)
+                groups.live = live
+                groups.group(piece.body, scope)
             else:
-                one = Body(self.kernel, self.expressions, inner)
-                one.live = live
-                one.body(piece.body, plain(scope))
+                threads = Body(self.kernel, self.expressions, inner)
+                threads.live = live
+                threads.body(piece.body, plain(scope))
         self._end(inner)
 
     def _start(self, inner: Writer) -> Scope:
@@ -109,28 +109,29 @@ class SumsPart:
                 continue
             value = f"{identifier(n)}_v2"
             if not self.piece.shared:
-                which = operator_of(op, self._kind(n))
-                inner.line(f"{value} = polyop_combine<{which}>({value}, width_);")
+                combiner = operator_of(op, self._kind(n))
+                inner.line(f"{value} = polyop_combine<{combiner}>({value}, width_);")
             inner.line(f"if (lane_ == 0) (({self._elem(n)}*)self.own_{n})[slot_] = {value};")
 
     def _total(self, inner: Writer) -> None:
         """Print the second kernel: it combines the partial results in the order of the groups."""
         inner.line("const int64_t lane_ = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;")
         for n, op in self.piece.over:
-            which, elem, c = operator_of(op, self._kind(n)), self._elem(n), identifier(n)
+            combiner, elem = operator_of(op, self._kind(n)), self._elem(n)
             if n in self.buffers:
-                length = self.parts.length(n)
+                c, length = self.expressions.tensor(n), self.parts.length(n)
                 head = f"for (int64_t el_ = lane_; el_ < {length}; el_ += (int64_t)gridDim.x * blockDim.x)"
                 with inner.block(head):
                     inner.line(f"{elem} sum_ = {c}[el_];")
-                    own = f"(({elem}*)self.own_{n})[piece_ * {length} + el_]"
+                    partial = f"(({elem}*)self.own_{n})[piece_ * {length} + el_]"
                     each = "for (int64_t piece_ = 0; piece_ < self.partials; ++piece_)"
-                    inner.line(f"{each} sum_ = {which}::of(sum_, {own});")
+                    inner.line(f"{each} sum_ = {combiner}::of(sum_, {partial});")
                     inner.line(f"{c}[el_] = sum_;")
                 continue
+            c = identifier(n)
             with inner.block("if (blockIdx.x == 0)"):
                 inner.line(f"{elem} sum_ = {identity(op, computed(self._kind(n)))};")
                 each = f"for (int64_t piece_ = lane_; piece_ < self.partials; piece_ += {BLOCK})"
-                inner.line(f"{each} sum_ = {which}::of(sum_, (({elem}*)self.own_{n})[piece_]);")
-                inner.line(f"sum_ = polyop_combine<{which}>(sum_, {BLOCK});")
-                inner.line(f"if (lane_ == 0) self.state->{c} = {which}::of(self.state->{c}, sum_);")
+                inner.line(f"{each} sum_ = {combiner}::of(sum_, (({elem}*)self.own_{n})[piece_]);")
+                inner.line(f"sum_ = polyop_combine<{combiner}>(sum_, {BLOCK});")
+                inner.line(f"if (lane_ == 0) self.state->{c} = {combiner}::of(self.state->{c}, sum_);")

@@ -1,7 +1,8 @@
 """Contractions on a GPU: tiles of 64 x 64 sums, 4 x 4 to a thread, operands through shared memory.
 
-Each thread of 16 x 16 has the rows ``y + 16 m`` and the lanes ``x + 16 n`` of its block's tile. Sums
-run in steps of 16: elements that only rows choose, and those that only lanes choose, are staged.
+A block has 16 x 16 threads. Thread (x, y) computes the rows ``y + 16 m`` and the lanes ``x + 16 n`` of a
+tile, for m and n from 0 to 3. Sums run in steps of 16 iterations. The operands of a step depend on the row
+alone or on the lane alone; they are first copied (staged) to shared memory.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class TilePart:
         self.expressions, self.out, self.printer, self.piece = expressions, out, printer, piece
         self.row, self.lane = piece.row, piece.lane
         self.i, self.j = identifier(piece.row.var), identifier(piece.lane.var)
-        own = {s.name: s.type for s in statements(piece.lane.body) if isinstance(s, Assign)}
-        self.types = {n: t for n, t in own.items() if n not in printer.live}
+        scalars = {s.name: s.type for s in statements(piece.lane.body) if isinstance(s, Assign)}
+        self.types = {n: t for n, t in scalars.items() if n not in printer.live}
         self.cell = Scope({n: f"{identifier(n)}[m_][n_]" for n in self.types})
 
     def print(self) -> None:
@@ -60,22 +61,22 @@ class TilePart:
             )
         for node in self.piece.loops:
             var = identifier(node.var)
-            one, other = (self.expressions.scalar(e, scope) for e in (node.lo, node.hi))
-            out.line(f"const int64_t {var}_lo = {one}, {var}_n1 = max_i64(0, {other} - {var}_lo);")
+            start, end = (self.expressions.scalar(e, scope) for e in (node.lo, node.hi))
+            out.line(f"const int64_t {var}_lo = {start}, {var}_n1 = max_i64(0, {end} - {var}_lo);")
         total = " * ".join(["rows_", "lanes_", *(f"{identifier(f.var)}_n1" for f in self.piece.loops)])
         return total, ("first_", "left_")
 
     def _range(self, first: str, last: str) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return (least, greatest) of the lanes' lower and upper bounds, which are linear in the row."""
-        found = []
+        ranges = []
         for bound in (self.lane.lo, self.lane.hi):
             if not depends(bound, frozenset({self.row.var})):
                 text = self.expressions.scalar(bound, Scope())
-                found.append((text, text))
+                ranges.append((text, text))
                 continue
             ends = [self.expressions.scalar(bound, Scope({self.row.var: at})) for at in (first, last)]
-            found.append((f"min_i64({ends[0]}, {ends[1]})", f"max_i64({ends[0]}, {ends[1]})"))
-        return found[0], found[1]
+            ranges.append((f"min_i64({ends[0]}, {ends[1]})", f"max_i64({ends[0]}, {ends[1]})"))
+        return ranges[0], ranges[1]
 
     def _triangular(self) -> bool:
         return any(depends(e, frozenset({self.row.var})) for e in (self.lane.lo, self.lane.hi))
@@ -132,30 +133,32 @@ class TilePart:
         with self.out.block(
             f"for (int64_t {var}_lo = {lo}, {var}_end = {hi}; {var}_lo < {var}_end; {var}_lo += {STEP})"
         ):
-            for one in staged:
-                self.out.line(f"__shared__ {self._elem(one)} {one.name}_all[{STEP}][{SIDE + 1}];")
+            for operand in staged:
+                self.out.line(f"__shared__ {self._elem(operand)} {operand.name}_all[{STEP}][{SIDE + 1}];")
             self.out.line("__syncthreads();")
             self.out.line(f"const int steps_ = (int)min_i64({STEP}, {var}_end - {var}_lo);")
-            for one in staged:
-                self._stage(one, node)
+            for operand in staged:
+                self._stage(operand, node)
             self.out.line("__syncthreads();")
             with self.out.block("for (int step_ = 0; step_ < steps_; ++step_)"):
                 self._step(node, staged)
 
-    def _elem(self, one: Staged) -> str:
-        return c_type(one.load.type)
+    def _elem(self, operand: Staged) -> str:
+        return c_type(operand.load.type)
 
-    def _stage(self, one: Staged, node: For) -> None:
+    def _stage(self, operand: Staged, node: For) -> None:
         """Print the copy of a step's elements to shared memory, with coalesced loads."""
         out, var = self.out, identifier(node.var)
-        along = stride(one.load, node.var) == UNIT
+        contiguous = stride(operand.load, node.var) == UNIT
         with out.block(f"for (int el_ = threadIdx.x; el_ < {SIDE * STEP}; el_ += 256)"):
-            step, at = (f"el_ % {STEP}", f"el_ / {STEP}") if along else (f"el_ / {SIDE}", f"el_ % {SIDE}")
-            place, end = (self.i, "last_") if one.by_row else (self.j, "right_")
-            out.line(f"const int64_t {var} = {var}_lo + {step}, {place} = {place}_lo + {at};")
-            value = self.expressions.value(one.load, Scope()).text
-            inside = f"{var} < {var}_end && {place} < {end}"
-            out.line(f"{one.name}_all[{step}][{at}] = {inside} ? {value} : 0;")
+            step, at = (
+                (f"el_ % {STEP}", f"el_ / {STEP}") if contiguous else (f"el_ / {SIDE}", f"el_ % {SIDE}")
+            )
+            index, end = (self.i, "last_") if operand.by_row else (self.j, "right_")
+            out.line(f"const int64_t {var} = {var}_lo + {step}, {index} = {index}_lo + {at};")
+            value = self.expressions.value(operand.load, Scope()).text
+            inside = f"{var} < {var}_end && {index} < {end}"
+            out.line(f"{operand.name}_all[{step}][{at}] = {inside} ? {value} : 0;")
 
     def _step(self, node: For, staged: Sequence[Staged]) -> None:
         """Print one iteration of the sums: operands to registers, then 4 x 4 times the statements."""
@@ -163,16 +166,16 @@ class TilePart:
         out.line(f"const int64_t {var} = {var}_lo + step_;")
         out.line(f"(void){var};")
         names = dict(self.cell.names)
-        for one in staged:
-            out.line(f"{self._elem(one)} {one.name}_own[{EACH}];")
-            thread = "y_" if one.by_row else "x_"
-            copied = f"{one.name}_own[m_] = {one.name}_all[step_][{thread} + 16 * m_];"
+        for operand in staged:
+            out.line(f"{self._elem(operand)} {operand.name}_own[{EACH}];")
+            thread = "y_" if operand.by_row else "x_"
+            copied = f"{operand.name}_own[m_] = {operand.name}_all[step_][{thread} + 16 * m_];"
             out.line(f"POLYOP_UNROLL {EACH_CELL[0]} {copied}")
-            names[one.name] = f"{one.name}_own[{'m_' if one.by_row else 'n_'}]"
-        known = {one.load: Var(one.name, one.load.type) for one in staged}
+            names[operand.name] = f"{operand.name}_own[{'m_' if operand.by_row else 'n_'}]"
+        staged_names = {operand.load: Var(operand.name, operand.load.type) for operand in staged}
 
         def change(expr: Expr) -> Expr:
-            return known.get(expr, expr) if isinstance(expr, Load) else expr
+            return staged_names.get(expr, expr) if isinstance(expr, Load) else expr
 
         cell, self.cell = self.cell, Scope(names)
         self._cells([rewrite(s, change) for s in node.body], guarded=False)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 from ...call.bound import BoundOperator
 from ...call.operator import Operator
 from ...call.uses import Uses
-from ...core.errors import PolyopError
+from ...core.errors import GradientError, PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.derived import BackwardKernel
 from .parts import all_attributes, joined, specs
@@ -35,7 +35,7 @@ class BackwardPlan(NamedTuple):
     key: str
 
 
-class Pull:
+class LoopVJP:
     """The gradient of the calls that had tensors of the specs ``seen``, and the attributes ``numbers``."""
 
     def __init__(
@@ -76,11 +76,11 @@ class Pull:
         return Uses(flags, tuple(inputs))
 
     def __call__(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]
+        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], requested: Sequence[bool]
     ) -> tuple[Any, ...]:
         """Return one gradient per argument; None where it is not wanted, or where there is none."""
         found: list[Any] = [None] * len(inputs)
-        plan = self._cached_plan(grads, tuple(wanted))
+        plan = self._cached_plan(grads, tuple(requested))
         if plan is None:
             return tuple(found)
         if True in plan.computed:
@@ -115,14 +115,20 @@ class Pull:
 
     def _make_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
         above = specs(grads)
-        present = tuple(g is not None and bool(g.dtype.is_floating) for g in above)
+        kernel = self.kernel
+        rows = zip(above, kernel.differentiable_outputs(self.seen, self.fixed), strict=True)
+        present = tuple(there and g is not None and bool(g.dtype.is_floating) for g, there in rows)
         if not any(present):
             return None
-        kernel, asked = self.kernel, tuple(bool(wanted[i]) for i in self.positions)
-        passed = kernel.passed(self.seen, above, self.fixed, present, asked)
-        same = tuple(k if a else None for k, a in zip(passed, asked, strict=True))
-        asked = tuple(a and k is None for k, a in zip(passed, asked, strict=True))
-        moves = kernel.moves(self.seen, self.fixed)
-        computed = tuple(a and moved for a, moved in zip(asked, moves, strict=True))
+        asked = tuple(bool(wanted[i]) for i in self.positions)
+        shared = kernel.shared_gradients(self.seen, above, self.fixed, present, asked)
+        same = tuple(k if a else None for k, a in zip(shared, asked, strict=True))
+        asked = tuple(a and k is None for k, a in zip(shared, asked, strict=True))
+        differentiable = kernel.differentiable_inputs(self.seen, self.fixed)
+        computed = tuple(a and flag for a, flag in zip(asked, differentiable, strict=True))
         read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
+        kept = kernel.saved_for_backward(self.seen, self.fixed) if read else ()
+        if any(flag and not there for flag, there in zip(read, kept, strict=True)):
+            rule = "its gradient reads a tensor that the forward call did not keep"
+            raise GradientError(kernel.base.name, rule, hint='compile it with tape="none"')
         return BackwardPlan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))

@@ -9,7 +9,7 @@ import torch
 
 from polyop import Custom
 from polyop.loops.derive.adjoint import adjoint
-from polyop.loops.derive.passed import passed
+from polyop.loops.derive.shared_gradients import shared_gradients
 from polyop.loops.frontend.parse import parse
 
 
@@ -173,14 +173,14 @@ def weights(found):
 def test_what_is_handed_on(function):
     typed = parse(function, [("float64", 2), ("float64", 2)], {})
     kernel = adjoint(typed, (True,) * len(typed.outputs)).kernel
-    found = {number: row.source for number, row in passed(kernel).items()}
+    found = {number: row.source for number, row in shared_gradients(kernel).items()}
     expected = HANDED.get(function, {})
     assert found == {k: f"d_{typed.outputs[output]}" for k, output in expected.items()}
 
 
 def test_nothing_is_handed_on_of_another_dtype():
     kernel = adjoint(parse(widened, [("float16", 2), ("float32", 2)], {}), (True,)).kernel
-    assert passed(kernel) == {}
+    assert shared_gradients(kernel) == {}
     x = torch.ones(3, 2, dtype=torch.float16, requires_grad=True)
     made(widened)(x, torch.ones(3, 2)).backward(torch.full((3, 2), 0.1))
     assert x.grad.dtype == torch.float16
