@@ -129,13 +129,13 @@ class Evaluator:
 
     def _fail(self, label: str, expression: Expression, problem: str) -> NoReturn:
         names = dict.fromkeys(names_in(expression))
-        values = ", ".join(f"{name}={size_text(self.values[name])}" for name in names)
+        values = ", ".join(f"{name}={size_text(self.values[name])}" for name in names if name in self.values)
         where = f", for {values}" if values else ""
         raise InferError(self.operator, f"{label}: the size {expression} {problem}{where}", hint=self.hint)
 
     def _fail_unknown(self, label: str, name: str) -> NoReturn:
         sources = [entry.label for entry in self.inputs if name in entry.names()]
-        rule = f"{label}: the size {name} is unknown, because {' and '.join(sources)} is absent"
+        rule = f"{label}: the size {name} is unknown, because no tensor is passed as {' or '.join(sources)}"
         raise InferError(self.operator, rule, hint=self.hint)
 
 
