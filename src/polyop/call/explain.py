@@ -12,6 +12,7 @@ from ..kernels.base import LoopKernelBase
 from .bound import BoundOperator
 from .choose import choose
 from .host import hosts
+from .operator import Operator
 from .prepare import normalise
 from .rule import Rule
 
@@ -43,7 +44,8 @@ def explain(
     first, *more = _gradient(bound, arguments)
     lines += [f"  gradient    {first}", *(f"  {text}" for text in more)]
     lines.append(f"  forward     {_forward(operator)}")
-    lines.append(f"  batching    {_batching(operator.batch)}")
+    lines += _dims(operator)
+    lines.append(f"  batching    {_batching(operator)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
     lines.append(f"  fast call   {_fast(bound)}")
     lines += [f"  {host.name:<11} {host.state(bound)}" for host in hosts()]
@@ -162,9 +164,20 @@ def _forward(operator: Any) -> str:
     return "the gradient rule, transposed; an error where that is not differentiable itself"
 
 
-def _batching(rule: Any) -> str:
+def _dims(operator: Operator) -> Iterator[str]:
+    if operator.dims is not None:
+        yield f"  dimensions  {operator.dims}"
+        whole = [name for name in operator.dims.whole if name != "..."]
+        if whole:
+            yield f"  whole       {', '.join(whole)}: nothing is claimed of slices along them"
+
+
+def _batching(operator: Operator) -> str:
+    rule = operator.batch
     if rule is None:
         return "fallback: one call per sample, with a warning the first time"
+    if isinstance(rule, Rule) and operator.dims is not None:
+        return "derived from dims: one call where '...' or a parallel dimension can take the samples"
     if isinstance(rule, Rule):
         return "derived: one call for all samples"
     return rule if isinstance(rule, str) else "given"

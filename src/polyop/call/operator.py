@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..core.dims.dims import Dims
 from ..core.dtypes import DType
 from ..core.infer import InferRule
 from ..core.origin import Origin
@@ -61,6 +62,7 @@ class Operator:
 
     ``attributes``       values fixed at the definition, which no call passes.
     ``attribute_names``  the author's name of an attribute, if the schema has another name for it.
+    ``dims``             the rule of the operator in index notation, if it has one.
     ``target``           the only device that it runs on, wherever its tensors are; None: theirs.
     ``part_of``          the operator that this one belongs to, as ``f__backward`` belongs to ``f``.
     ``unpacks``          with a schema that returns ``Tensor[]``: a caller gets one tensor as itself,
@@ -79,6 +81,7 @@ class Operator:
     information: tuple[Any, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
     attribute_names: Mapping[str, str] = field(default_factory=dict)
+    dims: Dims | None = None
     target: str | None = None
     returns_tuple: bool = False
     unpacks: bool = False

@@ -39,7 +39,7 @@ class Rule:
     """
 
     is_derived: bool = False
-    """Whether polyop derives it from the operator's loops."""
+    """Whether polyop derives it: from the operator's loops, or from its ``dims``."""
     is_recorded: bool = False
     """Whether a C++ module records it during each call."""
     part_kinds: tuple[str, ...] = ()

@@ -11,6 +11,8 @@ from ..call.bound import BoundOperator
 from ..call.library_infer import library_halves
 from ..call.operator import Kernel, Operator
 from ..call.prepare import AttributeValues
+from ..core.dims.dims import Dims
+from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
 from ..core.equal_shapes import elementwise_rule
 from ..core.errors import ArgumentTypeError, InferError, SchemaError
@@ -31,6 +33,12 @@ def operator(
     gradient: Callable[..., Any] | None = None,
     jvp: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | str | None = None,
+    dims: str | None = None,
+    parallel: str = "",
+    sum: str = "",  # noqa: A002 - the word of index notation, as max and min
+    max: str = "",  # noqa: A002
+    min: str = "",  # noqa: A002
+    halo: Mapping[str, Any] | None = None,
     attributes: Mapping[str, Any] | None = None,
     dtypes: Sequence[Any] | None = None,
     autocast: str | None = None,
@@ -54,6 +62,15 @@ def operator(
     ``batch``     how ``vmap`` is done: a function of (in_dims, inputs) -> (outputs, out_dims), or
                   ``"elementwise"``: an element depends on that element of the inputs alone. They
                   have one shape, unless an ``infer`` function accepts others, to broadcast.
+    ``dims``      the dimensions of each tensor argument and of each output: ``"b i, i o -> b o"``. It gives
+                  the outputs' shapes and checks those of the arguments; ``infer`` then gives only dtypes
+                  (a dtype or an argument's name; without it the first tensor's). The grammar is in
+                  docs/reference/dims.md.
+    ``parallel``  the dimensions of ``dims`` whose slices are computed alone: ``"b o"``. ``vmap`` is one
+                  call where ``...`` or one of them can take the samples.
+    ``sum``       the dimensions along which outputs that lack them are the sum of those of slices;
+                  ``max`` and ``min`` likewise.
+    ``halo``      how many neighbours a slice reads before and after it: ``{"n": (1, 1)}``.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
 
@@ -66,16 +83,19 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
+    claims = {"parallel": parallel, "sum": sum, "max": max, "min": min, "halo": halo}
+    notation = checked_dims(dims, parsed, claims, batch, origin)
     kernel_list = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
     kernel_list += tuple(_for_gpus(kernel_list))
     return _bound(
         Operator(
             schema=parsed,
-            infer=infer_rule(parsed, infer, kernel_list, attributes or {}, batch),
+            infer=infer_rule(parsed, infer, kernel_list, attributes or {}, batch, notation),
             kernels=kernel_list,
             gradient=gradient,
             jvp=jvp,
             batch=check_batch(batch, parsed),
+            dims=notation,
             attributes=dict(attributes or {}),
             autocast=None if autocast is None else dtype(autocast).name,
             reference=reference or _reference(kernel_list, parsed, attributes or {}),
@@ -97,9 +117,10 @@ def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
 
 
 def _bound(operator: Operator) -> BoundOperator:
+    from ..rules.dims import with_dims_batch
     from ..rules.loops.rules import with_derived  # here, as it loads the loop compiler's front end
 
-    return BoundOperator(with_derived(operator))
+    return with_dims_batch(with_derived(operator))
 
 
 def _reference(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
@@ -217,10 +238,34 @@ def check_batch(batch: Any, schema: Schema) -> Any:
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
 
 
+def checked_dims(
+    dims: str | None, schema: Schema, claims: Mapping[str, Any], batch: Any, origin: Any
+) -> Dims | None:
+    """Return the value of ``dims=`` and its claims; None without. Raises ``SchemaError``."""
+    subject = schema.qualified_name
+    if dims is None:
+        for name, value in claims.items():
+            if value:
+                rule = f"{name}= is about dimensions, and the operator has no dims="
+                raise SchemaError(subject, rule, where=origin, hint='give dims=, as in dims="b i -> b"')
+        return None
+    if batch == "elementwise":
+        rule = 'batch="elementwise" repeats what dims= says of shapes'
+        raise SchemaError(subject, rule, where=origin, hint='give dims="... -> ...", parallel="..." alone')
+    return Dims.parse(dims, schema, **claims)
+
+
 def infer_rule(
-    schema: Schema, infer: Any, kernels: Sequence[Kernel], attributes: Mapping[str, Any], batch: Any
+    schema: Schema,
+    infer: Any,
+    kernels: Sequence[Kernel],
+    attributes: Mapping[str, Any],
+    batch: Any,
+    dims: Dims | None = None,
 ) -> InferRule:
     """Return the author's infer rule, or that of the first library kernel; else raises ``InferError``."""
+    if dims is not None:
+        return infer_from_dims(dims, schema, infer)
     if infer is not None:
         return elementwise_rule(FromSpecs(infer, schema), schema, batch)
     if not schema.fresh:

@@ -2,16 +2,18 @@
 
 With ``dims="b i, i o -> b o", parallel="b"`` and a batch of the first tensor::
 
-    (samples, b, i), (i, o)   ->   (samples * b, i), (i, o)   one call   (samples * b, o)   ->   (samples, b, o)
+    (samples, b, i), (i, o)  ->  (samples * b, i), (i, o)  =>  (samples * b, o)  ->  (samples, b, o)
 
 For ``...`` they are one more of the dimensions that it stands for, and nothing is reshaped.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from ..call.bound import BoundOperator
 from ..call.host import array_namespace
 from ..call.operator import Operator
 from ..call.rule import Rule
@@ -19,6 +21,15 @@ from ..core.dims.dims import Dims
 from ..core.dims.entry import Entry
 
 ELLIPSIS = "..."
+
+
+def with_dims_batch(operator: Operator) -> BoundOperator:
+    """Return the bound operator; its batch rule is derived from ``dims`` if it has no other."""
+    if operator.dims is None or operator.batch is not None or operator.schema.mutates:
+        return BoundOperator(operator)
+    rule = DimsBatch(operator, operator.dims)
+    rule.bound = BoundOperator(dataclasses.replace(operator, batch=rule))
+    return rule.bound
 
 
 class DimsBatch(Rule):
@@ -29,7 +40,7 @@ class DimsBatch(Rule):
     def __init__(self, operator: Operator, dims: Dims) -> None:
         """Take the operator; ``bound``, which is called, is set when it has been bound."""
         self.schema, self.dims = operator.schema, dims
-        self.bound: Any = None
+        self.bound: BoundOperator
 
     def dimension(self, in_dims: Sequence[int | None]) -> str | None:
         """Return the dimension that takes the samples: ``...`` or a parallel one, else None.
@@ -47,22 +58,21 @@ class DimsBatch(Rule):
         return None
 
     def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        """Return (outputs, the axis of each that counts samples); ``NotImplemented`` where none can take them."""
+        """Return (outputs, axes that count samples), or ``NotImplemented`` if no dimension can take them."""
         positions = self.schema.tensor_positions
         axes = [in_dims[i] for i in positions]
         name = None if any(isinstance(axis, (list, tuple)) for axis in axes) else self.dimension(axes)
         if name is None:
             return NotImplemented
-        samples = next(
-            inputs[i].shape[axis] for i, axis in zip(positions, axes, strict=True) if axis is not None
-        )
-        arguments = list(inputs)
-        for i, entry, axis in zip(positions, self.dims.inputs, axes, strict=True):
+        tensors = list(zip(positions, self.dims.inputs, axes, strict=True))
+        samples = next(inputs[i].shape[axis] for i, _, axis in tensors if axis is not None)
+        arguments, size = list(inputs), None
+        for i, entry, axis in tensors:
             if arguments[i] is not None and _axis(entry, name) is not None:
-                arguments[i] = _join(entry, name, arguments[i], axis, samples)
+                arguments[i], size = _join(entry, name, arguments[i], axis, samples)
         result = self.bound(*arguments)
         outputs = result if isinstance(result, (tuple, list)) else (result,)
-        rows = [_split(e, name, y, samples) for e, y in zip(self.dims.outputs, outputs, strict=True)]
+        rows = [_split(e, name, y, (samples, size)) for e, y in zip(self.dims.outputs, outputs, strict=True)]
         return tuple(y for y, _ in rows), tuple(axis for _, axis in rows)
 
 
@@ -73,10 +83,10 @@ def _axis(entry: Entry, name: str) -> int | None:
     return entry.axis(name)
 
 
-def _join(entry: Entry, name: str, tensor: Any, axis: int | None, samples: Any) -> Any:
-    """Return a tensor whose dimension ``name`` has that of every sample, one after the other.
+def _join(entry: Entry, name: str, tensor: Any, axis: int | None, samples: Any) -> tuple[Any, Any]:
+    """Return a tensor whose dimension ``name`` has that of every sample, and its size in one sample.
 
-    A tensor without samples is repeated for each of them, because the dimension has one size everywhere.
+    A tensor without samples is repeated for each of them, because a dimension has one size everywhere.
     """
     xp = array_namespace(tensor)
     if axis is None:
@@ -84,25 +94,24 @@ def _join(entry: Entry, name: str, tensor: Any, axis: int | None, samples: Any) 
     else:
         tensor = xp.moveaxis(tensor, axis, 0)
     if name == ELLIPSIS:
-        return tensor
-    place = tensor.ndim + _of(entry, name)
-    tensor = xp.moveaxis(tensor, 0, place - 1)
+        return tensor, None
+    place = _place(entry, name, tensor)
     shape = tuple(tensor.shape)
-    return xp.reshape(tensor, (*shape[: place - 1], shape[place - 1] * shape[place], *shape[place + 1 :]))
+    joined = (*shape[1:place], samples * shape[place], *shape[place + 1 :])
+    return xp.reshape(xp.moveaxis(tensor, 0, place - 1), joined), shape[place]
 
 
-def _split(entry: Entry, name: str, output: Any, samples: Any) -> tuple[Any, int]:
-    """Return an output with an axis that counts samples, and that axis."""
+def _split(entry: Entry, name: str, output: Any, sizes: tuple[Any, Any]) -> tuple[Any, int]:
+    """Return an output whose dimension ``name`` is split into ``sizes``, and the axis that counts samples."""
     if name == ELLIPSIS:
         return output, 0
-    place = output.ndim + _of(entry, name)
+    place = _place(entry, name, output)
     shape = tuple(output.shape)
-    rest = shape[place] // samples if samples else shape[place]
-    shape = (*shape[:place], samples, rest, *shape[place + 1 :])
-    return array_namespace(output).reshape(output, shape), place
+    return array_namespace(output).reshape(output, (*shape[:place], *sizes, *shape[place + 1 :])), place
 
 
-def _of(entry: Entry, name: str) -> int:
+def _place(entry: Entry, name: str, tensor: Any) -> int:
+    """Return the axis of a dimension in a tensor, which may have more dimensions in front."""
     axis = entry.axis(name)
     assert axis is not None
-    return axis
+    return len(tensor.shape) + axis

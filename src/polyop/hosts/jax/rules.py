@@ -202,7 +202,8 @@ def batched(call: Call, site: Site, size: int, flat: Sequence[Any], dims: Sequen
     rule = site.operator.batch
     if callable(rule):
         answer = rule(site.by_argument(dims), site.unflatten(_as_jax(flat)))
-        return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
+        if answer is not NotImplemented:
+            return batching.rule_outputs(site.operator, answer, len(_samples(site, flat, dims)), size)
     if rule == "elementwise":
         samples = _samples(site, flat, dims)  # before the call: its errors name the shapes of a sample
         batch = _batch_first(flat, dims, size)

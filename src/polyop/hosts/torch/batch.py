@@ -29,8 +29,10 @@ def vmap(layout: Layout, overload: Any, info: Any, dims: Any, *flat: Any) -> tup
     schema = layout.bound.schema
     if callable(rule):
         count = None if schema.returns_list else len(schema.fresh)
-        found = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
-        return _packed(layout, *batching.rule_outputs(layout.bound.operator, found, count, info.batch_size))
+        answer = rule(layout.unflatten(flat, dims), layout.unflatten(flat))
+        if answer is not NotImplemented:
+            outputs, axes = batching.rule_outputs(layout.bound.operator, answer, count, info.batch_size)
+            return _packed(layout, outputs, axes)
     if rule == "elementwise":
         samples = _samples(layout, flat, dims)  # first: it says which shapes of a sample do not fit
         moved = _batch_first(flat, dims, info.batch_size)

@@ -1,0 +1,179 @@
+"""``dims=``: one line gives the shapes, the checks and ``vmap``, in every host."""
+
+import itertools
+import warnings
+
+import jax
+import numpy as np
+import pytest
+import torch
+from jax import export
+
+import polyop
+from polyop.call.explain import explain
+from polyop.core.errors import FallbackWarning, InferError, SchemaError
+
+HOSTS = {"numpy": np.asarray, "torch": torch.as_tensor, "jax": jax.numpy.asarray}
+
+
+@pytest.fixture(params=HOSTS)
+def tensor(request):
+    return HOSTS[request.param]
+
+
+def linear(x, w):
+    return x @ w
+
+
+NUMBERS = itertools.count()
+
+
+def define(name, signature, function, dims, **more):
+    """Return an operator with a new name."""
+    return polyop.operator(f"dims_tests::{name}{next(NUMBERS)}{signature}", function, dims=dims, **more)
+
+
+@pytest.fixture(scope="module")
+def multiply():
+    signature = "(Tensor x, Tensor w) -> Tensor"
+    return define("multiply", signature, linear, "b i, i o -> b o", parallel="b o", sum="i")
+
+
+def test_shapes_follow_from_the_entries(tensor, multiply):
+    x, w = np.ones((2, 3), np.float32), np.full((3, 4), 2.0, np.float32)
+    np.testing.assert_array_equal(np.asarray(multiply(tensor(x), tensor(w))), np.full((2, 4), 6.0))
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "words"),
+    [
+        ((2, 3), (4, 5), "dimension i is 4 in argument w and 3 in argument x"),
+        ((2, 3), (3,), "argument w has 1 dimension (3,), but its entry 'i o' has 2"),
+    ],
+)
+def test_sizes_that_differ_are_an_error_in_every_host(tensor, multiply, x, w, words):
+    with pytest.raises(InferError) as caught:
+        multiply(tensor(np.ones(x, np.float32)), tensor(np.ones(w, np.float32)))
+    assert words in str(caught.value)
+    assert 'dims="b i, i o -> b o"' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"parallel": "b"}, "parallel= is about dimensions, and the operator has no dims="),
+        ({"dims": "n -> n", "batch": "elementwise"}, 'batch="elementwise" repeats what dims= says'),
+        ({"dims": "n -> n", "infer": lambda x: x}, "infer= gives the dtype of the output alone"),
+        ({"dims": "n -> m"}, "has the size 'm', which no argument gives"),
+        ({"dims": "n -> n", "parallel": "k"}, "'k'"),
+    ],
+)
+def test_what_contradicts_is_refused_at_the_definition(more, words):
+    with pytest.raises((SchemaError, InferError)) as caught:
+        polyop.operator("dims_tests::refused(Tensor x) -> Tensor", lambda x: x, **more)
+    assert words in str(caught.value)
+
+
+def test_sizes_of_attributes_and_dtypes(tensor):
+    repeat = define(
+        "repeat",
+        "(Tensor x, int times) -> Tensor",
+        lambda x, times: np.tile(x.astype("float16"), times),
+        "n -> n*times",
+        infer="float16",
+    )
+    y = repeat(tensor(np.arange(3, dtype=np.float32)), 2)
+    assert np.asarray(y).dtype == np.float16
+    np.testing.assert_array_equal(np.asarray(y), [0, 1, 2, 0, 1, 2])
+
+
+def calls_of(function):
+    """Return a function that counts its calls, and the list of them."""
+    calls = []
+
+    def counting(*arguments):
+        calls.append(tuple(np.shape(a) for a in arguments if isinstance(a, np.ndarray)))
+        return function(*arguments)
+
+    return counting, calls
+
+
+def doubled(x):
+    return x * 2
+
+
+MAPS = {
+    "torch": lambda function, dims: torch.func.vmap(function, in_dims=dims),
+    "jax": lambda function, dims: jax.vmap(function, in_axes=dims),
+}
+
+
+@pytest.mark.parametrize("host", MAPS)
+@pytest.mark.parametrize(
+    ("dims", "claims", "function", "shapes", "in_dims", "called"),
+    [
+        ("... n -> ... n", {}, doubled, [(4, 3)], (0,), [(4, 3)]),
+        ("... n -> ... n", {}, doubled, [(3, 4)], (1,), [(4, 3)]),
+        ("n -> n", {"parallel": "n"}, doubled, [(4, 3)], (0,), [(12,)]),
+        ("b i, i o -> b o", {"parallel": "b"}, linear, [(4, 2, 3), (3, 5)], (0, None), [(8, 3), (3, 5)]),
+        ("b i, i o -> b o", {"parallel": "b o"}, linear, [(2, 3), (3, 5, 4)], (None, 2), [(2, 3), (3, 20)]),
+        (
+            "b i, b -> b",
+            {"parallel": "b"},
+            lambda x, w: x.sum(1) * w,
+            [(4, 2, 3), (2,)],
+            (0, None),
+            [(8, 3), (8,)],
+        ),
+    ],
+)
+def test_vmap_is_one_call(host, dims, claims, function, shapes, in_dims, called):
+    counting, calls = calls_of(function)
+    signature = f"({', '.join(f'Tensor x{k}' for k in range(len(shapes)))}) -> Tensor"
+    op = define("mapped", signature, counting, dims, **claims)
+    arrays = [np.random.default_rng(k).random(shape, np.float32) for k, shape in enumerate(shapes)]
+    y = MAPS[host](op, in_dims)(*map(HOSTS[host], arrays))
+    assert calls == [tuple(called)]
+    moved = [a if d is None else np.moveaxis(a, d, 0) for a, d in zip(arrays, in_dims, strict=True)]
+    samples = [
+        function(*(a if d is None else a[k] for a, d in zip(moved, in_dims, strict=True))) for k in range(4)
+    ]
+    np.testing.assert_allclose(np.asarray(y), np.stack(samples), rtol=1e-6)
+
+
+@pytest.mark.parametrize("host", MAPS)
+def test_vmap_of_a_whole_dimension_is_a_loop_that_says_so(host):
+    running = define("running", "(Tensor x) -> Tensor", lambda x: np.cumsum(x, dtype=x.dtype), "n -> n")
+    x = np.ones((4, 3), np.float32)
+    with pytest.warns(FallbackWarning, match="vmap runs one call per sample"):
+        y = MAPS[host](running, (0,))(HOSTS[host](x))
+    np.testing.assert_array_equal(np.asarray(y), np.cumsum(x, 1))
+
+
+def test_torch_compiles_once_for_all_sizes(multiply):
+    compiled = torch.compile(multiply, dynamic=True, fullgraph=True, backend="eager")
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for b, i, o in [(2, 3, 4), (5, 6, 7), (8, 3, 9)]:
+            x, w = torch.rand(b, i), torch.rand(i, o)
+            torch.testing.assert_close(compiled(x, w), x @ w)
+
+
+def test_jax_exports_symbolic_sizes(multiply):
+    b, i, o = export.symbolic_shape("b, i, o")
+    shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((b, i), (i, o))]
+    exported = export.export(jax.jit(multiply), disabled_checks=polyop.jax_export_checks())(*shapes)
+    assert [str(size) for size in exported.out_avals[0].shape] == ["b", "o"]
+
+
+def test_explain_shows_dimensions_and_what_is_whole(multiply):
+    text = explain(multiply)
+    assert 'dimensions  dims="b i, i o -> b o", parallel="b o", sum="i"' in text
+    assert "derived from dims: one call where" in text
+    running = define("cumulative", "(Tensor x) -> Tensor", np.cumsum, "n -> n")
+    assert "whole       n: nothing is claimed of slices along them" in explain(running)
+
+
+def test_no_warning_where_one_call_is_enough(multiply):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        torch.func.vmap(multiply, in_dims=(0, None))(torch.rand(2, 3, 4), torch.rand(4, 5))
