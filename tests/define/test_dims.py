@@ -168,7 +168,7 @@ def test_jax_exports_symbolic_sizes(multiply):
 def test_explain_shows_dimensions_and_what_is_whole(multiply):
     text = explain(multiply)
     assert 'dimensions  dims="b i, i o -> b o", parallel="b o", sum="i"' in text
-    assert "derived from dims: one call where" in text
+    assert "derived: one call where '...' or a parallel dimension" in text
     running = define("cumulative", "(Tensor x) -> Tensor", np.cumsum, "n -> n")
     assert "whole       n: nothing is claimed of slices along them" in explain(running)
 

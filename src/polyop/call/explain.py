@@ -176,10 +176,8 @@ def _batching(operator: Operator) -> str:
     rule = operator.batch
     if rule is None:
         return "fallback: one call per sample, with a warning the first time"
-    if isinstance(rule, Rule) and operator.dims is not None:
-        return "derived from dims: one call where '...' or a parallel dimension can take the samples"
     if isinstance(rule, Rule):
-        return "derived: one call for all samples"
+        return f"derived: {rule.batching}"
     return rule if isinstance(rule, str) else "given"
 
 

@@ -42,6 +42,8 @@ class Rule:
     """Whether polyop derives it: from the operator's loops, or from its ``dims``."""
     is_recorded: bool = False
     """Whether a C++ module records it during each call."""
+    batching: str = "one call for all samples"
+    """Of a batch rule: how many calls it makes, in words."""
     part_kinds: tuple[str, ...] = ()
     """The parts that it makes: rows of ``registry.PARTS``."""
 

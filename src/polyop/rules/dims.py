@@ -36,6 +36,7 @@ class DimsBatch(Rule):
     """The batch rule that follows from ``dims``: one call wherever one dimension can take the samples."""
 
     is_derived = True
+    batching = "one call where '...' or a parallel dimension can take the samples"
 
     def __init__(self, operator: Operator, dims: Dims) -> None:
         """Take the operator; ``bound``, which is called, is set when it has been bound."""
