@@ -13,8 +13,8 @@ def function(forward, backward):
     return type("Mine", (_Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
-def values(found):
-    return [x.asnumpy().tolist() for x in found]
+def values(tensors):
+    return [x.asnumpy().tolist() for x in tensors]
 
 
 X, Y = Tensor(1.0), Tensor(2.0)

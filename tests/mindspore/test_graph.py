@@ -204,7 +204,7 @@ ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
 
 
 @pytest.mark.parametrize(
-    ("make", "given"),
+    ("make", "inputs"),
     [
         (lambda: nn.Conv2d(2, 3, 3), (Tensor(IMAGE),)),
         (lambda: nn.Conv2d(2, 3, 3, 2, "pad", (1, 2, 0, 1), has_bias=True), (Tensor(IMAGE),)),
@@ -218,13 +218,13 @@ ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
         (lambda: nn.L1Loss(), (ROWS, ops.softmax(ROWS))),
     ],
 )
-def test_cells_whose_functions_are_written_in_python(make, given):
+def test_cells_whose_functions_are_written_in_python(make, inputs):
     net, result = make(), []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
-        value = net(*given)
+        value = net(*inputs)
         assert type(value) is Tensor
-        weights = ms.grad(lambda *x: net(*x).sum(), None, net.trainable_params())(*given) or ()
+        weights = ms.grad(lambda *x: net(*x).sum(), None, net.trainable_params())(*inputs) or ()
         result.append([v.asnumpy() for v in (value, *weights)])
     for eager, graph in zip(*result, strict=True):
         assert np.allclose(eager, graph, atol=1e-5)

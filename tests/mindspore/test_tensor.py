@@ -131,13 +131,15 @@ CASES = [  # a call on the tensor, what NumPy says
 ]
 
 
-@pytest.mark.parametrize(("call", "wanted"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-def test_method(call, wanted):
+@pytest.mark.parametrize(
+    ("call", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_method(call, expected):
     result = eval(f"x.{call}", {"x": Tensor(ARRAY), "ms": ms})
     assert type(result) is Tensor
-    assert result.asnumpy().dtype == np.asarray(wanted).dtype
-    assert np.allclose(result.asnumpy(), wanted)
-    assert result.shape == np.shape(wanted)
+    assert result.asnumpy().dtype == np.asarray(expected).dtype
+    assert np.allclose(result.asnumpy(), expected)
+    assert result.shape == np.shape(expected)
 
 
 def test_where_the_largest_are():

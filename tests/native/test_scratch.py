@@ -115,8 +115,8 @@ def test_a_thread_keeps_what_it_gave_back(opened: Any) -> None:
 
 def test_what_is_in_use_is_nobody_elses(opened: Any) -> None:
     def work() -> int:
-        taken = [opened.take(LEAST + k) for k in range(2 * BLOCKS)]
-        for memory in taken:
+        first = [opened.take(LEAST + k) for k in range(2 * BLOCKS)]
+        for memory in first:
             opened.give(memory)
         again = [opened.take(LEAST + k) for k in range(2 * BLOCKS)]
         for k, memory in enumerate(again):
@@ -209,9 +209,9 @@ def test_a_library_that_is_opened_while_its_kernel_runs(built: Path, size: int) 
     run(
         built,
         f"""
-taken = [lib.take({size}) for _ in range(5)]
+blocks = [lib.take({size}) for _ in range(5)]
 open_library(path)
-for memory in taken: lib.give(memory)
+for memory in blocks: lib.give(memory)
 assert lib.turns(50, 1000, 7777) == 0
 print("right")
 """,
@@ -222,14 +222,14 @@ def test_a_library_that_is_opened_in_several_threads(built: Path) -> None:
     run(
         built,
         """
-found = []
+results = []
 def work(k):
     open_library(path)
-    found.append(lib.turns(100, 60000, 500 + k))
+    results.append(lib.turns(100, 60000, 500 + k))
 threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-assert found == [0] * 8, found
+assert results == [0] * 8, results
 print("right")
 """,
     )

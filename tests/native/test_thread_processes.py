@@ -434,7 +434,7 @@ GROUPS: tuple[tuple[str, str, dict[str, str], int], ...] = (
 
 def test_quotas_of_control_groups(driver: Callable[..., Path], tmp_path: Path) -> None:
     program = driver()
-    found = []
+    quotas = []
     for name, membership, files, _ in GROUPS:
         mount = tmp_path / name
         mount.mkdir()
@@ -449,5 +449,5 @@ def test_quotas_of_control_groups(driver: Callable[..., Path], tmp_path: Path) -
             text=True,
             check=True,
         )
-        found.append((name, int(done.stdout)))
-    assert found == [(name, count) for name, _, _, count in GROUPS]
+        quotas.append((name, int(done.stdout)))
+    assert quotas == [(name, count) for name, _, _, count in GROUPS]

@@ -97,12 +97,12 @@ def wide(array):
     return holder[..., ::2]
 
 
-def agrees(found, expected, dtype):
+def agrees(result, expected, dtype):
     tolerance = TOLERANCE.get(dtype, 0)
     with np.errstate(all="ignore"):
         expected = np.asarray(expected).astype(dtype)
     kind = np.float64 if tolerance else expected.dtype
-    np.testing.assert_allclose(found.astype(kind), expected.astype(kind), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result.astype(kind), expected.astype(kind), rtol=tolerance, atol=tolerance)
 
 
 def check(name, inputs, expected, dtype, attributes=()):

@@ -89,7 +89,7 @@ def test_a_library_that_is_registered_again_is_a_new_operator():
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         (
             "leakyrelu",
@@ -103,8 +103,8 @@ def test_a_library_that_is_registered_again_is_a_new_operator():
         ("a b", r"must be of the form name, name.overload or namespace::name.overload"),
     ],
 )
-def test_names_that_are_none(name, words):
-    with pytest.raises(ArgumentValueError, match=words):
+def test_names_that_are_none(name, message):
+    with pytest.raises(ArgumentValueError, match=message):
         aten(name)
 
 
@@ -136,15 +136,15 @@ def test_the_schema_is_pytorchs_with_views_as_new_tensors():
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("allclose", "aten::allclose: returns bool, and an operator of polyop returns tensors"),
         ("set_.source_Storage", "has a schema that does not know the type 'Storage'"),
         ("item", r"returns Scalar.*\n  call torch.ops.aten.item on PyTorch's tensors"),
     ],
 )
-def test_operators_that_no_other_framework_can_express(name, words):
-    with pytest.raises(UnsupportedError, match=words):
+def test_operators_that_no_other_framework_can_express(name, message):
+    with pytest.raises(UnsupportedError, match=message):
         aten(name)
 
 

@@ -141,7 +141,7 @@ def run(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (
             ("scaled", "--input", "float32[2]"),
@@ -157,10 +157,10 @@ def run(folder, *arguments):
         (("scaled", "--attribute", "factor"), "--attribute: must look like factor=2.0, but got 'factor'"),
     ],
 )  # fmt: skip
-def test_explain_says_what_to_give(folder, arguments, words):
+def test_explain_says_what_to_give(folder, arguments, message):
     name, *rest = arguments
     done = run(folder, "explain", "loads.py", f"checked_ops::{name}", *rest)
-    assert words in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -103,10 +103,12 @@ def test_elementwise_under_vmap(kernels):
 
 def test_no_gradient_of_what_is_written(scale_):
     x = jnp.asarray(X)
-    words = "scale_: (writes an argument in place, and such an operator has no gradient|has no gradient rule)"
-    with pytest.raises(GradientError, match=words):
+    message = (
+        "scale_: (writes an argument in place, and such an operator has no gradient|has no gradient rule)"
+    )
+    with pytest.raises(GradientError, match=message):
         jax.grad(lambda x: scale_(x, 2.0).sum())(x)
-    with pytest.raises(GradientError, match=words):
+    with pytest.raises(GradientError, match=message):
         jax.jvp(lambda x: scale_(x, 2.0), (x,), (x,))
     np.testing.assert_array_equal(jax.grad(lambda y: (y * scale_(x, 2.0)).sum())(x), 2 * X)
 

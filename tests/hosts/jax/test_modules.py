@@ -16,9 +16,9 @@ SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 modes = pytest.mark.parametrize("mode", [lambda f: f, jax.jit], ids=["eager", "jit"])
 
 
-def same(found, expected):
-    assert isinstance(found, jax.Array), type(found)
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+def same(result, expected):
+    assert isinstance(result, jax.Array), type(result)
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(expected))
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,8 @@ def run(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["function", "kept", "polyop", "rule"])
 def test_mindspore_in_a_function_that_a_graph_runs(tmp_path, name):
-    words = "HostError: demo::op: its Python function uses MindSpore while a compiled program runs it"
-    assert words in run(tmp_path, name).stdout
+    message = "HostError: demo::op: its Python function uses MindSpore while a compiled program runs it"
+    assert message in run(tmp_path, name).stdout
 
 
 @pytest.mark.parametrize("name", ["asked", "left"])

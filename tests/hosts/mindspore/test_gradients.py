@@ -171,10 +171,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("rule", "words"), WRONG.values(), ids=WRONG)
-def test_a_wrong_rule(rule, words, mode):
+@pytest.mark.parametrize(("rule", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_rule(rule, message, mode):
     op = polyop.operator(
-        f"ms_gradients::wrong_{abs(hash((words, rule, mode)))}(Tensor x) -> Tensor",
+        f"ms_gradients::wrong_{abs(hash((message, rule, mode)))}(Tensor x) -> Tensor",
         lambda x: x + 1,
         infer="x",
         gradient=rule,
@@ -184,7 +184,7 @@ def test_a_wrong_rule(rule, words, mode):
     def call(x):
         return op(x).sum()
 
-    with pytest.raises(GradientError, match=words):
+    with pytest.raises(GradientError, match=message):
         ms.grad(call)(Tensor(X))
 
 

@@ -249,8 +249,8 @@ def _kept_outside(x):
 @pytest.mark.parametrize("call", [_made_in_the_graph, _kept_outside])
 def test_a_constant_of_a_graph_cannot_be_written(call):
     """MindSpore's own assign writes it: readers in the graph see the old value, the next run the new one."""
-    says = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  .*ms.mutable.*zeros_like"
-    with pytest.raises(UnsupportedError, match=says):
+    message = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  .*ms.mutable.*zeros_like"
+    with pytest.raises(UnsupportedError, match=message):
         ms.jit(call)(Tensor(X))
     same(KEPT, np.zeros(3))
 
