@@ -213,7 +213,7 @@ def test_passes_of_derivations(name, golden):
 def facts(program):
     """Return the loops of a derivation, and where the values that its gradient reads come from."""
     recording = getattr(program, "recording", None)
-    told = sorted(set(recording.told())) if recording is not None else []
+    told = sorted(set(recording.explain())) if recording is not None else []
     return "\n".join([listing(program), *(f"# {line(program, number)}: {text}" for number, text in told)])
 
 
