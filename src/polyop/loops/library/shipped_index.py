@@ -19,18 +19,18 @@ def read(path: str) -> dict[str, Any]:
             records.text(records.field(row, name))
         records.base_name(records.field(row, "library"))
         records.hexadecimal(records.field(row, "sha256"), 64)
-        _check_told(records.field(row, "told"))
+        _check_notes(records.field(row, "told"))
     checked: dict[str, Any] = index
     return checked
 
 
-def _check_told(told: Any) -> None:
+def _check_notes(table: Any) -> None:
     """Raise ``ValueError`` unless this is a table of notes, (line, text), by instruction set."""
     from ...build import records
 
-    if not isinstance(told, dict) or not told:
+    if not isinstance(table, dict) or not table:
         raise ValueError("the notes are not a table by instruction set")
-    for notes in told.values():
+    for notes in table.values():
         for note in records.rows(notes):
             line, text = (*records.rows(note), None, None)[:2]
             records.int64(line)
