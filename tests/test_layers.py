@@ -136,7 +136,7 @@ def test_imports_point_down():
     assert upward(tree()) == []
 
 
-def test_nothing_imports_in_circles():
+def test_no_import_cycles():
     assert cycles(tree()) == []
 
 
@@ -148,7 +148,7 @@ def test_every_folder_and_file_is_in_a_room():
 
 
 @pytest.mark.parametrize("folder", APART)
-def test_no_import_between_those_that_stand_apart(folder):
+def test_no_import_between_independent_folders(folder):
     def part(name):
         rest = name.removeprefix(f"{folder}/") if name.startswith(f"{folder}/") else ""
         return rest.split("/")[0]

@@ -282,7 +282,7 @@ def test_sources_with_odd_names_are_built_once(tmp_path, name):
         assert polyop.source(path, function="odd").path != first
 
 
-def test_headers_are_read_from_what_compilers_write():
+def test_headers_in_the_depfiles_of_compilers():
     assert parse_depfile("object: /a\\b.c /c\\ d.h /e\\\\\\ f.h \\\n /n\\#1.h /x$$y.h /c\rd.h /j\u3000k.h\n") == [
         "/a\\b.c", "/c d.h", "/e\\ f.h", "/n#1.h", "/x$y.h", "/c\rd.h", "/j\u3000k.h",
     ]  # fmt: skip

@@ -60,7 +60,7 @@ def test_without_prefix():
     assert [p.name for p in Plain().get_parameters()] == ["w", "kept"]
 
 
-def test_inserting():
+def test_insert_child_and_parameter():
     net = nn.Cell()
     net.insert_child_to_cell("child", Inner())
     net.insert_param_to_cell("p", Parameter(1.0))

@@ -76,7 +76,7 @@ def test_outputs_that_are_no_scalars_are_summed():
     assert plain(ms.grad(lambda x: x * x)(Tensor([1.0, 4.0, 9.0]))) == [2.0, 8.0, 18.0]
 
 
-def test_zero_where_nothing_depends():
+def test_gradients_of_unused_inputs_are_zero():
     number = Tensor([1, 2])
     result = ms.grad(lambda x, y, n: x * 2, (1, 2))(X, Y, number)
     assert plain(result) == (0.0, [0, 0])
@@ -89,7 +89,7 @@ def test_inputs_that_are_lists():
     assert [float(g) for g in result] == [3.0, 2.0]
 
 
-def test_nested():
+def test_nested_gradients():
     assert plain(ms.grad(ms.grad(lambda x: x**3))(X)) == 12.0
     assert plain(ms.grad(ms.grad(ms.grad(lambda x: x**4)))(X)) == 48.0
     assert plain(ms.grad(lambda x: ms.grad(lambda y: x * y * y)(Y))(X)) == 6.0
@@ -130,7 +130,7 @@ def test_wrong_arguments(arguments, error, message):
         ms.grad(*arguments)
 
 
-def test_positions_that_are_no_tensor_s():
+def test_positions_of_arguments_without_a_tensor():
     with pytest.raises(ValueError, match="position 2 is outside of the 2 inputs"):
         ms.grad(NET, 2)(X, Y)
     with pytest.raises(

@@ -57,7 +57,7 @@ def test_a_cell_with_a_custom_operator(bprop):
 
 
 @pytest.mark.parametrize("extra", [lambda k: k, lambda k: 0, lambda k: 1.5, lambda k: None])
-def test_what_a_bprop_returns_for_an_attribute_counts_for_nothing(extra):
+def test_the_gradient_of_an_attribute_is_ignored(extra):
     information = ops.CustomRegOp().input(0, "x").output(0, "y").attr("k", "required", "float")
     information = information.dtype_format(ops.DataType.F32_Default, ops.DataType.F32_Default).target("CPU")
     scale = ops.Custom(
@@ -230,7 +230,7 @@ def test_cells_whose_functions_are_written_in_python(make, inputs):
         assert np.allclose(eager, graph, atol=1e-5)
 
 
-def test_what_cannot_be_captured_is_shown():
+def test_the_error_of_a_cell_that_cannot_be_captured():
     class Reads(nn.Cell):
         def construct(self, x):
             if x.sum() > 0:

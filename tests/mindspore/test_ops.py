@@ -324,7 +324,7 @@ def test_the_modules_of_older_scripts():
     assert (jit, FromThere, TensorFromThere) == (ms.jit, Parameter, Tensor)
 
 
-def test_what_is_polyop_s_own():
+def test_custom_operators_are_those_of_polyop():
     assert issubclass(ops.Custom, polyop.Custom)
     assert ops.CustomRegOp is polyop.CustomRegOp
     assert ops.DataType is polyop.DataType

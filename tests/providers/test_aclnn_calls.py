@@ -30,7 +30,7 @@ def out(dtype=np.float32, shape=(2, 2)):
     return np.zeros(shape, dtype)
 
 
-def test_both_orders_of_arguments_and_what_may_be_missing():
+def test_both_orders_of_arguments_and_optional_ones():
     eye = np.eye(2, dtype=np.float32)
     for arguments in ((X, eye, "out", 0), (X, eye, "out"), (X, eye, 0, "out")):
         result = out()
@@ -221,7 +221,7 @@ def test_a_name_is_registered_once_and_the_ufunc_must_exist():
         register("aclnnLoop(Tensor x, Tensor(a!) y) -> ()", lambda x: x, loops="nothing")
 
 
-def test_forgetting():
+def test_forget():
     register("aclnnShort(Tensor x, Tensor(a!) y) -> ()", lambda x: x)
     aclnn.forget("Short")
     assert "aclnnShort" not in names()
@@ -337,7 +337,7 @@ def test_custom_that_would_write_an_input():
     assert one.tolist() == [1, 1]
 
 
-def test_a_schema_that_declares_what_is_written():
+def test_a_schema_that_declares_written_arguments():
     grow = polyop.operator(
         "aclnn_tests::grow(Tensor(a!) x, Tensor y) -> ()", ProviderKernel("InplaceAdd"), infer=lambda x, y: ()
     )

@@ -143,7 +143,7 @@ def test_a_workspace_of_the_caller(registered, library):
         call(parse(MIX), values, symbols, HostMemory(), allocator=lambda n: 0)
 
 
-def test_there_is_no_array_function_to_differentiate(registered):
+def test_a_native_operator_has_no_array_function(registered):
     import array_api_compat.torch as xp
 
     with pytest.raises(
@@ -152,7 +152,7 @@ def test_there_is_no_array_function_to_differentiate(registered):
         aclnn.evaluate("AddCustom", [X, X], xp)
 
 
-def test_what_c_has_no_type_for(registered):
+def test_dtypes_that_c_has_no_type_for(registered):
     with pytest.raises(
         NotImplementedError, match="aclnn: has no dtype float8_e4m3fnuz\n  it has float32, float16"
     ):

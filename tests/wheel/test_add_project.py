@@ -47,7 +47,7 @@ def test_numpy_pytorch_and_jax_call_it(fresh, project, without_compilers):
 
 
 @in_a_row
-def test_nothing_but_the_wheels_is_used(fresh, project, without_compilers):
+def test_only_the_wheels_are_used(fresh, project, without_compilers):
     program = (
         "import custom_ops, polyop, json, sys; lib = custom_ops.custom_ops_lib\n"
         "print(json.dumps([polyop.__file__, str(lib.library.path), lib.add_custom.name, list(sys.modules)]))"

@@ -72,7 +72,7 @@ def no_library(files):
         (with_index(kernels=[{}]), "cannot be read: KeyError"),
     ],
 )
-def test_audit_finds_what_is_broken(loop_wheel, tmp_path, change, message):
+def test_audit_finds_broken_information(loop_wheel, tmp_path, change, message):
     breaches = spoiled(loop_wheel, tmp_path, change)
     assert breaches and re.search(message, breaches[0]), breaches
 
@@ -123,7 +123,7 @@ def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
     assert "not listed, so that users need a compiler for them: softmax_gradient" in done.stderr
 
 
-def test_numbers_that_are_left_out_have_their_defaults(loop_project, tmp_path, without_compilers):
+def test_omitted_numbers_have_their_defaults(loop_project, tmp_path, without_compilers):
     setup, module = ('"T[:], float"', '"T[:]"'), ("scale(x, factor)", "scale(x, factor=2.0)")
     assert failure(loop_project, tmp_path / "p", setup, module).returncode == 0
     [row] = [
@@ -159,7 +159,7 @@ def test_in_place_and_again(loop_project, tmp_path, without_compilers):
     assert use(source, FLOAT32, **without_compilers).stdout.strip() == "[3. 3.]"
 
 
-def test_another_folder_for_what_is_built(loop_project, tmp_path, without_compilers):
+def test_another_build_folder(loop_project, tmp_path, without_compilers):
     ignored = shutil.ignore_patterns("build", "dist", "*.egg-info", "__polyop__")
     folder = shutil.copytree(loop_project, tmp_path / "p", ignore=ignored)
     before = {path for path in folder.rglob("*") if path.is_file()}

@@ -263,7 +263,7 @@ def test_a_damaged_library_is_not_opened(copy):
         ("POLYOP_LOOPS_ISA", isa.available()[-1], "is set, and a package ships portable libraries only"),
     ],
 )
-def test_what_the_user_asks_for_is_compiled_with_no_warning(
+def test_an_explicit_compilation_gives_no_warning(
     loop_installed, without_compilers, variable, value, message
 ):
     done = use(loop_installed, FLOAT32, **{variable: value})

@@ -88,7 +88,7 @@ def test_a_python_kernel_that_keeps_its_input(define, mode, kind):
 
 
 @modes
-def test_a_python_kernel_that_keeps_what_it_writes(define, mode):
+def test_a_python_kernel_that_keeps_an_argument_that_it_writes(define, mode):
     kept = []
     op = define(lambda x: kept.append(x), infer=None, schema="(Tensor(a!) x) -> ()")
     with pytest.raises(Exception, match="KernelError: .*keeps an argument that it writes beyond the call"):
@@ -247,7 +247,7 @@ def test_types_without_values(cube):
     assert "host_tests::cube" in str(jax.make_jaxpr(cube)(jnp.ones(2)))
 
 
-def test_a_batch_of_nothing(cube, define):
+def test_an_empty_batch(cube, define):
     assert jax.vmap(cube)(jnp.zeros((0, 3))).shape == (0, 3)
     op = define(lambda x: x + 1)
     with pytest.warns(polyop.FallbackWarning, match="vmap runs one call per sample"):

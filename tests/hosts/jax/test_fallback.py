@@ -71,7 +71,7 @@ assert "through Python" in HOST.state(cube), HOST.state(cube)
 """
 
 
-def test_every_call_goes_through_python_and_is_right(process):
+def test_calls_through_python_have_the_same_results(process):
     process(PROGRAM, **OTHER)
 
 

@@ -108,7 +108,7 @@ KINDS = [("elementwise", False), ("elementwise", True), ("a rule", True), ("a ca
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])
 @pytest.mark.parametrize(("kind", "jit"), KINDS, ids=[f"{kind}{' in jit' * jit}" for kind, jit in KINDS])
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
-def test_beside_jax(cubes, transform, kind, jit):
+def test_results_are_those_of_jax_numpy(cubes, transform, kind, jit):
     def run(f):
         return jax.jit(lambda: transform(f))() if jit else transform(f)
 
@@ -315,7 +315,7 @@ def test_a_missing_gradient_is_an_error_with_a_hint(plain, transform):
         transform(plain, jnp.asarray(X, jnp.float32))
 
 
-def test_a_gradient_that_nobody_needs_is_no_error(plain):
+def test_an_unused_gradient_is_no_error(plain):
     x = jnp.asarray(X, jnp.float32)
     close(jax.grad(lambda y: (y * plain(x)).sum())(x), x * x)
     close(jax.grad(lambda x: (x * plain(lax.stop_gradient(x))).sum())(x), x * x)
@@ -389,7 +389,7 @@ def test_a_gradient_of_another_dtype_is_cast(kernels):
     assert jax.grad(lambda x: op(x).sum())(jnp.ones(2, jnp.float32)).dtype == np.float32
 
 
-def test_only_what_the_rule_reads_is_kept(kernels):
+def test_only_residuals_that_the_rule_reads_are_kept(kernels):
     def residuals(rule, *inputs):
         name = f"jax_transforms::reads_{next(numbers)}"
         op = polyop.operator(f"{name}(Tensor x, Tensor y) -> Tensor", lambda x, y: np.exp(x) * y, infer="x",
@@ -404,7 +404,7 @@ def test_only_what_the_rule_reads_is_kept(kernels):
     assert residuals(lambda x, y, out, dout: (dout * y.shape[0], dout * x), x, x + 1) == 2
 
 
-def test_of_lists_and_with_a_jvp_rule_only_what_is_read_is_kept():
+def test_residuals_of_lists_and_of_jvp_rules():
     def residuals(schema, inputs, **rules):
         name = f"jax_transforms::reads_more_{next(numbers)}"
         op = polyop.operator(f"{name}{schema}", lambda xs, y: sum(xs) * y, infer=lambda xs, y: y, **rules)

@@ -69,7 +69,7 @@ def test_a_function_may_ask_for_types_and_leave_things_behind(tmp_path, name):
     assert "Exception ignored" not in done.stderr
 
 
-def test_what_the_thread_had_is_left_as_it_was():
+def test_state_of_the_thread_is_restored():
     from polyop.hosts.mindspore import callbacks
 
     recorded = []

@@ -206,7 +206,7 @@ def test_a_rule_of_numpy_arrays_in_a_graph():
         ms.grad(lambda x: op(x).sum())(Tensor(X))
 
 
-def test_lambdas_of_one_line_are_told_apart():
+def test_lambdas_of_one_line_are_distinguished():
     scale = 5.0
     # fmt: off
     rules = [lambda x, out, dout: (2 * dout,), lambda x, out, dout: (scale * dout,), lambda x, out, dout: (3 * dout,)]
@@ -241,7 +241,7 @@ def test_vjp_of_a_module(module):
     close(pull(Tensor(Y))[0], 2 * X * Y)
 
 
-def test_a_module_has_no_second_derivative_in_words(module, mode):
+def test_second_derivatives_of_a_module_are_an_error(module, mode):
     square = module.square
 
     def total(x):

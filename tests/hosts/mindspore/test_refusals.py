@@ -37,7 +37,7 @@ def test_tensors_of_two_frameworks():
         TWO(torch.ones(3), Tensor(X))
 
 
-def test_what_is_no_tensor(mode):
+def test_a_number_in_place_of_a_tensor(mode):
     @mode
     def call(x):
         return TWO(x, 2.0)

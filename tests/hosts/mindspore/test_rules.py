@@ -180,7 +180,7 @@ def test_wrong_gradients_of_a_list(rule, message, mode):
         ms.grad(call, (0, 1))(Tensor(X), Tensor(Y))
 
 
-def test_a_gradient_that_is_no_tensor(mode):
+def test_a_gradient_must_be_a_tensor(mode):
     message = r"gradient of x: must be a mindspore\..*Tensor or None, but got "
     with pytest.raises(GradientError, match=message + "float"):
         derivative(lambda x, out, dout: (2.0,), mode)
