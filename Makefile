@@ -1,5 +1,5 @@
-# Everything sets itself up: a virtual environment in .venv and the compiled core for `make demo`, the tools of the
-# other targets when one is asked for.
+# Each target sets up what it needs: `make demo` a virtual environment in .venv and the compiled core, the others
+# their tools as well.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,16 +7,16 @@ BIN := $(VENV)/bin
 MINDSPORE ?= yes
 MS_VENV := .venv-mindspore
 RESULTS := build/contract
-# The torchair inside torch-npu: a folder that only the tests which need it look at.
+# torchair, from the wheel torch-npu: in a folder of its own, because PyTorch imports an installed torch-npu.
 NPU := build/npu
 JOBS ?= 2
 NATIVE := $(wildcard csrc/*.cc csrc/*.h csrc/*/*.cc csrc/*/*.h include/polyop/*.h include/polyop/*.hpp include/polyop/*/*.h include/polyop/torch/*/torch/*.h)
 SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
-# What `make coverage` runs, and what it looks at: TESTS=tests/core COVERED=src/polyop/core for a part.
+# For `make coverage`: which tests run, and which code is measured. TESTS=tests/core COVERED=src/polyop/core is a part.
 TESTS ?= tests src
 COVERED ?= src/polyop
 
-# Random kernels: the same SEED makes the same ones; no new ones begin after so many MINUTES.
+# For `make sweep`: the same SEED gives the same random kernels; after MINUTES no new one starts.
 SEED ?= $(shell date +%Y%m%d)
 MINUTES ?= 240
 
@@ -37,7 +37,7 @@ test-main: $(VENV)/test-tools $(NPU)/ready
 	POLYOP_CONTRACT_RESULTS=$(RESULTS)/main POLYOP_TORCH_NPU=$(abspath $(NPU)) \
 	  $(BIN)/python $(PYTEST) -m "not exhaustive"
 
-# The same, and what is too slow for every change.
+# The same, and the tests that are too slow for every change.
 test-all: test exhaustive-main exhaustive-mindspore
 
 exhaustive-main: $(VENV)/test-tools $(NPU)/ready
@@ -49,13 +49,13 @@ test-mindspore: $(MS_VENV)/ready
 	$(MS_VENV)/bin/python examples/10_digits/main.py
 
 exhaustive-mindspore: $(MS_VENV)/ready
-	$(MS_VENV)/bin/python $(PYTEST) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: there is none
+	$(MS_VENV)/bin/python $(PYTEST) -m exhaustive $(MINDSPORE_TESTS) || test $$? -eq 5 # 5: no test was collected
 else
 test-mindspore exhaustive-mindspore:
 	@echo "MindSpore: not run (MINDSPORE=$(MINDSPORE))"
 endif
 
-# For hours: random loop kernels beside exact dual numbers.
+# For hours: values and gradients of random loop kernels, compared with exact dual numbers.
 sweep: $(VENV)/test-tools
 	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --minutes $(MINUTES) --jobs $(JOBS)
 
@@ -65,7 +65,7 @@ lint: $(VENV)/test-tools
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 
-# Lines of src/polyop that the tests reach; what they run in processes of their own does not count.
+# Lines of src/polyop that the tests reach. Code that runs in child processes is not counted.
 coverage: $(VENV)/test-tools $(NPU)/ready
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python $(PYTEST) -m "not exhaustive" \
 	  --cov=$(COVERED) --cov-report=term:skip-covered $(TESTS)
@@ -94,7 +94,7 @@ format: $(VENV)/test-tools
 golden: $(VENV)/test-tools $(NPU)/ready
 	POLYOP_TORCH_NPU=$(abspath $(NPU)) $(BIN)/python -m pytest tests --update-golden
 
-# An editable install: Python files are used where they stand, the core is built once per change.
+# An editable install: Python files are used from src/, and a change of the core builds it again.
 $(VENV)/ready: $(SOURCES) tests/requirements-demo.txt
 	@echo "setting up $(VENV): PyTorch and JAX for the CPU, then polyop itself; a minute or two"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

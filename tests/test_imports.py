@@ -25,7 +25,7 @@ def imported(first="pass"):
     ).stdout.split()
 
 
-def test_no_framework_and_nothing_heavy():
+def test_import_loads_no_framework_and_no_heavy_module():
     assert imported() == []
 
 

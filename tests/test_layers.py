@@ -1,4 +1,4 @@
-"""The folders are the architecture: what may import what, read off every import, those inside functions too."""
+"""The architecture: which room may import which. Every import is checked, those inside functions too."""
 
 import ast
 import functools
@@ -92,24 +92,24 @@ def tree(root=SOURCE):
     return Tree(root)
 
 
-def upward(found):
+def upward(modules):
     """Return the imports that point to a later room, or to a later part of the same one."""
     wrong = []
-    for name, target, line in found.imports:
-        (room, *part), (other, *there) = name.split("/"), target.split("/")
+    for name, target, line in modules.imports:
+        (room, *path), (other, *other_path) = name.split("/"), target.split("/")
         if room in ROOMS and other in ROOMS and ROOMS.index(other) > ROOMS.index(room):
             wrong.append(f"{name}:{line}: {room} may not import {other}")
         order = INSIDE.get(room, ())
-        parts = [p[0] for p in (part, there) if p and p[0] in order and room == other]
+        parts = [p[0] for p in (path, other_path) if p and p[0] in order and room == other]
         if len(parts) == 2 and order.index(parts[1]) > order.index(parts[0]):
             wrong.append(f"{name}:{line}: {room}/{parts[0]} may not import {room}/{parts[1]}")
     return wrong
 
 
-def cycles(found):
+def cycles(modules):
     """Return the groups of files that import each other, by Tarjan's algorithm."""
     after, number, low, stack, groups = {}, {}, {}, [], []
-    for name, target, _ in found.imports:
+    for name, target, _ in modules.imports:
         after.setdefault(name, set()).add(target)
 
     def visit(name):
@@ -136,7 +136,7 @@ def test_imports_point_down():
     assert upward(tree()) == []
 
 
-def test_nothing_imports_in_circles():
+def test_no_import_cycles():
     assert cycles(tree()) == []
 
 
@@ -148,7 +148,7 @@ def test_every_folder_and_file_is_in_a_room():
 
 
 @pytest.mark.parametrize("folder", APART)
-def test_no_import_between_those_that_stand_apart(folder):
+def test_no_import_between_independent_folders(folder):
     def part(name):
         rest = name.removeprefix(f"{folder}/") if name.startswith(f"{folder}/") else ""
         return rest.split("/")[0]
@@ -186,7 +186,7 @@ def test_a_framework_is_imported_where_its_tensors_are_handled(framework):
 
 
 def test_modules_found_by_name_are_one_table():
-    """Beside it a package's face alone, which hands on what is below it, imports by a name that is no constant."""
+    """Only ``core/late`` imports a module of polyop by name, and each package's ``__init__``, which re-exports."""
     wrong = []
     for name, path in tree().files.items():
         if path.name == "__init__.py" or name == "core/late":

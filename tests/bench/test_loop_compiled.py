@@ -17,7 +17,7 @@ import polyop  # noqa: E402 - after the path
 from polyop.kernels.loop.kernel import LoopKernel  # noqa: E402 - after the path
 from polyop.loops.frontend.parse import outline  # noqa: E402 - after the path
 
-EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
+ALL_PROGRAMS = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 
 
 def operator(name, program, arguments):
@@ -40,10 +40,10 @@ def operator(name, program, arguments):
     return polyop.operator(f"benchmark::{clean}({', '.join(arguments_text)}) -> {result}", kernel)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ALL_PROGRAMS)
 @pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")  # PolyBench adds to zeros
 def test_compiled_equals_numpy(name):
-    program = EVERY[name]
+    program = ALL_PROGRAMS[name]
     ours, theirs = (program.arguments(program.small, "float64") for _ in range(2))
     results, expected = operator(name, program, ours)(*ours), program.numpy(*theirs)
     for one, other in zip(*(v if isinstance(v, tuple) else (v,) for v in (results, expected)), strict=True):

@@ -21,7 +21,7 @@ from loops.table import results  # noqa: E402 - beside the benchmarks
 from polyop.loops.frontend.language import WORDS  # noqa: E402 - after the path
 from polyop.loops.frontend.plain import plain  # noqa: E402 - after the path
 
-EVERY = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
+ALL_PROGRAMS = {**{f"polybench {name}": row for name, row in PROGRAMS.items()}, **ROWS}
 
 
 def outputs(function, program, arguments):
@@ -46,9 +46,9 @@ def assert_close(result, expected):
     )
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ALL_PROGRAMS)
 def test_the_kernel_equals_numpy(name):
-    program = EVERY[name]
+    program = ALL_PROGRAMS[name]
     arguments = program.arguments(program.small, "float64")
     for result, expected in outputs(plain(program.kernel), program, arguments):
         assert_close(result, expected)
@@ -110,9 +110,9 @@ def test_bounds_are_numbers(name):
         assert bound.amount(size, **row.bench) > bound.amount(size, **row.small) > 0
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ALL_PROGRAMS)
 def test_the_initial_data_are_the_same_each_time(name):
-    program = EVERY[name]
+    program = ALL_PROGRAMS[name]
     for one, other in zip(*(program.arguments(program.small) for _ in range(2)), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -135,9 +135,9 @@ NODES = (
 )
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ALL_PROGRAMS)
 def test_a_kernel_keeps_to_the_language(name):
-    (function,) = ast.parse(inspect.getsource(EVERY[name].kernel)).body
+    (function,) = ast.parse(inspect.getsource(ALL_PROGRAMS[name].kernel)).body
     for node in ast.walk(function):
         assert isinstance(node, NODES), ast.unparse(node)
         if isinstance(node, ast.Call):

@@ -42,8 +42,8 @@ def test_a_folder_allows_all_files_in_it(folders, monkeypatch, variable):
 )
 def test_similar_paths_are_not_allowed(folders, monkeypatch, variable, path):
     monkeypatch.setenv(variable, "good")
-    words = rf"the legal path for the file is {folders}/good, but the file is {folders}/.*\n.*{variable}"
-    with pytest.raises(ArgumentTypeError, match=words):
+    message = rf"the legal path for the file is {folders}/good, but the file is {folders}/.*\n.*{variable}"
+    with pytest.raises(ArgumentTypeError, match=message):
         check_allowed(path)
     with pytest.raises(TypeError, match="the legal path"):
         check_allowed(folders / path)

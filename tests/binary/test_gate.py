@@ -99,14 +99,14 @@ def test_every_entry_point_checks_the_list(folders, monkeypatch, entry_point):
         (folders / "good" / "with_other.c").write_text((folders / "other" / "with_other.c").read_text())
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
     call(folders / "good")
-    words = rf"the legal path for the file is {folders}/good, but the file is {folders}/other/"
-    with pytest.raises(ArgumentTypeError, match=words):
+    message = rf"the legal path for the file is {folders}/good, but the file is {folders}/other/"
+    with pytest.raises(ArgumentTypeError, match=message):
         call(folders / "other")
     monkeypatch.delenv("POLYOP_LIBRARY_PATHS")
     call(folders / "other")
     monkeypatch.setenv("POLYOP_LIBRARY_PATHS", str(folders / "good"))
     if entry_point not in ("CustomOpBuilder", "register_aclnn_library", "an operator of a source"):
-        with pytest.raises(ArgumentTypeError, match=words):  # also now that the cache has the result
+        with pytest.raises(ArgumentTypeError, match=message):  # also now that the cache has the result
             call(folders / "other")
 
 

@@ -141,7 +141,7 @@ def test_missing_file_names_the_nearest(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("", "the path is empty"),
         ("absent/lib.so", "there is no folder .*absent"),
@@ -159,7 +159,7 @@ def test_missing_file_names_the_nearest(tmp_path):
         ("nul\0.so", "is no path"),
     ],
 )
-def test_files_that_are_no_library(tmp_path, monkeypatch, name, words):
+def test_files_that_are_no_library(tmp_path, monkeypatch, name, message):
     monkeypatch.chdir(tmp_path)
     contents = {
         "file.txt": b"hello\nworld",
@@ -175,8 +175,8 @@ def test_files_that_are_no_library(tmp_path, monkeypatch, name, words):
     (tmp_path / "dangling.so").symlink_to("nowhere")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
-        assert re.search(words, str(library_file.diagnose(name, "x")))
-        with pytest.raises(LibraryError, match=words):
+        assert re.search(message, str(library_file.diagnose(name, "x")))
+        with pytest.raises(LibraryError, match=message):
             library_file.read(name)
 
 
@@ -247,7 +247,7 @@ def test_missing_pytorch_says_how_to_build(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("code", "message"),
     [
         (
             "int helper(void); int Add(void) { return helper(); }",
@@ -263,8 +263,8 @@ def test_missing_pytorch_says_how_to_build(tmp_path):
         ),
     ],
 )
-def test_undefined_symbols(tmp_path, code, words):
-    assert re.search(words, load_error(make(tmp_path, "lib.so", code)))
+def test_undefined_symbols(tmp_path, code, message):
+    assert re.search(message, load_error(make(tmp_path, "lib.so", code)))
 
 
 def test_missing_symbol_version_asks_for_a_rebuild(tmp_path):
@@ -312,7 +312,7 @@ def test_damaged_files_raise_library_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "name", "words"),
+    ("code", "name", "message"),
     [
         (C + "int Sub(void) { return 0; }", "Ad", r"did you mean Add\? it offers Add, Sub"),
         (C, "Matmul", "it offers Add$"),
@@ -337,10 +337,10 @@ def test_damaged_files_raise_library_error(tmp_path):
         ("".join(f"int F{i:02}(void) {{ return 0; }}\n" for i in range(15)), "Add", "F00, .*F11 and 3 more"),
     ],
 )
-def test_missing_symbol_says_where_it_is(tmp_path, code, name, words):
+def test_missing_symbol_says_where_it_is(tmp_path, code, name, message):
     problem = library_file.missing_symbol(library_file.read(make(tmp_path, "lib.so", code)), name)
     assert isinstance(problem, LibraryError)
-    assert re.search(rf"does not offer the function '{name}'\n.*{words}", str(problem))
+    assert re.search(rf"does not offer the function '{name}'\n.*{message}", str(problem))
 
 
 @pytest.mark.parametrize("name", COMPANION)

@@ -43,7 +43,7 @@ def imported(tmp_path_factory):
 
 
 @pytest.fixture
-def place():
+def folder():
     """A folder that every user may enter; pytest's own folders are private."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="polyop-trust-"))
     folder.chmod(0o755)
@@ -53,16 +53,16 @@ def place():
     shutil.rmtree(folder)
 
 
-def use(place):
+def use(folder):
     """Build and call the kernel; return its answer or the error."""
     try:
-        return str(answer(open_library(build([place / "k.c"]))))
+        return str(answer(open_library(build([folder / "k.c"]))))
     except (PolyopError, PermissionError) as problem:
         return f"{type(problem).__name__} {problem}"
 
 
-def run(place, *, user=None, umask=0o022, program=use, cache="cache"):
-    """Return the result of a function in a process of a user, with the cache in ``place``."""
+def run(folder, *, user=None, umask=0o022, program=use, cache="cache"):
+    """Return the result of a function in a process of a user, with the cache in ``folder``."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():  # a test before this one may have started JAX, which warns of forks
         warnings.simplefilter("ignore")
@@ -70,12 +70,12 @@ def run(place, *, user=None, umask=0o022, program=use, cache="cache"):
     if not child:
         try:
             os.umask(umask)
-            os.environ["POLYOP_CACHE_DIR"] = str(place / cache)
+            os.environ["POLYOP_CACHE_DIR"] = str(folder / cache)
             if user is not None and user != os.geteuid():
                 os.setgroups([])
                 os.setgid(NOBODY.pw_gid)
                 os.setuid(user)
-            text = program(place)
+            text = program(folder)
         except BaseException:
             text = traceback.format_exc()
         os.write(writing, text.encode())
@@ -109,29 +109,28 @@ def change_owner(path, user):
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077], ids="{:03o}".format)
-def test_only_the_user_may_write_the_files_of_a_build(place, user, umask):
-    home = place / "home"
+def test_only_the_user_may_write_the_files_of_a_build(folder, user, umask):
+    home = folder / "home"
     home.mkdir()
     change_owner(home, user)
-    assert run(place, user=user, umask=umask, cache="home/deep/cache") == "1"
-    folder = home / "deep"
-    for path in [folder, *folder.rglob("*")]:
+    assert run(folder, user=user, umask=umask, cache="home/deep/cache") == "1"
+    for path in [home / "deep", *(home / "deep").rglob("*")]:
         mode = path.lstat().st_mode
         assert mode & 0o022 == 0, f"{path} has mode {mode:o}"
         assert stat.S_IMODE(mode) == 0o700 or not path.is_dir()
-    assert run(place, user=user, umask=umask, cache="home/deep/cache") == "1"
+    assert run(folder, user=user, umask=umask, cache="home/deep/cache") == "1"
 
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("mode", [0o002, 0o020, 0o1002], ids="{:03o}".format)
-def test_files_that_others_may_write_are_refused(place, user, mode):
-    (place / "home").mkdir()
-    change_owner(place / "home", user)
-    assert run(place, user=user, cache="home/cache") == "1"
-    cache = place / "home/cache"
+def test_files_that_others_may_write_are_refused(folder, user, mode):
+    (folder / "home").mkdir()
+    change_owner(folder / "home", user)
+    assert run(folder, user=user, cache="home/cache") == "1"
+    cache = folder / "home/cache"
     for path in parts(cache).values():
         path.chmod(path.stat().st_mode | mode)
-        output = run(place, user=user, cache="home/cache")
+        output = run(folder, user=user, cache="home/cache")
         rule = (
             "what it holds is run as code, so it must belong to you or root, and nobody else may write there"
         )
@@ -140,43 +139,43 @@ def test_files_that_others_may_write_are_refused(place, user, mode):
         )
         assert f"rm -r {cache} " in output and f"chown -R {user} {cache} && chmod -R go-w {cache} " in output
         subprocess.run(["chmod", "-R", "go-w", str(cache)], check=True)
-        assert run(place, user=user, cache="home/cache") == "1"
+        assert run(folder, user=user, cache="home/cache") == "1"
 
 
 @needs_root
 @pytest.mark.parametrize("user", USERS)
-def test_files_of_another_user_are_refused(place, user):
-    (place / "home").mkdir()
-    change_owner(place / "home", user)
-    assert run(place, user=user, cache="home/cache") == "1"
-    for path in parts(place / "home/cache").values():
+def test_files_of_another_user_are_refused(folder, user):
+    (folder / "home").mkdir()
+    change_owner(folder / "home", user)
+    assert run(folder, user=user, cache="home/cache") == "1"
+    for path in parts(folder / "home/cache").values():
         mode, other = path.stat().st_mode, 1 if user else NOBODY.pw_uid
         path.chmod(mode | 0o055)
         os.chown(path, other, -1)
-        output = run(place, user=user, cache="home/cache")
+        output = run(folder, user=user, cache="home/cache")
         assert f"but got {path}, which belongs to the user {other}\n" in output
         os.chown(path, user, -1)
-        assert run(place, user=user, cache="home/cache") == "1"
+        assert run(folder, user=user, cache="home/cache") == "1"
 
 
 @needs_root
-def test_a_cache_of_root_serves_other_users(place):
-    assert run(place) == "1"
-    library = parts(place / "cache")["a library"]
+def test_a_cache_of_root_serves_other_users(folder):
+    assert run(folder) == "1"
+    library = parts(folder / "cache")["a library"]
     times = library.stat().st_mtime_ns, library.stat().st_ino
-    subprocess.run(["chmod", "-R", "go+rX", str(place / "cache")], check=True)
-    assert run(place, user=NOBODY.pw_uid) == "1"
+    subprocess.run(["chmod", "-R", "go+rX", str(folder / "cache")], check=True)
+    assert run(folder, user=NOBODY.pw_uid) == "1"
     assert (library.stat().st_mtime_ns, library.stat().st_ino) == times
 
 
 @pytest.mark.parametrize(("mode", "good"), [(0o777, False), (0o1777, True), (0o755, True), (0o775, ROOT)])
-def test_a_folder_above_that_others_may_write(place, mode, good):
-    above = place / "above"
+def test_a_folder_above_that_others_may_write(folder, mode, good):
+    above = folder / "above"
     above.mkdir()
     above.chmod(mode)
     if not ROOT:  # a group that is not the user's alone
         good = good or os.getegid() == os.geteuid()
-    output = run(place, cache="above/deep/cache")
+    output = run(folder, cache="above/deep/cache")
     if good:
         assert output == "1"
     else:
@@ -185,17 +184,17 @@ def test_a_folder_above_that_others_may_write(place, mode, good):
 
 
 @needs_root
-def test_a_folder_above_of_another_user(place):
-    (place / "above").mkdir()
-    os.chown(place / "above", NOBODY.pw_uid, -1)
-    assert f"which belongs to the user {NOBODY.pw_uid}" in run(place, cache="above/cache")
-    (place / "link").symlink_to(place / "above")
-    assert f"which belongs to the user {NOBODY.pw_uid}" in run(place, cache="link/cache")
+def test_a_folder_above_of_another_user(folder):
+    (folder / "above").mkdir()
+    os.chown(folder / "above", NOBODY.pw_uid, -1)
+    assert f"which belongs to the user {NOBODY.pw_uid}" in run(folder, cache="above/cache")
+    (folder / "link").symlink_to(folder / "above")
+    assert f"which belongs to the user {NOBODY.pw_uid}" in run(folder, cache="link/cache")
 
 
-def swap(place):
+def swap(folder):
     """Replace the library in the cache, and its hash."""
-    cache, data = place / "cache", (place / "malicious.so").read_bytes()
+    cache, data = folder / "cache", (folder / "malicious.so").read_bytes()
     [manifest] = (cache / "requests").iterdir()
     [library] = (cache / "entries").glob("*/k.so")
     record = json.loads(manifest.read_text())
@@ -207,30 +206,30 @@ def swap(place):
     return "swapped"
 
 
-def malicious_library(place):
+def malicious_library(folder):
     """Compile a library that creates the file ``mark`` when it is loaded; its answer is 666."""
-    source = place / "malicious.c"
+    source = folder / "malicious.c"
     source.write_text(
-        f'#include <stdio.h>\n__attribute__((constructor)) void run(void) {{ fopen("{place}/mark", "w"); }}\n'
+        f'#include <stdio.h>\n__attribute__((constructor)) void run(void) {{ fopen("{folder}/mark", "w"); }}\n'
         "int answer(void) { return 666; }\n"
     )
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", place / "malicious.so", source], check=True)
-    return place / "malicious.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "malicious.so", source], check=True)
+    return folder / "malicious.so"
 
 
 @needs_root
 @pytest.mark.parametrize("opened", [False, True], ids=["as polyop made it", "opened by chmod"])
-def test_a_library_swapped_with_its_hash_is_not_loaded(place, opened):
-    malicious_library(place)
-    assert run(place, umask=0) == "1"
+def test_a_library_swapped_with_its_hash_is_not_loaded(folder, opened):
+    malicious_library(folder)
+    assert run(folder, umask=0) == "1"
     if opened:
-        subprocess.run(["chmod", "-R", "a+rwX", str(place / "cache")], check=True)
-        assert run(place, user=NOBODY.pw_uid, program=swap) == "swapped"
-        assert "CacheError" in run(place)
+        subprocess.run(["chmod", "-R", "a+rwX", str(folder / "cache")], check=True)
+        assert run(folder, user=NOBODY.pw_uid, program=swap) == "swapped"
+        assert "CacheError" in run(folder)
     else:
-        assert "PermissionError" in run(place, user=NOBODY.pw_uid, program=swap)
-        assert run(place) == "1"
-    assert not (place / "mark").exists()
+        assert "PermissionError" in run(folder, user=NOBODY.pw_uid, program=swap)
+        assert run(folder) == "1"
+    assert not (folder / "mark").exists()
 
 
 @pytest.fixture
@@ -255,13 +254,13 @@ def rewrite(cache, **changes):
     ("field", "value"),
     [
         ("file", "../../../malicious.so"),
-        ("file", "{place}/malicious.so"),
+        ("file", "{folder}/malicious.so"),
         ("file", "."),
         ("file", ".."),
         ("file", ""),
         ("file", "k\0.so"),
         ("key", "../../malicious"),
-        ("key", "{place}"),
+        ("key", "{folder}"),
         ("key", "a" * 39),
         ("key", "A" * 40),
         ("key", ["a"] * 40),
@@ -270,7 +269,7 @@ def rewrite(cache, **changes):
 def test_a_manifest_cannot_name_a_file_outside_its_entry(cache, tmp_path, field, value):
     library = malicious_library(tmp_path)
     assert build([tmp_path / "k.c"]).is_relative_to(cache)
-    value = value.format(place=tmp_path) if isinstance(value, str) else value
+    value = value.format(folder=tmp_path) if isinstance(value, str) else value
     digest = hashes.digest(library)
     rewrite(cache, **{field: value, "size": library.stat().st_size, "sha256": digest})
     built = build([tmp_path / "k.c"])

@@ -146,9 +146,9 @@ def test_same_file_name_in_two_folders(tmp_path):
 
 def test_compile_error_shows_the_compilers_words(tmp_path):
     source = write(tmp_path / "bad.c", "int fine;\nint f(void) { return missing_name; }\n")
-    with pytest.raises(BuildError) as caught:
+    with pytest.raises(BuildError) as excinfo:
         build([source])
-    text = str(caught.value)
+    text = str(excinfo.value)
     assert text.startswith(f"{source}: cannot be compiled\n  defined at {source}:2\n")
     assert "missing_name" in text
     assert "int f(void) { return missing_name; }" in text
@@ -173,7 +173,7 @@ STRINGS = r"must be a list of strings, but got '-O2'\n  write \['-O2'\]"
 
 
 @pytest.mark.parametrize(
-    ("sources", "options", "error", "words"),
+    ("sources", "options", "error", "message"),
     [
         (
             ["nowhere.c"],
@@ -205,9 +205,9 @@ STRINGS = r"must be a list of strings, but got '-O2'\n  write \['-O2'\]"
         ([], {"code": "", "include_paths": "-O2"}, ArgumentTypeError, f"include_paths: {STRINGS}"),
     ],
 )
-def test_wrong_sources_and_options(tmp_path, sources, options, error, words):
+def test_wrong_sources_and_options(tmp_path, sources, options, error, message):
     (tmp_path / "folder.c").mkdir()
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=message):
         build([tmp_path / name for name in sources], **options)
 
 
@@ -233,7 +233,7 @@ def test_named_compiler_behind_launchers(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("language", "variable", "value", "compiler", "words"),
+    ("language", "variable", "value", "compiler", "message"),
     [
         ("c", "PATH", "{folder}", None,
          r"no C compiler was found \(tried cc, gcc, clang\)\n  install gcc or clang, or name a C compiler in CC"),
@@ -253,12 +253,12 @@ def test_named_compiler_behind_launchers(monkeypatch, tmp_path):
          r"cannot be compiled\n  the compiler was killed by SIGKILL; is there enough memory\?"),
     ],
 )  # fmt: skip
-def test_unusable_compilers(monkeypatch, tmp_path, language, variable, value, compiler, words):
+def test_unusable_compilers(monkeypatch, tmp_path, language, variable, value, compiler, message):
     script(tmp_path / "ccache", 'exec "$@"')
     if compiler is not None:
         script(tmp_path / "cc", compiler)
     monkeypatch.setenv(variable, value.format(folder=tmp_path))
-    with pytest.raises(BuildError, match=words):
+    with pytest.raises(BuildError, match=message):
         build(code="int x;", language=language)
 
 

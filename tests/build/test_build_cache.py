@@ -291,10 +291,10 @@ def test_depfiles_round_trip(paths):
 def test_cache_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("POLYOP_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    words = r"build cache .*file/cache: must be a folder that can be written, but got Not a directory\n  set POLYOP_CACHE_DIR"
-    with pytest.raises(CacheError, match=words):
+    message = r"build cache .*file/cache: must be a folder that can be written, but got Not a directory\n  set POLYOP_CACHE_DIR"
+    with pytest.raises(CacheError, match=message):
         build([kernel(tmp_path / "k.c", 1)])
-    with pytest.raises(CacheError, match=words):
+    with pytest.raises(CacheError, match=message):
         build(code="int x;", language="c")
     assert entries() == []
 

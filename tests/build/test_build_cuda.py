@@ -98,14 +98,14 @@ def test_default_architectures_are_those_the_toolkit_knows():
 
 @needs_nvcc
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("hopper", "must be written like sm_90, but got 'hopper'"),
         ("sm_20", r"must be one that the toolkit knows, but got sm_20\n  CUDA \d+\.\d+ knows sm_"),
     ],
 )
-def test_unknown_architecture(name, words):
-    with pytest.raises(BuildError, match=f"CUDA architecture: {words}"):
+def test_unknown_architecture(name, message):
+    with pytest.raises(BuildError, match=f"CUDA architecture: {message}"):
         build(code=SCALE, language="cuda", cuda_architectures=[name])
 
 

@@ -299,16 +299,16 @@ def nvcc():
 
 @pytest.mark.skipif(nvcc() is None, reason="nvcc is not here")
 @pytest.mark.parametrize(
-    ("cuda", "words"),
+    ("cuda", "message"),
     [
         (None, "needs a PyTorch built for CUDA {0} (nvcc is {0}."),
         ("9.2", "needs an nvcc and a PyTorch of the same CUDA major version, but got nvcc {0}."),
     ],
 )
-def test_cuda_versions_that_do_not_fit(tmp_path, cuda, words):
+def test_cuda_versions_that_do_not_fit(tmp_path, cuda, message):
     imitate_pytorch(tmp_path, "2.13.0", cuda)
     output = build_elsewhere(tmp_path, ".cu")
-    assert words.format(nvcc()) in output
+    assert message.format(nvcc()) in output
     assert ("built for the CPU only" if cuda is None else "PyTorch 2.13.0 for CUDA 9.2") in output
 
 

@@ -289,10 +289,10 @@ def test_operators_of_a_module_are_operators_of_polyop(run):
 def test_a_name_that_cannot_be_imported(tmp_path, name, hint):
     source = tmp_path / "k.cpp"
     source.write_text("#include <torch/extension.h>\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {}\n")
-    words = (
+    message = (
         rf"k\.cpp: is a Python module \(TORCH_EXTENSION_NAME\), .* but got '{name}'\n  as in -o {hint}\.so"
     )
-    with pytest.raises(BuildError, match=words):
+    with pytest.raises(BuildError, match=message):
         build([source], output=tmp_path / f"{name}.so")
 
 

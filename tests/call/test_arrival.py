@@ -109,7 +109,7 @@ def test_a_framework_that_was_there_before_is_not_waited_for():
 
 def test_threads_that_import_and_define():
     lines, _ = run("""
-made, failed, go = [], [], threading.Barrier(8)
+operators, failed, go = [], [], threading.Barrier(8)
 
 def guarded(function):
     def run(k):
@@ -128,22 +128,22 @@ def imports(k):
 @guarded
 def defines(k):
     for i in range(300):
-        made.append(define(f"arrival::f{k}_{i}"))
-        assert made[-1](np.ones(1)).item() == 2
+        operators.append(define(f"arrival::f{k}_{i}"))
+        assert operators[-1](np.ones(1)).item() == 2
 
 threads = [threading.Thread(target=f, args=(k,), daemon=True) for k in range(4) for f in (imports, defines)]
 for thread in threads: thread.start()
 for thread in threads: thread.join(200)
 print([thread.is_alive() for thread in threads].count(True), failed)
 import torch
-missing = [m.name for m in made if not hasattr(torch.ops.arrival, m.schema.name)]
-print(len(made), missing, waiting())
+missing = [m.name for m in operators if not hasattr(torch.ops.arrival, m.schema.name)]
+print(len(operators), missing, waiting())
 """)
     assert lines == ["0 []", "1200 [] []"]
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_two_who_follow_the_same_import(place):
+@pytest.mark.parametrize("position", [0, 1])
+def test_two_who_follow_the_same_import(position):
     lines, _ = run(f"""
 import importlib.util
 class Other:  # as other packages do it
@@ -163,7 +163,7 @@ class Other:  # as other packages do it
         loader.exec_module = exec_module
         return spec
 
-sys.meta_path.insert({place}, Other())
+sys.meta_path.insert({position}, Other())
 import torch
 {CALL}print(waiting())
 """)
@@ -199,8 +199,8 @@ print(torch.__version__, waiting(), op(np.ones(1)))
         *options,
     )
     assert lines == ["0.1 [] [2.]"]
-    told = "RuntimeWarning: polyop: its operators are not in torch yet: "
-    assert (told in errors) == (not options), errors
+    warning = "RuntimeWarning: polyop: its operators are not in torch yet: "
+    assert (warning in errors) == (not options), errors
 
 
 def test_without_pytorch(tmp_path):
@@ -251,5 +251,5 @@ print(lib["f"](np.zeros(1)), torch.ops.arrival.double(torch.ones(1)).tolist())
 """
     )
     reason = WORDS.rpartition(": ")[2]
-    told = f"  torch       none: it does not take this schema: {reason}"
-    assert lines == ["[2. 2.] [2. 2.]", WORDS, WORDS, "False", told, "[1.] [2.0]"]
+    no_torch = f"  torch       none: it does not take this schema: {reason}"
+    assert lines == ["[2. 2.] [2. 2.]", WORDS, WORDS, "False", no_torch, "[1.] [2.0]"]

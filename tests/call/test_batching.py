@@ -34,7 +34,7 @@ def two(batch):
 
 
 WRONG = [
-    # name, what the rule returns for x of shape (2, 3), the words
+    # name, what the rule returns for x of shape (2, 3), the message
     ("no pair", lambda x: (x, x, 0), r"batch= must return \(outputs, their batch dimensions\), but got a tuple of 3"),
     ("a tensor", lambda x: x, r"batch= must return \(outputs, their batch dimensions\), but got \w+"),
     ("too few", lambda x: ((x,), (0,)), "batch= must return 2 outputs, but got 1"),
@@ -50,12 +50,12 @@ WRONG = [
 
 
 @hosts
-@pytest.mark.parametrize(("answer", "words"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
-def test_a_wrong_answer(host, answer, words):
+@pytest.mark.parametrize(("answer", "message"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_a_wrong_answer(host, answer, message):
     vmap, array = host()
     op = two(lambda dims, inputs: answer(inputs[0]))
     with pytest.raises(
-        GradientError, match=rf"(?s)batching::o\d+.*{words}.*defined at .*test_batching.py:\d+"
+        GradientError, match=rf"(?s)batching::o\d+.*{message}.*defined at .*test_batching.py:\d+"
     ):
         vmap(op)(array(X))
 
@@ -70,9 +70,9 @@ def test_dimensions_from_the_end_and_none(host):
         return (first[0].T, first[1][0]), (-1, None)
 
     op = two(rule)
-    found = vmap(op)(array(X))
-    np.testing.assert_array_equal(found[0], X + 1)
-    np.testing.assert_array_equal(found[1], np.stack([X[0] * 2, X[0] * 2]))  # the same for each sample
+    outputs = vmap(op)(array(X))
+    np.testing.assert_array_equal(outputs[0], X + 1)
+    np.testing.assert_array_equal(outputs[1], np.stack([X[0] * 2, X[0] * 2]))  # the same for each sample
 
 
 @hosts
@@ -93,13 +93,15 @@ def test_outputs_of_other_ranks(host, axes):
         "elementwise",
     )
     x, y = np.arange(24.0).reshape(2, 3, 4), np.arange(8.0).reshape(2, 4)
-    given = np.moveaxis(x, 0, axes[0]), y[0] if axes[1] is None else np.moveaxis(y, 0, axes[1])
-    found = (
-        vmap(op, in_dims=axes)(*map(array, given)) if host is of_torch else vmap(op, axes)(*map(array, given))
+    batched = np.moveaxis(x, 0, axes[0]), y[0] if axes[1] is None else np.moveaxis(y, 0, axes[1])
+    outputs = (
+        vmap(op, in_dims=axes)(*map(array, batched))
+        if host is of_torch
+        else vmap(op, axes)(*map(array, batched))
     )
     ys = np.stack([y[0], y[0]]) if axes[1] is None else y
-    np.testing.assert_array_equal(found[0], x + ys[:, None])
-    np.testing.assert_array_equal(found[1], ys * 2)
+    np.testing.assert_array_equal(outputs[0], x + ys[:, None])
+    np.testing.assert_array_equal(outputs[1], ys * 2)
 
 
 @hosts
@@ -111,8 +113,8 @@ def test_an_operator_that_is_not_elementwise(host):
         lambda x: polyop.Spec(x.shape[:1], x.dtype),
         "elementwise",
     )
-    words = (
+    message = (
         r"output 0: batch=\"elementwise\" must give one call on 2 samples the shape \(2, 3\), but got \(2,\)"
     )
-    with pytest.raises(GradientError, match=words):
+    with pytest.raises(GradientError, match=message):
         vmap(op)(array(np.ones((2, 3, 4))))

@@ -68,18 +68,18 @@ class Slotted:
         return x * self.k
 
 
-def holding(held):
-    return lambda x, a: x * held
+def holding(value):
+    return lambda x, a: x * value
 
 
 def calling(helper):
-    return functools.wraps(helper)(lambda *given: helper(*given))
+    return functools.wraps(helper)(lambda *args: helper(*args))
 
 
 def cycle(n):
-    found = [n]
-    found.append({"self": found})
-    return found
+    cycle = [n]
+    cycle.append({"self": cycle})
+    return cycle
 
 
 ALIKE = [
@@ -106,7 +106,7 @@ def test_alike(make):
 
 
 def test_different():
-    found = [
+    digests = [
         of(lambda x, a: x + 1),
         of(lambda x, a: x + 2),
         of(lambda x, a: x + 1.0),
@@ -129,8 +129,8 @@ def test_different():
         of(lambda x, a: x + 1, attributes={"k": 1}),
         of(lambda x, a: x + 1, attributes={"k": 1.0}),
     ]
-    assert len(set(found)) == len(found)
-    assert all(len(one) == 16 and int(one, 16) >= 0 for one in found)
+    assert len(set(digests)) == len(digests)
+    assert all(len(one) == 16 and int(one, 16) >= 0 for one in digests)
 
 
 PAIRS = [
@@ -206,16 +206,16 @@ def loop_kernel(text, tmp_path, name):
 
 @pytest.mark.parametrize(("old", "new"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED])
 def test_loop_kernels(tmp_path, old, new):
-    def found(name, text):
+    def digest_of(name, text):
         op = polyop.operator(
             f"contents::loop{next(COUNT)}(Tensor x) -> Tensor", loop_kernel(text, tmp_path, name)
         )
         return without_name(op.operator)
 
     assert old in LOOPS
-    first = found("one", LOOPS)
-    assert first == found("two", LOOPS + "\n\ni = OTHER = 1\n")
-    assert first != found("three", LOOPS.replace(old, new))
+    first = digest_of("one", LOOPS)
+    assert first == digest_of("two", LOOPS + "\n\ni = OTHER = 1\n")
+    assert first != digest_of("three", LOOPS.replace(old, new))
 
 
 def test_a_library_counts_by_its_bytes(sources, tmp_path):
@@ -247,7 +247,7 @@ for number, kernel in enumerate((f, Adder(), lambda x: x, Scale())):
 
 
 def test_the_same_in_every_process():
-    found = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
             capture_output=True,
@@ -257,7 +257,7 @@ def test_the_same_in_every_process():
         ).stdout
         for seed in ("1", "2", "3")
     }
-    assert len(found) == 1 and len(set(found.pop().split())) == 4
+    assert len(outputs) == 1 and len(set(outputs.pop().split())) == 4
 
 
 MODULE = """

@@ -58,9 +58,9 @@ def test_a_written_array_that_overlaps_itself_is_refused_by_name(op, name):
     before = x.copy()
     with pytest.raises(
         ArgumentValueError, match="argument x: .*no two of its elements may share memory"
-    ) as caught:
+    ) as excinfo:
         op(x)
-    assert "strides" in str(caught.value) and "pass a copy" in str(caught.value)
+    assert "strides" in str(excinfo.value) and "pass a copy" in str(excinfo.value)
     np.testing.assert_array_equal(x, before)
 
 

@@ -87,15 +87,15 @@ def test_defining_operators_in_threads_while_parts_are_made(process):
     printed = process("""
 import threading
 op = Custom(f, func_type="hybrid")
-made = []
+names = []
 def define():
     for _ in range(20):
-        made.append(Custom(f__backward, func_type="hybrid").name)
+        names.append(Custom(f__backward, func_type="hybrid").name)
 threads = [threading.Thread(target=define) for _ in range(4)]
 for thread in threads: thread.start()
 for _ in range(20): registry.obtain(op.name + "__backward__batched")
 for thread in threads: thread.join()
-print(len(made), len(set(made)))
+print(len(names), len(set(names)))
 """)
     assert printed == ["80", "80"]
 
@@ -104,8 +104,8 @@ def test_a_look_up_makes_nothing(process):
     printed = process("""
 op = polyop.operator("registry::f(Tensor x) -> Tensor", f, infer="x")
 print(registry.known("registry::f__backward"), op.operator.gradient.parts_made())
-made = registry.obtain("registry::f__backward")
-print(made.name, registry.known("registry::f__backward") is made)
+part = registry.obtain("registry::f__backward")
+print(part.name, registry.known("registry::f__backward") is part)
 """)
     assert printed == ["None", "[]", "registry::f__backward", "True"]
 
@@ -122,8 +122,8 @@ def test_parts_of_parts_are_made_from_their_names(process):
     printed = process(f"""
 op = polyop.operator("registry::norm(Tensor x, Tensor w) -> Tensor", norm, infer="x")
 for suffix in {names + wrong}:
-    found = registry.obtain("registry::norm__" + suffix)
-    print(None if found is None else found.name.removeprefix("registry::norm__"))
+    part = registry.obtain("registry::norm__" + suffix)
+    print(None if part is None else part.name.removeprefix("registry::norm__"))
 """)
     assert printed == names + ["None"] * len(wrong)
 

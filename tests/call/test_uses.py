@@ -1,4 +1,4 @@
-"""What a gradient rule reads is what is kept until backward: reading too little would lose a tensor."""
+"""The tensors that a gradient rule reads are kept until backward; one missed would be lost."""
 
 import pytest
 

@@ -66,7 +66,7 @@ def test_the_passes_of_a_derived_form_come_first(file, capsys, form):
 
 
 @pytest.mark.parametrize(
-    ("operator", "arguments", "words"),
+    ("operator", "arguments", "message"),
     [
         (
             "doubled",
@@ -82,7 +82,7 @@ def test_the_passes_of_a_derived_form_come_first(file, capsys, form):
         ("plain", ["--input", "float32[8]", "--time-passes"], "only loop kernels have passes"),
     ],
 )
-def test_mistakes(file, capsys, operator, arguments, words):
+def test_wrong_arguments(file, capsys, operator, arguments, message):
     path, name = file
     assert main(["explain", path, f"{name}::{operator}", *arguments]) == 1
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -49,10 +49,10 @@ def make(path, code, *flags):
     return path
 
 
-def show(capsys, *words):
+def show(capsys, *arguments):
     parser = argparse.ArgumentParser()
     inspect.add(parser.add_subparsers())
-    options = parser.parse_args(["inspect", *map(str, words)])
+    options = parser.parse_args(["inspect", *map(str, arguments)])
     code = options.run(options)
     printed = capsys.readouterr()
     return code, printed.out, printed.err
@@ -112,14 +112,14 @@ def test_another_machine_is_remarked(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("absent.so", "couldn't find the AOT binary file"), ("a.cc", "a text file")]
+    ("name", "message"), [("absent.so", "couldn't find the AOT binary file"), ("a.cc", "a text file")]
 )
-def test_a_bad_file_is_a_clean_error(tmp_path, capsys, name, words):
+def test_a_bad_file_is_a_clean_error(tmp_path, capsys, name, message):
     (tmp_path / "a.cc").write_text("int f;\n")
     code, out, err = show(capsys, tmp_path / name)
     assert (code, out) == (1, "")
     assert err.startswith(f"library {tmp_path / name}: ")
-    assert words in err
+    assert message in err
 
 
 def test_operators_of_pytorch_are_listed(capsys):

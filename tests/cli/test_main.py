@@ -65,7 +65,7 @@ def test_explain(tmp_path, golden):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("explain", "nowhere.py"), "must be a Python file or an importable module, but got 'nowhere.py'"),
         (("explain", "no_such_module"), "must be a Python file or an importable module"),
@@ -78,11 +78,11 @@ def test_explain(tmp_path, golden):
         (("build", "nowhere.c", "-o", "x.so"), "nowhere.c"),
     ],
 )
-def test_errors_are_messages_without_traceback(tmp_path, arguments, words):
+def test_errors_are_messages_without_traceback(tmp_path, arguments, message):
     (tmp_path / "module.py").write_text(MODULE)
     done = polyop_command(*arguments, cwd=tmp_path)
     assert done.returncode == 1
-    assert re.search(words, done.stderr), done.stderr
+    assert re.search(message, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
 
 

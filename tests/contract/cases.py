@@ -49,9 +49,9 @@ ABSENT_MODES = {"numpy": {"compiled", "compiled-differentiated", "batched"}, "mi
 """The modes that a framework does not have."""
 
 
-def numbered(what, arrays):
+def numbered(label, arrays):
     """Return arrays by name."""
-    return {f"{what} {k}": np.asarray(array) for k, array in enumerate(arrays)}
+    return {f"{label} {k}": np.asarray(array) for k, array in enumerate(arrays)}
 
 
 def gradients(grads):
@@ -90,8 +90,8 @@ def peers():
     for path in sorted(pathlib.Path(os.environ.get("POLYOP_CONTRACT_PEER", "-")).glob("*.npz")):
         with np.load(path) as file:
             for key in file.files:
-                host, mode, name, what = key.split("|")
-                results.setdefault((name, MODES[mode][1]), []).append((host, what, file[key]))
+                host, mode, name, label = key.split("|")
+                results.setdefault((name, MODES[mode][1]), []).append((host, label, file[key]))
     return results
 
 

@@ -45,7 +45,7 @@ def pytest_generate_tests(metafunc):
 def record():
     """Keep results for the file that other environments read."""
     return lambda host, mode, name, arrays: RESULTS.update(
-        {f"{host}|{mode}|{name}|{what}": array for what, array in arrays.items()}
+        {f"{host}|{mode}|{name}|{label}": array for label, array in arrays.items()}
     )
 
 
@@ -76,5 +76,5 @@ def pytest_terminal_summary(terminalreporter):
     if counts:
         terminalreporter.section("contract")
         for host, row in counts.items():
-            shown = ", ".join(f"{number} {what}".strip() for what, number in row.items())
+            shown = ", ".join(f"{number} {label}".strip() for label, number in row.items())
             terminalreporter.write_line(f"{frameworks.FRAMEWORKS[host]:<10} {shown}")

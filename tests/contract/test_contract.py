@@ -15,31 +15,31 @@ import polyop.providers
 from polyop.testing import frameworks
 
 
-def compare(name, what, array, other):
+def compare(name, label, array, other):
     """Assert that two arrays have one dtype and shape, and values within the dtype's tolerance."""
     case = cases.all_members()[name].case
     rtol, atol = case.tolerance(other.dtype)
-    assert array.dtype == other.dtype, f"{what}: {array.dtype}, not {other.dtype}"
-    assert array.shape == other.shape, f"{what}: shape {array.shape}, not {other.shape}"
+    assert array.dtype == other.dtype, f"{label}: {array.dtype}, not {other.dtype}"
+    assert array.shape == other.shape, f"{label}: shape {array.shape}, not {other.shape}"
     wide = np.complex128 if array.dtype.kind == "c" else np.float64
     kind = array.dtype if array.dtype.kind in "biu" else wide
     np.testing.assert_allclose(
-        array.astype(kind), other.astype(kind), rtol=max(rtol, 1e-12), atol=max(atol, rtol), err_msg=what
+        array.astype(kind), other.astype(kind), rtol=max(rtol, 1e-12), atol=max(atol, rtol), err_msg=label
     )
 
 
 def test_case(host, mode, name, record):
     results = cases.result_of(host, mode, name)
     expected = cases.expected(name, cases.MODES[mode][1])
-    for what, array in results.items():
-        if what in expected:
-            compare(name, what, array, expected[what])
+    for label, array in results.items():
+        if label in expected:
+            compare(name, label, array, expected[label])
         else:
-            assert not array.any(), f"{what}: NumPy has no gradient"
+            assert not array.any(), f"{label}: NumPy has no gradient"
     assert set(expected) <= set(results), f"missing: {set(expected) - set(results)}"
-    for other, what, array in cases.peers().get((name, cases.MODES[mode][1]), ()):
-        if what in results:
-            compare(name, f"{what}, {other} elsewhere", cases.plain(results[what]), array)
+    for other, label, array in cases.peers().get((name, cases.MODES[mode][1]), ()):
+        if label in results:
+            compare(name, f"{label}, {other} elsewhere", cases.plain(results[label]), array)
     record(host, mode, name, results)
 
 
@@ -51,19 +51,19 @@ MISFITS = [  # of an elementwise operator: the shapes of x and y
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), MISFITS, ids=str)
+@pytest.mark.parametrize(("x_shape", "y_shape"), MISFITS, ids=str)
 @pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
-def test_shapes_that_do_not_fit(host, left, right):
+def test_shapes_that_do_not_fit(host, x_shape, y_shape):
     """No framework runs an elementwise kernel on tensors of different shapes, in any mode."""
     reason = frameworks.absent(host)
     if reason:
         pytest.skip(f"not run: {reason}")
-    shapes = {"x": left, "y": right}
+    shapes = {"x": x_shape, "y": y_shape}
     case = cases.all_members()["contract::add"].case
     case = case.mapped(lambda name, value: np.ones(shapes[name], value.dtype))
-    words = f'batch="elementwise": all tensors must have one shape, but got x {left}, y {right}'
+    message = f'batch="elementwise": all tensors must have one shape, but got x {x_shape}, y {y_shape}'
     for mode in {"eager", "compiled", "batched"} - cases.ABSENT_MODES.get(host, set()):
-        with pytest.raises(Exception, match=re.escape(words)):
+        with pytest.raises(Exception, match=re.escape(message)):
             cases.MODES[mode][0](frameworks.load(host), case)
 
 

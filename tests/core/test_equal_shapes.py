@@ -118,12 +118,12 @@ MISFITS = [((2, 3), (1, 3)), ((4, 3), (3,)), ((1, 3), (3,)), ((3,), ()), ((), (1
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 def test_other_shapes_are_refused(add, call, left, right):
     a, b = np.ones(left, np.float32), np.ones(right, np.float32)
-    with pytest.raises(Exception, match=names(f"a {left}, b {right}")) as caught:
+    with pytest.raises(Exception, match=names(f"a {left}, b {right}")) as excinfo:
         call(add, a, b)
     if call in (in_numpy, in_torch, in_torch_ops, in_jax, in_jax_jit, in_torch_vmap, in_jax_vmap):
-        assert isinstance(caught.value, InferError)
-        assert "equal_shapes::add: " in str(caught.value)
-        assert "give infer= a function of the specs" in str(caught.value)
+        assert isinstance(excinfo.value, InferError)
+        assert "equal_shapes::add: " in str(excinfo.value)
+        assert "give infer= a function of the specs" in str(excinfo.value)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)

@@ -49,7 +49,7 @@ def test_constants_and_several_outputs(shape, kind, outputs, expected):
     assert {spec.dtype for spec in specs} == {F32}
 
 
-@pytest.mark.parametrize(("shape", "kind", "words"), [
+@pytest.mark.parametrize(("shape", "kind", "message"), [
     (None, F32, "'out_shape' must be one of \\[tuple, list, function\\]"),
     (lambda x: 3, F32, "'out_shape' must be one of"),
     ((2,), None, "'out_dtype' must be one of \\[mindspore.dtype, tuple, list, function\\]"),
@@ -61,15 +61,15 @@ def test_constants_and_several_outputs(shape, kind, outputs, expected):
     ((2,), "float31", "must be one of bool"),
     (lambda x: x[7], F32, "raised IndexError"),
 ])  # fmt: skip
-def test_wrong_shapes_and_dtypes_are_refused(shape, kind, words):
-    with pytest.raises(InferError, match=words):
+def test_wrong_shapes_and_dtypes_are_refused(shape, kind, message):
+    with pytest.raises(InferError, match=message):
         rule(shape, kind)((X,))
 
 
 def test_an_error_names_the_line_of_the_function():
-    with pytest.raises(InferError, match=r"test_infer\.py:\d+") as caught:
+    with pytest.raises(InferError, match=r"test_infer\.py:\d+") as excinfo:
         rule(lambda x: 1 // 0, F32)((X,))
-    assert "ZeroDivisionError" in str(caught.value) and "[2, 3]" in str(caught.value)
+    assert "ZeroDivisionError" in str(excinfo.value) and "[2, 3]" in str(excinfo.value)
 
 
 def test_specs_rule_by_name_and_by_function():

@@ -27,7 +27,7 @@ def test_text_round_trips(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("f(Tensor x, Tensor x) -> Tensor", "names two arguments 'x'"),  # PyTorch accepts it
         ("f(int b=0x10) -> ()", "has a number that is not decimal"),  # PyTorch reads 0
@@ -49,10 +49,10 @@ def test_text_round_trips(text):
         ("", "needs the operator's name"),
     ],
 )
-def test_errors_say_why_and_where(text, words):
-    with pytest.raises(SchemaError, match=words) as caught:
+def test_errors_say_why_and_where(text, message):
+    with pytest.raises(SchemaError, match=message) as excinfo:
         parse(text)
-    assert "^" in str(caught.value).splitlines()[-1]
+    assert "^" in str(excinfo.value).splitlines()[-1]
 
 
 def test_parts():

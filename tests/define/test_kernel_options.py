@@ -1,4 +1,4 @@
-"""What ``@kernel`` is told: by the decorator, and by what another has left on the function."""
+"""Options of ``@kernel``: from the decorator, and from another decorator's mark on the function."""
 
 import functools
 
@@ -24,9 +24,9 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("options", "words"), OPTIONS)
-def test_options_of_the_decorator(options, words):
-    with pytest.raises(polyop.PolyopError, match=words):
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_options_of_the_decorator(options, message):
+    with pytest.raises(polyop.PolyopError, match=message):
         polyop.kernel(copied, **options)
     with pytest.raises(polyop.PolyopError, match="must decorate a function, but got int"):
         polyop.kernel(compile_attrs={})(3)
@@ -46,9 +46,11 @@ NO_FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "words"), NO_FUNCTIONS, ids=[words[-7:] for _, words in NO_FUNCTIONS])
-def test_what_is_no_function_made_by_def(function, words):
-    with pytest.raises(polyop.PolyopError, match=words):
+@pytest.mark.parametrize(
+    ("function", "message"), NO_FUNCTIONS, ids=[message[-7:] for _, message in NO_FUNCTIONS]
+)
+def test_what_is_no_function_made_by_def(function, message):
+    with pytest.raises(polyop.PolyopError, match=message):
         polyop.kernel(function)
 
 
@@ -75,13 +77,13 @@ def in_mindspore():
 
 @pytest.mark.parametrize("host", [in_torch, in_jax, in_mindspore])
 def test_a_framework_s_tensors_are_refused(host):
-    """Plain Python would return NumPy arrays, and the gradient would be lost without a word."""
+    """Plain Python would return NumPy arrays, and the gradient would be lost silently."""
     kernel = polyop.kernel(copied)
     for value in host():
         for call in (lambda v=value: kernel(v), lambda v=value: kernel(x=v)):
-            with pytest.raises(polyop.PolyopError) as caught:
+            with pytest.raises(polyop.PolyopError) as excinfo:
                 call()
-            text = str(caught.value)
+            text = str(excinfo.value)
             assert (
                 "the loop kernel copied: called directly, it runs as plain Python over NumPy arrays" in text
             )
@@ -89,7 +91,7 @@ def test_a_framework_s_tensors_are_refused(host):
             assert 'polyop.Custom(copied, func_type="hybrid")' in text and __file__ in text
 
 
-@pytest.mark.filterwarnings("ignore:Dynamo d")  # what it says while it reads how we find the framework
+@pytest.mark.filterwarnings("ignore:Dynamo d")  # Dynamo warns while it traces the search for the framework
 def test_tracers_are_refused():
     kernel = polyop.kernel(copied)
     jax = pytest.importorskip("jax", reason="JAX is not installed")
@@ -116,7 +118,7 @@ def test_arrays_and_numbers_run_as_python():
         assert scaled(array, factor).tolist() == scaled(array, a=factor).tolist() == [2, 4]
 
 
-MARKED = [  # what MindSpore's own @kernel leaves, and what others may
+MARKED = [  # marks of MindSpore's own @kernel and of other decorators
     ('{"tape": "all"', "kernel copied: 'compile_attrs' must be valid JSON: .*column 15"),
     ("", "kernel copied: 'compile_attrs' must be valid JSON: .*, but got ''"),
     ("[" * 100_000, "kernel copied: 'compile_attrs' must be valid JSON: "),
@@ -127,24 +129,26 @@ MARKED = [  # what MindSpore's own @kernel leaves, and what others may
 ]
 
 
-@pytest.mark.parametrize(("told", "words"), MARKED)
-def test_options_of_a_function_that_was_marked_elsewhere(told, words):
+@pytest.mark.parametrize(("compile_attrs", "message"), MARKED)
+def test_options_of_a_function_that_was_marked_elsewhere(compile_attrs, message):
     names = {"__name__": "mindspore.ops", "copied": copied}  # a decorator of any other package is refused
     exec("def marked(x): return copied(x)", names)
     marked = functools.update_wrapper(names["marked"], copied)
-    marked.compile_attrs = told
-    with pytest.raises(polyop.PolyopError, match=words):
+    marked.compile_attrs = compile_attrs
+    with pytest.raises(polyop.PolyopError, match=message):
         Custom(marked, func_type="hybrid")
-    with pytest.raises(polyop.PolyopError, match=words):
+    with pytest.raises(polyop.PolyopError, match=message):
         polyop.operator("options_elsewhere::op(Tensor x) -> Tensor", marked)
-    with pytest.raises(polyop.PolyopError, match=words):
+    with pytest.raises(polyop.PolyopError, match=message):
         polyop.kernel(marked)
 
 
-@pytest.mark.parametrize("told", [{"precise": True, "tape": "all"}, '{"precise": true, "tape": "all"}'])
-def test_a_function_that_is_marked_twice_keeps_what_it_was_told(told):
+@pytest.mark.parametrize(
+    "compile_attrs", [{"precise": True, "tape": "all"}, '{"precise": true, "tape": "all"}']
+)
+def test_a_function_that_is_marked_twice_keeps_its_options(compile_attrs):
     once = polyop.kernel(copied)
-    once.compile_attrs = told
+    once.compile_attrs = compile_attrs
     assert polyop.kernel(once).compile_attrs == {"precise": True, "tape": "all"}
     again = polyop.kernel(once, compile_attrs={"precise": False})
     assert again.compile_attrs == {"precise": False, "tape": "all"}

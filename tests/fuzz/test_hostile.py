@@ -136,16 +136,16 @@ def _operator():
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_input_is_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    attempt, words = CASES[name]
-    began = time.thread_time()
-    with pytest.raises(PolyopError, match=words) as caught:
+    attempt, message = CASES[name]
+    start_time = time.thread_time()
+    with pytest.raises(PolyopError, match=message) as caught:
         attempt()
-    assert time.thread_time() - began < 2
+    assert time.thread_time() - start_time < 2
     assert len(str(caught.value).encode()) < 5000
 
 
 def test_long_input_is_read_in_linear_time():
-    began = time.thread_time()
+    start_time = time.thread_time()
     arguments = ", ".join(f"Tensor x{i}" for i in range(8000))
     assert (
         len(parse(f"long::f({arguments}, *, {arguments.replace('Tensor x', 'int k')}) -> Tensor").arguments)
@@ -154,21 +154,21 @@ def test_long_input_is_read_in_linear_time():
     items = "".join(f".INPUT(x{i}, DT_FLOAT)" for i in range(8000))
     assert len(parse_header(f"REG_OP(H){items}.OP_END_FACTORY_REG(H)")[0].items) == 8000
     assert len(parse_header(attribute("Tensor", "a" + " b" * 30000))[0].items) == 2
-    assert time.thread_time() - began < 5
+    assert time.thread_time() - start_time < 5
 
 
 def test_a_default_of_a_list_of_texts_needs_no_attribute_of_the_node():
     assert arguments_of(_operator(), {"xs": 0}, 1) == [1, [], True, ()]
 
 
-def damaged(place, form, *numbers):
+def damaged(offset, form, *numbers):
     data = bytearray(libraries()[0])
-    struct.pack_into(form, data, place, *numbers)
+    struct.pack_into(form, data, offset, *numbers)
     return bytes(data)
 
 
 @pytest.mark.parametrize(
-    ("place", "form", "numbers"),
+    ("offset", "form", "numbers"),
     [
         (32, "<Q", (2**64 - 1,)),
         (40, "<Q", (2**63,)),
@@ -184,9 +184,9 @@ def damaged(place, form, *numbers):
         "65535 sections",
     ],
 )
-def test_a_library_with_huge_offsets_is_an_error(tmp_path, place, form, numbers):
+def test_a_library_with_huge_offsets_is_an_error(tmp_path, offset, form, numbers):
     path = tmp_path / "lib.so"
-    path.write_bytes(damaged(place, form, *numbers))
+    path.write_bytes(damaged(offset, form, *numbers))
     with pytest.raises(PolyopError, match="is damaged: its tables cannot be read"):
         elf.read(path)
     assert is_whole(str(path)) in (True, False)
@@ -198,7 +198,7 @@ def test_versions_that_point_at_themselves_end(tmp_path):
     data = bytearray(libraries()[0])
     struct.pack_into("<H", data, start + 2, 65535)  # vn_cnt
     struct.pack_into("<I", data, start + 16 + 12, 0)  # vna_next: the same again
-    began = time.thread_time()
+    start_time = time.thread_time()
     for following in (0, 16):
         struct.pack_into("<I", data, start + 12, following)
         with_versions = _written(tmp_path, bytes(data))
@@ -206,7 +206,7 @@ def test_versions_that_point_at_themselves_end(tmp_path):
             assert len(elf.read(with_versions).versions) == 1
         except PolyopError as problem:
             assert "is damaged" in str(problem)
-    assert time.thread_time() - began < 2
+    assert time.thread_time() - start_time < 2
 
 
 def _written(folder, data):
@@ -233,8 +233,8 @@ def bomb(path):
 
 def unreadable(path):
     data = bytearray(packed(members()[0]))
-    place = data.find(b"libops.so") + 9
-    data[place : place + 400] = bytes(400)
+    offset = data.find(b"libops.so") + 9
+    data[offset : offset + 400] = bytes(400)
     path.write_bytes(data)
 
 
@@ -247,7 +247,7 @@ def encoded(path):
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "message"),
     [
         (bomb, "unpacks to 209715200 bytes in 1 files, which is no honest wheel"),
         (unreadable, "'ops/_ops/libops.so': error: Error -3 while decompressing"),
@@ -255,9 +255,9 @@ def encoded(path):
         (encoded, "WHEEL': UnicodeDecodeError"),
     ],
 )
-def test_a_damaged_wheel_is_an_error(tmp_path, make, words):
+def test_a_damaged_wheel_is_an_error(tmp_path, make, message):
     make(tmp_path / NAME)
-    with pytest.raises(PolyopError, match=words):
+    with pytest.raises(PolyopError, match=message):
         audit(tmp_path / NAME)
 
 
@@ -282,7 +282,7 @@ def test_sources_with_odd_names_are_built_once(tmp_path, name):
         assert polyop.source(path, function="odd").path != first
 
 
-def test_headers_are_read_from_what_compilers_write():
+def test_headers_in_the_depfiles_of_compilers():
     assert parse_depfile("object: /a\\b.c /c\\ d.h /e\\\\\\ f.h \\\n /n\\#1.h /x$$y.h /c\rd.h /j\u3000k.h\n") == [
         "/a\\b.c", "/c d.h", "/e\\ f.h", "/n#1.h", "/x$y.h", "/c\rd.h", "/j\u3000k.h",
     ]  # fmt: skip
@@ -298,7 +298,7 @@ def test_a_library_whose_name_is_no_utf8_works(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shape", "words"),
+    ("shape", "message"),
     [
         ((2**60, 4), "at most 2.*62 bytes"),
         ((0, 2**62, 4), "at most 2.*62 bytes"),
@@ -306,13 +306,13 @@ def test_a_library_whose_name_is_no_utf8_works(tmp_path):
         ((1,) * 65, "at most 64 dimensions, but got 65"),
     ],
 )
-def test_outputs_that_no_memory_can_hold_are_refused(shape, words):
+def test_outputs_that_no_memory_can_hold_are_refused(shape, message):
     rule = lambda x: Spec(shape, "float64")  # noqa: E731
     op = polyop.operator(
         f"hostile::o{len(shape)}_{abs(hash(shape))}(Tensor x) -> Tensor", lambda x: x, infer=rule
     )
-    with pytest.raises(PolyopError, match=words):
+    with pytest.raises(PolyopError, match=message):
         op(np.ones(3, np.float64))
     last = polyop.Custom(lambda x: x, out_shape=shape, out_dtype=np.float64, func_type="pyfunc")
-    with pytest.raises(PolyopError, match=words):
+    with pytest.raises(PolyopError, match=message):
         last(np.ones(3, np.float64))

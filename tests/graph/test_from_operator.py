@@ -150,7 +150,7 @@ def test_fixed_values_become_attributes():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (
             "Tensor x, int? n=None",
@@ -165,9 +165,9 @@ def test_fixed_values_become_attributes():
         ("Tensor?[] x", "argument x: GE has tensors, optional tensors and lists"),
     ],
 )
-def test_schemas_that_ge_cannot_hold(arguments, words):
+def test_schemas_that_ge_cannot_hold(arguments, message):
     name = f"bad_{abs(hash(arguments))}"
-    with pytest.raises(UnsupportedError, match=f"from_operator::{name}: {words}") as caught:
+    with pytest.raises(UnsupportedError, match=f"from_operator::{name}: {message}") as caught:
         prototype_of(operator(f"{name}({arguments}) -> Tensor", infer=lambda *a: polyop.Spec((1,), "int8")))
     assert f"defined at {__file__}" in str(caught.value)
 
@@ -178,7 +178,7 @@ def plain():
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "words"),
+    ("field", "value", "message"),
     [
         (
             "information",
@@ -189,6 +189,6 @@ def plain():
         ("attributes", {"k": [1, "a"]}, "attribute k: GE has no attribute for its value"),
     ],
 )
-def test_dtypes_and_values_that_ge_does_not_have(plain, field, value, words):
-    with pytest.raises(UnsupportedError, match=words):
+def test_dtypes_and_values_that_ge_does_not_have(plain, field, value, message):
+    with pytest.raises(UnsupportedError, match=message):
         prototype_of(dataclasses.replace(plain, **{field: value}))

@@ -136,8 +136,8 @@ def test_options_get_operators_once(operators, tmp_path):
         [output] = running.run(None, dict(zip(names, (x.numpy(), y.numpy()), strict=True)))
         np.testing.assert_array_equal(output, aot(x, y).numpy())
     late = polyop.operator("onnx_late::f(Tensor x) -> Tensor", lambda x: x, infer="x")
-    words = "these options have polyop's operators already, and take none that were defined since, but got "
-    with pytest.raises(HostError, match=f"{words}{late.name}\n  begin with new SessionOptions"):
+    message = "these options have polyop's operators already, and take none that were defined since, but got "
+    with pytest.raises(HostError, match=f"{message}{late.name}\n  begin with new SessionOptions"):
         session_options(first)
     assert session_options(session_options()) is not first
 

@@ -23,12 +23,12 @@ REFUSED = [  # schema, words
 ]
 
 
-@pytest.mark.parametrize(("schema", "words"), REFUSED)
-def test_schemas_that_onnx_cannot_hold(schema, words):
+@pytest.mark.parametrize(("schema", "message"), REFUSED)
+def test_schemas_that_onnx_cannot_hold(schema, message):
     operator = Operator(parse(f"onnx_refused::{schema}"), lambda *_: (), (), origin="ops.py:3")
     refused = refusal(operator)
     assert isinstance(refused, UnsupportedError)
-    assert f"onnx_refused::f: {words}" in str(refused) and "defined at ops.py:3" in str(refused)
+    assert f"onnx_refused::f: {message}" in str(refused) and "defined at ops.py:3" in str(refused)
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +38,14 @@ def op():
 
 
 @pytest.mark.parametrize(
-    ("n", "s", "kind", "words"),
+    ("n", "s", "kind", "message"),
     [
         (1, True, ArgumentValueError, "g: argument s: ONNX has no bool, and a Scalar does not say"),
         ("a", 1, ArgumentTypeError, "g: argument n: must be int, but got 'a'"),
     ],
 )
-def test_values_that_onnx_cannot_hold(op, n, s, kind, words):
-    with pytest.raises(kind, match=words):
+def test_values_that_onnx_cannot_hold(op, n, s, kind, message):
+    with pytest.raises(kind, match=message):
         inputs_and_attributes(op, ("x", None, [], n, True, s))
 
 
@@ -58,7 +58,7 @@ def test_arguments_survive_the_conversion_to_a_node(op):
 
 
 @pytest.mark.parametrize(
-    ("node_attributes", "inputs", "words"),
+    ("node_attributes", "inputs", "message"),
     [
         ({"b": 0, "more": 0}, 1, "the node must have an attribute n, int, but got a node without it"),
         ({"more": 0, "n": 1}, 1, "an attribute b that says how many inputs it takes, but got no such"),
@@ -69,10 +69,10 @@ def test_arguments_survive_the_conversion_to_a_node(op):
         ({"b": 0, "more": 0, "n": 1, "t": 3}, 1, "argument t: must be bool, but got 3"),
     ],
 )
-def test_nodes_that_do_not_fit(op, node_attributes, inputs, words):
+def test_nodes_that_do_not_fit(op, node_attributes, inputs, message):
     with pytest.raises(ArgumentTypeError) as caught:
         arguments_of(op, node_attributes, inputs)
-    assert words in str(caught.value) and "onnx_refused::g" in str(caught.value)
+    assert message in str(caught.value) and "onnx_refused::g" in str(caught.value)
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +121,15 @@ class TestSessions:
         assert output.tolist() == [2, 2]
 
     @pytest.mark.parametrize(
-        ("node", "words"),
+        ("node", "message"),
         [
             ({}, "polyop: ArgumentTypeError: onnx_refused::h: the node must have an attribute n, int"),
             ({"n": "a"}, "argument n: must be int, but got 'a'"),
             ({"inputs": ("x", "x"), "n": 1}, "takes 1 tensors with these attributes, but got a node with 2"),
         ],
     )
-    def test_a_node_that_does_not_fit(self, multiply, node, words):
-        with pytest.raises(Exception, match=words):
+    def test_a_node_that_does_not_fit(self, multiply, node, message):
+        with pytest.raises(Exception, match=message):
             self.session(multiply, **node)
         [output] = self.session(multiply, n=3).run(None, {"x": np.ones(2, np.float32)})
         assert output.tolist() == [3, 3]
@@ -166,8 +166,8 @@ class TestSessions:
         schema = "onnx_refused::s(Tensor x, SymInt[] n) -> Tensor"
         op = polyop.operator(schema, lambda x, n: x * n[0], infer="x")
         translate = translation_table(op)[op.torch]
-        words = "onnx_refused::s: argument n: must be known when the model is exported: ONNX attributes are"
-        with pytest.raises(ArgumentValueError, match=words):
+        message = "onnx_refused::s: argument n: must be known when the model is exported: ONNX attributes are"
+        with pytest.raises(ArgumentValueError, match=message):
             translate(ir.Value(name="x"), [ir.Value(name="n")])
 
     def test_the_table_takes_operators_that_onnx_can_hold(self):

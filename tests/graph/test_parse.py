@@ -183,9 +183,9 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line", "words"), BAD, ids=[words[:30] for *_, words in BAD])
-def test_malformed_headers_say_where_and_what(text, line, words):
-    with pytest.raises(SchemaError, match=words) as caught:
+@pytest.mark.parametrize(("text", "line", "message"), BAD, ids=[message[:30] for *_, message in BAD])
+def test_malformed_headers_say_where_and_what(text, line, message):
+    with pytest.raises(SchemaError, match=message) as caught:
         parse(text, "h.h")
     assert str(caught.value).startswith(f"h.h:{line}: ")
 

@@ -38,7 +38,7 @@ REG_OP(AddCustom)
 
 
 @pytest.fixture(scope="module")
-def place():
+def site_packages():
     """Return the folder that torch-npu is installed in."""
     named = os.environ.get("POLYOP_TORCH_NPU", "")
     spec = importlib.util.find_spec("torch_npu")
@@ -48,12 +48,12 @@ def place():
 
 
 @pytest.fixture(scope="module")
-def results(place, tmp_path_factory):
+def results(site_packages, tmp_path_factory):
     """Return what each step of torchair_program.py gave."""
     folder = tmp_path_factory.mktemp("torchair")
     (folder / "every_macro.py").write_text(generate(parse(EVERY.read_text()), "every_macro.h").text)
     (folder / "add_custom.h").write_text(ADD)
-    path = os.pathsep.join(filter(None, (place, os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (site_packages, os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, HERE / "torchair_program.py", folder / "every_macro.h"],
         env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "PYTHONPATH": path},
@@ -62,9 +62,9 @@ def results(place, tmp_path_factory):
         text=True,
         check=False,
     )
-    found = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
-    assert found, done.stdout + done.stderr
-    return json.loads(found[0].removeprefix("RESULTS "))
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
+    assert lines, done.stdout + done.stderr
+    return json.loads(lines[0].removeprefix("RESULTS "))
 
 
 def ok(results, name):
@@ -112,8 +112,7 @@ def test_inputs_that_are_missing(results):
 
 
 def test_a_converter_written_by_hand(results):
-    for found in ok(results, "converter_by_hand"):
-        cast, constant, add = found
+    for cast, constant, add in ok(results, "converter_by_hand"):
         assert cast["type"] == "Cast" and cast["attr"]["dst_type"] == {"i": "1"}
         assert constant["attr"]["value"]["t"]["desc"]["dtype"] == "DT_FLOAT16"
         assert add["type"] == "AddCustom" and add["input"] == ["Cast:0", "Const:0"]
@@ -165,7 +164,7 @@ str mode="a\\"b", int[2] pads=1, float[] scales=[0.5, 2], bool[] flags=[True], s
 int[][] table=[[1, 2], [3]]) -> (Tensor first, Tensor)"""
 
 
-def test_the_compiler_takes_the_header_of_an_operator_with_the_macros_of_ge(place, tmp_path):
+def test_the_compiler_takes_the_header_of_an_operator_with_the_macros_of_ge(site_packages, tmp_path):
     schema = f"graph_tests::{' '.join(REAL.split())}"
     value = Operator(parse_schema(schema), infer=lambda arguments: (), kernels=())
     op = BoundOperator(value, register=False)  # PyTorch has no lists of lists
@@ -173,14 +172,14 @@ def test_the_compiler_takes_the_header_of_an_operator_with_the_macros_of_ge(plac
     (tmp_path / "use.cc").write_text(
         '#include "every.h"\nauto made = ge::op::Every("node").set_attr_eps(0.5f);\n'
     )
-    include = f"-I{place}/torch_npu/include"
+    include = f"-I{site_packages}/torch_npu/include"
     command = ["g++", "-std=c++17", "-fsyntax-only", "-w", include, "use.cc"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_prototypes_that_are_in_use_are_read(place):
-    folder = pathlib.Path(place, "torch_npu", "include", "op_proto")
+def test_prototypes_that_are_in_use_are_read(site_packages):
+    folder = pathlib.Path(site_packages, "torch_npu", "include", "op_proto")
     parsed = {op.name for path in sorted(folder.glob("*_ops.h")) for op in read(path)}
     written = {
         name
@@ -205,9 +204,9 @@ def rounded(text):
     return re.sub(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-?\d+", lambda number: f"{float(number[0]):.6f}", text)
 
 
-def test_torchairs_own_prototypes_give_torchairs_own_functions(place):
+def test_torchairs_own_prototypes_give_torchairs_own_functions(site_packages):
     """The docstrings of its file are prototypes, though edited by hand in places."""
-    graph = pathlib.Path(place, "torch_npu", "dynamo", "torchair", "_ge_concrete_graph")
+    graph = pathlib.Path(site_packages, "torch_npu", "dynamo", "torchair", "_ge_concrete_graph")
     tree = ast.parse((graph / "auto_generated_ge_raw_ops.py").read_text())
     equal, different, unread = 0, [], []
     for theirs in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:

@@ -19,15 +19,15 @@ def faults():
 
     def make(name, infer="x", schema="(Tensor x, float scale=1.0) -> Tensor"):
         return polyop.operator(
-            f"faults::{name}_{len(made)}{schema}", polyop.source(path, function=name), infer=infer
+            f"faults::{name}_{len(operators)}{schema}", polyop.source(path, function=name), infer=infer
         )
 
-    made = []
-    return lambda *args, **kwargs: made.append(make(*args, **kwargs)) or made[-1]
+    operators = []
+    return lambda *args, **kwargs: operators.append(make(*args, **kwargs)) or operators[-1]
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("Throws", "the kernel threw a C\\+\\+ exception: the matrix is singular"),
         ("ThrowsAnInt", "threw a C\\+\\+ exception that is no std::exception"),
@@ -39,14 +39,14 @@ def faults():
         ("WrongAttribute", "the attribute scale is not a string!"),
     ],
 )
-def test_kernels_and_inits(faults, name, words):
-    with pytest.raises(RuntimeError, match=words) as caught:
+def test_kernels_and_inits(faults, name, message):
+    with pytest.raises(RuntimeError, match=message) as excinfo:
         faults(name)(X)
-    assert "defined at" in str(caught.value)
+    assert "defined at" in str(excinfo.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("ShapeThrows", "ShapeThrowsInferShape: failed: only vectors"),
         ("ShapeNegative", "gave an unknown size for inputs whose sizes are known"),
@@ -55,10 +55,10 @@ def test_kernels_and_inits(faults, name, words):
         ("Throws", "ThrowsInferShape: is missing, and no out_shape was given"),
     ],
 )
-def test_inference(faults, name, words, sources):
+def test_inference(faults, name, message, sources):
     shape = (2, 2) if name == "TypeUnknown" else None
     kind = None if name == "TypeUnknown" else "float32"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         polyop.Custom(f"{sources / 'faults.cc'}:{name}", shape, kind, "aot")(X)
 
 
@@ -85,22 +85,22 @@ def kernels_c(sources):
 
 
 @pytest.mark.parametrize(
-    ("reference", "error", "words"),
+    ("reference", "error", "message"),
     [
         (":f", TypeError, "file_name:func_name|empty"),
         ("nowhere/lib.so:f", RuntimeError, "couldn't find the AOT binary file|no such file|does not exist"),
         ("nowhere/code.cc:f", RuntimeError, "code.cc"),
     ],
 )
-def test_references_that_lead_nowhere(reference, error, words):
-    with pytest.raises(error, match=words):
+def test_references_that_lead_nowhere(reference, error, message):
+    with pytest.raises(error, match=message):
         polyop.operator("faults::nowhere(Tensor x) -> Tensor", reference, infer="x")
 
 
 def test_a_missing_function_lists_what_there_is(kernels_c):
-    with pytest.raises(RuntimeError, match="squar") as caught:
+    with pytest.raises(RuntimeError, match="squar") as excinfo:
         polyop.source(kernels_c, function="sqare")
-    assert "square" in str(caught.value)
+    assert "square" in str(excinfo.value)
 
 
 def test_a_text_file_and_a_truncated_library(tmp_path, kernels_c):

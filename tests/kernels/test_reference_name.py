@@ -19,7 +19,7 @@ def test_one_colon_splits(text, parts):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("add.so", "a name without ':' is an operator of a provider"),
         ("", "but got ''"),
@@ -34,9 +34,9 @@ def test_one_colon_splits(text, parts):
         ("add.so:Add\n", "must be a name in C"),
     ],
 )
-def test_anything_else_is_an_error(text, words):
+def test_anything_else_is_an_error(text, message):
     with pytest.raises(
-        ArgumentTypeError, match=rf"(?s)^Custom: 'func' should be like 'file_name:func_name'.*{words}"
+        ArgumentTypeError, match=rf"(?s)^Custom: 'func' should be like 'file_name:func_name'.*{message}"
     ):
         split_reference(text, "Custom")
 

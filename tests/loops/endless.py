@@ -131,7 +131,7 @@ def is_interrupted(call: Callable[[], Any]) -> bool:
 
 
 def numpy() -> None:
-    """Each kernel ends, and then computes what it did before."""
+    """Ctrl-C ends each kernel; the next call gives the same result as before."""
     for kernel in KERNELS:
         op, x = operator(kernel), X[:576].reshape(24, 24) if kernel is tiled else X
         before = op(x, 3)
@@ -142,7 +142,7 @@ def numpy() -> None:
 
 
 def torch() -> None:
-    """So do the forward and the backward call of PyTorch."""
+    """Ctrl-C ends the forward and the backward call of PyTorch."""
     import torch
 
     backward = operator(divided)
@@ -164,19 +164,19 @@ def torch() -> None:
 
 
 def handlers() -> None:
-    """Handlers of the program's own run while a kernel does, and may call operators; the values are right."""
+    """A handler of the program runs during a kernel and may call operators; all results are right."""
     for kernel in (scalar, steps):
         op, inner = operator(kernel), operator(columns)
-        wanted, during = inner(X, 3), []
+        expected, during = inner(X, 3), []
 
         def note(
             _: int,
             __: FrameType | None,
             inner: Any = inner,
             during: list[bool] = during,
-            wanted: Any = wanted,
+            expected: Any = expected,
         ) -> None:
-            during.append(np.array_equal(inner(X, 3), wanted))
+            during.append(np.array_equal(inner(X, 3), expected))
 
         count = 10_000
         while not during:  # until it takes long enough on this machine
@@ -193,7 +193,7 @@ def handlers() -> None:
 
 
 def threads() -> None:
-    """A call from another thread goes on; the main thread sees the signal."""
+    """A call of another thread is not interrupted; the main thread receives the signal."""
     op, results = operator(scalar), []
     caller = threading.Thread(target=lambda: results.append(op(X, 300_000_000)))
     expected = op(X, 300_000_000)
@@ -205,7 +205,7 @@ def threads() -> None:
 
 
 def forks() -> None:
-    """A handler that forks does not let the child go on with outputs that lost their threads."""
+    """If a handler forks, the child must not use outputs whose threads it does not have."""
     op, children = operator(steps), []
     op(X, 2)
     signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()))

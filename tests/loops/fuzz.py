@@ -42,7 +42,7 @@ from polyop.loops.targets import isa
 EACH = 20
 """Kernels in one library."""
 SECONDS = 300
-"""Of a library's kernels, compiling included; longer is a hang."""
+"""The most seconds for the kernels of a library, with compilation; longer is a hang."""
 SAMPLES = 2
 ROUGH = 1e-10
 LARGEST = 1e7
@@ -51,7 +51,7 @@ ABSENT = np.zeros((), bool)
 
 
 class Extra(ctypes.Structure):
-    """struct polyop_extra: what a kernel tells its error to."""
+    """struct polyop_extra: where a kernel puts its error."""
 
     _fields_ = (
         ("abi_version", ctypes.c_uint32),
@@ -116,7 +116,7 @@ def program(seed, number):
 
 
 def compiled(library, number, kernel, arrays):
-    """Return the outputs of a compiled kernel. Raises ``IndexError`` where it refuses an index."""
+    """Return the outputs of a compiled kernel. Raises ``IndexError`` for an index out of range."""
     names = [n for n in kernel.parameters if n in kernel.buffers]
     absent = {n for n in names if kernel.buffers[n].dtype == "bool" and not kernel.buffers[n].shape}
     inputs = [ABSENT if n in absent else np.ascontiguousarray(a) for n, a in zip(names, arrays, strict=True)]
@@ -151,7 +151,7 @@ class Comparison:
         return self.draw.uniform(-1.5, 1.5, array.shape) if array.dtype == np.float64 else array
 
     def run(self, mode, arrays):
-        """Return what the library gives in a mode; an error where it refuses what Python runs."""
+        """Return the results of the library in a mode; raise if it fails where Python does not."""
         kernels = self.program.kernels
         number = self.first + list(kernels).index(mode)
         try:
@@ -212,15 +212,15 @@ class Comparison:
             self.close(mode, [np.array(result)], [np.array(expected)])
 
     @staticmethod
-    def close(mode, seen, expected):
+    def close(mode, results, expected):
         most = ROUGH * dual.Dual.largest
-        for one, other in zip(seen, expected, strict=True):
+        for one, other in zip(results, expected, strict=True):
             if other is not None:
                 np.testing.assert_allclose(one, other, rtol=ROUGH, atol=most, err_msg=mode)
 
 
-def arranged(kernel):
-    """Return a kernel scheduled, or in the author's order where isl may spend no more on it."""
+def scheduled_or_original(kernel):
+    """Return a kernel scheduled, or in the author's order if it exceeds the quota of isl."""
     try:
         return schedule(kernel)
     except islpy.Error as problem:
@@ -228,7 +228,7 @@ def arranged(kernel):
 
 
 def child(seed, first, last, skipped):
-    """Compare kernels ``first`` to ``last`` but those in ``skipped``; print a line of JSON for each step."""
+    """Compare kernels ``first`` to ``last`` except ``skipped``; print a line of JSON for each step."""
     import polyop
 
     polyop.set_num_threads(3)
@@ -237,27 +237,27 @@ def child(seed, first, last, skipped):
     for number in (n for n in range(first, last) if n not in skipped):
         say(step="making", number=number)
         try:
-            made = program(seed, number)
-            scheduled += [arranged(kernel) for kernel in made.kernels.values()]
-            programs[number] = made
+            sample = program(seed, number)
+            scheduled += [scheduled_or_original(kernel) for kernel in sample.kernels.values()]
+            programs[number] = sample
         except Exception:
             say(step="finding", number=number, what=traceback.format_exc(limit=-4))
     target = isa.available()[(first // EACH) % len(isa.available())]
     say(step="compiling", number=-1)
     library = batch.build(batch.text(scheduled, target), "-DPOLYOP_GRAIN=1") if scheduled else None
     position = 0
-    for number, made in programs.items():
+    for number, sample in programs.items():
         say(step="running", number=number)
         draw = np.random.default_rng([seed % 2**32, number])
         compared = 0
         try:
             for ragged in (False, False, True):
-                compared += Comparison(library, position, made, draw, ragged=ragged).compare()
+                compared += Comparison(library, position, sample, draw, ragged=ragged).compare()
         except Exception:
             say(step="finding", number=number, what=traceback.format_exc(limit=-2))
-        slow = [one.fallback for one in scheduled[position : position + len(made.kernels)] if one.fallback]
-        position += len(made.kernels)
-        say(step="done", number=number, compared=compared, refused=made.refused, slow=len(slow))
+        slow = [one.fallback for one in scheduled[position : position + len(sample.kernels)] if one.fallback]
+        position += len(sample.kernels)
+        say(step="done", number=number, compared=compared, refused=sample.refused, slow=len(slow))
 
 
 def say(**line):
@@ -272,7 +272,7 @@ def text_of(seed, number):
 
 
 def batch_of(seed, first, last):
-    """Run kernels in processes of their own until all are through.
+    """Run kernels in child processes until all are done.
 
     Return (kernels compared, refused, in the author's order, findings).
     """

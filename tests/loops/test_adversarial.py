@@ -1,5 +1,5 @@
 # ruff: noqa: F821, SIM102 - kernels, whose words are no names here
-"""Kernels that were compiled wrongly, or slowly, once: each equals its plain run, or raises as it does."""
+"""Kernels that were once compiled wrongly or slowly: each gives the results of plain Python, or its error."""
 
 import numpy as np
 import pytest
@@ -361,12 +361,12 @@ def test_rows_that_an_index_picks(columns):
             op(x, np.append(which, np.int32(wrong)))
 
 
-def test_rows_that_are_checked_once_are_said_to_be():
+def test_explain_names_rows_that_are_checked_once():
     x, which = Spec((6, 4), polyop.dtype("float32")), Spec((3,), polyop.dtype("int32"))
-    told = LoopKernel(picked).explain((x, which), {})
-    assert "        x: dimension 0 is checked once for each row" in told
-    told = LoopKernel(picked_in_order).explain((x, which), {})
-    assert "        x: dimension 0 is checked at each access" in told
+    lines = LoopKernel(picked).explain((x, which), {})
+    assert "        x: dimension 0 is checked once for each row" in lines
+    lines = LoopKernel(picked_in_order).explain((x, which), {})
+    assert "        x: dimension 0 is checked at each access" in lines
 
 
 def test_a_row_without_elements_may_not_exist():
@@ -381,7 +381,7 @@ def last_in_column(x, z):
     return y
 
 
-def test_what_a_number_as_an_index_demands_spares_checks():
+def test_a_constant_index_makes_later_checks_unnecessary():
     op = Custom(kernel(last_in_column), func_type="hybrid")
     x, z = R.standard_normal((3, 4)), R.standard_normal((3, 3))
     np.testing.assert_array_equal(op(x, z), x[:, 1] + z[:, 2] + x[:, 3])

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""What the compiler emits gives what the interpreter gives, however it is compiled and run."""
+"""Compiled kernels give the results of the interpreter, in every mode and on any number of threads."""
 
 import functools
 import inspect
@@ -34,7 +34,7 @@ def expected(program, index):
 
 @pytest.fixture(scope="session")
 def compiled(batch, programs):
-    """Return a function that gives a program as an operator; each mode is compiled once."""
+    """Return a function from a program to its operator; each mode is compiled once."""
 
     @functools.cache
     def library(mode):
@@ -49,28 +49,28 @@ def compiled(batch, programs):
     return of
 
 
-def close(wanted, seen, rough, where):
-    assert seen.shape == wanted.shape, where
-    assert seen.dtype == wanted.dtype, where
+def close(reference, actual, rough, where):
+    assert actual.shape == reference.shape, where
+    assert actual.dtype == reference.dtype, where
     if rough:
-        wanted, seen = wanted.astype(np.float64), seen.astype(np.float64)
-        np.testing.assert_allclose(seen, wanted, rough, rough, err_msg=where)
+        reference, actual = reference.astype(np.float64), actual.astype(np.float64)
+        np.testing.assert_allclose(actual, reference, rough, rough, err_msg=where)
     else:
-        np.testing.assert_array_equal(seen, wanted, err_msg=where)
+        np.testing.assert_array_equal(actual, reference, err_msg=where)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_compiled_is_interpreted(program, mode, compiled, batch):
     run = compiled(program, mode)
     for index, sizes in enumerate(program.sizes()):
-        wanted = expected(program, index)
+        reference = expected(program, index)
         bits = []
         for threads in (1, 3, 3):
             with batch.threads(threads):
-                found = run(*(a.copy() for a in program.arrays(sizes)))
-            for one, other in zip(wanted, found, strict=True):
+                results = run(*(a.copy() for a in program.arrays(sizes)))
+            for one, other in zip(reference, results, strict=True):
                 close(one, other, program.rough, f"{sizes} on {threads} threads")
-            bits.append([a.tobytes() for a in found])
+            bits.append([a.tobytes() for a in results])
         assert bits[1] == bits[2], f"{sizes}: another result the second time"
 
 
@@ -81,9 +81,9 @@ def test_under_pytorch(program, compiled):
         arrays = program.arrays(program.sizes()[index])
         if any(a.dtype.name in ("bfloat16", "uint32", "uint64") for a in arrays):
             continue  # torch.from_numpy takes none of these
-        wanted = interpret(typed(program), arrays, program.attributes)
-        found = run(*(torch.from_numpy(a.copy()) for a in arrays))
-        for one, other in zip(wanted, found, strict=True):
+        reference = interpret(typed(program), arrays, program.attributes)
+        results = run(*(torch.from_numpy(a.copy()) for a in arrays))
+        for one, other in zip(reference, results, strict=True):
             assert isinstance(other, torch.Tensor)
             close(one, other.numpy(), program.rough, str(program.sizes()[index]))
 
@@ -142,7 +142,7 @@ def test_an_index_outside_is_an_error_with_the_line(function, indices, words, de
 
 
 @pytest.mark.parametrize("function", [taken, after])
-def test_an_index_that_a_condition_keeps_inside_is_none(function):
+def test_an_index_that_a_condition_guards_is_no_error(function):
     run = polyop.Custom(function, func_type="hybrid")
     x, at = np.arange(3, dtype=np.float32), np.array([0, -1, 0])
     np.testing.assert_array_equal(

@@ -37,8 +37,8 @@ def test_random_kernels(seed, count, record_property):
         ("raise RuntimeError('a pass failed')", "a pass failed"),
     ],
 )
-def test_what_is_wrong_is_found(tmp_path, broken, word):
-    """A fuzzer that finds nothing may be looking at nothing: a wrong result, a crash, an exception."""
+def test_the_fuzzer_finds_bugs(tmp_path, broken, word):
+    """The fuzzer reports a wrong result, a crash and an exception."""
     text = FUZZ.read_text()
     place = "        raise IndexError(ERRORS[0].decode())\n"
     assert place in text

@@ -54,9 +54,9 @@ CHANGED = {
     "plan_loops": Sample(small.matmul, "float32 n k, float32 k m"),
     "shift_and_peel": Sample(small.blurred, "float32 n m"),
 }
-"""Pass -> a program that it changes."""
+"""By pass: a program that it changes."""
 OF_GRADIENTS = ("reciprocals",)
-"""Passes that leave an author's kernel alone: they are shown on the gradient of the program."""
+"""Passes that change derived kernels only: they are shown on the gradient of the program."""
 
 
 def test_every_pass_has_a_text():
@@ -78,7 +78,7 @@ def test_passes(name, golden):
 
 
 def change(kernel, name):
-    """Return why there is a pass, and the program before and after it."""
+    """Return the reason for a pass, and the program before and after it."""
     stages = [described(Program(kernel))]
     rows = []
 
@@ -91,9 +91,9 @@ def change(kernel, name):
 
 
 def described(program):
-    """Return the loops of a program, and what the passes know beside them, a sentence each.
+    """Return the loops of a program, and the other results of the passes, a sentence each.
 
-    It reads sets of isl, which are gone from what ``schedule`` returns.
+    It reads sets of isl, which the result of ``schedule`` no longer has.
     """
     return (listing(program), *(list(rule(program)) for rule in (starting, assumed, checked, planned, noted)))
 
@@ -183,7 +183,7 @@ DERIVING = {
     "dead_statements": ("tangent", Sample(small.matmul, "float32 n k, float32 k m")),
     "batch_loop": ("batched", Sample(small.row_sum, "float32 n m")),
 }
-"""Pass -> a derived form that it belongs to, and a program that it changes."""
+"""By pass: a derived form that it belongs to, and a program that it changes."""
 
 
 def test_every_pass_of_a_derivation_has_a_text():
@@ -213,7 +213,7 @@ def test_passes_of_derivations(name, golden):
 def facts(program):
     """Return the loops of a derivation, and where the values that its gradient reads come from."""
     recording = getattr(program, "recording", None)
-    told = sorted(set(recording.told())) if recording is not None else []
+    told = sorted(set(recording.explain())) if recording is not None else []
     return "\n".join([listing(program), *(f"# {line(program, number)}: {text}" for number, text in told)])
 
 
@@ -289,7 +289,7 @@ DERIVED = (
     (Sample(small.normalised, "float32 n m"), (*USUAL, "saving")),
     (Sample(small.scaled_in_place, "float32 n, float32 1"), ("functional",)),
 )
-"""Programs, and the forms of each that have a text."""
+"""By program: its derived forms that have a golden text."""
 PAIRS = [(sample, form) for sample, forms in DERIVED for form in forms]
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Whole numbers beyond 64 bits: refused with the line where they are folded, and no proof is made of them."""
+"""Integers beyond 64 bits: an error names the line where one is folded, and no proof relies on sums that wrap."""
 
 import numpy as np
 import pytest
@@ -246,7 +246,7 @@ def guarded(x, k):
     return y
 
 
-def test_no_index_is_taken_as_proved_from_a_sum_that_wraps():
+def test_no_proof_relies_on_a_sum_that_wraps():
     """Proofs know no width: ``k + i < n`` is true once the sum has wrapped, and x[k + i] is far outside."""
     op = registered(guarded)
     np.testing.assert_array_equal(op(np.arange(6.0), 2), [2, 3, 4, 5, 0, 0])
@@ -264,7 +264,7 @@ def bare(x, k):
     return y
 
 
-def test_a_large_attribute_that_is_only_compared_costs_nothing():
+def test_a_large_attribute_that_is_only_compared_causes_no_fallback():
     np.testing.assert_array_equal(registered(bare)(np.arange(6.0), 2**63 - 1), np.arange(6.0))
 
 
@@ -275,13 +275,13 @@ def wide_factor(x):
     return y
 
 
-def test_no_index_is_taken_as_proved_from_a_product_that_wraps():
+def test_no_proof_relies_on_a_product_that_wraps():
     """For isl the index is ``i``; compiled, it wraps below 0, and unchecked that is memory before the tensor."""
     x = np.arange(1.0, 17.0)
     assert set(Custom(wide_factor, func_type="hybrid")(x)) <= set(x)
 
 
-def test_no_linear_form_is_made_of_what_64_bits_do_not_hold():
+def test_no_linear_form_has_a_number_beyond_64_bits():
     i = Var("i", INT)
     for factor, held in ((2**20, True), (2**21, False)):
         product = Op("*", (i, Const(factor, INT)), INT)

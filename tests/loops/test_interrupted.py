@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("endless.py")
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("scenario", ["numpy", "handlers"])
-def test_a_kernel_that_runs_for_long_sees_signals(scenario: str, threads: int) -> None:
+def test_signals_interrupt_a_long_kernel(scenario: str, threads: int) -> None:
     run(scenario, threads)
 
 
@@ -42,7 +42,7 @@ def run(scenario: str, threads: int) -> None:
     assert done.stdout.endswith("held\n")
 
 
-def test_a_library_that_was_built_before_there_was_the_hook(tmp_path: Path) -> None:
+def test_a_library_without_the_hook(tmp_path: Path) -> None:
     op = operator(steps)
     wanted = op(X, 50)
     (tmp_path / "old.c").write_text(op.source())

@@ -1,4 +1,4 @@
-"""After every pass of the compiler a kernel means what it meant before."""
+"""Every pass of the compiler keeps the meaning of a kernel: the interpreter runs it after each."""
 
 from dataclasses import replace
 
@@ -29,20 +29,22 @@ def test_each_pass_keeps_the_meaning(program):
         assert violations(changed) == [], name
     for sizes in program.sizes():
         if sum(sizes.values()) > 80:
-            continue  # the larger sizes are for what the compiler emits
+            continue  # the larger sizes are for compiled kernels
         arrays = program.arrays(sizes)
         expected = interpret(kernel, arrays, program.attributes)
         for name, changed in chosen:
-            for wanted, seen in zip(expected, interpret(changed, arrays, program.attributes), strict=True):
-                same(wanted, seen, program.rough, f"{name} {sizes}")
+            for reference, result in zip(
+                expected, interpret(changed, arrays, program.attributes), strict=True
+            ):
+                same(reference, result, program.rough, f"{name} {sizes}")
 
 
-def same(wanted, seen, rough, where):
+def same(reference, result, rough, where):
     if rough:
-        wanted, seen = wanted.astype(np.float64), seen.astype(np.float64)
-        np.testing.assert_allclose(seen, wanted, rough, rough, err_msg=where)
+        reference, result = reference.astype(np.float64), result.astype(np.float64)
+        np.testing.assert_allclose(result, reference, rough, rough, err_msg=where)
     else:
-        np.testing.assert_array_equal(seen, wanted, err_msg=where)
+        np.testing.assert_array_equal(result, reference, err_msg=where)
 
 
 @pytest.mark.parametrize("name", [one.name for one in PIPELINE if not one.needed])
@@ -55,10 +57,10 @@ def test_a_pass_that_is_skipped_leaves_the_meaning(name, programs, monkeypatch):
         assert name not in stages
         arrays = program.arrays(program.sizes()[min(5, len(program.sizes()) - 1)])
         expected = interpret(kernel, arrays, program.attributes)
-        for wanted, seen in zip(
+        for reference, result in zip(
             expected, interpret(scheduled.kernel, arrays, program.attributes), strict=True
         ):
-            same(wanted, seen, program.rough, f"without {name}: {program.name}")
+            same(reference, result, program.rough, f"without {name}: {program.name}")
 
 
 def test_a_pass_that_is_needed_is_not_skipped(programs, monkeypatch):
@@ -71,7 +73,7 @@ def test_a_pass_that_is_needed_is_not_skipped(programs, monkeypatch):
 
 
 def breaks(program):
-    """A pass with a mistake: a stored value of another dtype than its buffer."""
+    """A pass with a bug: it stores a value of another dtype than its buffer."""
     (name,) = program.kernel.outputs
     buffer = replace(program.kernel.buffers[name], dtype="int8")
     return program.with_(kernel=replace(program.kernel, buffers={**program.kernel.buffers, name: buffer}))

@@ -35,21 +35,21 @@ def test_random_programs(number, generate, batch):
 
 
 def agree(generate, batch, program, function, kernel, run, arrays):
-    """Whether there was something to compare; raises when it differs."""
+    """Compare all runs. Return whether there was something to compare."""
     where = f"{program.text}\n{[a.shape for a in arrays]}"
     try:
-        wanted = interpret(kernel, arrays)
+        reference = interpret(kernel, arrays)
     except IndexError:
         for refuses in (plain(function), lambda *a: in_threads(batch, run, a)):
             with pytest.raises((IndexError, KernelError)):
                 refuses(*(a.copy() for a in arrays))
         return False
-    if not generate.exact(wanted, program.dtype):
+    if not generate.exact(reference, program.dtype):
         return False
     by_python = plain(function)(*(a.copy() for a in arrays))
     by_python = by_python if isinstance(by_python, tuple) else (by_python,)
     compiled = in_threads(batch, run, [a.copy() for a in arrays])
-    for one, two, three in zip(wanted, by_python, compiled, strict=True):
+    for one, two, three in zip(reference, by_python, compiled, strict=True):
         np.testing.assert_array_equal(one, two, err_msg=f"Python and the interpreter:\n{where}")
         np.testing.assert_array_equal(three, one, err_msg=f"compiled and interpreted:\n{where}")
     return True

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Random expressions, ranges and programs: the interpreter gives what the plain function gives."""
+"""Random expressions, ranges and programs: the interpreter gives the results of plain Python."""
 
 import ml_dtypes
 import numpy as np
@@ -68,8 +68,8 @@ def test_any_expression_has_the_value_that_numpy_gives(generate, expression, one
         reject()  # Python's numbers raise where a dtype wraps; NumPy has no - for bool, and no bfloat16 in max
     kernel = parse(generate.function_of(text), [(str(a.dtype), 1) for a in arrays], {})
     assert violations(kernel) == []
-    (found,) = interpret(kernel, arrays)
-    np.testing.assert_array_equal(expected, found)
+    (result,) = interpret(kernel, arrays)
+    np.testing.assert_array_equal(expected, result)
 
 
 @numpy_2
@@ -85,8 +85,8 @@ def test_loops_over_any_range(data):
         return y
 
     x, given = np.zeros(1), {"lo": lo, "hi": hi}
-    (found,) = interpret(parse(visits, [("float64", 1)], given), [x], given)
-    np.testing.assert_array_equal(plain(visits)(x, **given), found)
+    (result,) = interpret(parse(visits, [("float64", 1)], given), [x], given)
+    np.testing.assert_array_equal(plain(visits)(x, **given), result)
 
 
 @numpy_2

@@ -78,14 +78,14 @@ int main(int argc, char** argv) {
 """
 
 
-def row(number, arrays, made, refused):
-    """Return a line of the driver's table, and the inputs' bytes."""
-    every = [*arrays, *made]
-    shapes = ", ".join("{" + ", ".join(map(str, a.shape)) + "}" for a in every)
+def row(number, arrays, outputs, refused):
+    """Return a row of the driver's table, and the bytes of the inputs."""
+    tensors = [*arrays, *outputs]
+    shapes = ", ".join("{" + ", ".join(map(str, a.shape)) + "}" for a in tensors)
     ndims, sizes = (
-        ", ".join(map(str, found)) for found in ([a.ndim for a in every], [a.nbytes for a in every])
+        ", ".join(map(str, numbers)) for numbers in ([a.ndim for a in tensors], [a.nbytes for a in tensors])
     )
-    text = f"{{loops_{number}, {len(every)}, {len(arrays)}, {int(refused)}, {{{ndims}}}, {{{shapes}}}, {{{sizes}}}}}"
+    text = f"{{loops_{number}, {len(tensors)}, {len(arrays)}, {int(refused)}, {{{ndims}}}, {{{shapes}}}, {{{sizes}}}}}"
     return text, b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)
 
 
@@ -136,7 +136,7 @@ def sanitized(batch, folder, kind, kernels, rows):
 
 
 ATTRIBUTES = {"alpha": 2.0, "beta": 2.0, "n": 3, "steps": 3, "by": 2.0}
-"""What the driver answers when a kernel asks for an attribute."""
+"""The attributes that the driver passes to kernels."""
 
 
 @pytest.mark.parametrize("kind", ["asan", "tsan"])
@@ -144,7 +144,7 @@ def test_programs_of_the_table(kind, batch, programs, tmp_path):
     chosen = [
         p for p in programs.PROGRAMS if "flag" not in p.attributes and p.name.split("-")[0] != "functions"
     ]
-    if kind == "tsan":  # where threads share tensors, rows, or sums of their own
+    if kind == "tsan":  # programs whose threads share tensors or rows, or have private sums
         names = (
             "matmul_ijk gemm_in_place syrk column_reductions histogram diagonal nested_ifs shifted_under_if"
         )
@@ -153,12 +153,12 @@ def test_programs_of_the_table(kind, batch, programs, tmp_path):
     kernels, rows = [], []
     for number, program in enumerate(chosen):
         types = [(dtype, len(axes)) for dtype, axes, _ in program.rows]
-        given = {name: ATTRIBUTES[name] for name in program.attributes}
-        kernels.append(parse(program.function, types, given))
+        attributes = {name: ATTRIBUTES[name] for name in program.attributes}
+        kernels.append(parse(program.function, types, attributes))
         for sizes in program.sizes()[2 :: 2 if kind == "asan" else 3]:
             arrays = program.arrays(sizes)
-            made = fresh(kernels[-1], interpret(kernels[-1], arrays, given))
-            rows.append(row(number, arrays, made, refused=False))
+            outputs = fresh(kernels[-1], interpret(kernels[-1], arrays, attributes))
+            rows.append(row(number, arrays, outputs, refused=False))
     sanitized(batch, tmp_path, kind, kernels, rows)
 
 
@@ -181,8 +181,8 @@ def test_gradients_of_programs_of_the_table(kind, batch, programs, tmp_path):
         for sizes in program.sizes()[2::4]:
             inputs = program.arrays(sizes)
             outputs = interpret(forward, inputs)
-            given = dict(zip(names, [*inputs, *outputs, *outputs], strict=True))
-            arrays = [a if kernel.buffers[n].shape else np.zeros((), bool) for n, a in given.items()]
+            values = dict(zip(names, [*inputs, *outputs, *outputs], strict=True))
+            arrays = [a if kernel.buffers[n].shape else np.zeros((), bool) for n, a in values.items()]
             rows.append(row(len(kernels), arrays, interpret(kernel, arrays), refused=False))
         kernels.append(kernel)
     assert len(kernels) >= 12
@@ -190,7 +190,7 @@ def test_gradients_of_programs_of_the_table(kind, batch, programs, tmp_path):
 
 
 def test_random_programs_stay_inside(generate, batch, tmp_path):
-    """Those with an index out of range, too: they fail, and touch nothing outside."""
+    """Also with an index out of range: the kernel fails, and touches nothing outside its tensors."""
     kernels, rows = [], []
     for number in range(40):
         program = generate.Generator(random.Random(f"inside {number}"))
@@ -202,8 +202,8 @@ def test_random_programs_stay_inside(generate, batch, tmp_path):
                 refused = False
             except IndexError:
                 refused = True
-            made = fresh(kernel, interpret(replace(kernel, body=()), arrays))
-            rows.append(row(number, arrays, made, refused))
+            outputs = fresh(kernel, interpret(replace(kernel, body=()), arrays))
+            rows.append(row(number, arrays, outputs, refused))
         kernels.append(kernel)
     sanitized(batch, tmp_path, "asan", kernels, rows)
 
@@ -216,6 +216,6 @@ def test_loops_that_run_together(kind, batch, generate, tmp_path):
         kernels.append(parse(function, [("float64", 2)] * 3, {}))
         for size in ((7, 5), (20, 9)):
             arrays = [np.full(size, k + 1.0) for k in range(3)]
-            made = fresh(kernels[-1], interpret(kernels[-1], arrays))
-            rows.append(row(number, arrays, made, refused=False))
+            outputs = fresh(kernels[-1], interpret(kernels[-1], arrays))
+            rows.append(row(number, arrays, outputs, refused=False))
     sanitized(batch, tmp_path, kind, kernels, rows)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""An index of the upper half of uint64 is out of range: it does not wrap and count from the end."""
+"""An index of 2**63 or more is out of range: it does not wrap to a negative one, which counts from the end."""
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ def gather_int(x, k):
 def gather_scalar(x, k):
     y = output_tensor(k.shape, x.dtype)
     for i in range(k.shape[0]):
-        place = k[i]
-        y[i] = x[place]
+        position = k[i]
+        y[i] = x[position]
     return y
 
 

@@ -60,7 +60,7 @@ def test_without_prefix():
     assert [p.name for p in Plain().get_parameters()] == ["w", "kept"]
 
 
-def test_inserting():
+def test_insert_child_and_parameter():
     net = nn.Cell()
     net.insert_child_to_cell("child", Inner())
     net.insert_param_to_cell("p", Parameter(1.0))
@@ -162,7 +162,7 @@ def cell(result):
 
 
 @pytest.mark.parametrize(
-    ("result", "words"),
+    ("result", "message"),
     [
         (lambda d: d, "Mine.bprop: must return a tuple with one gradient for each input, even for one"),
         (lambda d: (d,), "Function backward return a wrong number of gradients, expect: 2 but: 1"),
@@ -176,15 +176,15 @@ def cell(result):
     ],
 )
 @MODES
-def test_what_bprop_must_return(mode, result, words):
+def test_what_bprop_must_return(mode, result, message):
     ms.set_context(mode=mode)
-    with pytest.raises(RuntimeError, match=words):
+    with pytest.raises(RuntimeError, match=message):
         ms.grad(cell(result))(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
 
 
 @MODES
 @pytest.mark.parametrize(
-    ("bprop", "seen"),
+    ("bprop", "arguments"),
     [
         (lambda self, x: (x,), "1"),
         (lambda self, x, y, out: (x, y), "3"),
@@ -194,11 +194,11 @@ def test_what_bprop_must_return(mode, result, words):
         (lambda self, a, b, c, d, e, *more: (a, b), "at least 5"),
     ],
 )
-def test_the_arguments_of_bprop(mode, bprop, seen):
+def test_the_arguments_of_bprop(mode, bprop, arguments):
     ms.set_context(mode=mode)
     net = type("Mine", (nn.Cell,), {"construct": lambda self, x, y: x * y, "bprop": bprop})()
-    words = f"Mine.bprop: is called with 2 inputs, out and dout, but got a bprop of {seen} arguments"
-    with pytest.raises(RuntimeError, match=words):
+    message = f"Mine.bprop: is called with 2 inputs, out and dout, but got a bprop of {arguments} arguments"
+    with pytest.raises(RuntimeError, match=message):
         ms.grad(net)(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]))
 
 

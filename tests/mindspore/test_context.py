@@ -31,7 +31,7 @@ def test_defaults_and_settings():
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "words"),
+    ("settings", "error", "message"),
     [
         ({"mode": 2}, ValueError, r"mode must be GRAPH_MODE \(0\) or PYNATIVE_MODE \(1\), but got 2"),
         (
@@ -47,8 +47,8 @@ def test_defaults_and_settings():
         ),
     ],
 )
-def test_wrong_settings(settings, error, words):
-    with pytest.raises(error, match=words):
+def test_wrong_settings(settings, error, message):
+    with pytest.raises(error, match=message):
         ms.set_context(**settings)
 
 
@@ -84,12 +84,12 @@ def test_ascend_in_rehearsal():
     program = """
 import warnings
 import polyop, polyop.mindspore as ms
-with warnings.catch_warnings(record=True) as seen:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     ms.set_device("Ascend")
     ms.set_context(device_target="Ascend")
     print(ms.Tensor(2.0) * 3)
-print([w.category.__name__ for w in seen], seen[0].message)
+print([w.category.__name__ for w in caught], caught[0].message)
 """
     done = run(program, POLYOP_ASCEND="rehearse")
     assert done.returncode == 0, done.stderr

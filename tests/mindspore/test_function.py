@@ -13,8 +13,8 @@ def function(forward, backward):
     return type("Mine", (_Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
-def values(found):
-    return [x.asnumpy().tolist() for x in found]
+def values(tensors):
+    return [x.asnumpy().tolist() for x in tensors]
 
 
 X, Y = Tensor(1.0), Tensor(2.0)
@@ -33,7 +33,7 @@ def test_a_wrong_number_of_gradients(count):
         ms.grad(mine.apply, (0, 1))(X, Y)
 
 
-def test_a_graph_has_none():
+def test_a_function_in_a_graph_is_refused():
     mine = function(lambda ctx, x: x * 2, lambda ctx, z: z * 5)
 
     class Net(ms.nn.Cell):
@@ -66,7 +66,7 @@ def test_backward_takes_too_few_arguments():
         ms.grad(mine.apply, (0, 1))(X, Y)
 
 
-def test_a_gradient_of_what_is_no_tensor():
+def test_a_gradient_of_a_number():
     mine = function(lambda ctx, x, n: x * n, lambda ctx, z: (z, z))
     with pytest.raises(RuntimeError, match="Input is not tensor, but gradient is not none"):
         ms.grad(lambda x: mine.apply(x, 3))(X)
@@ -151,7 +151,7 @@ def test_a_dirty_input_that_is_not_returned():
         ms.grad(lambda x: mine.apply(x * 1))(X)
 
 
-def test_a_dirty_leaf():
+def test_a_leaf_that_is_marked_dirty():
     mine = function(add_one, lambda ctx, z: z)
     with pytest.raises(
         RuntimeError, match="A leaf tensor that need grad is being used in an inplace operator"
@@ -200,7 +200,7 @@ def test_an_output_that_is_an_input():
 VIEW = "This view tensor is output of custom cell, which has custom bprop, it may not support view\\+inplace"
 
 
-def test_writing_such_an_output():
+def test_writing_an_output_that_is_the_input():
     mine = function(lambda ctx, x: x, lambda ctx, dout: dout * 2)
     with pytest.raises(RuntimeError, match=VIEW):
         ms.grad(lambda x: mine.apply(x * 1).add_(1))(Tensor([1.0, 2.0]))
@@ -319,7 +319,7 @@ def test_second_derivative():
     assert ms.grad(ms.grad(mine.apply))(Tensor(2.0)).item() == 12.0
 
 
-def test_tensors_within_are_mindspore_s():
+def test_forward_and_backward_get_mindspore_tensors():
     kinds = []
 
     def forward(ctx, x):
@@ -334,7 +334,7 @@ def test_tensors_within_are_mindspore_s():
     assert kinds == [Tensor, Tensor]
 
 
-def test_what_has_no_forward():
+def test_without_forward_or_backward():
     with pytest.raises(NotImplementedError, match="needs a static method forward"):
         _Function.apply(X)
     mine = type("Half", (_Function,), {"forward": staticmethod(lambda ctx, x: x * 2)})

@@ -19,13 +19,13 @@ class Scaled(nn.Cell):
         return x * y * self.p + self.q
 
 
-def plain(found):
+def plain(result):
     """Return the structure with numbers in place of tensors."""
-    if isinstance(found, tuple):
-        return tuple(map(plain, found))
-    assert type(found) is Tensor
-    assert not found.requires_grad
-    return found.asnumpy().tolist()
+    if isinstance(result, tuple):
+        return tuple(map(plain, result))
+    assert type(result) is Tensor
+    assert not result.requires_grad
+    return result.asnumpy().tolist()
 
 
 NET = Scaled()
@@ -33,7 +33,7 @@ ONE, LISTED = NET.p, NET.trainable_params()
 
 
 @pytest.mark.parametrize(
-    ("position", "weights", "wanted"),
+    ("position", "weights", "expected"),
     [
         (0, None, 6.0),
         (1, None, 4.0),
@@ -46,10 +46,10 @@ ONE, LISTED = NET.p, NET.trainable_params()
         ((0, 1), LISTED, ((6.0, 4.0), (6.0,))),
     ],
 )
-def test_structure(position, weights, wanted):
-    assert plain(ms.grad(NET, position, weights)(X, Y)) == wanted
-    assert plain(ms.value_and_grad(NET, position, weights)(X, Y)) == (17.0, wanted)
-    assert plain(ops.grad(NET, position, weights)(X, Y)) == wanted
+def test_structure(position, weights, expected):
+    assert plain(ms.grad(NET, position, weights)(X, Y)) == expected
+    assert plain(ms.value_and_grad(NET, position, weights)(X, Y)) == (17.0, expected)
+    assert plain(ops.grad(NET, position, weights)(X, Y)) == expected
 
 
 def test_the_output_of_the_seed_programs():
@@ -76,7 +76,7 @@ def test_outputs_that_are_no_scalars_are_summed():
     assert plain(ms.grad(lambda x: x * x)(Tensor([1.0, 4.0, 9.0]))) == [2.0, 8.0, 18.0]
 
 
-def test_zero_where_nothing_depends():
+def test_gradients_of_unused_inputs_are_zero():
     number = Tensor([1, 2])
     result = ms.grad(lambda x, y, n: x * 2, (1, 2))(X, Y, number)
     assert plain(result) == (0.0, [0, 0])
@@ -89,7 +89,7 @@ def test_inputs_that_are_lists():
     assert [float(g) for g in result] == [3.0, 2.0]
 
 
-def test_nested():
+def test_nested_gradients():
     assert plain(ms.grad(ms.grad(lambda x: x**3))(X)) == 12.0
     assert plain(ms.grad(ms.grad(ms.grad(lambda x: x**4)))(X)) == 48.0
     assert plain(ms.grad(lambda x: ms.grad(lambda y: x * y * y)(Y))(X)) == 6.0
@@ -111,7 +111,7 @@ def test_inputs_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("arguments", "error", "message"),
     [
         ((3,), TypeError, "fn must be a function or a Cell, but got int"),
         ((NET, None), ValueError, "grad_position and weights cannot both be None"),
@@ -125,12 +125,12 @@ def test_inputs_are_left_alone():
         ((NET, 0, None, False, True), NotImplementedError, "return_ids is not supported"),
     ],
 )
-def test_wrong_arguments(arguments, error, words):
-    with pytest.raises(error, match=words):
+def test_wrong_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
         ms.grad(*arguments)
 
 
-def test_positions_that_are_no_tensor_s():
+def test_positions_of_arguments_without_a_tensor():
     with pytest.raises(ValueError, match="position 2 is outside of the 2 inputs"):
         ms.grad(NET, 2)(X, Y)
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_positions_that_are_no_tensor_s():
 
 
 @pytest.mark.parametrize(
-    ("options", "arguments", "wanted"),
+    ("options", "arguments", "expected"),
     [
         ({}, (X, Y), 6.0),
         ({"get_all": True}, (X, Y), (6.0, 4.0)),
@@ -150,8 +150,8 @@ def test_positions_that_are_no_tensor_s():
         ({"get_all": True, "sens_param": True}, (X, Y, Tensor(10.0)), (60.0, 40.0)),
     ],
 )
-def test_grad_operation(options, arguments, wanted):
-    assert plain(ops.GradOperation(**options)(NET)(*arguments)) == wanted
+def test_grad_operation(options, arguments, expected):
+    assert plain(ops.GradOperation(**options)(NET)(*arguments)) == expected
 
 
 def test_grad_operation_of_a_function_needs_weights():

@@ -57,7 +57,7 @@ def test_a_cell_with_a_custom_operator(bprop):
 
 
 @pytest.mark.parametrize("extra", [lambda k: k, lambda k: 0, lambda k: 1.5, lambda k: None])
-def test_what_a_bprop_returns_for_an_attribute_counts_for_nothing(extra):
+def test_the_gradient_of_an_attribute_is_ignored(extra):
     information = ops.CustomRegOp().input(0, "x").output(0, "y").attr("k", "required", "float")
     information = information.dtype_format(ops.DataType.F32_Default, ops.DataType.F32_Default).target("CPU")
     scale = ops.Custom(
@@ -204,7 +204,7 @@ ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
 
 
 @pytest.mark.parametrize(
-    ("make", "given"),
+    ("make", "inputs"),
     [
         (lambda: nn.Conv2d(2, 3, 3), (Tensor(IMAGE),)),
         (lambda: nn.Conv2d(2, 3, 3, 2, "pad", (1, 2, 0, 1), has_bias=True), (Tensor(IMAGE),)),
@@ -218,19 +218,19 @@ ROWS = Tensor(np.array([[0.5, 1.0, -1.0], [2.0, 0.0, 1.0]], np.float32))
         (lambda: nn.L1Loss(), (ROWS, ops.softmax(ROWS))),
     ],
 )
-def test_cells_whose_functions_are_written_in_python(make, given):
+def test_cells_whose_functions_are_written_in_python(make, inputs):
     net, result = make(), []
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
-        value = net(*given)
+        value = net(*inputs)
         assert type(value) is Tensor
-        weights = ms.grad(lambda *x: net(*x).sum(), None, net.trainable_params())(*given) or ()
+        weights = ms.grad(lambda *x: net(*x).sum(), None, net.trainable_params())(*inputs) or ()
         result.append([v.asnumpy() for v in (value, *weights)])
     for eager, graph in zip(*result, strict=True):
         assert np.allclose(eager, graph, atol=1e-5)
 
 
-def test_what_cannot_be_captured_is_shown():
+def test_the_error_of_a_cell_that_cannot_be_captured():
     class Reads(nn.Cell):
         def construct(self, x):
             if x.sum() > 0:

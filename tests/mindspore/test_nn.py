@@ -43,15 +43,15 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize(("cell", "wanted"), CELLS, ids=lambda value: type(value).__name__)
-def test_value(cell, wanted):
+@pytest.mark.parametrize(("cell", "expected"), CELLS, ids=lambda value: type(value).__name__)
+def test_value(cell, expected):
     result = cell(Tensor(X))
     assert type(result) is Tensor
-    assert np.allclose(result.asnumpy(), wanted, atol=1e-5)
+    assert np.allclose(result.asnumpy(), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("loss", "wanted"),
+    ("loss", "expected"),
     [
         (nn.MSELoss(), ((X - Y) ** 2).mean()),
         (nn.MSELoss("sum"), ((X - Y) ** 2).sum()),
@@ -61,8 +61,8 @@ def test_value(cell, wanted):
         (nn.CrossEntropyLoss(), -(Y * np.log(E)).sum(1).mean()),
     ],
 )
-def test_loss(loss, wanted):
-    assert np.allclose(loss(Tensor(X), Tensor(Y)).asnumpy(), wanted, atol=1e-6)
+def test_loss(loss, expected):
+    assert np.allclose(loss(Tensor(X), Tensor(Y)).asnumpy(), expected, atol=1e-6)
 
 
 def test_sparse_labels():
@@ -209,7 +209,7 @@ def test_the_settings_of_cross_entropy():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "words"),
+    ("call", "error", "message"),
     [
         (lambda: nn.Dense(1, 1, activation="nope"), TypeError, "activation: must be one of elu, gelu"),
         (lambda: nn.ReLU(3), TypeError, "nn.ReLU: takes no arguments"),
@@ -235,8 +235,8 @@ def test_the_settings_of_cross_entropy():
         ),
     ],
 )
-def test_wrong_arguments(call, error, words):
-    with pytest.raises(error, match=words):
+def test_wrong_arguments(call, error, message):
+    with pytest.raises(error, match=message):
         call()
 
 

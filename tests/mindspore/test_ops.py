@@ -176,14 +176,14 @@ class Names(dict):
 
 
 @pytest.mark.parametrize(
-    ("module", "call", "wanted"), TABLE, ids=[f"{m.__name__[17:]}.{c}" for m, c, _ in TABLE]
+    ("module", "call", "expected"), TABLE, ids=[f"{m.__name__[17:]}.{c}" for m, c, _ in TABLE]
 )
-def test_value(module, call, wanted):
+def test_value(module, call, expected):
     result = eval(call, {"__builtins__": {}}, Names(module))
     assert type(result) is Tensor
-    assert np.allclose(result.asnumpy(), wanted, rtol=1e-6, atol=1e-6)
-    assert result.shape == np.shape(wanted)
-    assert result.asnumpy().dtype == np.asarray(wanted).dtype or call == "div(n, 2)"
+    assert np.allclose(result.asnumpy(), expected, rtol=1e-6, atol=1e-6)
+    assert result.shape == np.shape(expected)
+    assert result.asnumpy().dtype == np.asarray(expected).dtype or call == "div(n, 2)"
 
 
 def test_results_that_are_no_tensors():
@@ -269,7 +269,7 @@ LOG = np.log(softmax(A, 1))
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64])
 @pytest.mark.parametrize(
-    ("call", "wanted"),
+    ("call", "expected"),
     [
         ("cross_entropy(a, t)", -LOG[[0, 1], [2, 0]].mean()),
         ("cross_entropy(a, t, reduction='sum')", -LOG[[0, 1], [2, 0]].sum()),
@@ -278,12 +278,12 @@ LOG = np.log(softmax(A, 1))
         ("nll_loss(a, t, None, -100, 'none')", -A[[0, 1], [2, 0]]),
     ],
 )
-def test_classes_of_any_integer(call, wanted, kind):
+def test_classes_of_any_integer(call, expected, kind):
     names = Names(ops)
     names["t"] = Tensor(np.array([2, 0], kind))
     result = eval(call, {"__builtins__": {}}, names)
     assert result.dtype == ms.float32
-    assert np.allclose(result.asnumpy(), wanted, atol=1e-6)
+    assert np.allclose(result.asnumpy(), expected, atol=1e-6)
 
 
 def test_losses_take_the_reduction_third():
@@ -324,7 +324,7 @@ def test_the_modules_of_older_scripts():
     assert (jit, FromThere, TensorFromThere) == (ms.jit, Parameter, Tensor)
 
 
-def test_what_is_polyop_s_own():
+def test_custom_operators_are_those_of_polyop():
     assert issubclass(ops.Custom, polyop.Custom)
     assert ops.CustomRegOp is polyop.CustomRegOp
     assert ops.DataType is polyop.DataType

@@ -32,7 +32,7 @@ ARRAY = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
         (torch.ones(2, dtype=torch.int16), ms.int16),
     ],
 )
-def test_dtype_of_what_it_is_made_of(data, dtype):
+def test_dtype_of_the_data(data, dtype):
     result = Tensor(data)
     assert type(result) is Tensor
     assert result.dtype == dtype
@@ -45,7 +45,7 @@ def test_dtype_in_any_spelling(dtype):
     assert Tensor([1, 2]).astype(dtype).dtype == ms.float16
 
 
-def test_the_data_are_copied():
+def test_the_data_is_copied():
     array = ARRAY.copy()
     result = Tensor(array)
     again = Tensor(result)
@@ -56,7 +56,7 @@ def test_the_data_are_copied():
 
 
 @pytest.mark.parametrize("data", [None, "text", object(), [None], {1: 2}])
-def test_data_that_are_no_numbers(data):
+def test_data_without_numbers(data):
     with pytest.raises(TypeError, match="input_data must be a number, a list of numbers"):
         Tensor(data)
 
@@ -131,16 +131,18 @@ CASES = [  # a call on the tensor, what NumPy says
 ]
 
 
-@pytest.mark.parametrize(("call", "wanted"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-def test_method(call, wanted):
+@pytest.mark.parametrize(
+    ("call", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_method(call, expected):
     result = eval(f"x.{call}", {"x": Tensor(ARRAY), "ms": ms})
     assert type(result) is Tensor
-    assert result.asnumpy().dtype == np.asarray(wanted).dtype
-    assert np.allclose(result.asnumpy(), wanted)
-    assert result.shape == np.shape(wanted)
+    assert result.asnumpy().dtype == np.asarray(expected).dtype
+    assert np.allclose(result.asnumpy(), expected)
+    assert result.shape == np.shape(expected)
 
 
-def test_where_the_largest_are():
+def test_max_with_indices():
     values, places = Tensor(ARRAY).max(axis=1, return_indices=True)
     assert values.asnumpy().tolist() == [3.0, 4.0]
     assert places.asnumpy().tolist() == [0, 1]

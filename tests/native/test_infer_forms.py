@@ -15,7 +15,7 @@ ONE = "returned one shape, where the operator has several outputs"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="not run: the program needs ELF's -no-pie")
 @pytest.mark.parametrize("flags", [("-no-pie", "-fno-pie"), ("-pie", "-fPIE")], ids=lambda f: f[0][1:])
-def test_both_forms(flags, tmp_path):
+def test_both_return_types_of_infershape(flags, tmp_path):
     """Some distributions build Python without position independence: its heap then begins below 1 GiB."""
     program = tmp_path / "forms"
     sources = [ROOT / "tests/native/infer_forms.cc", ROOT / "csrc/library.cc", ROOT / "csrc/extra.cc"]

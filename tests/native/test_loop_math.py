@@ -196,16 +196,18 @@ def test_floored_division(vectors):
         one = np.zeros_like(x)
         pointers = [_pointer(x), _pointer(y), _pointer(one)]
         getattr(vectors.library, f"scalar_{element}")(code, *pointers, ctypes.c_long(x.size))
-        for got in (np.concatenate(parts), one):
-            assert np.array_equal(got, expected, **nan)
+        for result in (np.concatenate(parts), one):
+            assert np.array_equal(result, expected, **nan)
             assert (
-                np.array_equal(np.signbit(got), np.signbit(expected)) or not nan or _same_signs(got, expected)
+                np.array_equal(np.signbit(result), np.signbit(expected))
+                or not nan
+                or _same_signs(result, expected)
             )
 
 
-def _same_signs(got, expected):
-    known = ~np.isnan(expected)
-    return np.array_equal(np.signbit(got[known]), np.signbit(expected[known]))
+def _same_signs(result, expected):
+    number = ~np.isnan(expected)
+    return np.array_equal(np.signbit(result[number]), np.signbit(expected[number]))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow encountered")
@@ -226,16 +228,16 @@ def test_short_floats(lanes, name, dtype):
     getattr(lanes, f"narrow_{name}")(_pointer(x), *map(_pointer, narrow), ctypes.c_long(x.size))
     rounded = x.astype(dtype).view(np.uint16)
     finite = ~np.isnan(x)
-    for got in wide:
-        assert np.array_equal(got, expected, equal_nan=True)
-        assert np.array_equal(np.signbit(got), words >> 15 == 1)
-    for got in narrow:
-        assert np.array_equal(got[finite], rounded[finite])
-        assert np.isnan(got[~finite].view(dtype).astype(np.float32)).all()
+    for result in wide:
+        assert np.array_equal(result, expected, equal_nan=True)
+        assert np.array_equal(np.signbit(result), words >> 15 == 1)
+    for result in narrow:
+        assert np.array_equal(result[finite], rounded[finite])
+        assert np.isnan(result[~finite].view(dtype).astype(np.float32)).all()
 
 
-def _stated():
-    """The table in math.h: function to its bounds for float and double."""
+def _stated_bounds():
+    """Return the table in math.h: function -> its bounds for float and double."""
     text = (INCLUDE / "polyop/loops/math.h").read_text()
     rows = re.findall(r"^ \* +(\w+) +(\d\.\d+) +(\d\.\d+)$", text, re.MULTILINE)
     return {name: {"f32": float(single), "f64": float(double)} for name, single, double in rows}
@@ -260,14 +262,14 @@ def test_errors_of_neon(tmp_path):
 
 def _within_the_bounds(command):
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    stated, seen = _stated(), set()
+    bounds, names = _stated_bounds(), set()
     for line in done.stdout.splitlines():
         name, element, worst, at, differing = line.split()
-        assert float(worst) <= stated[name][element], f"{name} of {element}: {worst} ulp at {at}"
+        assert float(worst) <= bounds[name][element], f"{name} of {element}: {worst} ulp at {at}"
         assert int(differing) == 0, f"{name} of {element}: lanes differ from scalars"
-        seen.add(name)
-    assert seen == set(stated) and all(
-        math.isfinite(bound) for row in stated.values() for bound in row.values()
+        names.add(name)
+    assert names == set(bounds) and all(
+        math.isfinite(bound) for row in bounds.values() for bound in row.values()
     )
 
 

@@ -24,11 +24,11 @@ def report(first, library, maker="tsl::AsyncValue"):
     return LINE + REPORT.format(first=first, library=library, maker=maker) + LINE
 
 
-def test_what_the_core_accesses_counts():
+def test_an_access_of_the_core_counts():
     assert len(list(races.races(report("push /p/csrc/key.cc:9", OURS)))) == 1
 
 
-def test_what_a_framework_does_below_a_call_of_the_core_does_not():
+def test_accesses_of_a_framework_below_the_core_do_not_count():
     assert list(races.races(report("jax::Block", THEIRS))) == []
 
 

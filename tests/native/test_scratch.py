@@ -97,7 +97,7 @@ def test_memory_is_aligned_and_larger_than_asked_for(opened: Any, size: int) -> 
         opened.give(memory)
 
 
-def test_a_thread_keeps_what_it_gave_back(opened: Any) -> None:
+def test_a_thread_reuses_memory_that_it_gave_back(opened: Any) -> None:
     def work() -> list[int]:
         addresses = []
         for size in (
@@ -113,10 +113,10 @@ def test_a_thread_keeps_what_it_gave_back(opened: Any) -> None:
     assert first == second == third
 
 
-def test_what_is_in_use_is_nobody_elses(opened: Any) -> None:
+def test_memory_in_use_is_not_shared(opened: Any) -> None:
     def work() -> int:
-        taken = [opened.take(LEAST + k) for k in range(2 * BLOCKS)]
-        for memory in taken:
+        first = [opened.take(LEAST + k) for k in range(2 * BLOCKS)]
+        for memory in first:
             opened.give(memory)
         again = [opened.take(LEAST + k) for k in range(2 * BLOCKS)]
         for k, memory in enumerate(again):
@@ -144,7 +144,7 @@ def test_a_large_block_is_not_kept_for_a_little(opened: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [2**46, 2**62, 2**63 - 1])
-def test_without_memory_there_is_none(opened: Any, size: int) -> None:
+def test_without_memory_take_returns_null(opened: Any, size: int) -> None:
     if os.environ.get("POLYOP_SANITIZED"):
         pytest.skip("AddressSanitizer ends the process for such sizes")
     assert opened.take(size) is None
@@ -161,7 +161,7 @@ def test_memory_is_given_back_in_another_thread(opened: Any) -> None:
     assert opened.turns(5, LEAST, 999) == 0
 
 
-def test_threads_at_once(opened: Any) -> None:
+def test_concurrent_threads(opened: Any) -> None:
     missing: list[int] = []
     rows = [(200, LEAST - 100 * k, 1000 + k) for k in range(6)]
     threads = [threading.Thread(target=lambda row=row: missing.append(opened.turns(*row))) for row in rows]
@@ -209,9 +209,9 @@ def test_a_library_that_is_opened_while_its_kernel_runs(built: Path, size: int) 
     run(
         built,
         f"""
-taken = [lib.take({size}) for _ in range(5)]
+blocks = [lib.take({size}) for _ in range(5)]
 open_library(path)
-for memory in taken: lib.give(memory)
+for memory in blocks: lib.give(memory)
 assert lib.turns(50, 1000, 7777) == 0
 print("right")
 """,
@@ -222,14 +222,14 @@ def test_a_library_that_is_opened_in_several_threads(built: Path) -> None:
     run(
         built,
         """
-found = []
+results = []
 def work(k):
     open_library(path)
-    found.append(lib.turns(100, 60000, 500 + k))
+    results.append(lib.turns(100, 60000, 500 + k))
 threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-assert found == [0] * 8, found
+assert results == [0] * 8, results
 print("right")
 """,
     )
@@ -239,7 +239,7 @@ print("right")
 @pytest.mark.parametrize(
     ("first", "step"), [(1 << 20, 4096), (MOST // 3, 1 << 16), (MOST - (1 << 20), 1 << 15)]
 )
-def test_many_sizes_keep_no_more_than_the_limit(built: Path, first: int, step: int) -> None:
+def test_memory_kept_for_many_sizes_has_a_limit(built: Path, first: int, step: int) -> None:
     run(
         built,
         f"""
@@ -253,7 +253,7 @@ print("right")
 
 
 @needs_frees
-def test_threads_that_end_leave_nothing(built: Path) -> None:
+def test_a_thread_that_ends_frees_its_memory(built: Path) -> None:
     run(
         built,
         """

@@ -111,7 +111,7 @@ def test_pieces(loops: ctypes.CDLL, chunk: int, threads: int, size: int) -> None
 
 @pytest.mark.parametrize("chunk", [0, 4])
 @pytest.mark.parametrize(("begin", "end"), [(0, 0), (5, 5), (5, 3)])
-def test_an_empty_range_calls_nothing(loops: ctypes.CDLL, begin: int, end: int, chunk: int) -> None:
+def test_an_empty_range_makes_no_call(loops: ctypes.CDLL, begin: int, end: int, chunk: int) -> None:
     assert traced(loops, begin, end, chunk, 4) == (0, [])
 
 
@@ -200,7 +200,7 @@ def test_nested_loops_run_in_their_thread(loops: ctypes.CDLL) -> None:
             assert len(set(outer[:3, 3])) == 1
 
 
-def test_callers_at_once(loops: ctypes.CDLL) -> None:
+def test_concurrent_callers(loops: ctypes.CDLL) -> None:
     set_num_threads(3)
     x = np.arange(5000.0)
     expected_values = [float(part.sum()) for part in np.array_split(x, 3)]

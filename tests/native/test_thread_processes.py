@@ -113,7 +113,7 @@ in_child(lambda: sys.stdout.write(f"{get_num_threads()} ") and sys.stdout.flush(
     assert child(code) == "1 "
 
 
-def test_what_a_library_sets_is_not_what_the_user_said(
+def test_a_variable_that_a_library_sets_is_not_the_users(
     built: Path, run_python: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOOPS", str(built))
@@ -264,7 +264,7 @@ except KeyboardInterrupt:
     assert child(code) == "interrupted\n"
 
 
-def test_where_no_thread_can_be_started(child) -> None:
+def test_loops_run_when_no_thread_can_be_started(child) -> None:
     if SANITIZED:
         pytest.skip("not run: AddressSanitizer needs the address space that this test takes away")
     code = """
@@ -434,7 +434,7 @@ GROUPS: tuple[tuple[str, str, dict[str, str], int], ...] = (
 
 def test_quotas_of_control_groups(driver: Callable[..., Path], tmp_path: Path) -> None:
     program = driver()
-    found = []
+    quotas = []
     for name, membership, files, _ in GROUPS:
         mount = tmp_path / name
         mount.mkdir()
@@ -449,5 +449,5 @@ def test_quotas_of_control_groups(driver: Callable[..., Path], tmp_path: Path) -
             text=True,
             check=True,
         )
-        found.append((name, int(done.stdout)))
-    assert found == [(name, count) for name, _, _, count in GROUPS]
+        quotas.append((name, int(done.stdout)))
+    assert quotas == [(name, count) for name, _, _, count in GROUPS]

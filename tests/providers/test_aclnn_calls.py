@@ -30,7 +30,7 @@ def out(dtype=np.float32, shape=(2, 2)):
     return np.zeros(shape, dtype)
 
 
-def test_both_orders_of_arguments_and_what_may_be_missing():
+def test_both_orders_of_arguments_and_optional_ones():
     eye = np.eye(2, dtype=np.float32)
     for arguments in ((X, eye, "out", 0), (X, eye, "out"), (X, eye, 0, "out")):
         result = out()
@@ -87,7 +87,7 @@ def test_inputs_are_read_only_to_the_function():
         launch("aclnnWritesItsInput", [X, out()])
 
 
-@pytest.mark.parametrize(("name", "arguments", "error", "words"), [
+@pytest.mark.parametrize(("name", "arguments", "error", "message"), [
     ("aclnnMull", [X], NotImplementedError, "aclnnMull: aclnn operators need CANN.*\n.*aclnnMul, aclnnMuls.*register"),
     ("aclnnQqqqqqqq", [X], NotImplementedError, r"this has none\n  register it: polyop\.register_aclnn\(.*polyop\.register_aclnn_library\("),
     ("aclnnMul", [X, out()], TypeError, r"aclnnMul: takes 3 arguments, but got 2\n.*aclnnMul\(Tensor self, Tensor other"),
@@ -113,8 +113,8 @@ def test_inputs_are_read_only_to_the_function():
     ("aclnnMul", [X, X, np.broadcast_to(np.float32(0), (2, 2))], ValueError, "argument out: is written.*a read-only array"),
     ("aclnnMul", [X, X, torch.zeros(2, 2)], TypeError, "argument out: must be a NumPy array here, but got Tensor"),
 ])  # fmt: skip
-def test_errors_of_a_call(name, arguments, error, words):
-    with pytest.raises(error, match=words):
+def test_errors_of_a_call(name, arguments, error, message):
+    with pytest.raises(error, match=message):
         launch(name, arguments)
 
 
@@ -175,7 +175,7 @@ def test_an_own_operator():
     assert loops()["aclnnUfunc"] == "hypot"
 
 
-@pytest.mark.parametrize(("text", "function", "error", "words"), [
+@pytest.mark.parametrize(("text", "function", "error", "message"), [
     ("aclnnMul(Tensor x, Tensor(a!) y) -> ()", lambda x: x, ValueError,
      "aclnnMul: the name is taken by the one registered at polyop's own operators\n.*test_aclnn_calls.py"),
     ("aclnnBroken(Tensor x", lambda x: x, ValueError, "needs ',' or '\\)' here"),
@@ -186,8 +186,8 @@ def test_an_own_operator():
      r"aclnnFew: the function must take the 2 inputs \(x, k\) of aclnnFew\(.*test_aclnn_calls.py"),
     ("aclnnNone(Tensor x, Tensor(a!) y) -> ()", None, TypeError, "register: 'function' must be a function of arrays"),
 ])  # fmt: skip
-def test_errors_of_registration(text, function, error, words):
-    with pytest.raises(error, match=f"(?s){words}"):
+def test_errors_of_registration(text, function, error, message):
+    with pytest.raises(error, match=f"(?s){message}"):
         register(text, function)
 
 
@@ -221,7 +221,7 @@ def test_a_name_is_registered_once_and_the_ufunc_must_exist():
         register("aclnnLoop(Tensor x, Tensor(a!) y) -> ()", lambda x: x, loops="nothing")
 
 
-def test_forgetting():
+def test_forget():
     register("aclnnShort(Tensor x, Tensor(a!) y) -> ()", lambda x: x)
     aclnn.forget("Short")
     assert "aclnnShort" not in names()
@@ -305,7 +305,7 @@ def test_custom_with_lists_and_several_outputs():
     np.testing.assert_allclose(norm(X), [[1, -1], [-1, 1]], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "attributes", "inputs", "error", "words"), [
+@pytest.mark.parametrize(("name", "attributes", "inputs", "error", "message"), [
     ("aclnnNothing", {}, [X], NotImplementedError, "aclnnNothing: aclnn operators need CANN.*register"),
     ("aclnnNeg", {}, [X, X], TypeError, "aclnnNeg: takes 1 tensors, but got 2"),
     ("aclnnLayerNorm", {"normalizedShape": [2], "eps": 0.1}, [X] * 2, TypeError, "aclnnLayerNorm: takes 3 tensors, or 1, but got 2"),
@@ -315,11 +315,11 @@ def test_custom_with_lists_and_several_outputs():
     ("aclnnSort", {"dim": 0, "stable": True, "descending": False}, [X], TypeError, "aclnnSort: writes 2 outputs, but got 1"),
     ("aclnnPermute", {"dims": [0]}, [X], ValueError, "aclnnPermute: cannot take these arguments: axes don't match"),
 ])  # fmt: skip
-def test_errors_of_custom(name, attributes, inputs, error, words):
+def test_errors_of_custom(name, attributes, inputs, error, message):
     op = Custom(name, same_shape, same_shape, "aot")
     for key, value in attributes.items():
         op.add_prim_attr(key, value)
-    with pytest.raises(error, match=f"(?s){words}"):
+    with pytest.raises(error, match=f"(?s){message}"):
         op(*inputs)
 
 
@@ -337,7 +337,7 @@ def test_custom_that_would_write_an_input():
     assert one.tolist() == [1, 1]
 
 
-def test_a_schema_that_declares_what_is_written():
+def test_a_schema_that_declares_written_arguments():
     grow = polyop.operator(
         "aclnn_tests::grow(Tensor(a!) x, Tensor y) -> ()", ProviderKernel("InplaceAdd"), infer=lambda x, y: ()
     )

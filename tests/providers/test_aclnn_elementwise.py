@@ -97,12 +97,12 @@ def wide(array):
     return holder[..., ::2]
 
 
-def agrees(found, expected, dtype):
+def agrees(result, expected, dtype):
     tolerance = TOLERANCE.get(dtype, 0)
     with np.errstate(all="ignore"):
         expected = np.asarray(expected).astype(dtype)
     kind = np.float64 if tolerance else expected.dtype
-    np.testing.assert_allclose(found.astype(kind), expected.astype(kind), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result.astype(kind), expected.astype(kind), rtol=tolerance, atol=tolerance)
 
 
 def check(name, inputs, expected, dtype, attributes=()):
@@ -223,13 +223,13 @@ def test_logic(name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("name", ONE_OF_LOGIC)
-def test_what_kind_of_number(name, dtype):
+def test_kinds_of_numbers(name, dtype):
     check(name, [SPECIAL.astype(dtype)], ONE_OF_LOGIC[name](SPECIAL), np.bool_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=lambda d: d.__name__)
 @pytest.mark.parametrize("name", MORE)
-def test_the_others(name, dtype):
+def test_other_operators(name, dtype):
     for arguments, expected in MORE[name]:
         inputs = [
             a.astype(dtype) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in arguments
@@ -242,7 +242,7 @@ def test_the_others(name, dtype):
 
 
 @pytest.mark.parametrize("name", IN_PLACE_ONLY)
-def test_those_in_place_only(name):
+def test_operators_that_exist_in_place_only(name):
     own, rest, expected = IN_PLACE_ONLY[name]
     for target in (own.astype(np.float32), wide(own.astype(np.float32))):
         launch(name, [target, *rest])
@@ -270,7 +270,7 @@ def test_no_operator_is_left_out():
 
 
 @pytest.mark.parametrize("name", loops())
-def test_a_loop_is_what_the_operator_does(name):
+def test_a_loop_equals_its_operator(name):
     """The ufunc alone gives the same as the operator, bit for bit, where it has a loop for the dtype."""
     ufunc = getattr(np, loops()[name])
     compared = 0

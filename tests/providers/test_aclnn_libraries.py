@@ -143,7 +143,7 @@ def test_a_workspace_of_the_caller(registered, library):
         call(parse(MIX), values, symbols, HostMemory(), allocator=lambda n: 0)
 
 
-def test_there_is_no_array_function_to_differentiate(registered):
+def test_a_native_operator_has_no_array_function(registered):
     import array_api_compat.torch as xp
 
     with pytest.raises(
@@ -152,21 +152,21 @@ def test_there_is_no_array_function_to_differentiate(registered):
         aclnn.evaluate("AddCustom", [X, X], xp)
 
 
-def test_what_c_has_no_type_for(registered):
+def test_dtypes_that_c_has_no_type_for(registered):
     with pytest.raises(
         NotImplementedError, match="aclnn: has no dtype float8_e4m3fnuz\n  it has float32, float16"
     ):
         launch("AddCustom", [X.astype(ml_dtypes.float8_e4m3fnuz)] * 2 + [np.zeros((2, 3), np.float32)])
 
 
-@pytest.mark.parametrize(("prototypes", "error", "words"), [
+@pytest.mark.parametrize(("prototypes", "error", "message"), [
     ([], ValueError, "needs a prototype for each operator that is to be called; it has aclnnAddCustom, aclnnMix\n  as "),
     (["aclnnHalf(Tensor x, Tensor(a!) y) -> ()"], RuntimeError, "has no aclnnHalf of two phases; it has aclnnAddCustom, aclnnMix"),
     (["aclnnAddCustom(Tensor x) -> Tensor"], ValueError, "aclnnAddCustom: an aclnn operator writes its outputs"),
     ([ADD], ValueError, r"aclnnAddCustom: the name is taken by the one registered at .*test_aclnn_libraries.py:\d+\n  defined at"),
 ])  # fmt: skip
-def test_errors_of_a_library(registered, library, prototypes, error, words):
-    with pytest.raises(error, match=words):
+def test_errors_of_a_library(registered, library, prototypes, error, message):
+    with pytest.raises(error, match=message):
         register_library(library, prototypes)
 
 
@@ -324,15 +324,15 @@ def test_rehearsal_warns_once_and_runs_on_the_cpu():
         from polyop.kernels.provider import ProviderKernel
         from polyop.providers.aclnn import ascend
 
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert ascend() == ascend() == "rehearse"
             x = np.float32([1, 2])
             spec = Spec((2,), "float32", "npu")
             kernel = ProviderKernel("Mul")
             assert kernel.refuse((spec, spec), (spec,)) is None
-            (found,) = kernel.call(parse("custom::mul(Tensor x, Tensor y) -> Tensor"), [x, x], [spec], {})
-        print(found.tolist(), [(w.category.__name__, str(w.message)) for w in said])
+            (product,) = kernel.call(parse("custom::mul(Tensor x, Tensor y) -> Tensor"), [x, x], [spec], {})
+        print(product.tolist(), [(w.category.__name__, str(w.message)) for w in caught])
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

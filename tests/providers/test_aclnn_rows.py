@@ -285,14 +285,14 @@ def half(array):
     return array.astype(np.float16) if array.dtype == np.float32 else array
 
 
-def agree(found, expected, tolerance):
+def agree(result, expected, tolerance):
     if isinstance(expected, list):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected, strict=True):
+        assert len(result) == len(expected)
+        for a, b in zip(result, expected, strict=True):
             agree(a, b, tolerance)
     elif expected is not None:
-        assert tuple(found.shape) == np.shape(expected)
-        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=tolerance, atol=tolerance)
+        assert tuple(result.shape) == np.shape(expected)
+        np.testing.assert_allclose(np.asarray(result), np.asarray(expected), rtol=tolerance, atol=tolerance)
 
 
 def run(row, sample, make, tolerance, *, last=False):

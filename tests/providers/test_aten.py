@@ -89,7 +89,7 @@ def test_a_library_that_is_registered_again_is_a_new_operator():
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         (
             "leakyrelu",
@@ -103,12 +103,12 @@ def test_a_library_that_is_registered_again_is_a_new_operator():
         ("a b", r"must be of the form name, name.overload or namespace::name.overload"),
     ],
 )
-def test_names_that_are_none(name, words):
-    with pytest.raises(ArgumentValueError, match=words):
+def test_wrong_names(name, message):
+    with pytest.raises(ArgumentValueError, match=message):
         aten(name)
 
 
-def test_things_that_are_no_name():
+def test_a_function_is_not_a_name():
     with pytest.raises(
         ArgumentTypeError, match="must be the name of an operator, or an operator of torch.ops"
     ):
@@ -136,15 +136,15 @@ def test_the_schema_is_pytorchs_with_views_as_new_tensors():
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("allclose", "aten::allclose: returns bool, and an operator of polyop returns tensors"),
         ("set_.source_Storage", "has a schema that does not know the type 'Storage'"),
         ("item", r"returns Scalar.*\n  call torch.ops.aten.item on PyTorch's tensors"),
     ],
 )
-def test_operators_that_no_other_framework_can_express(name, words):
-    with pytest.raises(UnsupportedError, match=words):
+def test_operators_that_no_other_framework_can_express(name, message):
+    with pytest.raises(UnsupportedError, match=message):
         aten(name)
 
 
@@ -216,7 +216,7 @@ def test_the_rule_serves_tensors_of_pytorch_too():
     torch.testing.assert_close(ddx, -2 * torch.tanh(x) * (1 - torch.tanh(x) ** 2))
 
 
-def test_no_gradient_where_pytorch_has_none(foreign):
+def test_operators_without_gradient_in_pytorch(foreign):
     with pytest.raises(GradientError, match="aten::argmax: PyTorch cannot differentiate it: no output has"):
         aten("argmax").vjp(X)[1](np.array(1))
     with pytest.raises(
@@ -314,7 +314,7 @@ def test_compile_export_and_transforms():
 aten_add_ = aten("add_.Tensor")
 
 
-def test_operators_of_others(foreign):
+def test_operators_of_other_libraries(foreign):
     halve = aten("foreign::halve")
     assert halve(X, 2).tolist() == (X / 4).tolist()
     assert halve.vjp(X, 2)[1](np.ones_like(X))[0].tolist() == [[0.25] * 3] * 2

@@ -32,7 +32,7 @@ def is_in_core(frames):
 
 
 if __name__ == "__main__":
-    found = [race for path in sys.argv[1:] for race in races(Path(path).read_text(errors="replace"))]
-    print("".join(found[:5]), end="")
-    print(f"{len(found)} races in the core")
-    sys.exit(bool(found))
+    reports = [race for path in sys.argv[1:] for race in races(Path(path).read_text(errors="replace"))]
+    print("".join(reports[:5]), end="")
+    print(f"{len(reports)} races in the core")
+    sys.exit(bool(reports))

@@ -11,7 +11,7 @@ import pytest
 
 
 def read(path):
-    """Return test function -> how many of its cases run for every change, or the names of those."""
+    """Return test function -> the number of its cases that run for every change, or their names."""
     lines = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
     return {f"tests/{name}": int(kept) if kept.isdigit() else tuple(kept.split(",")) for kept, name in lines}
 
@@ -20,21 +20,21 @@ CASES_FOR_EVERY_CHANGE = read(Path(__file__).with_name("every_change.txt"))
 
 
 def mark(items):
-    """Mark the cases of the table that are left out as exhaustive."""
+    """Mark the cases that the table does not choose as exhaustive."""
     cases = defaultdict(list)
     for item in items:
         name = item.nodeid.split("[")[0]
         if name in CASES_FOR_EVERY_CHANGE:
             cases[name].append(item)
-    for name, those in cases.items():
-        kept = chosen(CASES_FOR_EVERY_CHANGE[name], those)
-        for item in those:
+    for name, its_cases in cases.items():
+        kept = chosen(CASES_FOR_EVERY_CHANGE[name], its_cases)
+        for item in its_cases:
             if item not in kept:
                 item.add_marker(pytest.mark.exhaustive)
 
 
 def chosen(count, items):
-    """Return so many of the items, evenly spread, or those whose names ``count`` holds."""
+    """Return ``count`` of the items, evenly spread; or, if it is a tuple, the items with these names."""
     if isinstance(count, tuple):
         return [item for item in items if any(f"[{name}]" in item.nodeid for name in count)]
     count = min(count, len(items))

@@ -86,7 +86,7 @@ TWO = "(Tensor x, Tensor y) -> Tensor"
 WEIGHED = "(Tensor x, Tensor w) -> Tensor"
 OUT = "beyond its end, but got an access there, called with"
 BEFORE = "before its start, but got an access there, called with"
-ROWS = [  # function, schema, options, samples, what is found
+ROWS = [  # function, schema, options, samples, message
     ("add", TWO, {"infer": "x"}, (X, X), f"y: must not be read {OUT} (x float32[3, 4], y float32[1, 4])"),
     ("add", TWO, {"infer": "y"}, (X, X), f"x: must not be read {OUT} (x float32[1, 4], y float32[3, 4])"),
     ("add", TWO, {"infer": "x", "batch": "elementwise"}, (X, X), None),
@@ -107,18 +107,18 @@ ROWS = [  # function, schema, options, samples, what is found
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "schema", "options", "samples", "words"), ROWS)
-def test_reads_beyond_a_tensor(function, schema, options, samples, words):
+@pytest.mark.parametrize(("function", "schema", "options", "samples", "message"), ROWS)
+def test_reads_beyond_a_tensor(function, schema, options, samples, message):
     kernel = polyop.source(function=function, code=CODE, language="c")
     op = polyop.operator(f"beyond::op{next(_numbers)}{schema}", kernel, **options)
     report = check(op, *samples, hosts=["numpy"], raise_on_failure=False)
     (row,) = (result for result in report.results if result.check == "reads inside")
-    if words is None:
+    if message is None:
         assert row.status == "passed", row.detail
         return
-    assert row.status == "failed" and words in row.detail
+    assert row.status == "failed" and message in row.detail
     way_out = "it must raise for those that the kernel cannot run on (infer= a function"
-    assert (way_out in row.detail) == (len(samples) > 1 or "xs" in words)
+    assert (way_out in row.detail) == (len(samples) > 1 or "xs" in message)
 
 
 def test_the_page_of_the_documents_is_safe():

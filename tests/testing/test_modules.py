@@ -123,7 +123,7 @@ def test_an_in_place_function_is_checked_before_its_first_call(ops):
     assert str(ops.increment.schema) == "checked_ops::increment(Tensor(a!) arg0) -> Tensor(a!)"
 
 
-def test_explain_learns_what_is_written(ops):
+def test_explain_learns_which_arguments_are_written(ops):
     from polyop.core.dtypes import dtype
     from polyop.core.spec import Spec
 
@@ -141,7 +141,7 @@ def run(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (
             ("scaled", "--input", "float32[2]"),
@@ -157,10 +157,10 @@ def run(folder, *arguments):
         (("scaled", "--attribute", "factor"), "--attribute: must look like factor=2.0, but got 'factor'"),
     ],
 )  # fmt: skip
-def test_explain_says_what_to_give(folder, arguments, words):
+def test_explain_names_missing_and_wrong_arguments(folder, arguments, message):
     name, *rest = arguments
     done = run(folder, "explain", "loads.py", f"checked_ops::{name}", *rest)
-    assert words in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

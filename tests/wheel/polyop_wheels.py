@@ -39,14 +39,18 @@ def polyop_wheel(version=HERE):
 def outside(*command, cwd, **environment):
     """Run a command in which this checkout is not importable."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    words = list(map(str, command))
     done = subprocess.run(
-        words, cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
+        [*map(str, command)],
+        cwd=cwd,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def pip(version):
-    """Return the pip of the environment that built for a version, as words of a command."""
+    """Return the pip of the environment that built for a version, as the start of a command."""
     return (WORK / f"cp{version.replace('.', '')}-build" / "bin" / "python", "-m", "pip")

@@ -37,29 +37,22 @@ def fresh(project, tmp_path_factory):
     return new
 
 
-@pytest.fixture
-def no_compiler(tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    return {"PATH": str(empty), "CC": "", "CXX": "", "POLYOP_CACHE_DIR": str(tmp_path / "cache")}
-
-
 @in_a_row
-def test_numpy_pytorch_and_jax_call_it(fresh, project, no_compiler):
+def test_numpy_pytorch_and_jax_call_it(fresh, project, without_compilers):
     for name in ("torch", "jax"):
         pytest.importorskip(name, reason=f"not run: {name} is not installed")
-    words = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "test/test_add_custom.py")
-    printed = outside(fresh, *words, cwd=project, **no_compiler)
+    command = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "test/test_add_custom.py")
+    printed = outside(fresh, *command, cwd=project, **without_compilers)
     assert "3 passed" in printed and "skipped" not in printed, printed
 
 
 @in_a_row
-def test_nothing_but_the_wheels_is_used(fresh, project, no_compiler):
+def test_only_the_wheels_are_used(fresh, project, without_compilers):
     program = (
         "import custom_ops, polyop, json, sys; lib = custom_ops.custom_ops_lib\n"
         "print(json.dumps([polyop.__file__, str(lib.library.path), lib.add_custom.name, list(sys.modules)]))"
     )
-    at, library, name, modules = json.loads(outside(fresh, "-c", program, cwd=project, **no_compiler))
+    at, library, name, modules = json.loads(outside(fresh, "-c", program, cwd=project, **without_compilers))
     environment = str(fresh.parents[1])
     assert at.startswith(environment) and library.startswith(environment)
     assert name == "myops::my_op"
@@ -67,14 +60,14 @@ def test_nothing_but_the_wheels_is_used(fresh, project, no_compiler):
 
 
 @in_a_row
-def test_graph_mode(fresh, project, no_compiler):
+def test_graph_mode(fresh, project, without_compilers):
     for name in ("torch", "jax"):
         pytest.importorskip(name, reason=f"not run: {name} is not installed")
     npu = os.environ.get("POLYOP_TORCH_NPU", "")
     here = npu or importlib.util.find_spec("torch_npu")
     variables = {"PYTHONPATH": npu, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    words = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "test/test_add_custom_graph.py")
-    printed = outside(fresh, *words, cwd=project, **no_compiler, **variables)
+    command = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "test/test_add_custom_graph.py")
+    printed = outside(fresh, *command, cwd=project, **without_compilers, **variables)
     assert re.search(r"3 passed" if here else r"2 passed, 1 skipped", printed), printed
     if not here:
         assert "no graph is built: torchair: is part of torch-npu, which is not installed" in printed

@@ -74,7 +74,7 @@ def test_a_tag_lower_than_the_cxx_library_that_is_needed(tmp_path, wheel):
 
 
 @pytest.mark.parametrize(
-    ("code", "language", "says"),
+    ("code", "language", "message"),
     [
         (
             "void* PyList_New(long); void* f(void) { return PyList_New(0); }",
@@ -88,10 +88,10 @@ def test_a_tag_lower_than_the_cxx_library_that_is_needed(tmp_path, wheel):
         ),
     ],
 )
-def test_symbols_of_python_and_frameworks(tmp_path, code, language, says):
+def test_symbols_of_python_and_frameworks(tmp_path, code, language, message):
     path = with_library(tmp_path, code, f"py3-none-linux_{MACHINE}", language=language)
     [breach] = audit(path).breaches
-    assert re.search(rf"vecops/libx\.so {says}; a wheel tagged py3-none must not", breach)
+    assert re.search(rf"vecops/libx\.so {message}; a wheel tagged py3-none must not", breach)
 
 
 def test_python_symbols_are_fine_where_the_tag_names_the_python(tmp_path):
@@ -126,7 +126,7 @@ def test_files_that_were_changed(wheel, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"abi": 99}, "libops.so has ABI version 99, and this polyop loads 1"),
         ({"sha256": "0"}, "tells of another vecops/_ops/libops.so: the hashes differ"),
@@ -135,12 +135,12 @@ def test_files_that_were_changed(wheel, tmp_path):
         ({"operators": [{}]}, "operators.json cannot be read: KeyError: 'gradient'"),
     ],
 )
-def test_information_that_is_wrong(wheel, tmp_path, change, says):
+def test_information_that_is_wrong(wheel, tmp_path, change, message):
     files = contents(wheel)
     name = "vecops/_ops/operators.json"
     files[name] = json.dumps({**json.loads(files[name]), **change}).encode()
     [breach] = audit(packed(tmp_path, wheel.stem.split("-", 2)[2], files)).breaches
-    assert says in breach
+    assert message in breach
 
 
 def test_a_name_that_the_wheel_file_does_not_have(wheel, tmp_path):
@@ -165,15 +165,15 @@ def test_notes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [("ops.zip", "must be called name-version"), ("a-1-py3-none-any.whl", "cannot be read as a wheel")],
 )
-def test_files_that_are_no_wheel(tmp_path, name, says):
+def test_files_that_are_no_wheel(tmp_path, name, message):
     (tmp_path / name).write_bytes(b"PK")
-    with pytest.raises(LibraryError, match=says):
+    with pytest.raises(LibraryError, match=message):
         audit(tmp_path / name)
     done = run("-m", "polyop", "audit", tmp_path / name, check=False)
-    assert done.returncode == 1 and says in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

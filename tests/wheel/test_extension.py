@@ -160,7 +160,7 @@ assert torch.ops.wheel_tests.twice(x).tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "flags", "kind", "words"),
+    ("arguments", "flags", "kind", "message"),
     [
         (("a-b", ["x.cpp"]), [], ArgumentValueError, "must be one that import takes, but got 'a-b'"),
         (("a", "x.cpp"), [], ArgumentTypeError, "OperatorExtension a: needs a list of sources"),
@@ -174,8 +174,8 @@ assert torch.ops.wheel_tests.twice(x).tolist() == [2.0, 2.0]
         (("a", ["x.cpp"]), {"gcc": []}, ArgumentValueError, "has the keys cxx and nvcc, but got 'gcc'"),
     ],
 )
-def test_arguments_that_are_refused(arguments, flags, kind, words):
-    with pytest.raises(kind, match=words):
+def test_arguments_that_are_refused(arguments, flags, kind, message):
+    with pytest.raises(kind, match=message):
         OperatorExtension(*arguments, extra_compile_args=flags)
 
 

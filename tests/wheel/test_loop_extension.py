@@ -61,7 +61,7 @@ def no_library(files):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         (other_module, rf"{INDEX} was made from another loopops/kernels\.py: the hashes differ"),
         (lambda files: files.pop("loopops/kernels.py"), "is for loopops.kernels, which is not inside"),
@@ -72,9 +72,9 @@ def no_library(files):
         (with_index(kernels=[{}]), "cannot be read: KeyError"),
     ],
 )
-def test_audit_finds_what_is_broken(loop_wheel, tmp_path, change, says):
+def test_audit_finds_broken_information(loop_wheel, tmp_path, change, message):
     breaches = spoiled(loop_wheel, tmp_path, change)
-    assert breaches and re.search(says, breaches[0]), breaches
+    assert breaches and re.search(message, breaches[0]), breaches
 
 
 def failure(loop_project, folder, setup=("", ""), module=("", "")):
@@ -87,7 +87,7 @@ def failure(loop_project, folder, setup=("", ""), module=("", "")):
 
 
 @pytest.mark.parametrize(
-    ("setup", "module", "says"),
+    ("setup", "module", "message"),
     [
         (
             ('"softmax_gradient": ', '"softmax_gradiant": '),
@@ -110,9 +110,9 @@ def failure(loop_project, folder, setup=("", ""), module=("", "")):
         (("", ""), ("return y", "return 2 * y"), "written in the Hybrid DSL"),
     ],
 )
-def test_builds_that_fail(loop_project, tmp_path, setup, module, says):
+def test_builds_that_fail(loop_project, tmp_path, setup, module, message):
     done = failure(loop_project, tmp_path / "p", setup, module)
-    assert done.returncode == 1 and re.search(says, done.stderr, re.DOTALL), done.stderr
+    assert done.returncode == 1 and re.search(message, done.stderr, re.DOTALL), done.stderr
 
 
 def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
@@ -123,7 +123,7 @@ def test_a_warning_names_functions_that_are_not_listed(loop_project, tmp_path):
     assert "not listed, so that users need a compiler for them: softmax_gradient" in done.stderr
 
 
-def test_numbers_that_are_left_out_have_their_defaults(loop_project, tmp_path, without_compilers):
+def test_omitted_numbers_have_their_defaults(loop_project, tmp_path, without_compilers):
     setup, module = ('"T[:], float"', '"T[:]"'), ("scale(x, factor)", "scale(x, factor=2.0)")
     assert failure(loop_project, tmp_path / "p", setup, module).returncode == 0
     [row] = [
@@ -159,7 +159,7 @@ def test_in_place_and_again(loop_project, tmp_path, without_compilers):
     assert use(source, FLOAT32, **without_compilers).stdout.strip() == "[3. 3.]"
 
 
-def test_another_folder_for_what_is_built(loop_project, tmp_path, without_compilers):
+def test_another_build_folder(loop_project, tmp_path, without_compilers):
     ignored = shutil.ignore_patterns("build", "dist", "*.egg-info", "__polyop__")
     folder = shutil.copytree(loop_project, tmp_path / "p", ignore=ignored)
     before = {path for path in folder.rglob("*") if path.is_file()}
@@ -201,7 +201,7 @@ def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "words"),
+    ("arguments", "kind", "message"),
     [
         (("a-b", {"f": "T[:]"}), ArgumentValueError, "must be that of a module, but got 'a-b'"),
         (
@@ -217,21 +217,21 @@ def test_beside_operators_in_cxx_that_the_package_imports(loop_project, tmp_path
         (("a", {"f": []}), ArgumentValueError, "needs a signature"),
     ],
 )
-def test_arguments_that_are_refused(arguments, kind, words):
-    with pytest.raises(kind, match=words):
+def test_arguments_that_are_refused(arguments, kind, message):
+    with pytest.raises(kind, match=message):
         LoopExtension(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "words"),
+    ("options", "kind", "message"),
     [
         ({"dtypes": "float32"}, ArgumentTypeError, "dtypes must be a list, but got 'float32'"),
         ({"gradients": "f"}, ArgumentTypeError, "gradients must be a list, but got 'f'"),
         ({"gradients": ["g"]}, ArgumentValueError, "gradients must name functions of the list, but got 'g'"),
     ],
 )
-def test_options_that_are_refused(options, kind, words):
-    with pytest.raises(kind, match=words):
+def test_options_that_are_refused(options, kind, message):
+    with pytest.raises(kind, match=message):
         LoopExtension("a", {"f": "T[:]"}, **options)
 
 

@@ -151,7 +151,7 @@ print(op.vjp(np.ones((1, 2)))[1](np.ones((1, 2)))[0])
 """
     done = use(loop_installed, program, check=False, **without_compilers)
     assert (
-        "loop kernel softmax__backward: of a gradient that is derived, this was not compiled ahead of time; "
+        "loop kernel softmax__backward: this derived gradient was not compiled ahead of time; "
         "there are (none): LoopExtension(gradients=[...]) lists them" in done.stderr
     )
     assert use(loop_installed, program).stdout.strip() == "[[0. 0.]]"
@@ -201,20 +201,22 @@ def test_another_dtype_with_no_compiler(loop_installed, without_compilers):
 
 
 CHANGES = [
-    (("SMALLEST)", "SMALLEST) + 1"), "its file is another than when it was compiled", "[3. 3.]"),
-    (("SMALLEST = 1e-6", "SMALLEST = 5.0"), "its file is another than when it was compiled", "[5. 5.]"),
+    (("SMALLEST)", "SMALLEST) + 1"), "its file has changed since it was compiled", "[3. 3.]"),
+    (("SMALLEST = 1e-6", "SMALLEST = 5.0"), "its file has changed since it was compiled", "[5. 5.]"),
 ]
 
 
-@pytest.mark.parametrize(("change", "says", "gives"), CHANGES)
-def test_a_function_that_was_edited_is_compiled_with_a_warning(copy, change, says, gives, without_compilers):
+@pytest.mark.parametrize(("change", "message", "gives"), CHANGES)
+def test_a_function_that_was_edited_is_compiled_with_a_warning(
+    copy, change, message, gives, without_compilers
+):
     path = copy / "loopops" / "kernels.py"
     assert change[0] in path.read_text()
     path.write_text(path.read_text().replace(*change))
     done = use(copy, FLOAT32)
-    assert done.stdout.strip() == gives and says in done.stderr
+    assert done.stdout.strip() == gives and message in done.stderr
     done = use(copy, FLOAT32, check=False, **without_compilers)
-    assert says in done.stderr and "no C compiler was found" in done.stderr
+    assert message in done.stderr and "no C compiler was found" in done.stderr
     use(copy, "import numpy as np, loopops; loopops.softmax(np.ones((2, 2)))", **without_compilers)
 
 
@@ -222,7 +224,7 @@ def test_a_number_that_was_changed_from_outside(copy):
     program = f"import loopops.kernels; loopops.kernels.SMALLEST = 4.0; {FLOAT32}"
     done = use(copy, program)
     assert done.stdout.strip() == "[4. 4.]"
-    assert "a number that it reads, or this polyop, is another than when it was compiled" in done.stderr
+    assert "a number that it reads, or polyop, has changed since it was compiled" in done.stderr
 
 
 INDEX_CHANGES = [
@@ -234,14 +236,14 @@ INDEX_CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "says"), INDEX_CHANGES)
-def test_an_index_that_does_not_fit(copy, change, says, without_compilers):
+@pytest.mark.parametrize(("change", "message"), INDEX_CHANGES)
+def test_an_index_that_does_not_fit(copy, change, message, without_compilers):
     path = copy / INDEX
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     done = use(copy, FLOAT32, check=False, **without_compilers)
-    assert done.returncode == 1 and says in done.stderr and "Traceback" in done.stderr
+    assert done.returncode == 1 and message in done.stderr and "Traceback" in done.stderr
     done = use(copy, FLOAT32)
-    assert done.stdout.strip() == "[2. 2.]" and says in done.stderr
+    assert done.stdout.strip() == "[2. 2.]" and message in done.stderr
 
 
 def test_a_damaged_library_is_not_opened(copy):
@@ -255,19 +257,19 @@ def test_a_damaged_library_is_not_opened(copy):
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "says"),
+    ("variable", "value", "message"),
     [
         ("POLYOP_LOOPS_DEBUG", "1", "debug mode is not compiled ahead of time"),
-        ("POLYOP_LOOPS_ISA", isa.available()[-1], "asks for a library of its own"),
+        ("POLYOP_LOOPS_ISA", isa.available()[-1], "is set, and a package ships portable libraries only"),
     ],
 )
-def test_what_the_user_asks_for_is_compiled_with_no_warning(
-    loop_installed, without_compilers, variable, value, says
+def test_an_explicit_compilation_gives_no_warning(
+    loop_installed, without_compilers, variable, value, message
 ):
     done = use(loop_installed, FLOAT32, **{variable: value})
     assert done.stdout.strip() == "[2. 2.]" and not done.stderr
     done = use(loop_installed, FLOAT32, check=False, **{variable: value}, **without_compilers)
-    assert says in done.stderr and "no C compiler was found" in done.stderr
+    assert message in done.stderr and "no C compiler was found" in done.stderr
     assert (
         use(loop_installed, FLOAT32, POLYOP_LOOPS_ISA="portable", **without_compilers).stdout.strip()
         == "[2. 2.]"
@@ -304,11 +306,11 @@ spec = importlib.util.spec_from_file_location("kernels", file)
 spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
 from polyop.loops.frontend import parse
 from polyop.loops.library import shipped
-found = [
+kernels = [
     parse.parse(module.softmax, [("float32", 2)], {}),
     parse.parse(module.scale, [("float64", 1)], {"factor": float}),
 ]
-print(json.dumps([shipped.digest(one, precise=False) for one in found]))
+print(json.dumps([shipped.digest(one, precise=False) for one in kernels]))
 """
 
 

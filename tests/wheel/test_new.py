@@ -21,7 +21,7 @@ def test_every_file_is_there_and_filled_in(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("my-ops", r"letters, digits, _, and a letter first, but got 'my-ops'\n  as in my_ops"),
         ("2d", "as in d"),
@@ -32,8 +32,8 @@ def test_every_file_is_there_and_filled_in(tmp_path):
         ("torch", "must be free, but got 'torch'"),
     ],
 )
-def test_names_that_are_refused(tmp_path, name, says):
-    with pytest.raises(ArgumentValueError, match=says):
+def test_names_that_are_refused(tmp_path, name, message):
+    with pytest.raises(ArgumentValueError, match=message):
         new_project(name, tmp_path / "p")
     assert not (tmp_path / "p").exists()
 

@@ -19,9 +19,12 @@ def npu():
 
 
 def own_tests(project, *folders):
-    words = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/test_graph.py")
+    command = ("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/test_graph.py")
     return run(
-        *words, cwd=project, PYTHONPATH=os.pathsep.join(map(str, folders)), TORCH_DEVICE_BACKEND_AUTOLOAD="0"
+        *command,
+        cwd=project,
+        PYTHONPATH=os.pathsep.join(map(str, folders)),
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
     )
 
 

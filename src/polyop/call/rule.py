@@ -27,9 +27,13 @@ class VJP(Protocol):
         """The arguments and outputs that a framework must keep until backward."""
 
     def __call__(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], requested: Sequence[bool]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        grads: Sequence[Any],
+        needs_gradient: Sequence[bool],
     ) -> tuple[Any, ...]:
-        """Return one gradient per argument; None where none is requested, or where it is zero."""
+        """Return one gradient per argument; None where none is needed, or where it is zero."""
 
 
 class Rule:
@@ -106,11 +110,11 @@ def apply_rule(
     inputs: Sequence[Any],
     outputs: Sequence[Any],
     grads: Sequence[Any],
-    requested: Sequence[bool] | None = None,
+    needs_gradient: Sequence[bool] | None = None,
 ) -> tuple[Any, ...]:
     """Return the input gradients, one or None per argument of the schema.
 
-    ``requested``: whether the gradient of each argument is needed. A rule with a :class:`VJP` computes no
+    ``needs_gradient`` has a flag for each argument. A rule with a :class:`VJP` computes no
     others; other rules compute all.
 
     One output is passed to the rule as itself, several (or a declared 1-tuple) as a tuple.
@@ -120,9 +124,9 @@ def apply_rule(
     rule = operator.gradient
     if rule is None:
         raise no_gradient(operator)
-    vjp = rule.at(inputs) if isinstance(rule, Rule) and requested is not None else None
-    if vjp is not None and requested is not None:
-        result = vjp(inputs, outputs, grads, requested)
+    vjp = rule.at(inputs) if isinstance(rule, Rule) and needs_gradient is not None else None
+    if vjp is not None and needs_gradient is not None:
+        result = vjp(inputs, outputs, grads, needs_gradient)
     elif len(outputs) == 1 and not operator.several:
         result = rule(*inputs, outputs[0], grads[0])
     else:

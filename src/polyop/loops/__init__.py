@@ -1,11 +1,12 @@
-"""Loop kernels: a Python loop nest, compiled to native code. It knows no operator and no host.
+"""The loop compiler: a Python loop nest becomes native code. It knows no operator and no host.
 
-frontend    Python source, checked and typed          -> a Kernel
-ir          the grammar of a Kernel, its verifier, and an interpreter that says what it means
-analysis    what the passes ask of one: dependences, bounds, strides, costs
-passes      Kernel -> Kernel, in the order of ``pipeline``
-schedule    what each loop becomes: threads, lanes, tiles
-emit        C and CUDA text
-derive      other kernels made of one: its gradient, its tangent, its batch
-library     the compiled library: made, cached, shipped
+frontend    Python source -> a typed Kernel
+ir          the grammar of a Kernel, its verifier, and the interpreter that defines its meaning
+analysis    dependences, bounds, initialisation, strides and costs of a Kernel
+passes      Program -> Program, in the order of ``pipeline``
+schedule    the role of each loop: threads, vector lanes, register tiles, bands
+targets     the instruction sets, and CUDA
+emit        Program -> C or CUDA text
+derive      a Kernel -> its gradient, its tangent, its batch
+library     the compiled library: options, the build cache, libraries that packages ship
 """

@@ -1,9 +1,9 @@
-"""What a developer of the compiler asks of it, by the environment; read each time, so that a test can set it.
+"""Environment variables for developers of the compiler. They are read each time, so that a test can set them.
 
-POLYOP_STRICT=1             a mistake of the compiler is raised; otherwise the kernel runs in the author's
-order, with a warning. Every pass is verified.
-POLYOP_PRINT_AFTER=NAME     prints the loops after this pass, or after "all", on stderr
-POLYOP_SKIP_PASSES=A,B      leaves passes out, to find the one at fault; other kernels are built then
+POLYOP_STRICT=1             raise the exception of a pass with a bug, and verify the kernel after each pass;
+                            otherwise such a kernel runs in the author's order, with a warning
+POLYOP_PRINT_AFTER=NAME     print the loops after this pass, or after "all", on stderr
+POLYOP_SKIP_PASSES=A,B      leave passes out, to find the one with a bug; kernels are then built anew
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 
 
 def is_strict() -> bool:
-    """Return whether mistakes of the compiler are raised."""
+    """Whether exceptions in passes are raised."""
     return os.environ.get("POLYOP_STRICT") == "1"
 
 

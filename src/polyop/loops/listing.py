@@ -1,4 +1,4 @@
-"""A program as Python text, with what each loop becomes as a comment: what ``--print-after`` shows."""
+"""Print a program as Python text, with the role of each loop as a comment, as ``--print-after`` does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .program import Program
 
 
 def listing(program: Program) -> str:
-    """Return a program's loops as Python text, with the role of each loop as a comment."""
+    """Return a program as Python text; the last line names the private buffers and their owners."""
     roles = dict(_roles(program))
     lines = shown(program.kernel).splitlines()
     text = [_with_role(line, roles) for line in lines]
@@ -18,8 +18,8 @@ def listing(program: Program) -> str:
 
 
 def _with_role(line: str, roles: dict[str, str]) -> str:
-    word = line.split()
-    role = roles.get(word[1]) if word[:1] == ["for"] else None
+    words = line.split()
+    role = roles.get(words[1]) if words[:1] == ["for"] else None
     return f"{line}  # {role}" if role else line
 
 

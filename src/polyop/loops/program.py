@@ -1,4 +1,4 @@
-"""What the passes hand to one another: a kernel, with what is known and decided about it."""
+"""The value that passes take and return: a kernel, with the results and decisions of the passes before."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AnyProgram = TypeVar("AnyProgram", bound="Program")
 
 @dataclass(frozen=True, order=True)
 class Note:
-    """What a pass did or decided, for the author of the line. Tools ask for ``kind``, never for words.
+    """What a pass did or decided, for the author of the line. Code tests ``kind``, never the text.
 
     ``kind`` is the name of a pass, or "interchange", "fuse", "plan", "check" (an index that is not proved),
     "fallback", "debug". ``subject`` is the tensor of a check.
@@ -39,8 +39,8 @@ class Note:
 class Program:
     """A kernel on its way through the passes. A pass returns a new one; the emitters read the last one.
 
-    Analyses are made when they are asked for and kept with the program. They are dropped when the kernel, the
-    owners or the assumed sizes change.
+    An analysis is made at its first use, and kept with the program until its kernel, owners or assumed
+    sizes change.
     """
 
     kernel: Kernel
@@ -59,7 +59,7 @@ class Program:
     checked: bool = False
     """Whether every index is checked at each access."""
     fallback: str = ""
-    """Why the author's order was kept although another was asked for."""
+    """Why the loops stay in the author's order because passes failed; "" if they did not."""
 
     @functools.cached_property
     def model(self) -> Model:
@@ -79,7 +79,7 @@ class Program:
     def with_(self, *notes: Note, **changes: Any) -> Self:
         """Return this program with changed fields and further notes.
 
-        Analyses are kept where nothing changes that they read.
+        Analyses are kept if none of the fields that they read changes.
         """
         if "kernel" in changes and changes["kernel"] is self.kernel:
             del changes["kernel"]

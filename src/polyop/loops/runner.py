@@ -1,4 +1,4 @@
-"""Runs a table of passes: verifies, prints and times the program after each of them.
+"""Run a table of passes; verify, print and time the program after each of them.
 
 Every pass maps a program to a program of the same type. The compiler's passes (pipeline.py) and those that
 derive gradients, tangents and batches (derive/pipelines.py) are such tables.
@@ -29,7 +29,7 @@ class Pass(Generic[AnyProgram]):
     why: str
     needed: bool = False
     unique_loops: bool = True
-    """Whether each loop has its own name after the pass; otherwise loops side by side may share one."""
+    """Whether each loop has its own name after the pass; otherwise neighbouring loops may share one."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class Pass(Generic[AnyProgram]):
 
 
 Watch = Callable[[Pass[Any], Program, float], object]
-"""Is given each pass, the program after it, and the seconds that it took."""
+"""A function that is called after each pass, with the pass, the program, and the seconds that it took."""
 
 
 def run_passes(
@@ -46,7 +46,7 @@ def run_passes(
 ) -> AnyProgram:
     """Return the program after all passes of a table, except those that POLYOP_SKIP_PASSES leaves out.
 
-    Raises ``AssertionError`` where POLYOP_STRICT is 1 and a pass broke the grammar.
+    Raises ``AssertionError`` if POLYOP_STRICT is 1 and a pass returned an invalid kernel.
     """
     strict, skipped = debug.is_strict(), debug.skipped_passes()
     watchers = [watch] if watch is not None else []
@@ -66,15 +66,15 @@ def run_passes(
 
 
 def verify(name: str, faults: Sequence[str]) -> None:
-    """Raise ``AssertionError`` for faults that were found after the pass ``name``."""
+    """Raise ``AssertionError`` if there are faults after the pass ``name``."""
     if faults:
         raise AssertionError(f"after {name}: {'; '.join(faults)}")
 
 
 def printer(names: str, write: Callable[[str], object]) -> Watch:
-    """Return what writes the loops after the named passes ("all", or names separated by commas).
+    """Return a watch that writes the loops after the named passes ("all", or names separated by commas).
 
-    A pass that changes neither loops nor plan is one line.
+    For a pass that changes neither loops nor plan it writes one line.
     """
     chosen = {name.strip() for name in names.split(",")}
     before = ""

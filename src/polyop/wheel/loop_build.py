@@ -29,8 +29,8 @@ from ..loops.emit.printer import notes
 from ..loops.frontend.parse import outline
 from ..loops.ir.grammar import Kernel
 from ..loops.library import shipped
-from ..loops.library.library import passes
-from ..loops.library.make import arranged, sources
+from ..loops.library.library import compiler_digest
+from ..loops.library.make import schedule_or_original, sources
 from ..loops.library.options import Options, exported, flags_of
 from ..loops.targets import isa
 from .loop_extension import LoopExtension, Signature
@@ -96,9 +96,9 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
     # messages name the file by its path in the package: no path of the builder gets into the wheel
     placed = replace(kernel, file=f"{extension.name.replace('.', '/')}.py")
     options = Options(isa.PORTABLE, precise)
-    scheduled = arranged(placed, options)
-    if scheduled.fallback:
-        warnings.warn(FallbackWarning(scheduled.fallback), stacklevel=2)
+    program = schedule_or_original(placed, options)
+    if program.fallback:
+        warnings.warn(FallbackWarning(program.fallback), stacklevel=2)
     digest = shipped.digest(kernel, precise=precise)
     library = folder / f"{kernel.name}-{digest[:12]}.so"
     files = [store_code(text, "c") for text in sources(placed, options)]
@@ -112,8 +112,8 @@ def _compile(extension: LoopExtension, kernel: Kernel, precise: bool, folder: Pa
         "library": library.name,
         "symbol": exported(kernel),
         "sha256": hashlib.sha256(library.read_bytes()).hexdigest(),
-        "passes": passes(),
-        "told": {name: [(n.line, n.text) for n in notes(scheduled, name)] for name in isa.family()},
+        "passes": compiler_digest(),
+        "told": {name: [(n.line, n.text) for n in notes(program, name)] for name in isa.family()},
     }
 
 

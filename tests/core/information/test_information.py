@@ -62,7 +62,7 @@ def test_empty_lists_have_no_information():
     assert Information.from_any([(), []], subject="demo", func_type="aot") == ()
 
 
-@pytest.mark.parametrize(("reg_info", "words"), [
+@pytest.mark.parametrize(("reg_info", "message"), [
     (3, "must be of type dict, but got 3 \\(int\\)"),
     (None, "must be of type dict, but got None"),
     ([PLAIN, 3], "must be of type dict, but got 3"),
@@ -70,8 +70,8 @@ def test_empty_lists_have_no_information():
     ('"text"', "must be of type dict"),
     (json.dumps(json.dumps(PLAIN)), "must be of type dict"),
 ])  # fmt: skip
-def test_other_types_than_dictionaries_are_refused(reg_info, words):
-    with pytest.raises(ArgumentTypeError, match=f"demo: the registration information {words}"):
+def test_other_types_than_dictionaries_are_refused(reg_info, message):
+    with pytest.raises(ArgumentTypeError, match=f"demo: the registration information {message}"):
         Information.from_any(reg_info, subject="demo", func_type="aot")
 
 
@@ -88,7 +88,7 @@ def test_a_broken_text_is_refused(text):
         Information.from_any(text, subject="demo", func_type="aot")
 
 
-@pytest.mark.parametrize(("info", "words"), [
+@pytest.mark.parametrize(("info", "message"), [
     ({"inputs": 3}, "inputs: must be a list of dictionaries, but got 3"),
     ({"inputs": [3]}, "inputs: must be a list of dictionaries"),
     ({"inputs": [{"index": "0"}]}, "inputs\\[0\\]: the index must be an int, but got '0'"),
@@ -111,8 +111,8 @@ def test_a_broken_text_is_refused(text):
     ({"attr": [attribute(type="all", value={"k": 2})]}, "must be of type all"),
     ({"attr": [attribute(type="tensor", value=[1])]}, "a tensor cannot be a constant"),
 ])  # fmt: skip
-def test_information_that_contradicts_itself_is_refused(info, words):
-    with pytest.raises(InformationError, match=f"demo: registration information.*{words}"):
+def test_information_that_contradicts_itself_is_refused(info, message):
+    with pytest.raises(InformationError, match=f"demo: registration information.*{message}"):
         Information.from_any({"target": "CPU", **info}, subject="demo", func_type="aot")
 
 
@@ -137,8 +137,8 @@ def test_the_target_is_the_first_that_something_tells(info, func_type, target):
     ("info", "func_type"), [({}, "aot"), ({"imply_type": "AKG"}, "hybrid"), ({"target": "TPU"}, "pyfunc")]
 )
 def test_no_target_is_refused(info, func_type):
-    words = r"target set in registration information must be one of \['Ascend', 'GPU', 'CPU'\], but got"
-    with pytest.raises(ValueError, match=words):
+    message = r"target set in registration information must be one of \['Ascend', 'GPU', 'CPU'\], but got"
+    with pytest.raises(ValueError, match=message):
         Information.from_any(info, subject="demo", func_type=func_type)
 
 
@@ -440,18 +440,20 @@ def test_information_that_fits_the_function():
     check_function(information(outputs=("dynamic",)), 1, 4, [], "demo")
 
 
-@pytest.mark.parametrize(("n_inputs", "n_outputs", "names", "words"), [
+@pytest.mark.parametrize(("n_inputs", "n_outputs", "names", "message"), [
     (3, 1, None, "has 2 inputs, and the function must have as many, but got 3"),
     (2, 2, None, "has 1 outputs, and the function must have as many, but got 2"),
     (2, 1, ["a", "b"], r"has the attributes \['a'\], and the function must have the same, but got \['a', 'b'\]"),
     (2, 1, [], r"has the attributes \['a'\]"),
 ])  # fmt: skip
-def test_information_that_does_not_fit_names_both_numbers_and_both_places(n_inputs, n_outputs, names, words):
+def test_information_that_does_not_fit_names_both_numbers_and_both_places(
+    n_inputs, n_outputs, names, message
+):
     parsed = information(inputs=("required",) * 2, attr=[attribute(type="int")])
-    with pytest.raises(InformationError, match=f"demo: the registration information {words}") as caught:
+    with pytest.raises(InformationError, match=f"demo: the registration information {message}") as excinfo:
         check_function(parsed, n_inputs, n_outputs, names, "demo", "ops.py:3")
-    assert "ops.py:3 (the function), " in str(caught.value)
-    assert f"{__file__}:{parsed.origin.line} (the information)" in str(caught.value)
+    assert "ops.py:3 (the function), " in str(excinfo.value)
+    assert f"{__file__}:{parsed.origin.line} (the information)" in str(excinfo.value)
 
 
 @pytest.mark.parametrize(
@@ -460,10 +462,10 @@ def test_information_that_does_not_fit_names_both_numbers_and_both_places(n_inpu
 def test_kinds_of_kernels_that_need_information(func_type, names):
     with pytest.raises(
         ValueError, match=f"the registration information must be set for {func_type} kernels"
-    ) as caught:
+    ) as excinfo:
         check_required(func_type, (), names, "demo", "ops.py:3")
-    assert "ops.py:3" in str(caught.value)
-    assert "reg_info" in str(caught.value)
+    assert "ops.py:3" in str(excinfo.value)
+    assert "reg_info" in str(excinfo.value)
     check_required(func_type, [information()], names, "demo")
 
 

@@ -41,9 +41,9 @@ def test_a_different_one_for_the_same_target_names_both_places():
     register(f, read(info()), subject="demo")
     with pytest.raises(
         InformationError, match="demo: the registration information for CPU must be the one"
-    ) as caught:
+    ) as excinfo:
         register(f, read(info(inputs=2)), subject="demo")
-    text = str(caught.value)
+    text = str(excinfo.value)
     assert "these parts differ: inputs" in text
     assert text.count(f"{__file__}:") == 2
 
@@ -68,9 +68,9 @@ def test_attribute_names_are_those_of_the_other_targets():
     register(f, read(info("CPU", "alpha")), subject="demo")
     with pytest.raises(
         ValueError, match="attr names set in registration information must be the same as previous"
-    ) as caught:
+    ) as excinfo:
         register(f, read(info("GPU", "beta")), subject="demo")
-    assert "['beta'] vs ['alpha']" in str(caught.value)
+    assert "['beta'] vs ['alpha']" in str(excinfo.value)
 
 
 def test_each_operator_of_a_text_has_information_of_its_own():

@@ -123,10 +123,10 @@ def test_a4_infer_shape_handles_an_unknown_rank(sources):
     from polyop import _core
 
     kernel = polyop.source(sources / "add.cc", function="CustomAdd")
-    found = _core.call_infer_shape(
+    shapes = _core.call_infer_shape(
         kernel._infer_shape, [([-2], "float32"), ([-2], "float32")], _core.make_extra({}), False
     )
-    assert found == [[-2]]
+    assert shapes == [[-2]]
 
 
 def test_a6_gather(sources, host):
@@ -213,7 +213,7 @@ def test_e2_a_source_constructs_without_shapes(sources):
     )
 
 
-@pytest.mark.parametrize(("func", "func_type", "error", "words"), [
+@pytest.mark.parametrize(("func", "func_type", "error", "message"), [
     (None, "aot", TypeError, "'func' must be of type str"),
     (lambda x: x, "aot", TypeError, "information goes to reg_info"),
     ("no_colon", "aot", TypeError, "'func' should be like 'file_name:func_name'"),
@@ -225,18 +225,18 @@ def test_e2_a_source_constructs_without_shapes(sources):
     ("name", "aicpu", ValueError, "the registration information must be set for aicpu"),
     ("f.jl:M:f", "julia", NotImplementedError, "removed it after 2.7.0"),
 ])  # fmt: skip
-def test_e3_e4_construction_errors(func, func_type, error, words):
-    with pytest.raises(error, match=words) as caught:
+def test_e3_e4_construction_errors(func, func_type, error, message):
+    with pytest.raises(error, match=message) as excinfo:
         Custom(func, None, None, func_type=func_type)
-    assert f"'func_type': {func_type}" in str(caught.value)
+    assert f"'func_type': {func_type}" in str(excinfo.value)
 
 
 @pytest.mark.parametrize(
-    ("func_type", "words"),
+    ("func_type", "message"),
     [("tbe", "write an 'aot' kernel"), ("aicpu", "Ascend")],
 )
-def test_kinds_that_are_recognised_say_what_to_use_instead(func_type, words):
-    with pytest.raises(NotImplementedError, match=words):
+def test_kinds_that_are_recognised_say_what_to_use_instead(func_type, message):
+    with pytest.raises(NotImplementedError, match=message):
         Custom(
             lambda x: x,
             None,

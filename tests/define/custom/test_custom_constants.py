@@ -22,7 +22,7 @@ def func(request, sources, tmp_path):
 
 
 def test_constants_are_seen_by_the_inference(func):
-    """``InferShape`` and ``InferType`` are given what ``Init`` and the kernel are given."""
+    """``InferShape`` and ``InferType`` get the attributes that ``Init`` and the kernel get."""
     for axis in (0, 1):
         op = Custom(func, None, None, "aot", reg_info=information(value=axis))
         np.testing.assert_array_equal(op(X), X.sum(axis))
@@ -42,11 +42,11 @@ def test_two_constants_in_frameworks(func):
     ops = [Custom(func, None, None, "aot", reg_info=information(value=axis)) for axis in (0, 1)]
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     compiled = torch.compile(lambda x: (ops[0](x), ops[1](x)), fullgraph=True, backend="aot_eager")
-    for found, axis in zip(compiled(torch.tensor(X)), (0, 1), strict=True):
-        np.testing.assert_array_equal(found, X.sum(axis))
+    for result, axis in zip(compiled(torch.tensor(X)), (0, 1), strict=True):
+        np.testing.assert_array_equal(result, X.sum(axis))
     jax = pytest.importorskip("jax", reason="JAX is not installed")
-    for found, axis in zip(jax.jit(lambda x: (ops[0](x), ops[1](x)))(X), (0, 1), strict=True):
-        np.testing.assert_array_equal(found, X.sum(axis))
+    for result, axis in zip(jax.jit(lambda x: (ops[0](x), ops[1](x)))(X), (0, 1), strict=True):
+        np.testing.assert_array_equal(result, X.sum(axis))
 
 
 @pytest.mark.parametrize("name", ["axis", "lambda"])

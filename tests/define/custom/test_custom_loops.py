@@ -210,7 +210,7 @@ def halved(x):
 
 
 def corner(x):
-    """Return zeros like x with a one in the first place."""
+    """Return zeros like x with a one in the first element."""
     steps = (x * 0 + 1).cumsum(0).cumsum(1)
     return (x * 0 + 1) * (steps < 1.5)
 
@@ -221,10 +221,10 @@ def draw(scenario, dtype, seed=0):
     return [random.choice([-2, -1, -0.5, 0.5, 1], shape).astype(dtype) for shape in scenario.shapes]
 
 
-def made(scenario, Custom=None):
+def make_operator(scenario, Custom=None):
     Custom = Custom or polyop.Custom
-    given = (scenario.out_shape, scenario.out_dtype, scenario.func_type, scenario.bprop)
-    return Custom(scenario.function, *given)
+    arguments = (scenario.out_shape, scenario.out_dtype, scenario.func_type, scenario.bprop)
+    return Custom(scenario.function, *arguments)
 
 
 def parts(value):
@@ -235,9 +235,9 @@ def as_array(x):
     return x if isinstance(x, np.ndarray) else x.detach().numpy()
 
 
-def same(found, wanted, tolerance=0.0):
-    assert isinstance(found, tuple) == isinstance(wanted, tuple)
-    for one, other in zip(map(as_array, parts(found)), map(as_array, parts(wanted)), strict=True):
+def same(result, expected, tolerance=0.0):
+    assert isinstance(result, tuple) == isinstance(expected, tuple)
+    for one, other in zip(map(as_array, parts(result)), map(as_array, parts(expected)), strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance * 10)
 
@@ -246,7 +246,7 @@ def same(found, wanted, tolerance=0.0):
 def test_values_on_numpy(name, dtype):
     scenario = SCENARIOS[name]
     inputs = draw(scenario, dtype)
-    same(made(scenario)(*inputs), scenario.expected(*inputs))
+    same(make_operator(scenario)(*inputs), scenario.expected(*inputs))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -256,7 +256,7 @@ def test_the_function_itself_is_the_definition(name):
     inputs = [x[:6, :5] for x in draw(scenario, "float32")]
     direct = polyop.kernel(scenario.function)(*inputs)
     same(direct, scenario.expected(*inputs))
-    same(made(scenario)(*inputs), direct)
+    same(make_operator(scenario)(*inputs), direct)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -264,18 +264,18 @@ def test_gradients_on_numpy_and_pytorch(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     scenario = SCENARIOS[name]
     inputs = draw(scenario, "float32")
-    op = made(scenario)
+    op = make_operator(scenario)
     leaves = [torch.tensor(x, requires_grad=True) for x in inputs]
     out = scenario.expected(*leaves)
-    wanted = torch.autograd.grad(parts(out), leaves, [torch.ones_like(x) for x in parts(out)])
+    expected = torch.autograd.grad(parts(out), leaves, [torch.ones_like(x) for x in parts(out)])
 
-    found, pull = op.vjp(*inputs)
-    ones = tuple(np.ones_like(x) for x in parts(found))
-    same(tuple(pull(ones if isinstance(found, tuple) else ones[0])), wanted, 1e-6)
+    result, pull = op.vjp(*inputs)
+    ones = tuple(np.ones_like(x) for x in parts(result))
+    same(tuple(pull(ones if isinstance(result, tuple) else ones[0])), expected, 1e-6)
 
     out = op(*leaves)
     same(out, tuple(map(torch.Tensor.detach, out)) if isinstance(out, tuple) else out.detach())
-    same(torch.autograd.grad(parts(out), leaves, [torch.ones_like(x) for x in parts(out)]), wanted, 1e-6)
+    same(torch.autograd.grad(parts(out), leaves, [torch.ones_like(x) for x in parts(out)]), expected, 1e-6)
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
@@ -283,7 +283,7 @@ def test_values_on_pytorch(name, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     scenario = SCENARIOS[name]
     inputs = draw(scenario, dtype)
-    same(made(scenario)(*map(torch.tensor, inputs)), scenario.expected(*inputs))
+    same(make_operator(scenario)(*map(torch.tensor, inputs)), scenario.expected(*inputs))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -291,7 +291,7 @@ def test_compiled_whole_by_pytorch(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     scenario = SCENARIOS[name]
     inputs = draw(scenario, "float32")
-    op = made(scenario)
+    op = make_operator(scenario)
     torch._dynamo.reset()
 
     @torch.compile(fullgraph=True, backend="aot_eager")
@@ -299,10 +299,10 @@ def test_compiled_whole_by_pytorch(name):
         return sum((out.float() * 2).sum() for out in parts(op(*tensors)))
 
     leaves = [torch.tensor(x, requires_grad=True) for x in inputs]
-    wanted = sum((out.float() * 2).sum() for out in parts(scenario.expected(*leaves)))
-    found = loss(*leaves)
-    torch.testing.assert_close(found, wanted)
-    same(torch.autograd.grad(found, leaves), torch.autograd.grad(wanted, leaves), 1e-6)
+    expected = sum((out.float() * 2).sum() for out in parts(scenario.expected(*leaves)))
+    result = loss(*leaves)
+    torch.testing.assert_close(result, expected)
+    same(torch.autograd.grad(result, leaves), torch.autograd.grad(expected, leaves), 1e-6)
 
 
 @pytest.mark.parametrize("mode", ["PYNATIVE_MODE", "GRAPH_MODE"])
@@ -319,23 +319,23 @@ def test_in_a_mindspore_script(name, mode):
     class Net(ms.nn.Cell):
         def __init__(self):
             super().__init__()
-            self.op = made(scenario, ms.ops.Custom)
+            self.op = make_operator(scenario, ms.ops.Custom)
 
         def construct(self, *tensors):
             return self.op(*tensors)
 
     ms.set_context(mode=getattr(ms, mode))
     try:
-        found = Net()(*map(ms.Tensor, inputs))
+        result = Net()(*map(ms.Tensor, inputs))
         gradients = ms.grad(Net(), tuple(range(len(inputs))))(*map(ms.Tensor, inputs))
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    found = tuple(x.asnumpy() for x in found) if isinstance(found, tuple) else found.asnumpy()
-    same(found, scenario.expected(*inputs))
+    result = tuple(x.asnumpy() for x in result) if isinstance(result, tuple) else result.asnumpy()
+    same(result, scenario.expected(*inputs))
     leaves = [torch.tensor(x, requires_grad=True) for x in inputs]
     out = parts(scenario.expected(*leaves))
-    wanted = torch.autograd.grad(out, leaves, [torch.ones_like(x) for x in out])
-    same(tuple(x.asnumpy() for x in parts(gradients)), wanted, 1e-6)
+    expected = torch.autograd.grad(out, leaves, [torch.ones_like(x) for x in out])
+    same(tuple(x.asnumpy() for x in parts(gradients)), expected, 1e-6)
 
 
 def test_k7_kernels_built_with_tvm_are_recognised_and_refused():
@@ -351,8 +351,8 @@ def test_k7_kernels_built_with_tvm_are_recognised_and_refused():
             data_1.shape, [data_1, data_2], lambda ins, outs: vadd_func(outs[0], ins[0], ins[1])
         )
 
-    words = r"tvm: kernels built with TVM \(ir_builder, tvm.compute\) are not compiled"
-    with pytest.raises(polyop.PolyopError, match=words) as caught:
+    message = r"tvm: kernels built with TVM \(ir_builder, tvm.compute\) are not compiled"
+    with pytest.raises(polyop.PolyopError, match=message) as excinfo:
         polyop.Custom(v_add, lambda x: x[0], lambda x: x[0], "akg")
-    assert "write loops: y = output_tensor(x.shape, x.dtype)" in str(caught.value)
-    assert "test_custom_loops.py:" in str(caught.value)
+    assert "write loops: y = output_tensor(x.shape, x.dtype)" in str(excinfo.value)
+    assert "test_custom_loops.py:" in str(excinfo.value)

@@ -12,7 +12,7 @@ X = np.arange(3, dtype=np.float32)
 
 
 def scale():
-    """Return a function of its own: information is kept for each function."""
+    """Return a new function: information is stored for each function."""
 
     def scale(x, alpha, n=2):
         y = output_tensor(x.shape, x.dtype)
@@ -24,12 +24,12 @@ def scale():
 
 
 def info(*attributes, tensors=True):
-    found = CustomRegOp()
+    builder = CustomRegOp()
     if tensors:
-        found.input(0, "data").output(0, "y").dtype_format(DataType.F32_Default, DataType.F32_Default)
+        builder.input(0, "data").output(0, "y").dtype_format(DataType.F32_Default, DataType.F32_Default)
     for name, kind, more in attributes:
-        found.attr(name, "required", kind, **more)
-    return found.target("CPU").get_op_info()
+        builder.attr(name, "required", kind, **more)
+    return builder.target("CPU").get_op_info()
 
 
 ALPHA = ("alpha", "float", {})
@@ -108,7 +108,7 @@ def test_types_of_attributes(kind, value):
 UNREGISTERED = r"must be set for hybrid kernels with attributes, but got the attributes \['alpha'\]"
 HINT = r"[\s\S]*alpha is never indexed, so it must be a number: index it, remove it, or register it"
 NAMES = r"must be registered under the names of its parameters \['x', 'alpha', 'n'\], but got "
-WRONG = [  # information, what is said
+WRONG_INFORMATION = [  # information, message
     (None, UNREGISTERED + HINT + r""":\s*reg_info=CustomRegOp\(\).attr\("alpha", "required", "float"\)"""),
     (info(("beta", "float", {})), NAMES + r"\['beta'\]; \['alpha'\] are not"),
     (info(N), NAMES + r"\['n'\]; \['alpha'\] are not" + HINT),
@@ -119,14 +119,14 @@ WRONG = [  # information, what is said
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("reg_info", "words"), WRONG)
-def test_what_is_registered_wrongly_is_said_at_once(reg_info, words):
-    with pytest.raises(polyop.PolyopError, match=words) as caught:
+@pytest.mark.parametrize(("reg_info", "message"), WRONG_INFORMATION)
+def test_what_is_registered_wrongly_is_said_at_once(reg_info, message):
+    with pytest.raises(polyop.PolyopError, match=message) as excinfo:
         Custom(scale(), func_type="hybrid", reg_info=reg_info)
-    assert "test_custom_loops_attributes.py:" in str(caught.value)
+    assert "test_custom_loops_attributes.py:" in str(excinfo.value)
 
 
-CALLS = [  # arguments, keywords, what is said
+CALLS = [  # arguments, keywords, message
     ((), {}, r"needs argument 'alpha' \(Tensor data, float alpha, int n=2\) -> Tensor, but got 1 arguments"),
     ((3.0,), {"beta": 1}, "has no argument 'beta'"),
     ((3.0, 2.5), {}, r"argument n: must be int, but got 2.5 \(float\)"),
@@ -135,10 +135,10 @@ CALLS = [  # arguments, keywords, what is said
 ]
 
 
-@pytest.mark.parametrize(("args", "kwargs", "words"), CALLS)
-def test_what_is_passed_wrongly(args, kwargs, words):
+@pytest.mark.parametrize(("args", "kwargs", "message"), CALLS)
+def test_what_is_passed_wrongly(args, kwargs, message):
     op = Custom(scale(), func_type="hybrid", reg_info=info(ALPHA, N))
-    with pytest.raises(polyop.PolyopError, match=words):
+    with pytest.raises(polyop.PolyopError, match=message):
         op(X, *args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""What a user of loop kernels reads when something is wrong, with the line."""
+"""Errors and warnings of loop kernels: the message and the line."""
 
 import warnings
 
@@ -60,10 +60,10 @@ NO_KERNELS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "words"), NO_KERNELS)
+@pytest.mark.parametrize(("function", "message"), NO_KERNELS)
 @pytest.mark.parametrize("func_type", ["hybrid", "akg"])
-def test_what_is_no_kernel(function, words, func_type):
-    with pytest.raises(polyop.PolyopError, match=words):
+def test_what_is_no_kernel(function, message, func_type):
+    with pytest.raises(polyop.PolyopError, match=message):
         Custom(function, func_type=func_type)
 
 
@@ -71,21 +71,21 @@ def test_an_ordinary_function_of_arrays():
     def mean(x):
         return x.mean(axis=0)
 
-    words = "the return value should be either a single tensor or a tuple, but got x.mean"
-    instead = "whole-tensor maths is not compiled: write loops into an output_tensor"
-    with pytest.raises(polyop.PolyopError, match=words) as caught:
+    message = "the return value should be either a single tensor or a tuple, but got x.mean"
+    advice = "whole-tensor maths is not compiled: write loops into an output_tensor"
+    with pytest.raises(polyop.PolyopError, match=message) as excinfo:
         Custom(mean, func_type="hybrid")
-    assert "return x.mean(axis=0)" in str(caught.value)
-    assert instead in str(caught.value)
+    assert "return x.mean(axis=0)" in str(excinfo.value)
+    assert advice in str(excinfo.value)
 
 
 def test_text_that_cannot_be_read():
     names = {}
     text = "def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    y[0] = x[0]\n    return y\n"
     exec(text, names)
-    with pytest.raises(polyop.PolyopError, match="its source cannot be read") as caught:
+    with pytest.raises(polyop.PolyopError, match="its source cannot be read") as excinfo:
         Custom(names["f"], func_type="hybrid")
-    assert "write it in a file or a notebook cell" in str(caught.value)
+    assert "write it in a file or a notebook cell" in str(excinfo.value)
 
 
 RULES = [
@@ -100,12 +100,12 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("out_shape", "out_dtype", "words"), RULES)
-def test_rules_that_contradict_the_kernel(out_shape, out_dtype, words):
+@pytest.mark.parametrize(("out_shape", "out_dtype", "message"), RULES)
+def test_rules_that_contradict_the_kernel(out_shape, out_dtype, message):
     op = Custom(copied, out_shape, out_dtype, "akg")
-    with pytest.raises(polyop.PolyopError, match=words) as caught:
+    with pytest.raises(polyop.PolyopError, match=message) as excinfo:
         op(X)
-    assert "they are derived from the kernel" in str(caught.value)
+    assert "they are derived from the kernel" in str(excinfo.value)
 
 
 @pytest.mark.parametrize("rules", [(lambda x: (x, x), lambda x: (x, x)), (([3], [3]), None)])
@@ -124,10 +124,12 @@ def test_right_rules_in_all_forms():
 def test_a_gradient_that_nobody_gave():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     op = Custom(lambda x: x.copy(), lambda x: x, lambda x: x, "pyfunc")
-    words = r"has no gradient rule\n.*defined at .*test_custom_loops_errors.py:\d+\n.*give bprop=: a function"
+    message = (
+        r"has no gradient rule\n.*defined at .*test_custom_loops_errors.py:\d+\n.*give bprop=: a function"
+    )
     out = op(torch.tensor(X, requires_grad=True))
     assert out.requires_grad
-    with pytest.raises(polyop.PolyopError, match=words):
+    with pytest.raises(polyop.PolyopError, match=message):
         out.sum().backward()
     with pytest.raises(polyop.PolyopError, match="has no gradient rule"):
         op.vjp(X)
@@ -143,21 +145,21 @@ def test_the_words_name_parameters_that_the_front_end_has():
     ):
         with pytest.raises(polyop.PolyopError, match=gradient):
             op.vjp(X)
-        with pytest.warns(polyop.FallbackWarning, match="vmap runs one call per sample") as caught:
+        with pytest.warns(polyop.FallbackWarning, match="vmap runs one call per sample") as record:
             torch.vmap(op)(torch.ones(2, 3))
-        assert ("batch=" in str(caught[0].message)) == batch
+        assert ("batch=" in str(record[0].message)) == batch
 
 
 def test_reading_before_writing_is_a_warning_and_starts_as_zeros():
     """MindSpore's own example does it."""
     op = Custom(squared_in_the_output, lambda x: x, lambda x: x, "akg")
-    words = r"^y is read before it is written, so it starts as zeros: y\[i0\] = y"
-    with pytest.warns(polyop.UninitialisedWarning, match=words) as caught:
+    message = r"^y is read before it is written, so it starts as zeros: y\[i0\] = y"
+    with pytest.warns(polyop.UninitialisedWarning, match=message) as record:
         assert op(X).tolist() == [0, 0, 0]
-    assert (caught[0].filename, caught[0].lineno) == (__file__, 26)
+    assert (record[0].filename, record[0].lineno) == (__file__, 26)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert op(X).tolist() == [0, 0, 0]  # said once
+        assert op(X).tolist() == [0, 0, 0]  # warned once
         assert Custom(copied, func_type="akg")(X).tolist() == [0, 1, 2]
 
 
@@ -182,9 +184,9 @@ def debugged_by_option(function, monkeypatch):
 @pytest.mark.parametrize("debugged", [debugged_by_environment, debugged_by_option])
 def test_debug_mode_names_line_index_and_size(debugged, monkeypatch):
     op = debugged(picked, monkeypatch)
-    words = r"line 33: index {} is outside dimension 0 of x, which has size 3"
+    message = r"line 33: index {} is outside dimension 0 of x, which has size 3"
     for index in (3, -4):
-        with pytest.raises(polyop.PolyopError, match=words.format(index)):
+        with pytest.raises(polyop.PolyopError, match=message.format(index)):
             op(X, np.array([0, index]))
     assert op(X, np.array([2, -1, -3])).tolist() == [2, 2, 0]  # as in Python, -1 is the last
     assert op(X, np.array([], np.int64)).shape == (0,)

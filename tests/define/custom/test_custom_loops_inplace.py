@@ -1,4 +1,4 @@
-"""Loop kernels that return an input: it is written in place, on every host, and said so."""
+"""Loop kernels that return an input: it is written in place on every host, and the schema says so."""
 
 import numpy as np
 import pytest
@@ -61,8 +61,10 @@ def test_rules_may_speak_of_all_outputs():
         total, _ = Custom(both, *rules, "akg")(np.arange(4.0), np.ones(4))
         assert float(total) == 6
     wrong = Custom(both, lambda x, y: ([], [7]), dtypes, "akg")
-    words = r"output 1 is the input y, written in place, whose shape is \(4,\), but got \(7,\) from out_shape"
-    with pytest.raises(polyop.PolyopError, match=words):
+    message = (
+        r"output 1 is the input y, written in place, whose shape is \(4,\), but got \(7,\) from out_shape"
+    )
+    with pytest.raises(polyop.PolyopError, match=message):
         wrong(np.arange(4.0), np.ones(4))
 
 
@@ -113,6 +115,6 @@ def test_check_finds_the_declared_write():
     from polyop.testing import check
 
     op = Custom(increment, func_type="hybrid")
-    found = check(op, np.arange(4, dtype=np.float32), reference=polyop.kernel(increment))
-    status = {result.check: result.status for result in found.results}
+    report = check(op, np.arange(4, dtype=np.float32), reference=polyop.kernel(increment))
+    status = {result.check: result.status for result in report.results}
     assert status["declared writes"] == status["values, reference"] == "passed"

@@ -50,7 +50,7 @@ def test_in_place():
     assert x.tolist() == [1, 2, 3]
 
 
-WRONG = [
+CONTRADICTIONS = [
     (
         "Tensor x, Tensor y, float alpha, int n=2) -> Tensor",
         scaled,
@@ -76,12 +76,12 @@ def test_a_schema_without_writes_makes_the_kernel_copy_first():
     assert x.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("schema", "function", "words"), WRONG)
-def test_a_schema_that_contradicts_the_function(schema, function, words):
-    with pytest.raises(polyop.PolyopError) as caught:
+@pytest.mark.parametrize(("schema", "function", "message"), CONTRADICTIONS)
+def test_a_schema_that_contradicts_the_function(schema, function, message):
+    with pytest.raises(polyop.PolyopError) as excinfo:
         polyop.operator(f"loops::wrong({schema}", function)
-    assert words in str(caught.value)
-    assert "test_custom_loops_operator.py:" in str(caught.value)
+    assert message in str(excinfo.value)
+    assert "test_custom_loops_operator.py:" in str(excinfo.value)
 
 
 def test_a_misspelt_attribute():

@@ -80,14 +80,14 @@ DTYPES += [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32
 def test_dtypes(dtype):
     """The result has the input's dtype; 2 and 1 are numbers of no dtype of their own."""
     x = (M % 2 if dtype is bool else M).astype(dtype)
-    found = Custom(affine, func_type="hybrid")(x)
-    assert found.dtype == x.dtype
-    np.testing.assert_array_equal(found, (M * 2 + 1).astype(dtype))
+    result = Custom(affine, func_type="hybrid")(x)
+    assert result.dtype == x.dtype
+    np.testing.assert_array_equal(result, (M * 2 + 1).astype(dtype))
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     kind = getattr(torch, np.dtype(dtype).name)
     again = Custom(affine, func_type="hybrid")(torch.tensor(M % 2 if dtype is bool else M).to(kind))
     assert again.dtype == kind
-    assert again.to(torch.float64).tolist() == found.astype(np.float64).tolist()
+    assert again.to(torch.float64).tolist() == result.astype(np.float64).tolist()
 
 
 def test_layouts():
@@ -110,8 +110,8 @@ def test_empty_and_tiny(shape):
 
 
 def test_sums_over_nothing_are_zero():
-    found = Custom(product, func_type="hybrid")(np.ones((2, 0)), np.ones((0, 3)))
-    assert found.tolist() == [[0, 0, 0], [0, 0, 0]]
+    result = Custom(product, func_type="hybrid")(np.ones((2, 0)), np.ones((0, 3)))
+    assert result.tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def builds(folder):
@@ -158,11 +158,11 @@ def test_threads_do_not_change_a_bit(threads):
     x = np.random.default_rng(1).normal(size=(513, 300)).astype(np.float32)
     op = Custom(softmax, func_type="hybrid")
     before = polyop.get_num_threads()
-    wanted = op(x)
+    expected = op(x)
     try:
         polyop.set_num_threads(threads)
         assert polyop.get_num_threads() == threads
-        np.testing.assert_array_equal(op(x), wanted)
+        np.testing.assert_array_equal(op(x), expected)
     finally:
         polyop.set_num_threads(before)
     with pytest.raises(polyop.PolyopError, match="set_num_threads: must be a whole number from 1 to"):
@@ -173,8 +173,8 @@ def test_first_calls_from_several_threads():
     x = np.random.default_rng(1).normal(size=(64, 64)).astype(np.float32)
     op = Custom(softmax, func_type="hybrid")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(op, [x] * 32))
-    assert all(np.array_equal(y, found[0]) for y in found)
+        result = list(pool.map(op, [x] * 32))
+    assert all(np.array_equal(y, result[0]) for y in result)
 
 
 def test_precise_uses_the_platforms_own_functions():
@@ -183,7 +183,7 @@ def test_precise_uses_the_platforms_own_functions():
     exact = np.exp(x.astype(np.float64))
     for op in (Custom(exponential, func_type="hybrid"), precise):
         error = np.abs(op(x) - exact) / np.spacing(exact.astype(np.float32))
-        assert error.max() <= 1.01  # what math.h states, and the last place of this estimate
+        assert error.max() <= 1.01  # the bound that math.h states, and the last digit of this estimate
 
 
 CHECKED = [
@@ -206,8 +206,8 @@ CHECKED = [
 @pytest.mark.parametrize(("function", "bprop", "inputs", "reference"), CHECKED)
 def test_check_passes(function, bprop, inputs, reference):
     op = Custom(function, func_type="hybrid", bprop=bprop)
-    found = check(op, *inputs, reference=reference)
-    status = {result.check: result.status for result in found.results if result.host != "mindspore"}
+    report = check(op, *inputs, reference=reference)
+    status = {result.check: result.status for result in report.results if result.host != "mindspore"}
     assert status["values, reference"] == status["layouts"] == status["inferred specs"] == "passed"
     defined = {result.check: result.status for result in check(op, *inputs).results}
     assert defined["values, reference"] == "passed"  # beside the function itself, run as Python

@@ -49,20 +49,20 @@ def test_a_notebook_cell():
     names = {}
     exec(compile(text, name, "exec"), names)
     assert Custom(names["f"], func_type="hybrid")(X).tolist() == [0, 7, 14]
-    with pytest.raises(polyop.PolyopError, match=r"<ipython-input-3-abcdef>:4") as caught:
+    with pytest.raises(polyop.PolyopError, match=r"<ipython-input-3-abcdef>:4") as excinfo:
         Custom(names["f"], func_type="hybrid")(np.float32(1))
-    assert "for i in range(x.shape[0])" in str(caught.value)
+    assert "for i in range(x.shape[0])" in str(excinfo.value)
 
 
 def test_a_cell_that_is_run_again_after_an_edit():
-    found = []
+    operators = []
     for number, factor in enumerate((2, 5)):
         name, text = f"<ipython-input-{number}-fedcba>", TEXT.format(factor)
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         names = {}
         exec(compile(text, name, "exec"), names)
-        found.append(Custom(names["f"], func_type="hybrid"))
-    assert [op(X).tolist() for op in found] == [[0, 2, 4], [0, 5, 10]]
+        operators.append(Custom(names["f"], func_type="hybrid"))
+    assert [op(X).tolist() for op in operators] == [[0, 2, 4], [0, 5, 10]]
 
 
 def more():
@@ -129,6 +129,6 @@ def test_an_unknown_name_is_said_when_the_operator_is_made():
             y[i] = x[i] + nowhere
         return y
 
-    with pytest.raises(polyop.PolyopError, match="undeclared variable: nowhere") as caught:
+    with pytest.raises(polyop.PolyopError, match="undeclared variable: nowhere") as excinfo:
         Custom(f, func_type="hybrid")
-    assert "y[i] = x[i] + nowhere" in str(caught.value)
+    assert "y[i] = x[i] + nowhere" in str(excinfo.value)

@@ -1,4 +1,4 @@
-"""MindSpore's own scenarios for pyfunc kernels (P1 to P7), and what it does not check."""
+"""MindSpore's own scenarios for pyfunc kernels (P1 to P7), and errors that MindSpore does not check."""
 
 import numpy as np
 import pytest
@@ -32,11 +32,11 @@ def test_p2_p5_two_outputs(host):
 
 
 def test_p4_scalars():
-    seen = []
-    op = Custom(lambda x, y: seen.append((x, y)) or x - y, (), "int32", "pyfunc")
+    calls = []
+    op = Custom(lambda x, y: calls.append((x, y)) or x - y, (), "int32", "pyfunc")
     out = op(torch.tensor(10, dtype=torch.int32), torch.tensor(5, dtype=torch.int32))
     assert out.item() == 5 and out.dtype == torch.int32 and out.shape == ()
-    assert seen == [(10, 5)] and type(seen[0][0]) is int
+    assert calls == [(10, 5)] and type(calls[0][0]) is int
 
 
 def test_p6_sine():
@@ -54,9 +54,9 @@ def test_p7_gradient_by_another_pyfunc():
 
 
 def test_no_outputs():
-    seen = []
-    op = Custom(lambda x: seen.append(x.sum()), (), (), "pyfunc")
-    assert op(np.ones(3)) is None and seen == [3]
+    sums = []
+    op = Custom(lambda x: sums.append(x.sum()), (), (), "pyfunc")
+    assert op(np.ones(3)) is None and sums == [3]
     with pytest.raises(polyop.PolyopError, match="must return None"):
         Custom(lambda x: x, (), (), "pyfunc")(np.ones(3))
 
@@ -71,7 +71,7 @@ def test_python_scalars_and_flags_as_arguments():
     )
 
 
-@pytest.mark.parametrize(("function", "shape", "kind", "words"), [
+@pytest.mark.parametrize(("function", "shape", "kind", "message"), [
     (lambda x: x.astype(np.float64), (2,), "float32", "must be float32, as out_dtype says, but got float64"),
     (lambda x: x[:1], (2,), "float32", r"must have shape \(2,\), as out_shape says, but got \(1,\)"),
     (lambda x: (x, x), (2,), "float32", "must return 1 outputs .* but got 2"),
@@ -79,10 +79,10 @@ def test_python_scalars_and_flags_as_arguments():
     (lambda x: "x", (2,), "float32", "must be a NumPy array, but got str"),
     (lambda x: None, (2,), "float32", "must be a NumPy array, but got NoneType"),
 ])  # fmt: skip
-def test_results_are_checked(function, shape, kind, words):
-    with pytest.raises(polyop.PolyopError, match=words) as caught:
+def test_results_are_checked(function, shape, kind, message):
+    with pytest.raises(polyop.PolyopError, match=message) as excinfo:
         Custom(function, shape, kind, "pyfunc")(np.ones(2, np.float32))
-    assert "test_custom_pyfunc.py:" in str(caught.value)
+    assert "test_custom_pyfunc.py:" in str(excinfo.value)
 
 
 def test_uint16_scalars_keep_all_bits():
@@ -102,10 +102,10 @@ def test_an_input_cannot_be_written():
 
 
 def test_an_array_that_the_function_keeps_is_not_handed_out():
-    kept = np.zeros(2, np.float32)
-    op = Custom(lambda x: kept, (2,), "float32", "pyfunc")
+    array = np.zeros(2, np.float32)
+    op = Custom(lambda x: array, (2,), "float32", "pyfunc")
     op(torch.ones(2)).add_(1)
-    assert kept.tolist() == [0, 0]
+    assert array.tolist() == [0, 0]
 
 
 def test_what_the_function_raises_goes_through():
@@ -136,7 +136,7 @@ def three():
     ids=["constants", "functions", "operator"],
 )
 def test_a_function_without_inputs(make):
-    """Nothing tells which framework calls: an array of NumPy, and in programs the framework's own."""
+    """Without inputs no framework is known: a call returns a NumPy array, a program its own tensor."""
     op = make()
     np.testing.assert_array_equal(op(), three())
     np.testing.assert_array_equal(op.torch(), torch.arange(3.0, dtype=torch.float64))

@@ -52,7 +52,7 @@ def test_a_repeated_index_is_taken():
     assert len(Information.from_any(info, subject="f", func_type="aot")[0].inputs) == 2
 
 
-@pytest.mark.parametrize(("make", "error", "words"), [
+@pytest.mark.parametrize(("make", "error", "message"), [
     (lambda: CustomRegOp(3), ValueError, "op name value must be string, but got 3"),
     (lambda: CustomRegOp("  "), ValueError, "op name is empty"),
     (lambda: CustomRegOp().input("0"), TypeError, "index: value must be int, but got '0'"),
@@ -71,8 +71,8 @@ def test_a_repeated_index_is_taken():
     (lambda: CustomRegOp().input(0).dtype_format(("float32",)), ValueError, "tuple of two or three elements"),
     (lambda: CustomRegOp().input(0).dtype_format(("float32", 1)), ValueError, "tuple of two or three elements"),
 ])  # fmt: skip
-def test_errors(make, error, words):
-    with pytest.raises(error, match=words):
+def test_errors(make, error, message):
+    with pytest.raises(error, match=message):
         make()
 
 
@@ -146,11 +146,11 @@ def test_decorators_add_up():
     assert [info["target"] for info in of_decorated(double)] == ["CPU", "GPU"]
 
 
-@pytest.mark.parametrize(("make", "words"), [
+@pytest.mark.parametrize(("make", "message"), [
     (lambda: custom_info_register(len), "must be of type dict or str.*\n.*write @custom_info_register"),
     (lambda: custom_info_register(3), "must be of type dict or str, but got 3"),
     (lambda: custom_info_register({})("lib.so:f"), "must decorate a function, but got 'lib.so:f'.*\n.*goes to Custom's reg_info"),
 ])  # fmt: skip
-def test_what_cannot_be_decorated_says_so(make, words):
-    with pytest.raises(TypeError, match=words):
+def test_what_cannot_be_decorated_says_so(make, message):
+    with pytest.raises(TypeError, match=message):
         make()

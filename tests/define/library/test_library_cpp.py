@@ -35,11 +35,6 @@ def lib():
     return load_library(FILES)
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
 def test_operators_of_both_files_and_namespaces(lib):
     assert str(lib.add.schema) == "libops::add(Tensor self, Tensor other) -> Tensor"
     assert lib["libmore::sum_of"] is lib.sum_of
@@ -65,9 +60,9 @@ def test_values_of_every_type(lib):
     np.testing.assert_array_equal([first, second], [x, x])
     np.testing.assert_array_equal(lib.count_to(3), [1, 2, 3])
     np.testing.assert_array_equal(lib.full(x, (1, 2)), [[1, 1]])
-    made = lib.full(x, [2, 1], 2.5, np.float64, note="negative")
-    np.testing.assert_array_equal(made, [[-2.5], [-2.5]])
-    assert made.dtype == np.float64
+    out = lib.full(x, [2, 1], 2.5, np.float64, note="negative")
+    np.testing.assert_array_equal(out, [[-2.5], [-2.5]])
+    assert out.dtype == np.float64
 
 
 def test_a_written_argument_is_returned(lib, torch):
@@ -87,7 +82,7 @@ def test_a_written_argument_is_returned(lib, torch):
     assert t._version > before
 
 
-def test_kernels_get_dense_tensors_unless_they_ask_for_strides(lib):
+def test_kernels_get_dense_tensors_unless_they_request_strides(lib):
     m = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(lib.add(m.T, m.T), 2 * m.T)
     np.testing.assert_array_equal(lib.total([m.T, m.T]), 2 * m.T)
@@ -156,7 +151,10 @@ def test_jax(lib):
 
 def test_shapes_come_from_meta_or_from_the_cpu_function(lib, torch):
     meta = torch.empty(4, 5, device="meta")
-    assert lib.add(meta, meta).shape == (4, 5)  # its CPU function reads data: Meta is asked
+    assert lib.add(meta, meta).shape == (
+        4,
+        5,
+    )  # its CPU function reads data, so the Meta function gives the shape
     assert lib.scale(meta).shape == (4, 5)  # has no Meta function
     rule = "its CPU function reads data.*register a Meta function, or wrap the loop"
     with pytest.raises(InferError, match="(?s)" + rule):
@@ -176,7 +174,7 @@ def test_no_autograd_function_is_an_error(lib, torch):
         lib.half(torch.tensor(x, requires_grad=True)).sum().backward()
 
 
-def test_what_a_function_throws(lib):
+def test_an_exception_of_a_function(lib):
     with pytest.raises(
         KernelError, match="libops::raises: the C\\+\\+ function failed: nothing is good enough"
     ):
@@ -281,7 +279,7 @@ BAD = [
 ]
 
 
-def test_the_compiler_says_which_types_there_are(tmp_path):
+def test_the_compiler_names_the_types_that_can_be_bound(tmp_path):
     file = tmp_path / "unknown.cpp"
     file.write_text(
         HEADER + 'POLYOP_LIBRARY(bad, m) { m.def("f(Tensor x) -> Tensor"); }\n'
@@ -292,11 +290,11 @@ def test_the_compiler_says_which_types_there_are(tmp_path):
         load_library(file, debug=True)
 
 
-@pytest.mark.parametrize(("name", "text", "error", "words"), BAD, ids=[row[0] for row in BAD])
-def test_what_does_not_fit_is_refused_at_load(tmp_path, name, text, error, words):
+@pytest.mark.parametrize(("name", "text", "error", "message"), BAD, ids=[row[0] for row in BAD])
+def test_contradictions_are_refused_at_load(tmp_path, name, text, error, message):
     file = tmp_path / f"{name}.cpp"
     file.write_text(HEADER + text)
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=message):
         load_library(file, debug=True)
 
 
@@ -321,7 +319,7 @@ VERSIONED = (
     "  return out;\n"
     "}\n"
     "Tensor g(const Tensor& x) {\n"
-    '  return polyop::Dispatcher::singleton().findSchemaOrThrow(ASKED, "").typed<decltype(g)>().call(x);\n'
+    '  return polyop::Dispatcher::singleton().findSchemaOrThrow(CALLEE, "").typed<decltype(g)>().call(x);\n'
     "}\n"
     "}\n"
     'POLYOP_LIBRARY_IMPL(versioned, CPU, m) { m.impl("f", &f); m.impl("g", &g); }\n'
@@ -330,14 +328,18 @@ VERSIONED = (
 
 def test_two_versions_live_under_two_names(tmp_path, lib):
     one = np.zeros(1, np.float32)
-    for name, number, asked in (("v1", 1, "versioned::f"), ("v2", 2, "libops::half"), ("v3", 3, "no::where")):
-        text = VERSIONED.replace("NUMBER", str(number)).replace("ASKED", f'"{asked}"')
+    for name, number, callee in (
+        ("v1", 1, "versioned::f"),
+        ("v2", 2, "libops::half"),
+        ("v3", 3, "no::where"),
+    ):
+        text = VERSIONED.replace("NUMBER", str(number)).replace("CALLEE", f'"{callee}"')
         (tmp_path / f"{name}.cpp").write_text(text)
     first = load_library(tmp_path / "v1.cpp", debug=True)
-    taken = (
+    message = (
         r"(?s)library versioned: the namespace is taken by the library at .*v1.cpp:3.*v2.cpp:3.*namespaces="
     )
-    with pytest.raises(SchemaError, match=taken):
+    with pytest.raises(SchemaError, match=message):
         load_library(tmp_path / "v2.cpp", debug=True)
     with pytest.raises(SchemaError, match="the namespace is taken by the library at .*v1.cpp:3"):
         Library("versioned")
@@ -354,7 +356,7 @@ def test_two_versions_live_under_two_names(tmp_path, lib):
 
 def test_a_library_that_was_built_again(tmp_path):
     file = tmp_path / "again.cpp"
-    text = VERSIONED.replace("versioned", "rebuilt").replace("ASKED", '"rebuilt::f"')
+    text = VERSIONED.replace("versioned", "rebuilt").replace("CALLEE", '"rebuilt::f"')
     file.write_text(text.replace("NUMBER", "1"))
     old = load_library(file, debug=True)
     file.write_text(text.replace("NUMBER", "2"))
@@ -375,7 +377,7 @@ def test_another_contract_is_refused(tmp_path):
         load_library(path)
 
 
-def test_what_is_no_library(tmp_path):
+def test_other_files_are_refused(tmp_path):
     with pytest.raises(LibraryError, match="(?s)is no operator library.*write POLYOP_LIBRARY"):
         load_library(build(code="int one(void) { return 1; }", language="c", output=tmp_path / "one.so"))
     with pytest.raises(ArgumentTypeError, match="takes one library, or only sources"):

@@ -30,8 +30,8 @@ def test_one_library_serves_both_devices(lib):
     np.testing.assert_array_equal(lib.add_one(x), x + 1)
     np.testing.assert_array_equal(lib.add_one.vjp(x)[1](x)[0], x)
     with FakeTensorMode():
-        made = lib.add_one.torch(torch.empty(2, 3, device="cuda"))
-    assert (made.shape, made.dtype, made.device.type) == ((2, 3), torch.float32, "cuda")
+        out = lib.add_one.torch(torch.empty(2, 3, device="cuda"))
+    assert (out.shape, out.dtype, out.device.type) == ((2, 3), torch.float32, "cuda")
     assert [kernel.device for kernel in lib.add_one.operator.kernels] == ["cpu", "cuda"]
 
 

@@ -20,11 +20,6 @@ from polyop.define.library.library import Library
 x = np.array([1.0, 2.0])
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="PyTorch is not installed")
-
-
 def test_any_order_and_decorators():
     lib = Library("pylib_order")
 
@@ -160,18 +155,22 @@ def test_another_device():
         lib.f
 
 
-def test_everything_once():
-    lib = Library("pylib_once")
+@pytest.mark.parametrize(
+    ("part", "register"),
+    [
+        ("the schema", lambda lib: lib.define("f(Tensor y) -> Tensor")),
+        ("a kernel for cpu", lambda lib: lib.impl("f", lambda x: x)),
+        ("a fake rule", lambda lib: lib.fake("f", "x")),
+    ],
+    ids=["schema", "kernel", "fake"],
+)
+def test_a_part_is_registered_once(request, part, register):
+    lib = Library(f"pylib_once_{request.node.callspec.id}")
     lib.define("f(Tensor x) -> Tensor")(lambda x: x)
     lib.fake("f", "x")
-    with pytest.raises(
-        SchemaError, match=rf"(?s)pylib_once::f: the schema is given twice, first at {__file__}:\d+"
-    ):
-        lib.define("f(Tensor y) -> Tensor")
-    with pytest.raises(SchemaError, match=rf"a kernel for cpu is given twice, first at {__file__}:\d+"):
-        lib.impl("f", lambda x: x)
-    with pytest.raises(SchemaError, match=rf"a fake rule is given twice, first at {__file__}:\d+"):
-        lib.fake("f", "x")
+    message = rf"(?s){lib.namespace}::f: {part} is given twice, first at {__file__}:\d+"
+    with pytest.raises(SchemaError, match=message):
+        register(lib)
 
 
 def test_rules_of_a_wrong_form():
@@ -189,36 +188,54 @@ def grammar():
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
+    ("schema", "message"),
     [
         ("f(Tensr x) -> Tensor", "Tensr"),
         ("other::f(Tensor x) -> Tensor", "other::f: is not in the namespace pylib_grammar"),
         ("f(Generator g) -> Tensor", "argument g is of type Generator, which cannot be passed to a kernel"),
     ],
 )
-def test_schemas_that_are_refused(grammar, schema, words):
-    with pytest.raises(SchemaError, match=words):
+def test_schemas_that_are_refused(grammar, schema, message):
+    with pytest.raises(SchemaError, match=message):
         grammar.define(schema)
 
 
-def test_namespaces():
+def two_libraries_of_one_namespace():
     Library("pylib_taken")
-    rule = (
-        rf"(?s)library pylib_taken: the namespace is taken by the library at {__file__}:\d+.*{__file__}:\d+"
-    )
-    with pytest.raises(SchemaError, match=rule):
-        Library("pylib_taken")
-    with pytest.raises(SchemaError, match="the namespace must be an identifier, but got 'a b'"):
-        Library("a b")
-    with pytest.raises(SchemaError, match="the namespace 'aten' is reserved"):
-        Library("aten").define("f(Tensor x) -> Tensor")
-    lib = Library("pylib_names")
-    with pytest.raises(AttributeError, match="no operator f in library pylib_names; there are none"):
-        lib.f
-    with pytest.raises(KeyError, match="library pylib_names has no operator f"):
-        lib["f"]
-    with pytest.raises(ArgumentTypeError, match="an operator's name must be text, but got 3"):
-        lib.fake(3, "x")
+    Library("pylib_taken")
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (
+            two_libraries_of_one_namespace,
+            SchemaError,
+            rf"(?s)library pylib_taken: the namespace is taken by the library at {__file__}:\d+.*{__file__}:\d+",
+        ),
+        (lambda: Library("a b"), SchemaError, "the namespace must be an identifier, but got 'a b'"),
+        (
+            lambda: Library("aten").define("f(Tensor x) -> Tensor"),
+            SchemaError,
+            "the namespace 'aten' is reserved",
+        ),
+        (
+            lambda: Library("pylib_attribute").f,
+            AttributeError,
+            "no operator f in library pylib_attribute; there are none",
+        ),
+        (lambda: Library("pylib_index")["f"], KeyError, "library pylib_index has no operator f"),
+        (
+            lambda: Library("pylib_names").fake(3, "x"),
+            ArgumentTypeError,
+            "an operator's name must be text, but got 3",
+        ),
+    ],
+    ids=["taken", "no identifier", "reserved", "attribute", "index", "no text"],
+)
+def test_wrong_names_are_refused(use, error, message):
+    with pytest.raises(error, match=message):
+        use()
 
 
 def test_a_cell_that_is_run_again():

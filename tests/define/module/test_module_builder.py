@@ -1,4 +1,4 @@
-"""CustomOpBuilder's arguments, and what a subclass may override. Nothing is built here but once."""
+"""CustomOpBuilder's arguments, and the methods that a subclass may override."""
 
 import re
 import shlex
@@ -49,13 +49,13 @@ VALID = [
 ]
 
 
-@pytest.mark.parametrize("given", VALID, ids=str)
-def test_valid_arguments(given):
-    sources = given.get("sources", "ops.cpp")
-    builder = CustomOpBuilder("valid_ops", **{"sources": sources, **given})
+@pytest.mark.parametrize("options", VALID, ids=str)
+def test_valid_arguments(options):
+    sources = options.get("sources", "ops.cpp")
+    builder = CustomOpBuilder("valid_ops", **{"sources": sources, **options})
     assert builder.get_sources() == ([sources] if isinstance(sources, str) else list(sources))
-    atb = given.get("enable_atb") or given.get("enable_asdsip")
-    assert builder.backend == ("Ascend" if atb else given.get("backend"))
+    atb = options.get("enable_atb") or options.get("enable_asdsip")
+    assert builder.backend == ("Ascend" if atb else options.get("backend"))
 
 
 INVALID = [
@@ -83,13 +83,15 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("named", "given", "kind"), INVALID, ids=str)
-def test_invalid_arguments_are_named(named, given, kind):
-    arguments = {"name": "invalid_ops", "sources": "ops.cpp", **given}
-    with pytest.raises(kind, match=f"(?s)For 'CustomOpBuilder'.*{named}.*test_module_builder.py") as caught:
+@pytest.mark.parametrize(("argument", "options", "error"), INVALID, ids=str)
+def test_invalid_arguments_are_named(argument, options, error):
+    arguments = {"name": "invalid_ops", "sources": "ops.cpp", **options}
+    with pytest.raises(
+        error, match=f"(?s)For 'CustomOpBuilder'.*{argument}.*test_module_builder.py"
+    ) as excinfo:
         CustomOpBuilder(**arguments)
-    if named != "libraries" and not isinstance(given[named], bool):
-        assert repr(given[named]) in str(caught.value)
+    if argument != "libraries" and not isinstance(options[argument], bool):
+        assert repr(options[argument]) in str(excinfo.value)
 
 
 @pytest.mark.parametrize("name", ["two words", "a-b", "1st", "", "class", "a.b", "a::b"])
@@ -106,7 +108,7 @@ def test_ascend_without_cann_is_an_error_that_names_the_switch(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:POLYOP_ASCEND=rehearse")
-def test_libraries_of_cann_are_asked_for(monkeypatch):
+def test_libraries_of_cann_are_required(monkeypatch):
     monkeypatch.setenv("POLYOP_ASCEND", "rehearse")
     monkeypatch.delenv("ATB_HOME_PATH", raising=False)
     with pytest.raises(
@@ -126,7 +128,7 @@ def test_flags():
 
 
 @pytest.mark.parametrize("name", ["cflags", "ldflags"])
-def test_a_list_of_flags_is_told_how_to_be_a_text(name):
+def test_a_list_of_flags_is_refused_with_the_text_to_write(name):
     with pytest.raises(TypeError, match=rf'(?s)\'{name}\': must be a str.*{name}=" "\.join\(flags\)'):
         CustomOpBuilder("flag_ops", "ops.cpp", **{name: ["-O3", "-g"]})
 
@@ -206,7 +208,7 @@ def test_methods_that_a_subclass_overrides(tmp_path):
     assert Builder("overridden_ops", "not-there.cpp").load().number() == 43  # a header counts, too
 
 
-def test_arrays_come_out_of_what_is_built_as_numbers(tmp_path):
+def test_a_tensor_of_numbers_is_returned_as_an_array(tmp_path):
     source = tmp_path / "dtypes.cpp"
     source.write_text(
         '#include "ms_extension.h"\n'

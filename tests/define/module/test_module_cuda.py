@@ -27,8 +27,8 @@ def test_it_compiles_and_its_shapes_are_derived(module):
     from torch._subclasses import FakeTensorMode
 
     with FakeTensorMode():
-        (made,) = module.add_one.torch(torch.empty(2, 3, device="cuda"))
-    assert (made.shape, made.dtype, made.device.type) == ((2, 3), torch.float32, "cuda")
+        (out,) = module.add_one.torch(torch.empty(2, 3, device="cuda"))
+    assert (out.shape, out.dtype, out.device.type) == ((2, 3), torch.float32, "cuda")
 
 
 def test_tensors_on_the_cpu_are_refused_in_words(module):

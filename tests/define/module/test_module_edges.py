@@ -1,4 +1,4 @@
-"""Uses of C++ modules that are easy to get wrong: each is right, or an error in words."""
+"""Uses of C++ modules that are easy to get wrong: each works or raises a clear error."""
 
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ from polyop import CustomOpBuilder
 from polyop.core.errors import ArgumentTypeError, GradientError, KernelError, LibraryError
 
 SOURCE = pathlib.Path(__file__).parents[2] / "sources" / "module_edges.cpp"
-LOST = "it was computed outside of the Apply of a Function"
+NOT_RECORDED = "it was computed outside of the Apply of a Function"
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +82,14 @@ def test_a_dtype_as_argument_beside_a_gradient(ops):
 
 @pytest.mark.parametrize("name", ["through_a_view", "overwritten"])
 def test_a_gradient_past_an_unrecorded_write_is_an_error(ops, name):
-    with pytest.raises(GradientError, match=LOST):
+    with pytest.raises(GradientError, match=NOT_RECORDED):
         getattr(ops, name)(leaf(1.0, 2.0)).sum().backward()
 
 
 def test_a_tensor_filled_from_what_was_read(ops):
     _, total = ops.read_and_filled(leaf(1.0, 2.0))
     assert total == 3
-    with pytest.raises(GradientError, match=LOST):
+    with pytest.raises(GradientError, match=NOT_RECORDED):
         total.sum().backward()
 
 

@@ -79,7 +79,7 @@ def test_f7_in_place_on_a_leaf(ops):
 
 
 def test_in_place_on_a_result(ops):
-    ops.inplace_mul(torch.ones(2), torch.ones(2))  # learned
+    ops.inplace_mul(torch.ones(2), torch.ones(2))  # the first call marks the argument in the schema
     assert "(a!)" in str(ops.inplace_mul)
     x, y = leaf(2.0, 3.0), torch.tensor([5.0, 7.0])
     inner = x * 2
@@ -102,7 +102,7 @@ def test_in_place_on_a_strided_result(ops):
     np.testing.assert_array_equal(x.grad, [10, 20, 1400, 2000])
 
 
-def test_in_place_before_it_was_learned(sources, tmp_path):
+def test_in_place_before_the_schema_is_marked(sources, tmp_path):
     fresh = CustomOpBuilder("module_functions_new", [str(SOURCE)]).load()
     x, y = leaf(2.0, 3.0), torch.tensor([5.0, 7.0])
     inner = x * 2
@@ -125,9 +125,9 @@ def test_in_place_compiled_without_a_gradient(ops):
     ops.inplace_mul(torch.ones(2), torch.ones(2))
 
     def function(x, y):
-        made = x + 1
-        ops.inplace_mul(made, y)
-        return made
+        shifted = x + 1
+        ops.inplace_mul(shifted, y)
+        return shifted
 
     out = graph(function)(torch.tensor([1.0, 2.0]), torch.tensor([5.0, 7.0]))
     np.testing.assert_array_equal(out, [10, 21])
@@ -221,7 +221,7 @@ def test_a_cast_after_apply(ops, mode):
 @pytest.mark.parametrize(
     "name", ["plain", "plain_by_macro", "plain_before", "plain_after", "macro_before", "macro_after"]
 )
-def test_what_is_not_recorded_has_no_gradient_in_words(ops, mode, name):
+def test_a_launch_that_is_not_recorded_has_no_gradient(ops, mode, name):
     x, y = leaf(2.0), torch.tensor([3.0])
     function = mode(lambda a, b: getattr(ops, name)(a, b))
     with torch.no_grad():
@@ -233,7 +233,7 @@ def test_what_is_not_recorded_has_no_gradient_in_words(ops, mode, name):
         pull(np.ones(1, np.float32))
 
 
-def test_beside_what_is_not_recorded(ops):
+def test_beside_a_launch_that_is_not_recorded(ops):
     x, y = leaf(2.0), torch.tensor([3.0])
     good, _ = ops.plain_beside(x, y)
     good.sum().backward()
@@ -244,15 +244,15 @@ def test_beside_what_is_not_recorded(ops):
             bad.sum().backward()
 
 
-def test_work_for_gradients_that_nobody_wants_is_left_out(ops):
+def test_gradients_that_are_not_requested_are_not_computed(ops):
     count = ops.count_multiplications
-    for wanted, expected in [((True, True), 2), ((True, False), 1), ((False, True), 1)]:
-        x, y = (torch.ones(2, requires_grad=flag) for flag in wanted)
+    for flags, expected in [((True, True), 2), ((True, False), 1), ((False, True), 1)]:
+        x, y = (torch.ones(2, requires_grad=flag) for flag in flags)
         out = ops.mul(x, y)
         before = count()
         out.sum().backward()
         assert count() - before == expected
-        assert ((x.grad is not None), (y.grad is not None)) == wanted
+        assert ((x.grad is not None), (y.grad is not None)) == flags
 
 
 @pytest.mark.parametrize(
@@ -268,5 +268,5 @@ def test_gradients_are_summed_to_a_broadcast_inputs_shape(ops, first, second):
     expected = torch.autograd.grad((x * y * weight).sum(), [x, y])
     torch.testing.assert_close(torch.autograd.grad((out * weight).sum(), [x, y]), expected)
     _, pull = ops.mul.vjp(x.detach().numpy(), y.detach().numpy())
-    for found, grad in zip(pull(weight.numpy()), expected, strict=True):
-        np.testing.assert_allclose(found, grad, rtol=1e-5, atol=1e-6)
+    for gradient, grad in zip(pull(weight.numpy()), expected, strict=True):
+        np.testing.assert_allclose(gradient, grad, rtol=1e-5, atol=1e-6)

@@ -109,7 +109,7 @@ def test_g10_batch_norm(ops, host):
 
 def test_g10_batch_norm_in_a_graph(ops):
     x, mean, variance = np.ones((2, 3, 4, 4), np.float32) * 3, np.zeros(3, np.float32), np.ones(3, np.float32)
-    out = compiled(lambda *given: ops.batch_norm(given[0], None, None, *given[1:])[0])(
+    out = compiled(lambda x, *statistics: ops.batch_norm(x, None, None, *statistics)[0])(
         *map(torch.from_numpy, (x, mean, variance))
     )
     np.testing.assert_allclose(out.numpy(), batch_norm(x, mean, variance), rtol=1e-6)
@@ -126,10 +126,10 @@ def test_g11_an_argument_is_written(ops, host):
 
 def test_g11_an_argument_is_written_in_a_graph(ops):
     def step(x, y):
-        kept = x * 2
-        ops.inplace_add(kept, y)
+        doubled = x * 2
+        ops.inplace_add(doubled, y)
         ops.inplace_add(x, y)
-        return kept + x
+        return doubled + x
 
     x = torch.from_numpy(X.copy())
     out = compiled(step)(x, torch.from_numpy(Y))
@@ -188,7 +188,7 @@ def test_shapes_that_depend_on_data(ops, host):
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("call", "message"),
     [
         (lambda ops, x: ops.rows(x, (2,)), r"graph_ops::rows.*ValueError: rows needs 2 lengths, not 1"),
         (lambda ops, x: ops.rows(x, (2, 3), mode="max"), "rows: its kernel refused the arguments"),
@@ -205,8 +205,8 @@ def test_shapes_that_depend_on_data(ops, host):
         (lambda ops, x: ops.add4(x, x, True), "alpha must be a float or an int, but has the TypeId 30"),
     ],
 )
-def test_what_infer_and_kernel_refuse(ops, call, words):
-    with pytest.raises(KernelError, match=f"(?s){words}"):
+def test_what_infer_and_kernel_refuse(ops, call, message):
+    with pytest.raises(KernelError, match=f"(?s){message}"):
         call(ops, np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
@@ -233,25 +233,25 @@ def mode(request):
 
 
 def test_modes(ops, mode):
-    """G7 to G9; a module outside of MindSpore-style scripts has none."""
-    seen = ops.in_mode(lambda: mode)
-    assert seen.has_modes
+    """G7 to G9. A module that is not loaded by a MindSpore-style script has no modes."""
+    module = ops.in_mode(lambda: mode)
+    assert module.has_modes
     assert not ops.has_modes
     x = np.float32([[1, -2]])
-    np.testing.assert_array_equal(seen.mix(x, x), 2 * x)  # registered for both
-    assert "nothing" not in dir(seen)
+    np.testing.assert_array_equal(module.mix(x, x), 2 * x)  # registered for both
+    assert "nothing" not in dir(module)
     with pytest.raises(AttributeError, match="'nothing' is neither in func_module nor in so_module"):
-        _ = seen.nothing
+        _ = module.nothing
     if mode:
-        np.testing.assert_array_equal(seen.add4(x, x), 2 * x)
+        np.testing.assert_array_equal(module.add4(x, x), 2 * x)
         rule = "does not support GRAPH mode. Please register it for GRAPH mode or switch to PYNATIVE mode"
         with pytest.raises(AttributeError, match=f"'npu_abs_reduce_sum' {rule}"):
-            _ = seen.npu_abs_reduce_sum
+            _ = module.npu_abs_reduce_sum
     else:
-        np.testing.assert_array_equal(seen.npu_abs_reduce_sum(x, (1,), True), [[3]])
-        assert isinstance(seen.add4, GraphOnly)
+        np.testing.assert_array_equal(module.npu_abs_reduce_sum(x, (1,), True), [[3]])
+        assert isinstance(module.add4, GraphOnly)
         with pytest.raises(RuntimeError, match="graph_ops.add4 does not support PyNative mode"):
-            seen.add4(x, x)
+            module.add4(x, x)
 
 
 class ScriptBuilder(CustomOpBuilder):
@@ -296,7 +296,7 @@ def test_a_cell_in_graph_mode(script):
     x, y = ms.Tensor(X), ms.Tensor(Y)
     out = cell(ms, lambda x, y: ops.add_three(ops.add4(x, y, 1), y))(x, y)
     np.testing.assert_array_equal(out.asnumpy(), X + 2 * Y)
-    # what it raises while it is captured comes from PyTorch, with these words in it
+    # while PyTorch traces the cell, it wraps the error in its own; the message is in it
     with pytest.raises(Exception, match="'npu_abs_reduce_sum' does not support GRAPH mode"):
         cell(ms, lambda x: ops.npu_abs_reduce_sum(x, (0,), True))(x)
     with pytest.raises(AttributeError, match="'npu_abs_reduce_sum' does not support GRAPH mode"):
@@ -334,7 +334,7 @@ def test_an_operator_that_no_op_def_has():
 
 
 def test_infer_rules():
-    """A rule of the caller's own, where shapes depend on data."""
+    """The caller gives an infer rule where shapes depend on data."""
     builder = CustomOpBuilder(
         "graph_rules", paths("loop.cpp", "module.cpp"), backend="CPU", op_def=paths("loop.yml")
     )
@@ -353,8 +353,8 @@ def test_f9_a_device_task(tasks, host):
     x, y = np.float32([2, 3]), np.float32([5, 7])
     out, pull = tasks.mul.vjp(host(x), host(y))
     np.testing.assert_array_equal(np.asarray(out), x * y)
-    for found, expected in zip(pull(host(np.float32([1, 2]))), (y * [1, 2], x * [1, 2]), strict=True):
-        np.testing.assert_array_equal(np.asarray(found), expected)
+    for gradient, expected in zip(pull(host(np.float32([1, 2]))), (y * [1, 2], x * [1, 2]), strict=True):
+        np.testing.assert_array_equal(np.asarray(gradient), expected)
 
 
 def test_f9_a_device_task_in_a_graph(tasks):

@@ -131,9 +131,9 @@ def test_b6_moves_the_version_and_is_compiled_after_a_call(ops):
     assert out._version > before
 
     def function(a, b, c):
-        made = torch.zeros_like(a)
-        ops.add6(a, b, c, [made])
-        return made + 1
+        out = torch.zeros_like(a)
+        ops.add6(a, b, c, [out])
+        return out + 1
 
     np.testing.assert_array_equal(compiled(function)(x, y, z), [10, 13])
 

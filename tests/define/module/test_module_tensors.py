@@ -50,28 +50,28 @@ METHODS = [
 
 
 @pytest.mark.parametrize("array", [GRID, STRIDED, GRID[:0]], ids=["dense", "strided", "empty"])
-@pytest.mark.parametrize(("name", "more", "expected"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
-def test_methods(ops, name, more, expected, array):
-    wanted = expected(array) if not (array.size == 0 and -1 in np.ravel(more)) else None
-    if wanted is None:
+@pytest.mark.parametrize(("name", "more", "formula"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
+def test_methods(ops, name, more, formula, array):
+    expected = formula(array) if not (array.size == 0 and -1 in np.ravel(more)) else None
+    if expected is None:
         return
     for host in (lambda x: x, lambda x: torch.from_numpy(x.copy()) if x is not STRIDED else strided(x)):
         out = np.asarray(getattr(ops, name)(host(array), *more))
-        assert out.dtype == wanted.dtype
-        np.testing.assert_array_equal(out, wanted)
+        assert out.dtype == expected.dtype
+        np.testing.assert_array_equal(out, expected)
 
 
 def strided(array):
     return torch.from_numpy(array.base.copy()).reshape(4, 6).t()[::2, 1:] if array.base is not None else array
 
 
-@pytest.mark.parametrize(("name", "more", "expected"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
-def test_methods_compiled(ops, name, more, expected):
-    wanted = expected(GRID)
+@pytest.mark.parametrize(("name", "more", "formula"), METHODS, ids=[f"{row[0]}{row[1]}" for row in METHODS])
+def test_methods_compiled(ops, name, more, formula):
+    expected = formula(GRID)
     kinds = {"int32": torch.int32, "float32": torch.float32, "float16": torch.float16}
-    given = tuple(kinds.get(m, m) if isinstance(m, str) else m for m in more)
-    out = graph(lambda x: getattr(ops, name)(x, *given))(torch.from_numpy(GRID))
-    np.testing.assert_array_equal(out, wanted)
+    arguments = tuple(kinds.get(m, m) if isinstance(m, str) else m for m in more)
+    out = graph(lambda x: getattr(ops, name)(x, *arguments))(torch.from_numpy(GRID))
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_chunk(ops, host):
@@ -79,8 +79,8 @@ def test_chunk(ops, host):
         parts = ops.chunk(host(GRID), chunks, dim)
         expected = torch.chunk(torch.from_numpy(GRID), chunks, dim)
         assert isinstance(parts, list) and len(parts) == len(expected)
-        for part, wanted in zip(parts, expected, strict=True):
-            np.testing.assert_array_equal(np.asarray(part), wanted)
+        for part, expected_part in zip(parts, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(part), expected_part)
     assert [p.shape for p in ops.chunk(host(GRID), chunks=2)] == [(2, 4), (1, 4)]
 
 
@@ -155,7 +155,7 @@ def test_arguments_of_every_kind(ops):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "words"),
+    ("arguments", "kind", "message"),
     [
         ((1.5, 2), TypeError, "argument i: must be int"),
         ((1, "2"), TypeError, "argument f: must be float"),
@@ -166,8 +166,8 @@ def test_arguments_of_every_kind(ops):
         ((1,), TypeError, "f"),
     ],
 )
-def test_arguments_of_a_wrong_kind(ops, arguments, kind, words):
-    with pytest.raises(kind, match=f"module_tensors::kinds.*{words}"):
+def test_arguments_of_a_wrong_kind(ops, arguments, kind, message):
+    with pytest.raises(kind, match=f"module_tensors::kinds.*{message}"):
         ops.kinds(*arguments)
 
 
@@ -226,8 +226,8 @@ def test_a_list_that_may_be_absent(ops, host):
     for more, expected in [(None, 102), ([], 2), ([x, x, x], 5)]:
         np.testing.assert_array_equal(np.asarray(ops.longest(x, more, last)), [expected])
         y = torch.tensor([4.0, 5.0])
-        given = None if more is None else [y] * len(more)
-        out = graph(lambda a, b, given=given: ops.longest(a, given, b))(y, torch.tensor([1.0]))
+        arguments = None if more is None else [y] * len(more)
+        out = graph(lambda a, b, arguments=arguments: ops.longest(a, arguments, b))(y, torch.tensor([1.0]))
         np.testing.assert_array_equal(out, [expected])
 
 
@@ -311,12 +311,12 @@ THROWN = [
 ]
 
 
-@pytest.mark.parametrize(("what", "words"), THROWN, ids=[row[0] for row in THROWN])
-def test_exceptions_of_every_kind(ops, host, what, words):
+@pytest.mark.parametrize(("what", "message"), THROWN, ids=[row[0] for row in THROWN])
+def test_exceptions_of_every_kind(ops, host, what, message):
     x = host(np.float32([1, 2]))
     for _ in range(2):
         with pytest.raises(
-            RuntimeError, match=f"(?s)module_tensors::throws: the C.. function failed: .*{words}"
+            RuntimeError, match=f"(?s)module_tensors::throws: the C.. function failed: .*{message}"
         ):
             ops.throws(x, what)
     np.testing.assert_array_equal(np.asarray(ops.throws(x, "")), [1, 2])  # and works again

@@ -74,19 +74,19 @@ def test_a_second_derivative_through_a_kernel_is_refused_by_its_name(ops):
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("options", "message"),
     [
         ({"by_loop": True}, "it runs own_exp, a kernel of its own"),
         ({"keep_input": False}, "it is computed from tensor 0 of the arguments, which is not saved"),
     ],
     ids=["kernel", "not saved"],
 )
-def test_a_second_derivative_through_an_own_saved_tensor_is_exact_or_refused(ops, more, words):
+def test_a_second_derivative_through_an_own_saved_tensor_is_exact_or_refused(ops, options, message):
     x = randn(3)
     with pytest.raises(
-        RuntimeError, match=f"exp_times: a tensor that its Forward computes and saves .*{words}"
+        RuntimeError, match=f"exp_times: a tensor that its Forward computes and saves .*{message}"
     ):
-        torch.autograd.grad(ops.exp_times(x, **more).sum(), x, create_graph=True)
+        torch.autograd.grad(ops.exp_times(x, **options).sum(), x, create_graph=True)
 
 
 @pytest.mark.filterwarnings(LOOP_WARNING)
@@ -95,16 +95,16 @@ def test_functional_transforms(pair):
     x = randn(4).detach()
     for name in ("grad", "hessian"):
         transform = getattr(torch.func, name)
-        found = transform(lambda y: function(y).sum())(x)
-        torch.testing.assert_close(found, transform(lambda y: formula(y).sum())(x))
+        result = transform(lambda y: function(y).sum())(x)
+        torch.testing.assert_close(result, transform(lambda y: formula(y).sum())(x))
     torch.testing.assert_close(torch.func.jacrev(function)(x), torch.func.jacrev(formula)(x))
 
 
 def test_forward_mode(pair):
     function, formula = pair
     x, tangent = randn(4).detach(), torch.arange(4.0, dtype=torch.float64)
-    found = torch.func.jvp(function, (x,), (tangent,))
-    for one, expected in zip(found, torch.func.jvp(formula, (x,), (tangent,)), strict=True):
+    result = torch.func.jvp(function, (x,), (tangent,))
+    for one, expected in zip(result, torch.func.jvp(formula, (x,), (tangent,)), strict=True):
         torch.testing.assert_close(one, expected)
 
 
@@ -173,8 +173,8 @@ def test_opcheck(functions, ops):
         (ops.state, (x, 3, [2, 5], 'a "label" é')),
         (ops.sum_list, ([x, x],)),
     ]:
-        found = torch.library.opcheck(operator.torch, arguments)
-        assert set(found.values()) == {"SUCCESS"}, (operator, found)
+        result = torch.library.opcheck(operator.torch, arguments)
+        assert set(result.values()) == {"SUCCESS"}, (operator, result)
 
 
 def test_shapes_that_depend_on_data_want_an_infer_rule(ops):
@@ -235,8 +235,8 @@ def test_layouts(functions, ops, view):
     ]:
         out, expected = function(view(x), view(y)), formula(view(x), view(y))
         torch.testing.assert_close(out, expected)
-        found = torch.autograd.grad(out.sum(), [x, y])  # the gradient has stride 0
-        torch.testing.assert_close(found, torch.autograd.grad(expected.sum(), [x, y]))
+        result = torch.autograd.grad(out.sum(), [x, y])  # the gradient has stride 0
+        torch.testing.assert_close(result, torch.autograd.grad(expected.sum(), [x, y]))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
@@ -274,12 +274,12 @@ def test_complex_tensors(functions):
     torch.testing.assert_close(functions.mul(x.imag, y.real), x.imag * y.real)
 
 
-@pytest.mark.parametrize("wanted", [(True, False), (False, True)])
-def test_a_gradient_of_one_input_only(functions, wanted):
-    x, y = (torch.tensor([2.0, 3.0 + k], requires_grad=flag) for k, flag in enumerate(wanted))
+@pytest.mark.parametrize("flags", [(True, False), (False, True)])
+def test_a_gradient_of_one_input_only(functions, flags):
+    x, y = (torch.tensor([2.0, 3.0 + k], requires_grad=flag) for k, flag in enumerate(flags))
     for run in (functions.chain, graph(lambda a, b: functions.chain(a, b), backend="aot_eager")):
-        (found,) = torch.autograd.grad(run(x, y).sum(), x if wanted[0] else y)
-        torch.testing.assert_close(found, (y * y if wanted[0] else 2 * x * y).detach())
+        (result,) = torch.autograd.grad(run(x, y).sum(), x if flags[0] else y)
+        torch.testing.assert_close(result, (y * y if flags[0] else 2 * x * y).detach())
 
 
 def test_subclasses_and_parameters(functions):
@@ -290,11 +290,11 @@ def test_subclasses_and_parameters(functions):
 
 def test_hooks_and_inference_mode(functions):
     x = torch.tensor([2.0], requires_grad=True)
-    seen = []
+    gradients = []
     out = functions.square(x)
-    out.register_hook(lambda grad: seen.append(grad.item()))
+    out.register_hook(lambda grad: gradients.append(grad.item()))
     (3 * out).backward()
-    assert seen == [3] and x.grad.item() == 12
+    assert gradients == [3] and x.grad.item() == 12
     with torch.inference_mode():
         assert functions.square(torch.tensor([3.0])).item() == 9
 
@@ -307,7 +307,7 @@ def test_saved_tensors_pass_through_hooks(functions):
         packed.append(tensor.shape)
         return tensor.detach().clone()
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         out = functions.square(x)
     assert packed
     out.backward()
@@ -333,10 +333,10 @@ def test_threads(functions, ops):
                 x = torch.randn(size, 8, generator=generator).requires_grad_()
                 y = torch.randn(8, generator=generator).requires_grad_()
                 out = functions.chain(x, y) + ops.square(x)
-                found = torch.autograd.grad(out.sum(), [x, y])
+                result = torch.autograd.grad(out.sum(), [x, y])
                 expected = torch.autograd.grad((x * y * y + x * x).sum(), [x, y])
-                torch.testing.assert_close(found, expected)
-        except BaseException as problem:  # told by the test's own thread
+                torch.testing.assert_close(result, expected)
+        except BaseException as problem:  # raised again in the test's own thread
             problems.append(problem)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
@@ -351,5 +351,5 @@ def test_large_tensors(functions):
     x = torch.arange(200_000, dtype=torch.float32).requires_grad_()
     out = functions.square(x)
     torch.testing.assert_close(out.detach(), x.detach() ** 2)
-    (found,) = torch.autograd.grad(out.sum(), x)
-    torch.testing.assert_close(found, 2 * x.detach())
+    (result,) = torch.autograd.grad(out.sum(), x)
+    torch.testing.assert_close(result, 2 * x.detach())

@@ -87,7 +87,7 @@ def test_what_is_written_is_marked():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("op: 3", ": op: must be a mapping of names, but got 3"),
         ("op: {returns: {}}", "op: needs the key 'args'"),
@@ -136,14 +136,14 @@ def test_what_is_written_is_marked():
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_errors_name_file_operator_and_key(text, words):
+def test_errors_name_file_operator_and_key(text, message):
     pathlib.Path("one.yaml").write_text(text)
-    with pytest.raises(ArgumentValueError, match=f"(?s)one.yaml.*{words}"):
+    with pytest.raises(ArgumentValueError, match=f"(?s)one.yaml.*{message}"):
         read_op_defs(["one.yaml"])
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("add: {description: f}", "add: is not an operator of the op_def files; they have op$"),
         ("op: {descripton: f}", "op.descripton: is not a key here"),
@@ -153,9 +153,9 @@ def test_errors_name_file_operator_and_key(text, words):
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_errors_of_texts(text, words):
+def test_errors_of_texts(text, message):
     pathlib.Path("doc.yaml").write_text(text)
-    with pytest.raises(ArgumentValueError, match=f"doc.yaml: {words}"):
+    with pytest.raises(ArgumentValueError, match=f"doc.yaml: {message}"):
         read_op_docs(["doc.yaml"], ["op"])
 
 

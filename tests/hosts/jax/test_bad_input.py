@@ -73,22 +73,22 @@ KEPT = {
 
 
 @modes
-@pytest.mark.parametrize("what", KEPT)
-def test_a_python_kernel_that_keeps_its_input(define, mode, what):
+@pytest.mark.parametrize("kind", KEPT)
+def test_a_python_kernel_that_keeps_its_input(define, mode, kind):
     kept = []
 
     def kernel(x):
-        KEPT[what](x, kept)
+        KEPT[kind](x, kept)
         return x + 1
 
-    words = r"KernelError: jax_bad::\w+: keeps an input beyond the call(.|\n)*shape \(2, 3\)(.|\n)*x.copy"
-    with pytest.raises(Exception, match=words):
+    message = r"KernelError: jax_bad::\w+: keeps an input beyond the call(.|\n)*shape \(2, 3\)(.|\n)*x.copy"
+    with pytest.raises(Exception, match=message):
         mode(define(kernel))(jnp.asarray(X)).block_until_ready()
     kept.clear()
 
 
 @modes
-def test_a_python_kernel_that_keeps_what_it_writes(define, mode):
+def test_a_python_kernel_that_keeps_an_argument_that_it_writes(define, mode):
     kept = []
     op = define(lambda x: kept.append(x), infer=None, schema="(Tensor(a!) x) -> ()")
     with pytest.raises(Exception, match="KernelError: .*keeps an argument that it writes beyond the call"):
@@ -141,8 +141,8 @@ def test_random_keys_and_small_integers(square, mode):
 @modes
 def test_mixed_frameworks(kernels, define, mode):
     op = define(kernels("sum_and_difference"), schema="(Tensor x, Tensor y) -> (Tensor, Tensor)")
-    words = "y is a tensor of numpy, and x one of jax\n.*\n.*convert one of them first"
-    with pytest.raises(HostError, match=words):
+    message = "y is a tensor of numpy, and x one of jax\n.*\n.*convert one of them first"
+    with pytest.raises(HostError, match=message):
         mode(lambda x: op(x, X))(jnp.asarray(X))
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     with pytest.raises(HostError, match="y is a tensor of torch, and x one of jax"):
@@ -156,8 +156,8 @@ def test_64_bits_where_jax_has_them_off(define, mode):
     op = define(lambda x: x.astype(np.float64), infer=lambda x: Spec(x.shape, "float64"))
     np.testing.assert_array_equal(mode(op)(jnp.asarray(X)), X)
     jax.config.update("jax_enable_x64", False)
-    words = r"output 0: is float64, and JAX has 64-bit types switched off\n.*\n.*jax_enable_x64"
-    with pytest.raises(ArgumentTypeError, match=words):
+    message = r"output 0: is float64, and JAX has 64-bit types switched off\n.*\n.*jax_enable_x64"
+    with pytest.raises(ArgumentTypeError, match=message):
         mode(lambda x: op(x))(jnp.asarray(X))
 
 
@@ -231,8 +231,8 @@ def test_the_debugging_flags_of_jax(define, cube, mode):
         np.testing.assert_array_equal(mode(cube)(x), x**3)
         with pytest.raises(FloatingPointError, match=r"jax_bad::\w+: output 0 has a value that is nan"):
             mode(op)(x)
-    words = r"jax_bad::\w+: output 0 has a value that is inf"
-    with jax.debug_infs(True), np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=words):
+    message = r"jax_bad::\w+: output 0 has a value that is inf"
+    with jax.debug_infs(True), np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=message):
         mode(op)(x)
     with jax.disable_jit():
         np.testing.assert_array_equal(mode(jax.vmap(jax.grad(lambda x: cube(x))))(x), 3 * x**2)
@@ -247,7 +247,7 @@ def test_types_without_values(cube):
     assert "host_tests::cube" in str(jax.make_jaxpr(cube)(jnp.ones(2)))
 
 
-def test_a_batch_of_nothing(cube, define):
+def test_an_empty_batch(cube, define):
     assert jax.vmap(cube)(jnp.zeros((0, 3))).shape == (0, 3)
     op = define(lambda x: x + 1)
     with pytest.warns(polyop.FallbackWarning, match="vmap runs one call per sample"):
@@ -311,6 +311,6 @@ def test_a_python_kernel_that_raises_in_a_program_names_the_operator_and_the_lin
         return {}["k"]
 
     op = polyop.operator("jax_bad_input::broken(Tensor x) -> Tensor", broken, infer="x")
-    words = r"(?s)jax_bad_input::broken: the kernel raised KeyError: 'k'.*test_bad_input.py:\d+"
-    with pytest.raises(jax.errors.JaxRuntimeError, match=words):
+    message = r"(?s)jax_bad_input::broken: the kernel raised KeyError: 'k'.*test_bad_input.py:\d+"
+    with pytest.raises(jax.errors.JaxRuntimeError, match=message):
         jax.jit(op)(jnp.ones(2)).block_until_ready()

@@ -21,10 +21,10 @@ with warnings.catch_warnings(record=True) as caught:
     np.testing.assert_array_equal(cube(x, 2.0), 2 * x**3)
     np.testing.assert_array_equal(jax.jit(cube)(x), x**3)
 assert [w.category for w in caught] == [polyop.FallbackWarning], caught
-said = str(caught[0].message)
-assert said.startswith("polyop: this jaxlib does not take the native handler ("), said
-assert said.endswith("every call goes through Python, several times slower"), said
-assert "7.0" in said or "version" in said.lower(), said
+message = str(caught[0].message)
+assert message.startswith("polyop: this jaxlib does not take the native handler ("), message
+assert message.endswith("every call goes through Python, several times slower"), message
+assert "7.0" in message or "version" in message.lower(), message
 f = lambda x: cube(x, 2.0).sum()
 np.testing.assert_array_equal(jax.grad(f)(x), 6 * x**2)
 np.testing.assert_array_equal(jax.hessian(f)(x), jnp.diag(12 * x))
@@ -46,8 +46,8 @@ many = polyop.operator("fallback::many(Tensor[] xs) -> Tensor", kernel("add_all"
 np.testing.assert_array_equal(jax.jit(lambda z: many([z] * 3))(z), 3 * z)
 copy = polyop.operator("fallback::copy(Tensor x) -> Tensor", kernel("copy"), infer="x")
 for dtype in ("bfloat16", "float16", "int8", "bool", "complex64", "float8_e5m2"):
-    given = jnp.array([0, 1, 1], dtype)
-    np.testing.assert_array_equal(np.asarray(jax.jit(copy)(given)), np.asarray(given))
+    array = jnp.array([0, 1, 1], dtype)
+    np.testing.assert_array_equal(np.asarray(jax.jit(copy)(array)), np.asarray(array))
 scale_ = polyop.operator("fallback::scale_(Tensor(a!) x, float a) -> ()", kernel("scale_in_place"))
 for mode in (lambda f: f, jax.jit):
     np.testing.assert_array_equal(mode(lambda z: scale_(z, 2.0))(z), 2 * z)
@@ -71,7 +71,7 @@ assert "through Python" in HOST.state(cube), HOST.state(cube)
 """
 
 
-def test_every_call_goes_through_python_and_is_right(process):
+def test_calls_through_python_have_the_same_results(process):
     process(PROGRAM, **OTHER)
 
 

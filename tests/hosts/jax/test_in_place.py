@@ -49,7 +49,7 @@ def add_to(x, y):
 
 
 @modes
-def test_outputs_by_the_schema_then_what_else_was_written(mode):
+def test_outputs_of_the_schema_precede_written_arguments(mode):
     tag = mode.__name__.strip("<>")
 
     def kernel(x, y, z):
@@ -101,12 +101,14 @@ def test_elementwise_under_vmap(kernels):
     np.testing.assert_array_equal(x, X)
 
 
-def test_no_gradient_of_what_is_written(scale_):
+def test_a_written_argument_has_no_gradient(scale_):
     x = jnp.asarray(X)
-    words = "scale_: (writes an argument in place, and such an operator has no gradient|has no gradient rule)"
-    with pytest.raises(GradientError, match=words):
+    message = (
+        "scale_: (writes an argument in place, and such an operator has no gradient|has no gradient rule)"
+    )
+    with pytest.raises(GradientError, match=message):
         jax.grad(lambda x: scale_(x, 2.0).sum())(x)
-    with pytest.raises(GradientError, match=words):
+    with pytest.raises(GradientError, match=message):
         jax.jvp(lambda x: scale_(x, 2.0), (x,), (x,))
     np.testing.assert_array_equal(jax.grad(lambda y: (y * scale_(x, 2.0)).sum())(x), 2 * X)
 

@@ -19,12 +19,12 @@ X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
 modes = pytest.mark.parametrize("mode", [lambda f: f, jax.jit], ids=["eager", "jit"])
 
 
-def same(found, expected):
-    """Whether a JAX array has the dtype, shape and values of an array."""
-    assert isinstance(found, jax.Array), type(found)
+def same(result, expected):
+    """Check that a JAX array has the dtype, shape and values of an array."""
+    assert isinstance(result, jax.Array), type(result)
     expected = np.asarray(expected)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_array_equal(np.asarray(found), expected)
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(np.asarray(result), expected)
 
 
 @modes
@@ -99,28 +99,30 @@ ATTRIBUTES = [
 
 
 @pytest.fixture(scope="module")
-def seen():
+def attribute_operator():
     """An operator per type of attribute, which returns the values that its kernel reads."""
-    kernel, made = polyop.source(SOURCES / "attributes.c", function="seen"), {}
+    kernel, operators = polyop.source(SOURCES / "attributes.c", function="seen"), {}
 
-    def find(kind):
-        if kind not in made:
-            schema = f"jax_kinds::seen_{len(made)}(Tensor x, {kind} v) -> Tensor"
-            made[kind] = polyop.operator(schema, kernel, infer=lambda x, v: polyop.Spec((64,), "float64"))
-        return made[kind]
+    def operator_for(kind):
+        if kind not in operators:
+            schema = f"jax_kinds::seen_{len(operators)}(Tensor x, {kind} v) -> Tensor"
+            operators[kind] = polyop.operator(
+                schema, kernel, infer=lambda x, v: polyop.Spec((64,), "float64")
+            )
+        return operators[kind]
 
-    return find
+    return operator_for
 
 
 @modes
 @pytest.mark.parametrize(
     ("kind", "value", "tag", "depth", "rows", "values"), ATTRIBUTES, ids=lambda v: ascii(v)
 )
-def test_attributes(seen, mode, kind, value, tag, depth, rows, values):
+def test_attributes(attribute_operator, mode, kind, value, tag, depth, rows, values):
     x = jnp.zeros(1)
-    result = np.asarray(mode(lambda x: seen(kind)(x, value))(x))
-    if value is None or value == []:  # the kinds of nothing are the contract's own matter
-        same(jnp.asarray(result), seen(kind)(np.zeros(1), value))
+    result = np.asarray(mode(lambda x: attribute_operator(kind)(x, value))(x))
+    if value is None or value == []:  # how the contract passes None and [] is not compared
+        same(jnp.asarray(result), attribute_operator(kind)(np.zeros(1), value))
         return
     count = len(value) if isinstance(value, list) and depth == 1 else len(values) if tag != 4 else 1
     expected = [tag, depth, count, len(rows), *rows, *values]
@@ -128,11 +130,11 @@ def test_attributes(seen, mode, kind, value, tag, depth, rows, values):
     np.testing.assert_array_equal(np.signbit(result[: len(expected)]), np.signbit(expected))
 
 
-def test_equal_attributes_of_different_types_stay_apart(seen):
+def test_equal_attributes_of_different_types_stay_apart(attribute_operator):
     x = jnp.zeros(1)
-    kinds = [int(seen("Scalar")(x, value)[0]) for value in (1, 1.0, True, 1, 1.0, True)]
+    kinds = [int(attribute_operator("Scalar")(x, value)[0]) for value in (1, 1.0, True, 1, 1.0, True)]
     assert kinds == [2, 3, 1, 2, 3, 1]
-    signs = [bool(np.signbit(seen("float")(x, value)[4])) for value in (0.0, -0.0, 0.0)]
+    signs = [bool(np.signbit(attribute_operator("float")(x, value)[4])) for value in (0.0, -0.0, 0.0)]
     assert signs == [False, True, False]
 
 

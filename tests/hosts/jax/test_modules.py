@@ -16,9 +16,9 @@ SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 modes = pytest.mark.parametrize("mode", [lambda f: f, jax.jit], ids=["eager", "jit"])
 
 
-def same(found, expected):
-    assert isinstance(found, jax.Array), type(found)
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+def same(result, expected):
+    assert isinstance(result, jax.Array), type(result)
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(expected))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_second_derivatives_of_a_module(module, mode, name, formula):
     np.testing.assert_allclose(result, jax.grad(lambda x: jax.grad(lambda x: formula(x).sum())(x).sum())(x))
 
 
-def test_a_module_of_own_loops_has_no_second_derivative_in_words(module):
+def test_second_derivatives_of_a_module_with_own_loops_are_an_error(module):
     with pytest.raises(polyop.PolyopError, match="square: its Backward has no gradient: it runs square_grad"):
         jax.grad(lambda x: jax.grad(lambda x: module.square(x).sum())(x).sum())(jnp.ones(2))
 
@@ -112,7 +112,7 @@ def test_transforms_of_a_module(module, mode, transform):
 
 
 @pytest.mark.parametrize("how", ["twice", "argument", "view", "between"])
-def test_what_may_be_returned(module, how):
+def test_forms_of_a_returned_tensor(module, how):
     x = jnp.asarray([0.5, -1.25, 2.0])
     first = {"twice": x * x, "argument": x, "view": x, "between": 2 * x * x}[how]
     for mode in (lambda f: f, jax.jit):
@@ -139,7 +139,7 @@ def test_a_function_that_writes_its_argument(edges, mode):
 
 
 @modes
-def test_what_depends_on_data_is_an_error_in_words(edges, mode):
+def test_shapes_that_depend_on_data_are_an_error(edges, mode):
     with pytest.raises(
         InferError, match="(?s)read_and_filled of module_edges.so: the data of a tensor was requested.*shape"
     ):

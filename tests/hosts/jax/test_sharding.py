@@ -17,9 +17,9 @@ assert jax.device_count() == 4
 cube = polyop.operator(
     "sharded::cube(Tensor x, float a=1.0) -> Tensor", polyop.source({str(KERNELS)!r}, function="cube"), infer="x",
     gradient=lambda x, a, out, dout: (3 * a * x**2 * dout, None), batch="elementwise")
-seen = []
+shapes_of_calls = []
 def look(x, y):
-    seen.append((x.shape, y.shape))
+    shapes_of_calls.append((x.shape, y.shape))
     return x * y, x + y
 both = polyop.operator(
     "sharded::both(Tensor x, Tensor y) -> (Tensor, Tensor)", look, batch="elementwise",
@@ -33,14 +33,14 @@ mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
 x = np.arange(32.0).reshape(4, 8)
 def put(value, *spec):
     return jax.device_put(value, NamedSharding(mesh, P(*spec)))
-def check(f, expected, *given, spec=None, gathers=False):
-    made = jax.jit(f).lower(*given).compile()
-    text = made.as_text()
+def check(f, expected, *inputs, spec=None, gathers=False):
+    compiled = jax.jit(f).lower(*inputs).compile()
+    text = compiled.as_text()
     assert gathers is None or gathers == ("all-gather" in text or "all-reduce" in text), text
-    found = jax.block_until_ready(made(*given))  # on every device
-    jax.tree.map(np.testing.assert_allclose, found, expected)
+    result = jax.block_until_ready(compiled(*inputs))  # on every device
+    jax.tree.map(np.testing.assert_allclose, result, expected)
     if spec is not None:
-        first = jax.tree.leaves(found)[0]
+        first = jax.tree.leaves(result)[0]
         assert first.sharding.is_equivalent_to(NamedSharding(mesh, P(*spec)), first.ndim), first.sharding
 """
 
@@ -48,15 +48,15 @@ def check(f, expected, *given, spec=None, gathers=False):
 def test_an_elementwise_operator_runs_once_per_shard(process):
     process(DEFINE + """
 for spec in [("a",), ("a", "b"), (None, "b"), (("a", "b"),), (None, ("a", "b")), ()]:
-    given = put(x, *spec)
-    check(cube, x**3, given, spec=spec)
-    check(lambda x: cube(x, 2.0) + x, 2 * x**3 + x, given, spec=spec)
-    check(jax.grad(lambda x: cube(x).sum()), 3 * x**2, given, spec=spec)
-    check(lambda x: jax.jvp(cube, (x,), (x,))[1], 3 * x**3, given, spec=spec)
-    found = cube(given)  # without jit, too
-    assert found.sharding.is_equivalent_to(given.sharding, 2)
-    np.testing.assert_array_equal(found, x**3)
-    np.testing.assert_array_equal(jax.vmap(cube)(given), x**3)
+    sharded = put(x, *spec)
+    check(cube, x**3, sharded, spec=spec)
+    check(lambda x: cube(x, 2.0) + x, 2 * x**3 + x, sharded, spec=spec)
+    check(jax.grad(lambda x: cube(x).sum()), 3 * x**2, sharded, spec=spec)
+    check(lambda x: jax.jvp(cube, (x,), (x,))[1], 3 * x**3, sharded, spec=spec)
+    result = cube(sharded)  # without jit, too
+    assert result.sharding.is_equivalent_to(sharded.sharding, 2)
+    np.testing.assert_array_equal(result, x**3)
+    np.testing.assert_array_equal(jax.vmap(cube)(sharded), x**3)
 """, **FOUR)  # fmt: skip
 
 
@@ -67,12 +67,12 @@ y = np.arange(8.0)
 cases = [(x, ("a", "b"), y, ("b",)), (x, ("a", "b"), y[None], (None, "b")), (x, ("a",), x[:, :1], ("a",)),
          (x, ("a",), x[:, :1], ()), (x, (), np.float64(3), ()), (x, ("a", "b"), np.float64(3), ()), (y, ("b",), x, ("a", "b"))]
 for left, left_spec, right, right_spec in cases:
-    seen.clear()
-    given = put(left, *left_spec), put(right, *right_spec)
-    check(both, (left * right, left + right), *given)
-    shapes = {tuple(np.broadcast_shapes(*pair)) for pair in seen}
+    shapes_of_calls.clear()
+    operands = put(left, *left_spec), put(right, *right_spec)
+    check(both, (left * right, left + right), *operands)
+    shapes = {tuple(np.broadcast_shapes(*pair)) for pair in shapes_of_calls}
     spec = left_spec if np.ndim(left) == 2 else right_spec
-    assert shapes == {(4 // (2 if "a" in spec else 1), 8 // (2 if "b" in spec else 1))}, (seen, left_spec, right_spec)
+    assert shapes == {(4 // (2 if "a" in spec else 1), 8 // (2 if "b" in spec else 1))}, (shapes_of_calls, left_spec, right_spec)
 check(lambda x: both(x, np.float64(3) * jnp.ones(()))[0], 3 * x, put(x, "a"), spec=("a",))
 """, **FOUR)  # fmt: skip
 
@@ -80,9 +80,9 @@ check(lambda x: both(x, np.float64(3) * jnp.ones(()))[0], 3 * x, put(x, "a"), sp
 def test_in_place(process):
     process(DEFINE + """
 z = np.arange(32, dtype=np.float32).reshape(4, 8)
-given = put(z, "a", "b")
-check(lambda x: scale_(x, 2.0), 2 * z, given, spec=("a", "b"))
-np.testing.assert_array_equal(given, z)
+sharded = put(z, "a", "b")
+check(lambda x: scale_(x, 2.0), 2 * z, sharded, spec=("a", "b"))
+np.testing.assert_array_equal(sharded, z)
 """, **FOUR)  # fmt: skip
 
 
@@ -142,18 +142,18 @@ def test_meshes_with_explicit_axes(process):
     process(DEFINE + """
 explicit = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
 with jax.set_mesh(explicit):
-    given = jax.device_put(x, NamedSharding(explicit, P("a", "b")))
+    sharded = jax.device_put(x, NamedSharding(explicit, P("a", "b")))
     for f, expected in [(cube, x**3), (lambda x: cube(x) * x, x**4), (jax.grad(lambda x: cube(x).sum()), 3 * x**2),
                         (lambda x: both(x, jnp.arange(8.0))[0], x * np.arange(8.0))]:
-        found = jax.jit(f)(given)
-        np.testing.assert_allclose(found, expected)
-        assert jax.typeof(found).sharding.spec == P("a", "b"), jax.typeof(found)
-    assert jax.typeof(cube(given)).sharding.spec == P("a", "b")
+        result = jax.jit(f)(sharded)
+        np.testing.assert_allclose(result, expected)
+        assert jax.typeof(result).sharding.spec == P("a", "b"), jax.typeof(result)
+    assert jax.typeof(cube(sharded)).sharding.spec == P("a", "b")
     whole = jax.device_put(x, NamedSharding(explicit, P()))
     np.testing.assert_allclose(jax.jit(rows)(whole), x - x.sum(0))
-    np.testing.assert_allclose(jax.jit(lambda x: rows(jax.reshard(x, P())))(given), x - x.sum(0))
+    np.testing.assert_allclose(jax.jit(lambda x: rows(jax.reshard(x, P())))(sharded), x - x.sum(0))
     try:
-        jax.jit(rows)(given)
+        jax.jit(rows)(sharded)
     except polyop.PolyopError as problem:
         assert "sharded::rows: an operand is sharded, and nothing says how the operator is split" in str(problem), problem
     else:

@@ -1,5 +1,6 @@
 """JAX's transforms of operators, compared with those of the same function in jax.numpy."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -17,9 +18,9 @@ X = np.array([0.5, -1.25, 2.0])
 V = np.array([1.0, -3.0, 0.25])
 
 
-def close(found, expected):
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12), found, expected)
-    types = jax.tree.map(lambda a: (a.shape, str(a.dtype)), (found, expected))
+def close(result, expected):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12), result, expected)
+    types = jax.tree.map(lambda a: (a.shape, str(a.dtype)), (result, expected))
     assert types[0] == types[1]
 
 
@@ -29,13 +30,13 @@ def tripled(f, x):
 
 def with_jvp(f):
     around = jax.custom_jvp(lambda x: f(x, 0.5))
-    around.defjvp(lambda given, moved: (around(*given), f(*given, 2.0) * moved[0]))
+    around.defjvp(lambda primals, tangents: (around(*primals), f(*primals, 2.0) * tangents[0]))
     return around
 
 
 def with_vjp(f):
     around = jax.custom_vjp(lambda x: f(x, 0.5))
-    around.defvjp(lambda x: (around(x), f(x)), lambda kept, grad: (f(kept) * grad,))
+    around.defvjp(lambda x: (around(x), f(x)), lambda residual, grad: (f(residual) * grad,))
     return around
 
 
@@ -107,7 +108,7 @@ KINDS = [("elementwise", False), ("elementwise", True), ("a rule", True), ("a ca
 @pytest.mark.parametrize("transform", [row[1] for row in TRANSFORMS], ids=[row[0] for row in TRANSFORMS])
 @pytest.mark.parametrize(("kind", "jit"), KINDS, ids=[f"{kind}{' in jit' * jit}" for kind, jit in KINDS])
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
-def test_beside_jax(cubes, transform, kind, jit):
+def test_results_are_those_of_jax_numpy(cubes, transform, kind, jit):
     def run(f):
         return jax.jit(lambda: transform(f))() if jit else transform(f)
 
@@ -309,12 +310,12 @@ def test_rules_call_other_operators(square):
 ], ids=["grad", "jvp", "vjp", "jit", "vmap", "op.vjp"])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::polyop.FallbackWarning")
 def test_a_missing_gradient_is_an_error_with_a_hint(plain, transform):
-    words = r"host_tests::plain: has no gradient rule\n  defined at .*\n  give gradient= \(or bprop=\): a function"
-    with pytest.raises(GradientError, match=words):
+    message = r"host_tests::plain: has no gradient rule\n  defined at .*\n  give gradient= \(or bprop=\): a function"
+    with pytest.raises(GradientError, match=message):
         transform(plain, jnp.asarray(X, jnp.float32))
 
 
-def test_a_gradient_that_nobody_needs_is_no_error(plain):
+def test_an_unused_gradient_is_no_error(plain):
     x = jnp.asarray(X, jnp.float32)
     close(jax.grad(lambda y: (y * plain(x)).sum())(x), x * x)
     close(jax.grad(lambda x: (x * plain(lax.stop_gradient(x))).sum())(x), x * x)
@@ -345,18 +346,18 @@ TRACED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "rule", "words"), WRONG, ids=[row[0] for row in WRONG])
+@pytest.mark.parametrize(("name", "rule", "message"), WRONG, ids=[row[0] for row in WRONG])
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
-def test_a_wrong_rule(kernels, name, rule, words, jit):
-    check_wrong(kernels, f"{name.replace(' ', '_')}_{jit}", rule, words, jax.jit if jit else lambda f: f)
+def test_a_wrong_rule(kernels, name, rule, message, jit):
+    check_wrong(kernels, f"{name.replace(' ', '_')}_{jit}", rule, message, jax.jit if jit else lambda f: f)
 
 
-def check_wrong(kernels, name, rule, words, mode):
+def check_wrong(kernels, name, rule, message, mode):
     op = polyop.operator(
         f"jax_transforms::wrong_{name}(Tensor x) -> Tensor", kernels("cube"), infer="x", gradient=rule,
         attributes={"a": 1.0},
     )  # fmt: skip
-    with pytest.raises(GradientError, match=f"(?s)jax_transforms::wrong_.*{words}"):
+    with pytest.raises(GradientError, match=f"(?s)jax_transforms::wrong_.*{message}"):
         mode(jax.grad(lambda x: op(x).sum()))(jnp.asarray(X))
 
 
@@ -388,15 +389,14 @@ def test_a_gradient_of_another_dtype_is_cast(kernels):
     assert jax.grad(lambda x: op(x).sum())(jnp.ones(2, jnp.float32)).dtype == np.float32
 
 
-def test_only_what_the_rule_reads_is_kept(kernels):
+def test_only_residuals_that_the_rule_reads_are_kept(kernels):
     def residuals(rule, *inputs):
-        name = f"jax_transforms::reads_{len(made)}"
-        made.append(name)
+        name = f"jax_transforms::reads_{next(numbers)}"
         op = polyop.operator(f"{name}(Tensor x, Tensor y) -> Tensor", lambda x, y: np.exp(x) * y, infer="x",
                              gradient=rule)  # fmt: skip
         return len(jax.tree.leaves(jax.vjp(op, *inputs)[1]))
 
-    made = []
+    numbers = itertools.count()
     x = jnp.ones(5)
     assert residuals(lambda x, y, out, dout: (dout, dout), x, x) == 0
     assert residuals(lambda x, y, out, dout: (dout * out, dout), x, x) == 1
@@ -404,34 +404,33 @@ def test_only_what_the_rule_reads_is_kept(kernels):
     assert residuals(lambda x, y, out, dout: (dout * y.shape[0], dout * x), x, x + 1) == 2
 
 
-def test_of_lists_and_with_a_jvp_rule_only_what_is_read_is_kept():
-    def residuals(schema, given, **rules):
-        name = f"jax_transforms::reads_more_{len(made)}"
-        made.append(name)
+def test_residuals_of_lists_and_of_jvp_rules():
+    def residuals(schema, inputs, **rules):
+        name = f"jax_transforms::reads_more_{next(numbers)}"
         op = polyop.operator(f"{name}{schema}", lambda xs, y: sum(xs) * y, infer=lambda xs, y: y, **rules)
-        value, pull = jax.vjp(op, *given)
+        value, pull = jax.vjp(op, *inputs)
         pull(value)
         return len(jax.tree.leaves(pull))
 
-    made = []
+    numbers = itertools.count()
     lists, x = "(Tensor[] xs, Tensor y) -> Tensor", jnp.ones(3)
-    given = ([x, x + 1], x + 2)
-    assert residuals(lists, given, gradient=lambda xs, y, out, dout: (None, dout)) == 0
-    assert residuals(lists, given, gradient=lambda xs, y, out, dout: ([dout * y] * 2, None)) == 1
-    assert residuals(lists, given, gradient=lambda xs, y, out, dout: (None, dout * sum(xs))) == 2
+    inputs = ([x, x + 1], x + 2)
+    assert residuals(lists, inputs, gradient=lambda xs, y, out, dout: (None, dout)) == 0
+    assert residuals(lists, inputs, gradient=lambda xs, y, out, dout: ([dout * y] * 2, None)) == 1
+    assert residuals(lists, inputs, gradient=lambda xs, y, out, dout: (None, dout * sum(xs))) == 2
     grad = lambda xs, y, out, dout: ([dout * y] * 2, None)  # noqa: E731
-    assert residuals(lists, given, gradient=grad, jvp=lambda xs, y, out, tangents: tangents[1]) == 1
-    assert residuals(lists, given, gradient=grad, jvp=lambda xs, y, out, tangents: tangents[1] * out) == 2
+    assert residuals(lists, inputs, gradient=grad, jvp=lambda xs, y, out, tangents: tangents[1]) == 1
+    assert residuals(lists, inputs, gradient=grad, jvp=lambda xs, y, out, tangents: tangents[1] * out) == 2
 
 
 def test_an_error_of_the_rule_itself_in_forward_mode(kernels):
     op = polyop.operator("jax_transforms::two_gradients(Tensor x) -> Tensor", lambda x: x, infer="x",
                          gradient=lambda x, out, dout: (dout, dout))  # fmt: skip
-    words = (
+    message = (
         "two_gradients: the gradient rule must return a tuple of 1, one gradient or None per input, but got 2"
     )
     for run in (lambda x: jax.jvp(op, (x,), (x,)), jax.jit(jax.jacfwd(op))):
-        with pytest.raises(GradientError, match=words) as caught:
+        with pytest.raises(GradientError, match=message) as caught:
             run(jnp.asarray(X))
         assert "forward mode" not in str(caught.value)
 
@@ -446,8 +445,8 @@ def test_a_wrong_jvp_rule():
         jax.jvp(two, (x,), (x,))
     one = polyop.operator("jax_transforms::one(Tensor x) -> Tensor", lambda x: x, infer="x",
                           jvp=lambda x, out, tangents: tangents[0][:1])  # fmt: skip
-    words = r"one: tangent of output 0: must have the output's shape \(3,\), but got \(1,\)"
-    with pytest.raises(GradientError, match=words):
+    message = r"one: tangent of output 0: must have the output's shape \(3,\), but got \(1,\)"
+    with pytest.raises(GradientError, match=message):
         jax.jvp(one, (x,), (x,))
 
 

@@ -58,8 +58,8 @@ def run(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["function", "kept", "polyop", "rule"])
 def test_mindspore_in_a_function_that_a_graph_runs(tmp_path, name):
-    words = "HostError: demo::op: its Python function uses MindSpore while a compiled program runs it"
-    assert words in run(tmp_path, name).stdout
+    message = "HostError: demo::op: its Python function uses MindSpore while a compiled program runs it"
+    assert message in run(tmp_path, name).stdout
 
 
 @pytest.mark.parametrize("name", ["asked", "left"])
@@ -69,7 +69,7 @@ def test_a_function_may_ask_for_types_and_leave_things_behind(tmp_path, name):
     assert "Exception ignored" not in done.stderr
 
 
-def test_what_the_thread_had_is_left_as_it_was():
+def test_state_of_the_thread_is_restored():
     from polyop.hosts.mindspore import callbacks
 
     recorded = []

@@ -70,7 +70,7 @@ def test_attributes(mode):
     same(named(Tensor(X)), 1.5 * X + 5)
 
 
-def test_attributes_are_told_apart_in_one_graph(mode):
+def test_one_graph_distinguishes_attributes(mode):
     @mode
     def call(x):
         return SCALED(SCALED(x, 3.0), 5.0) - SCALED(x, 7.0)
@@ -227,7 +227,7 @@ def test_one_graph_for_every_shape(mode):
         same(call(Tensor(data)), 3 * data)
 
 
-def test_positional_beyond_what_there_is_and_unknown_names():
+def test_too_many_positional_arguments_and_unknown_names():
     with pytest.raises(TypeError, match="has no argument 'b'"):
         SCALED(Tensor(X), b=1.0)
     with pytest.raises(TypeError, match="takes 2 positional arguments"):

@@ -171,10 +171,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("rule", "words"), WRONG.values(), ids=WRONG)
-def test_a_wrong_rule(rule, words, mode):
+@pytest.mark.parametrize(("rule", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_rule(rule, message, mode):
     op = polyop.operator(
-        f"ms_gradients::wrong_{abs(hash((words, rule, mode)))}(Tensor x) -> Tensor",
+        f"ms_gradients::wrong_{abs(hash((message, rule, mode)))}(Tensor x) -> Tensor",
         lambda x: x + 1,
         infer="x",
         gradient=rule,
@@ -184,7 +184,7 @@ def test_a_wrong_rule(rule, words, mode):
     def call(x):
         return op(x).sum()
 
-    with pytest.raises(GradientError, match=words):
+    with pytest.raises(GradientError, match=message):
         ms.grad(call)(Tensor(X))
 
 
@@ -206,7 +206,7 @@ def test_a_rule_of_numpy_arrays_in_a_graph():
         ms.grad(lambda x: op(x).sum())(Tensor(X))
 
 
-def test_lambdas_of_one_line_are_told_apart():
+def test_lambdas_of_one_line_are_distinguished():
     scale = 5.0
     # fmt: off
     rules = [lambda x, out, dout: (2 * dout,), lambda x, out, dout: (scale * dout,), lambda x, out, dout: (3 * dout,)]
@@ -241,7 +241,7 @@ def test_vjp_of_a_module(module):
     close(pull(Tensor(Y))[0], 2 * X * Y)
 
 
-def test_a_module_has_no_second_derivative_in_words(module, mode):
+def test_second_derivatives_of_a_module_are_an_error(module, mode):
     square = module.square
 
     def total(x):

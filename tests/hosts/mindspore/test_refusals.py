@@ -24,8 +24,8 @@ def test_dtypes_that_no_kernel_takes(mode):
     def call(x):
         return ONE(x)
 
-    words = "dtype: must be one of bool, int8, .*complex128, but got Float8E4M3FN"
-    with pytest.raises(ArgumentTypeError, match=words):
+    message = "dtype: must be one of bool, int8, .*complex128, but got Float8E4M3FN"
+    with pytest.raises(ArgumentTypeError, match=message):
         call(Tensor(np.array([1, 0]), dtype=ms.float8_e4m3fn))
 
 
@@ -37,7 +37,7 @@ def test_tensors_of_two_frameworks():
         TWO(torch.ones(3), Tensor(X))
 
 
-def test_what_is_no_tensor(mode):
+def test_a_number_in_place_of_a_tensor(mode):
     @mode
     def call(x):
         return TWO(x, 2.0)

@@ -168,23 +168,23 @@ def listed(rule):
     )
 
 
-@pytest.mark.parametrize(("rule", "words"), LISTS.values(), ids=LISTS)
-def test_wrong_gradients_of_a_list(rule, words, mode):
+@pytest.mark.parametrize(("rule", "message"), LISTS.values(), ids=LISTS)
+def test_wrong_gradients_of_a_list(rule, message, mode):
     op = listed(rule)
 
     @mode
     def call(x, y):
         return op([x, y]).sum()
 
-    with pytest.raises(GradientError, match=re.compile(words, re.DOTALL)):
+    with pytest.raises(GradientError, match=re.compile(message, re.DOTALL)):
         ms.grad(call, (0, 1))(Tensor(X), Tensor(Y))
 
 
-def test_a_gradient_that_is_no_tensor(mode):
-    words = r"gradient of x: must be a mindspore\..*Tensor or None, but got "
-    with pytest.raises(GradientError, match=words + "float"):
+def test_a_gradient_must_be_a_tensor(mode):
+    message = r"gradient of x: must be a mindspore\..*Tensor or None, but got "
+    with pytest.raises(GradientError, match=message + "float"):
         derivative(lambda x, out, dout: (2.0,), mode)
-    with pytest.raises(GradientError, match=words + "(tuple|something else)"):
+    with pytest.raises(GradientError, match=message + "(tuple|something else)"):
         derivative(lambda x, out, dout: ((dout, dout),), mode)
 
 

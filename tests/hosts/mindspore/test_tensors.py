@@ -82,7 +82,7 @@ def test_views_are_read_where_they_are(twice):
         np.testing.assert_array_equal(op(view).asnumpy(), 2 * expected)
 
 
-def test_a_view_is_written_and_what_lies_around_it_is_not(twice):
+def test_only_the_elements_of_a_view_are_written(twice):
     _, negate_ = twice
     data = np.arange(1, 25, dtype=np.float32).reshape(4, 6)
     for index in [(1,), (slice(1, 3),), (slice(None), slice(None, None, 2)), (slice(None), 4)]:
@@ -103,7 +103,7 @@ def test_pending_work_is_waited_for(twice):
         np.testing.assert_allclose(op(y).asnumpy(), 2 * x.asnumpy(), rtol=1e-4)
 
 
-def test_what_reads_a_tensor_reads_it_before_it_is_written(twice):
+def test_earlier_readers_of_a_tensor_see_the_old_value(twice):
     _, negate_ = twice
     for _ in range(20):
         x = Tensor(np.ones((1000, 1000), np.float32))

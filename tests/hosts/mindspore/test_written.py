@@ -31,7 +31,7 @@ def same(tensor, expected):
     np.testing.assert_allclose(tensor.asnumpy(), expected, rtol=1e-6)
 
 
-def test_what_is_returned_can_be_written_again(mode):
+def test_a_result_can_be_written_again(mode):
     @mode
     def call(x, y):
         before = x * 10
@@ -125,7 +125,7 @@ def test_a_tensor_beside_an_input_that_is_differentiated(op):
         ms.grad(used)(Tensor(X))
 
 
-def test_a_gradient_through_what_is_written_in_a_graph():
+def test_a_gradient_through_a_written_tensor_in_a_graph():
     @ms.jit
     def call(x, total):
         ADD_ONLY(total, x * 1)
@@ -183,7 +183,7 @@ def test_vmap_over_one_tensor(context):
         same(inputs, 3 * data)
 
 
-def test_vmap_where_nothing_that_is_written_has_items(context):
+def test_vmap_in_which_no_written_tensor_is_batched(context):
     def call(x, count, one):
         total = ms.ops.zeros_like(one)
         ADD_ONLY(total, one)
@@ -249,8 +249,8 @@ def _kept_outside(x):
 @pytest.mark.parametrize("call", [_made_in_the_graph, _kept_outside])
 def test_a_constant_of_a_graph_cannot_be_written(call):
     """MindSpore's own assign writes it: readers in the graph see the old value, the next run the new one."""
-    says = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  .*ms.mutable.*zeros_like"
-    with pytest.raises(UnsupportedError, match=says):
+    message = "ms_written::add_: tensor 0: is written and is a constant of the graph.*\n.*\n  .*ms.mutable.*zeros_like"
+    with pytest.raises(UnsupportedError, match=message):
         ms.jit(call)(Tensor(X))
     same(KEPT, np.zeros(3))
 

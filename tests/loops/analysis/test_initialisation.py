@@ -1,4 +1,4 @@
-"""What starts as zeros: never, always, or for sizes that leave something unwritten or read too early."""
+"""Which buffers start as zeros: none, all, or depending on sizes (if an element may be read before it is written)."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 import ctypes
@@ -90,28 +90,28 @@ def typed(function):
 
 
 @pytest.mark.parametrize("function", NEVER)
-def test_what_is_written_everywhere_does_not_start_as_zeros(function):
+def test_a_buffer_that_is_written_everywhere_does_not_start_as_zeros(function):
     buffers = schedule(typed(function)).kernel.buffers.values()
     assert not any(b.zeroed for b in buffers)
 
 
 @pytest.mark.parametrize("function", ALWAYS)
-def test_what_is_never_written_whole_always_starts_as_zeros(function):
+def test_a_buffer_that_is_never_written_everywhere_starts_as_zeros(function):
     y = schedule(typed(function)).kernel.buffers["y"]
     assert (y.zeroed, y.zeroed_if) == (True, None)
 
 
 @pytest.mark.parametrize("function", SOMETIMES)
-def test_the_sizes_tell(function):
-    made = schedule(typed(function))
+def test_sizes_decide_which_buffers_start_as_zeros(function):
+    program = schedule(typed(function))
     name = SOMETIMES[function]
-    assert made.kernel.buffers[name].zeroed_if
+    assert program.kernel.buffers[name].zeroed_if
     zero = f"polyop_zero(self.{name},"
-    (line,) = [row for row in source_of(made, isa.available()[0], "f").splitlines() if zero in row]
+    (line,) = [row for row in source_of(program, isa.available()[0], "f").splitlines() if zero in row]
     assert line.strip().startswith("if (")
-    text = source_of(made, "cuda", "f").splitlines()
-    (place,) = [k for k, row in enumerate(text) if f"cudaMemsetAsync(self.{name}," in row]
-    assert "&& (" in text[place - 1]
+    text = source_of(program, "cuda", "f").splitlines()
+    (at,) = [k for k, row in enumerate(text) if f"cudaMemsetAsync(self.{name}," in row]
+    assert "&& (" in text[at - 1]
 
 
 @pytest.fixture(scope="module")
@@ -123,22 +123,22 @@ def opened(batch):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_what_was_in_memory_does_not_matter(function, size, opened):
+def test_results_do_not_depend_on_the_memory_before(function, size, opened):
     n, m, r = size
     random = np.random.default_rng(size)
-    given = [random.normal(size=(n, m)).astype("float32"), random.integers(0, max(n, 1), r)]
+    inputs = [random.normal(size=(n, m)).astype("float32"), random.integers(0, max(n, 1), r)]
     try:
-        (expected,) = interpret(typed(function), given, {})
+        (expected,) = interpret(typed(function), inputs, {})
     except IndexError:
         pytest.skip("an index leaves its tensor for these sizes: an error, tested elsewhere")
-    seen = np.full_like(expected, 7)
-    arrays = [*given, seen]
+    result = np.full_like(expected, 7)
+    arrays = [*inputs, result]
     shapes = [(ctypes.c_int64 * a.ndim)(*a.shape) for a in arrays]
     pointers = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
     rows = (ctypes.c_void_p * 3)(*(ctypes.addressof(s) for s in shapes))
     call = getattr(opened, f"loops_{FUNCTIONS.index(function)}")
     assert call(3, pointers, None, rows, None, None, None) == 0
-    np.testing.assert_allclose(seen, expected, rtol=1e-6)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 def of_size(x, n):
@@ -188,8 +188,8 @@ def scattered(x, z, t):
     return y
 
 
-def test_hundreds_of_pieces_are_not_joined():
-    """Joined they cost more than isl may spend, and the kernel would stay in the author's order."""
-    made = schedule(parse(scattered, [("float32", 3), ("float32", 3), ("float32", 1)], {}))
-    y = made.kernel.buffers["y"]
+def test_hundreds_of_sets_are_not_joined():
+    """To join them would exceed the quota of isl, and the kernel would stay in the author's order."""
+    program = schedule(parse(scattered, [("float32", 3), ("float32", 3), ("float32", 1)], {}))
+    y = program.kernel.buffers["y"]
     assert (y.zeroed, y.zeroed_if) == (True, None)

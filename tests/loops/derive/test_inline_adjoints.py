@@ -8,7 +8,7 @@ import pytest
 
 from polyop import Custom
 from polyop.loops.derive.derivation import Derivation
-from polyop.loops.derive.inline_adjoints import passed_on
+from polyop.loops.derive.inline_adjoints import inlined
 from polyop.loops.derive.pipelines import NORMAL_FORM
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.grammar import Store, statements
@@ -246,7 +246,7 @@ def changed(function, dtype):
         derivation = run_passes(Derivation(typed), NORMAL_FORM)
         before = derivation.kernel
         names = [n for n, b in before.buffers.items() if b.role in ("local", "output")]
-        after = passed_on(before, derivation.session, names)
+        after = inlined(before, derivation.session, names)
     return before, after
 
 

@@ -39,13 +39,13 @@ def checked_table(emulate, programs):
     return emulate.build(emulate.text(map(typed, programs.PROGRAMS), checked=True))
 
 
-def close(wanted, seen, rough, where):
-    assert (seen.shape, seen.dtype) == (wanted.shape, wanted.dtype), where
+def close(expected, actual, rough, where):
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype), where
     if rough:
-        wanted, seen = wanted.astype(np.float64), seen.astype(np.float64)
-        np.testing.assert_allclose(seen, wanted, rough, rough, err_msg=where)
+        expected, actual = expected.astype(np.float64), actual.astype(np.float64)
+        np.testing.assert_allclose(actual, expected, rough, rough, err_msg=where)
     else:
-        np.testing.assert_array_equal(seen, wanted, err_msg=where)
+        np.testing.assert_array_equal(actual, expected, err_msg=where)
 
 
 def test_emulated_is_interpreted(program, table, emulate, batch, programs):
@@ -53,14 +53,14 @@ def test_emulated_is_interpreted(program, table, emulate, batch, programs):
     run = batch.bound(program.function, program.rows, program.attributes, table, number)
     for sizes in program.sizes():
         arrays = program.arrays(sizes)
-        wanted = interpret(typed(program), arrays, program.attributes)
+        expected = interpret(typed(program), arrays, program.attributes)
         bits = set()
         for order in ORDERS:
             with emulate.order(order):
-                found = run(*(a.copy() for a in arrays))
-            for one, other in zip(wanted, found, strict=True):
+                results = run(*(a.copy() for a in arrays))
+            for one, other in zip(expected, results, strict=True):
                 close(one, other, program.rough, f"{sizes}, order {order}")
-            bits.add(b"".join(a.tobytes() for a in found))
+            bits.add(b"".join(a.tobytes() for a in results))
         assert len(bits) == 1, f"{sizes}: the order of threads changes the result"
     assert emulate.count(table, "live") == 0
 
@@ -70,33 +70,33 @@ def test_checked_is_interpreted(program, checked_table, batch, programs):
     run = batch.bound(program.function, program.rows, program.attributes, checked_table, number)
     for sizes in program.sizes()[:-3]:
         arrays = program.arrays(sizes)
-        wanted = interpret(typed(program), arrays, program.attributes)
-        for one, other in zip(wanted, run(*(a.copy() for a in arrays)), strict=True):
+        expected = interpret(typed(program), arrays, program.attributes)
+        for one, other in zip(expected, run(*(a.copy() for a in arrays)), strict=True):
             close(one, other, program.rough, str(sizes))
 
 
 def test_random_programs(generate, emulate, batch):
-    made = [generate.Generator(random.Random(f"cuda {k}")) for k in range(EACH)]
-    functions = [program.function() for program in made]
-    kernels = [parse(f, p.types, {}) for f, p in zip(functions, made, strict=True)]
+    samples = [generate.Generator(random.Random(f"cuda {k}")) for k in range(EACH)]
+    functions = [program.function() for program in samples]
+    kernels = [parse(f, p.types, {}) for f, p in zip(functions, samples, strict=True)]
     path = emulate.build(emulate.text(kernels))
     compared = 0
-    for k, (program, kernel) in enumerate(zip(made, kernels, strict=True)):
+    for k, (program, kernel) in enumerate(zip(samples, kernels, strict=True)):
         run = batch.bound(functions[k], program.types, {}, path, k)
         for ragged in (False, False, True):
             arrays = program.arrays(ragged=ragged)
             try:
-                wanted = interpret(kernel, arrays)
+                expected = interpret(kernel, arrays)
             except IndexError:
                 with pytest.raises(KernelError, match="which has size"):
                     run(*(a.copy() for a in arrays))
                 continue
-            if not generate.exact(wanted, program.dtype):
+            if not generate.exact(expected, program.dtype):
                 continue
             for order in ORDERS:
                 with emulate.order(order):
-                    found = run(*(a.copy() for a in arrays))
-                for one, other in zip(wanted, found, strict=True):
+                    results = run(*(a.copy() for a in arrays))
+                for one, other in zip(expected, results, strict=True):
                     np.testing.assert_array_equal(one, other, err_msg=program.text)
             compared += 1
     assert compared > EACH
@@ -106,11 +106,11 @@ def test_random_programs(generate, emulate, batch):
 @needs_nvcc
 @pytest.mark.parametrize(("architecture", "every"), [(90, 1), (80, 4)])
 def test_nvcc_compiles_the_table(architecture, every, programs, emulate, tmp_path):
-    source, made = tmp_path / "all.cu", tmp_path / "all.o"
+    source, object_file = tmp_path / "all.cu", tmp_path / "all.o"
     source.write_text(emulate.text(map(typed, programs.PROGRAMS[::every])))
     flags = ["-std=c++17", "-O1", f"-arch=sm_{architecture}", "-Werror=all-warnings", f"-I{emulate.INCLUDE}"]
     done = subprocess.run(
-        ["nvcc", *flags, "-c", source, "-o", made], capture_output=True, text=True, check=False
+        ["nvcc", *flags, "-c", source, "-o", object_file], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[:4000]
-    assert b"loops_0" in made.read_bytes()
+    assert b"loops_0" in object_file.read_bytes()

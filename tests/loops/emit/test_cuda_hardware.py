@@ -41,8 +41,8 @@ def test_on_a_gpu(program, table, batch, programs):
         pytest.skip(f"torch.from_numpy does not take {', '.join(sorted(names & UNKNOWN))}")
     for sizes in program.sizes():
         arrays = program.arrays(sizes)
-        wanted = interpret(typed(program), arrays, program.attributes)
-        found = run(*(torch.from_numpy(a.copy()).cuda() for a in arrays))
-        for one, other in zip(wanted, found, strict=True):
+        expected = interpret(typed(program), arrays, program.attributes)
+        results = run(*(torch.from_numpy(a.copy()).cuda() for a in arrays))
+        for one, other in zip(expected, results, strict=True):
             tolerance = program.rough or 0
             np.testing.assert_allclose(other.cpu().numpy(), one, tolerance, tolerance, err_msg=str(sizes))

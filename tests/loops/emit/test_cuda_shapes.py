@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Which launches loop kernels become in CUDA; errors, names and memory; the choice of the GPU's kernel."""
+"""CUDA: the launches of a loop kernel, its errors, names and memory, and when the GPU's kernel is chosen."""
 
 import functools
 import shutil
@@ -134,7 +134,7 @@ def wrapping(x):
     return y
 
 
-SHAPES = {  # a kernel, the dtypes and dimensions that it is given, what it becomes
+SHAPES = {  # a kernel, the dtypes and dimensions of its inputs, the launches
     add: ([(F, 2), (F, 2)], "Threads"),
     transposed: ([(F, 2)], "Threads"),
     softmax: ([(F, 2)], "Rows"),
@@ -159,10 +159,10 @@ def shown(pieces):
 
 @pytest.mark.parametrize("function", SHAPES)
 def test_shapes(function):
-    types, wanted = SHAPES[function]
-    found = schedule(parse(function, types, {}))
-    mapper = mapped(found.kernel, found.plan, found.bounds, found.owners, found.kinds)
-    assert shown(mapper.pieces(found.kernel.body)) == wanted
+    types, expected = SHAPES[function]
+    program = schedule(parse(function, types, {}))
+    mapper = mapped(program.kernel, program.plan, program.bounds, program.owners, program.kinds)
+    assert shown(mapper.pieces(program.kernel.body)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +192,8 @@ def test_launches(function, launches, emulated, emulate):
 def test_nothing_is_launched_for_no_elements(emulated, emulate):
     run, path = emulated(add, *SHAPES[add][0])
     before = emulate.count(path, "launches")
-    (found,) = run(np.ones((0, 3), F), np.ones((0, 3), F))
-    assert found.shape == (0, 3)
+    (result,) = run(np.ones((0, 3), F), np.ones((0, 3), F))
+    assert result.shape == (0, 3)
     assert emulate.count(path, "launches") == before
 
 
@@ -201,9 +201,9 @@ def test_many_rows_and_long_rows(emulated):
     run, _ = emulated(softmax, *SHAPES[softmax][0])
     for shape in ((1, 5000), (3, 600), (70, 513), (300, 33), (5, 1)):  # a block, or a warp, for each row
         x = np.random.default_rng(0).normal(size=shape).astype(F)
-        wanted = np.exp(x - x.max(1, keepdims=True))
-        wanted /= wanted.sum(1, keepdims=True)
-        np.testing.assert_allclose(run(x)[0], wanted, 1e-5)
+        expected = np.exp(x - x.max(1, keepdims=True))
+        expected /= expected.sum(1, keepdims=True)
+        np.testing.assert_allclose(run(x)[0], expected, 1e-5)
 
 
 def test_tiles_beyond_one(emulated):
@@ -301,9 +301,9 @@ int main() {
 """
 
 
-@pytest.mark.parametrize("what", [*WRONG, "nothing"])
-def test_the_emulation_sees(what, emulate, tmp_path):
-    body = WRONG.get(what) or (
+@pytest.mark.parametrize("fault", [*WRONG, "nothing"])
+def test_the_emulation_sees(fault, emulate, tmp_path):
+    body = WRONG.get(fault) or (
         "part_all[threadIdx.x] = threadIdx.x; __syncthreads(); x[threadIdx.x] = part_all[63 - threadIdx.x];"
     )
     source = BODY.replace("BODY", body).replace("int main", "static int part_room[64];\nint main")
@@ -311,8 +311,8 @@ def test_the_emulation_sees(what, emulate, tmp_path):
     program = tmp_path / "one"
     subprocess.run([*emulate.COMPILER, tmp_path / "one.cu", "-o", program], check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert (done.returncode == 0) == (what == "nothing")
-    if "some do not reach" in what:
+    assert (done.returncode == 0) == (fault == "nothing")
+    if "some do not reach" in fault:
         assert "threads wait for others that never come" in done.stderr
 
 
@@ -320,18 +320,18 @@ def test_the_emulation_sees(what, emulate, tmp_path):
 
 
 def test_tensors_on_a_gpu_take_the_kernel_in_cuda():
-    made = Custom(add, func_type="hybrid")
+    bound = Custom(add, func_type="hybrid")
     for device, name in (("cpu", "loop kernel add"), ("cuda", "loop kernel add in CUDA")):
         spec = Spec((2, 3), dtype(F), device)
-        taken = need(made.operator, (spec, spec), (spec,))
-        assert (str(taken), taken.device) == (name, device)
+        kernel = need(bound.operator, (spec, spec), (spec,))
+        assert (str(kernel), kernel.device) == (name, device)
 
 
 def test_an_operator_that_is_bound_to_gpus():
     here, there = Spec((2, 3), dtype(F)), Spec((2, 3), dtype(F), "cuda")
-    made = Custom(add, func_type="akg").set_device("GPU")
-    assert choose(made.operator, (here, here), (here,)).kernel.device == "cuda"
-    assert choose(made.set_device("CPU").operator, (there, there), (there,)).kernel.device == "cpu"
+    bound = Custom(add, func_type="akg").set_device("GPU")
+    assert choose(bound.operator, (here, here), (here,)).kernel.device == "cuda"
+    assert choose(bound.set_device("CPU").operator, (there, there), (there,)).kernel.device == "cpu"
     with pytest.raises(
         NoKernelError, match="loop kernel add in CUDA: runs on cuda, and the tensors are on npu"
     ):
@@ -339,7 +339,7 @@ def test_an_operator_that_is_bound_to_gpus():
         need(Custom(add, func_type="hybrid").operator, (spec, spec), (spec,))
 
 
-def test_what_is_told_of_it():
+def test_explain():
     spec = Spec((2, 3), dtype(F), "cuda")
     kernel = need(Custom(softmax, func_type="hybrid").operator, (spec,), (spec,))
     lines = kernel.explain((spec,), {})

@@ -1,4 +1,4 @@
-"""A kernel's C as one file, or as two that are compiled side by side; what a tile leaves where it is."""
+"""The C of a kernel in one file or in two, and which operands a register tile packs."""
 # ruff: noqa: F821 - the language's words are not names of this module
 
 import functools
@@ -60,13 +60,13 @@ def turned(x, w):
     return y
 
 
-def made(function):
+def scheduled(function):
     return schedule(parse(function, [("float32", 2), ("float32", 2)], {}))
 
 
 def files(function, *, long):
-    """The files, where ``long`` is what takes two."""
-    whole = c_file(made(function), isa.available()[0], "loop_f")
+    """Return the whole text and its files, if more than ``long`` characters are divided in two."""
+    whole = c_file(scheduled(function), isa.available()[0], "loop_f")
     before, printed.LONG = printed.LONG, long
     try:
         return whole, whole.files()
@@ -75,26 +75,26 @@ def files(function, *, long):
 
 
 def test_a_short_kernel_is_one_file():
-    whole, found = files(products, long=10**9)
-    assert found == [whole.text()]
+    whole, texts = files(products, long=10**9)
+    assert texts == [whole.text()]
 
 
 def test_one_loop_of_threads_is_apart_from_checks_that_are_long():
-    whole, found = files(turned, long=0)
+    whole, texts = files(turned, long=0)
     assert len(whole.parts) == 1
-    assert ["polyop_misfit(" in text for text in found] == [True, False]
-    assert ["int thread) {" in text for text in found] == [False, True]
+    assert ["polyop_misfit(" in text for text in texts] == [True, False]
+    assert ["int thread) {" in text for text in texts] == [False, True]
     rest = len(whole.rest)
     assert files(turned, long=4 * rest + 4)[1] == [whole.text()]
 
 
 def test_each_function_is_in_one_of_two_files():
-    whole, found = files(products, long=0)
-    assert len(found) == 2
-    bodies = [re.findall(r"^void (part\d+)\(.*\) \{", text, re.MULTILINE) for text in found]
+    whole, texts = files(products, long=0)
+    assert len(texts) == 2
+    bodies = [re.findall(r"^void (part\d+)\(.*\) \{", text, re.MULTILINE) for text in texts]
     assert sorted(name for names in bodies for name in names) == [f"part{k}" for k in range(len(whole.parts))]
     assert all(bodies)
-    assert ["int loop_f(" in text for text in found] == [True, False]
+    assert ["int loop_f(" in text for text in texts] == [True, False]
 
 
 def test_two_files_are_one_library_that_exports_the_kernel_alone(monkeypatch, tmp_path):
@@ -114,10 +114,10 @@ def test_two_files_are_one_library_that_exports_the_kernel_alone(monkeypatch, tm
 
 @pytest.mark.parametrize(("function", "packed"), [(taps, False), (turned, True)])
 def test_a_window_of_rows_is_read_where_it_is(function, packed):
-    found = made(function)
-    notes = [note for note in notes_of(found, isa.available()[0]) if "tiled in registers" in note.text]
+    program = scheduled(function)
+    notes = [note for note in notes_of(program, isa.available()[0]) if "tiled in registers" in note.text]
     assert [("packed" in note.text) for note in notes] == [packed]
-    assert ("_panel" in source_of(found, isa.available()[0], "f")) is packed
+    assert ("_panel" in source_of(program, isa.available()[0], "f")) is packed
 
 
 def across(x, w):
@@ -131,8 +131,8 @@ def across(x, w):
     return y
 
 
-def test_what_a_tile_writes_once_and_strided_it_writes_by_calls():
-    source = source_of(made(across), isa.available()[0], "f")
+def test_strided_stores_that_a_tile_makes_once_are_calls():
+    source = source_of(scheduled(across), isa.available()[0], "f")
     assert "scatter_n_f32" in source
     assert not re.search(r"scatter_f32", source)
 
@@ -156,8 +156,8 @@ def rows_backwards(a, b):
 
 
 @pytest.mark.parametrize(("function", "turned"), [(rows_with_rows, True), (rows_backwards, False)])
-def test_rows_are_turned_round_into_a_panel(function, turned):
-    source = source_of(made(function), isa.available()[0], "f")
+def test_rows_are_transposed_into_a_panel(function, turned):
+    source = source_of(scheduled(function), isa.available()[0], "f")
     assert ("polyop_strip_f32" in source) is turned
     assert ("b0__panel" in source) is True
 
@@ -169,7 +169,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def compiled(batch):
-    """Return a function that gives a case as an operator; all are compiled once."""
+    """Return a function from a case to its operator; all are compiled once."""
     kernels = [parse(f, [(t, 2), (t, 2)], {}) for f, t in CASES]
     path = batch.build(batch.text(kernels, isa.available()[0]))
 
@@ -191,14 +191,14 @@ def test_tiles_of_any_size(case, size, compiled):
     shapes = {rows_with_rows: ((n, k), (m, k)), rows_backwards: ((n, k), (m, k))}
     shapes |= {across: ((k, n), (k, m)), taps: ((k + 2, m), (n, k))}
     a, b = (random.integers(-4, 5, shape).astype(case[1]) for shape in shapes[case[0]])
-    wanted = {
+    expected = {
         rows_with_rows: lambda: a @ b.T,
         rows_backwards: lambda: a @ b[:, ::-1].T,
         across: lambda: a.T @ b,
         taps: lambda: np.stack([b @ a[p : p + k] for p in range(3)], axis=2),
     }
-    (seen,) = compiled(case)(a, b)
-    np.testing.assert_array_equal(seen, wanted[case[0]]())
+    (result,) = compiled(case)(a, b)
+    np.testing.assert_array_equal(result, expected[case[0]]())
 
 
 CLANG = """
@@ -209,8 +209,8 @@ from rows import halved
 x = np.arange(1001.0)
 try:
     np.testing.assert_array_equal(polyop.Custom(halved, func_type="hybrid")(x), x / 2)
-except polyop.FallbackWarning as told:
-    print(told)
+except polyop.FallbackWarning as warning:
+    print(warning)
 """
 HALVED = """
 def halved(x):
@@ -223,7 +223,7 @@ def halved(x):
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="not run: clang is not installed")
 @pytest.mark.parametrize("name", isa.available())
-def test_clang_is_told_the_instruction_set(name, tmp_path):
+def test_clang_gets_the_flags_of_the_instruction_set(name, tmp_path):
     (tmp_path / "rows.py").write_text(HALVED)
     registers = {"avx512": "%zmm", "avx2": "%ymm"}.get(name, "")
     done = _by_clang(tmp_path, name, "clang -Werror")
@@ -235,7 +235,7 @@ def test_clang_is_told_the_instruction_set(name, tmp_path):
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="not run: clang is not installed")
 @pytest.mark.skipif(len(isa.family()) == 1, reason="not run: this processor family has one instruction set")
-def test_what_clang_makes_of_a_portable_library_is_told(tmp_path):
+def test_clang_gives_a_warning_for_a_portable_library(tmp_path):
     (tmp_path / "rows.py").write_text(HALVED)
     assert "clang makes all parts of a portable library" in _by_clang(tmp_path, isa.PORTABLE, "clang")
 

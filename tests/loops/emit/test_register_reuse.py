@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Loops that read a row at several places: to the last bit what plain loads give, and no element more."""
+"""Register reuse: results equal to the last bit to those of plain loads, and no element beyond is read."""
 
 import ctypes
 import functools
@@ -122,15 +122,15 @@ def typed(function, dtype):
 
 @pytest.fixture(scope="module", params=isa.available())
 def libraries(request, batch):
-    """Two builds of the same text: one puts vectors together where it can, one loads them."""
+    """Two builds of the same text: one reuses registers if it can, one loads each vector."""
     source = batch.text([typed(*case) for case in CASES], request.param)
     return [batch.build(source, *flags) for flags in ((), NEVER)]
 
 
 @pytest.fixture
 def fenced():
-    """Copies of arrays that end, or begin, where memory that may not be touched begins or ends."""
-    page, libc, kept = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True), []
+    """A function that copies an array beside a page that must not be touched, after it or before it."""
+    page, libc, mappings = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True), []
 
     def copy(array, *, last):
         pages = -(-array.nbytes // page) + 2
@@ -140,10 +140,10 @@ def fenced():
         for closed in (0, pages - 1):
             at = ctypes.c_void_p(whole.ctypes.data + closed * page)
             assert libc.mprotect(at, ctypes.c_size_t(page), 0) == 0
-        kept.append(memory)
-        found = whole[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-        found[...] = array
-        return found
+        mappings.append(memory)
+        copy = whole[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+        copy[...] = array
+        return copy
 
     return copy
 
@@ -156,22 +156,22 @@ def test_the_same_bits_and_no_element_more(case, last, libraries, batch, fenced)
         random = np.random.default_rng(columns)
         x = (random.normal(size=(3, columns)) * 20).astype(dtype)
         w = (random.normal(size=columns) * 20).astype(dtype)
-        found = []
+        results = []
         for library in libraries:
             here, there, y = (fenced(a, last=last) for a in (x, w, np.zeros_like(x)))
             batch.call(library, CASES.index(case), [here, there], [] if function is in_place else [y])
-            found.append((here.tobytes(), y.tobytes()))
-        assert found[0] == found[1]
-        assert function is in_place or any(found[0][1])
+            results.append((here.tobytes(), y.tobytes()))
+        assert results[0] == results[1]
+        assert function is in_place or any(results[0][1])
 
 
 @pytest.mark.parametrize("function", [*SLIDE, *PLAIN])
 def test_which_loops_do(function):
-    """Not those that write what they read, nor loads that are not made each time, nor rows far apart."""
+    """Not in loops that write what they read, nor for conditional loads, nor for rows that are far apart."""
     source = source_of(schedule(typed(function, "float64")), isa.available()[0], "f")
     assert ("polyop_slid(" in source) == (function in SLIDE)
 
 
-def test_a_checked_kernel_asks_for_each_place():
+def test_a_checked_kernel_loads_each_element():
     source = source_of(schedule(typed(around, "float64")), isa.available()[0], "f", checked=True)
     assert "polyop_slid(" not in source

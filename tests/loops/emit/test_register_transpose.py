@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Recurrences along rows that lanes have one each of: columns are turned round, and results turned back."""
+"""Register transpose: recurrences along rows with one row in each lane; inputs and results are transposed."""
 
 import functools
 
@@ -184,7 +184,7 @@ def typed(function, dtype="float32"):
 
 @pytest.fixture(scope="module", params=isa.available())
 def compiled(request, batch):
-    """Return a function that gives a kernel as an operator."""
+    """Return a function from a kernel to its operator."""
     path = batch.build(batch.text([typed(*c) for c in CASES], request.param), "-DPOLYOP_GRAIN=1")
     return functools.cache(lambda f, d: batch.bound(f, [(d, ["n", "m"], "")], {}, path, CASES.index((f, d))))
 
@@ -200,14 +200,14 @@ def test_results(case, compiled, batch):
         expected = interpret(typed(*case), [x], {})
         for threads in (1, 3):
             with batch.threads(threads):
-                found = compiled(function, dtype)(x)
-            for one, other in zip(expected, found, strict=True):
+                results = compiled(function, dtype)(x)
+            for one, other in zip(expected, results, strict=True):
                 np.testing.assert_allclose(other, one, rtol=rough, atol=rough)
 
 
 @pytest.mark.parametrize("function", [*STORED, *NOT])
-def test_what_waits_in_a_strip(function):
-    """One store of each element, plain and always made, of what the loop does not read."""
+def test_which_stores_are_transposed(function):
+    """Only buffers with one plain, unconditional store of each element, which the loop does not read."""
     source = source_of(schedule(typed(function)), "avx512", "f")
     assert source.count("polyop_unstrip_") == STORED.get(function, 0)
 

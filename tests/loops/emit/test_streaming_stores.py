@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Results that no cache keeps are stored past the caches: to the last bit what ordinary stores leave."""
+"""Streaming stores: results equal to the last bit to those of ordinary stores, and which stores may be such."""
 
 import functools
 import subprocess
@@ -142,13 +142,13 @@ def typed(function, dtype):
 
 @pytest.fixture(scope="module", params=isa.available())
 def libraries(request, batch):
-    """Two builds of the same text: one stores past the caches wherever it may, one never does."""
+    """Two builds of the same text: one with streaming stores wherever they are allowed, one without."""
     source = batch.text([typed(*case) for case in CASES], request.param)
     return [batch.build(source, *flags) for flags in (TINY, NEVER)]
 
 
 def placed(shape, dtype, start):
-    """Return an array ``start`` elements past a line of memory, and the memory around it."""
+    """Return an array ``start`` elements after the start of a cache line, and the memory around it."""
     size = np.dtype(dtype).itemsize
     count = int(np.prod(shape)) * size
     whole = np.full(count + 256, 0xA5, np.uint8)
@@ -157,7 +157,7 @@ def placed(shape, dtype, start):
 
 
 def run(batch, library, case, size, start):
-    """Return the outputs' bytes; nothing around them is touched."""
+    """Return the bytes of the outputs, after a check that the memory around them is untouched."""
     kernel = typed(*case)
     random = np.random.default_rng(size)
     n, m = size
@@ -168,12 +168,12 @@ def run(batch, library, case, size, start):
     shapes = [shape if len(b.shape) == len(shape) else (n,) for b, shape in zip(fresh, shapes, strict=False)]
     if case[0] is two_dtypes:
         shapes = [(n, m), (n, m)]
-    made = [placed(shape, b.dtype, start) for b, shape in zip(fresh, shapes, strict=True)]
-    batch.call(library, CASES.index(case), inputs, [array for array, _, _ in made])
-    for array, whole, first in made:
+    outputs = [placed(shape, b.dtype, start) for b, shape in zip(fresh, shapes, strict=True)]
+    batch.call(library, CASES.index(case), inputs, [array for array, _, _ in outputs])
+    for array, whole, first in outputs:
         assert (whole[:first] == 0xA5).all()
         assert (whole[first + array.nbytes :] == 0xA5).all()
-    return [array.tobytes() for array, _, _ in made] + [inputs[0].tobytes()]
+    return [array.tobytes() for array, _, _ in outputs] + [inputs[0].tobytes()]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1]}")
@@ -186,18 +186,18 @@ def test_the_same_bits_wherever_results_lie(case, start, libraries, batch):
 
 
 def test_a_result_that_lies_between_elements(libraries, batch):
-    """No vector of it is ever aligned."""
+    """None of its vectors can be aligned."""
     past, never = libraries
     x, w = np.arange(300, dtype=np.float32).reshape(3, 100), np.arange(100, dtype=np.float32)
-    found = []
+    contents = []
     for library in (past, never):
         whole = np.zeros(3 * 400 + 128, np.uint8)
         first = -whole.ctypes.data % 64 + 2
         outputs = [np.ndarray((3, 100), np.float32, whole, first)]
         batch.call(library, CASES.index((scaled, "float32")), [x, w], outputs)
-        found.append(whole.tobytes()[first : first + 1200])
-    assert found[0] == found[1]
-    assert found[0] == (x * 3 + w).tobytes()
+        contents.append(whole.tobytes()[first : first + 1200])
+    assert contents[0] == contents[1]
+    assert contents[0] == (x * 3 + w).tobytes()
 
 
 def test_the_instruction_is_there(libraries):
@@ -208,7 +208,7 @@ def test_the_instruction_is_there(libraries):
 
 @pytest.mark.parametrize("function", [*PAST, *NOT])
 def test_which_stores_may(function):
-    """What is written once and never read: neither of the two may find its line in a cache."""
+    """Only those of results that are written once and never read."""
     source = source_of(schedule(typed(function, "float32")), isa.available()[0], "f")
     assert ("polyop_passed();" in source) == (function in PAST)
 
@@ -218,9 +218,9 @@ def test_a_large_result(columns):
     x = np.random.default_rng(1).normal(size=(2500, columns)).astype(np.float32)
     w = np.random.default_rng(2).normal(size=columns).astype(np.float32)
     op = Custom(with_sum, func_type="akg")
-    found, sums = op(x, w)
-    np.testing.assert_array_equal(found, x * w)
+    product, sums = op(x, w)
+    np.testing.assert_array_equal(product, x * w)
     np.testing.assert_allclose(sums, (x / np.float32(7)).sum(1), rtol=1e-3, atol=1e-3)
     again, same = op(x, w)
-    np.testing.assert_array_equal(again, found)
+    np.testing.assert_array_equal(again, product)
     np.testing.assert_array_equal(same, sums)  # in whatever memory they lie

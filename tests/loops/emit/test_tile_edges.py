@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Contractions whose rows have ranges of their own: tiles along a triangle's edge, and of a band."""
+"""Register tiles of contractions whose rows have different ranges: triangles and bands."""
 
 import functools
 import re
@@ -117,7 +117,7 @@ def test_equal_to_the_function_run_as_python(function, sizes, dtype):
 
 
 def reference(function, a, b):
-    """Return what the loops say, in NumPy."""
+    """Return the expected result, computed with NumPy."""
     rows, columns = a.shape[1], b.shape[1]
     i, j = np.ogrid[:rows, :columns]
     if function is mirrored:
@@ -133,8 +133,8 @@ def reference(function, a, b):
         for row in range(min(rows, columns)):
             shifted[row, row:] = whole[row, : columns - row]
         return shifted
-    kept = {"upper": j >= i, "lower": j <= i, "band": (j >= i - 5) & (j < i + 40)}[function.__name__]
-    return np.where(kept, a.T @ b, 0).astype(a.dtype)
+    mask = {"upper": j >= i, "lower": j <= i, "band": (j >= i - 5) & (j < i + 40)}[function.__name__]
+    return np.where(mask, a.T @ b, 0).astype(a.dtype)
 
 
 def text(function):
@@ -153,10 +153,10 @@ def test_rows_at_the_edge_have_their_sums_together(function):
     assert re.search(r"if \(i_part\) \{\n.*panel;\n(.*\n)*? *f64v8 s_r5_u3 = ", text(function))
 
 
-def test_what_rows_read_one_below_the_other_is_asked_for_ahead():
-    found = re.findall(r"polyop_fetch\(&(\w+)\[\(k_?\) \* \w+ \+ .*?\], 8 \*", text(upper))
-    assert found
-    assert set(found) == {"a"}
+def test_rows_that_follow_one_another_are_prefetched():
+    fetched = re.findall(r"polyop_fetch\(&(\w+)\[\(k_?\) \* \w+ \+ .*?\], 8 \*", text(upper))
+    assert fetched
+    assert set(fetched) == {"a"}
 
 
 def test_an_index_beyond_is_an_error_at_every_row():
@@ -164,7 +164,7 @@ def test_an_index_beyond_is_an_error_at_every_row():
         operator(upper)(np.ones((3, 2)), np.ones((2, 4)))
 
 
-def test_the_first_error_of_several_is_the_one_that_is_said():
+def test_the_first_of_several_errors_is_reported():
     def two(x, y):
         z = output_tensor(x.shape, x.dtype)
         for i in range(x.shape[0]):
@@ -182,7 +182,7 @@ def test_the_first_error_of_several_is_the_one_that_is_said():
     np.testing.assert_array_equal(both(np.ones(4), np.ones(5)), np.full(4, 2.0))
 
 
-def test_checks_that_others_make_needless_are_not_made():
+def test_checks_that_others_imply_are_left_out():
     def many(x, y):
         z = output_tensor(x.shape, x.dtype)
         for i in range(x.shape[0]):
@@ -191,5 +191,5 @@ def test_checks_that_others_make_needless_are_not_made():
             z[i] += y[i] * y[i - 1]
         return z
 
-    found = source_of(schedule(parse(many, [("float64", 1), ("float64", 1)], {})), "avx512", "f")
-    assert len(re.findall(r"polyop_misfit\(", found)) == 1
+    source = source_of(schedule(parse(many, [("float64", 1), ("float64", 1)], {})), "avx512", "f")
+    assert len(re.findall(r"polyop_misfit\(", source)) == 1

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Rows that are added up several at a time: to the last bit what one after another gives; and rows asked for."""
+"""Unroll-and-jam: sums over several rows at once, equal to the last bit to those row by row; prefetching of rows."""
 
 import functools
 import re
@@ -83,7 +83,7 @@ def two_sums(x, w):
 
 
 def projected(x, w):
-    """Each row times how much of the weights it has, as in a product with a matrix and its transposed one."""
+    """Each row times its own product with the weights, as in a product with a matrix and its transpose."""
     y = output_tensor((x.shape[1],), x.dtype)
     for i in range(x.shape[0]):
         s = 0.0
@@ -119,7 +119,7 @@ def added_twice(x, w):
 
 
 def with_total(x, w):
-    """The total lives longer than a row."""
+    """The total is a scalar of the whole loop, not of a row."""
     y = output_tensor((x.shape[1],), x.dtype)
     z = output_tensor((1,), x.dtype)
     t = 0.0
@@ -408,7 +408,7 @@ def typed(function, dtype="float32"):
 
 
 def at_once(source):
-    """Return how many iterations of a loop of threads are done at once, where it is several."""
+    """Return how many iterations of each loop are done at once, if it is more than one."""
     return [int(n) for _, n in re.findall(r"for \(; (\w+) \+ (\d+) <= end; \1 \+= \2\)", source)]
 
 
@@ -418,7 +418,7 @@ def source(function, dtype="float32"):
 
 @pytest.fixture(scope="module")
 def compiled(batch):
-    """Return a function that gives a kernel as an operator, with its rows at once or one by one."""
+    """Return a function from a kernel to its operator, with several rows at once or row by row."""
     kernels, target = [typed(*c) for c in CASES], isa.available()[0]
     paths = {True: batch.build(batch.text(kernels, target), "-DPOLYOP_GRAIN=1")}
     with pytest.MonkeyPatch.context() as patch:
@@ -441,9 +441,9 @@ def arrays(n, m, dtype):
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results(function, dtype, size, compiled, batch):
-    given = arrays(*size, dtype)
+    inputs = arrays(*size, dtype)
     try:
-        expected = interpret(typed(function, dtype), [a.copy() for a in given], {})
+        expected = interpret(typed(function, dtype), [a.copy() for a in inputs], {})
     except IndexError:
         expected = None  # there is no first row
     rough = 5e-3 if dtype == "float16" else 3e-5
@@ -452,10 +452,10 @@ def test_results(function, dtype, size, compiled, batch):
             several, singly = (compiled(function, dtype, flag) for flag in (True, False))
             if expected is None:
                 with pytest.raises(KernelError):
-                    several(*(a.copy() for a in given))
+                    several(*(a.copy() for a in inputs))
                 continue
-            found, others = (f(*(a.copy() for a in given)) for f in (several, singly))
-        for one, other, third in zip(expected, found, others, strict=True):
+            results, others = (f(*(a.copy() for a in inputs)) for f in (several, singly))
+        for one, other, third in zip(expected, results, others, strict=True):
             most = 1 + np.abs(one).max(initial=0)
             np.testing.assert_allclose(other, one, rtol=rough, atol=rough * most)
             if function in JAMMED:
@@ -464,12 +464,12 @@ def test_results(function, dtype, size, compiled, batch):
 
 @pytest.mark.parametrize("function", [total, weighted, subtracted, backwards])
 def test_the_order_is_that_of_the_rows(function, compiled, batch):
-    """One large number takes away what was added before it, and nothing of what comes after."""
+    """A large number absorbs the sums before it, and the sums after its negative are exact: the order shows."""
     x, w = np.ones((11, 37), np.float32), np.ones(11, np.float32)
     x[5], x[6] = 2.0**30, -(2.0**30)
     with batch.threads(1):
-        (found,) = compiled(function, "float32", True)(x, w)
-    np.testing.assert_array_equal(np.abs(found), 4)
+        (result,) = compiled(function, "float32", True)(x, w)
+    np.testing.assert_array_equal(np.abs(result), 4)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.0])
@@ -477,8 +477,8 @@ def test_special_values(value, compiled, batch):
     x, w = np.full((9, 21), value, np.float32), np.ones(9, np.float32)
     x[3, ::2] = 1
     with batch.threads(2):
-        (found,), (other,) = (compiled(total, "float32", flag)(x, w) for flag in (True, False))
-    np.testing.assert_array_equal(found.view(np.int32), other.view(np.int32))
+        (result,), (other,) = (compiled(total, "float32", flag)(x, w) for flag in (True, False))
+    np.testing.assert_array_equal(result.view(np.int32), other.view(np.int32))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
@@ -489,8 +489,8 @@ def test_what_is_done(function, dtype):
 
 
 @pytest.mark.parametrize("function", PASSES)
-def test_the_last_pass_over_a_row_asks_for_the_next(function):
-    """Of a row that is written, is elsewhere, or cannot be told before its iteration, it does not."""
+def test_the_last_pass_over_a_row_prefetches_the_next(function):
+    """No row is prefetched that is written, is in another tensor, or is unknown before its iteration."""
     asks = re.findall(r"polyop_fetch_later\(x, .*\(i \+ 1\)", source(function))
     expected = {norms: 1, three_passes: 1, triangular_passes: 2, place_of_condition: 1}
     assert len(asks) == expected.get(function, 0)

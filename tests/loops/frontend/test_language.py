@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""The words, plain running, and the types of expressions against NumPy's own results."""
+"""The words of the language, runs as plain Python, and types of expressions compared with those of NumPy."""
 
 import builtins
 import itertools

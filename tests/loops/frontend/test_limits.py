@@ -1,4 +1,4 @@
-"""What is too much for the compiler is an error with its line and its limit, and what is just not is compiled."""
+"""Limits of a kernel's text: beyond them an error names the line and the limit; at them it is compiled."""
 
 import linecache
 import sys
@@ -12,7 +12,7 @@ from polyop.loops.frontend.parse import run_static_checks
 
 
 def kernel(*lines):
-    """Return ``f(x)`` with these lines between the output's and the return's; the first of them is line 3."""
+    """Return ``f(x)`` with an output ``y`` and these lines; the first of them is line 3."""
     head = ["def f(x):", "    y = output_tensor(x.shape, x.dtype)"]
     text = "\n".join([*head, *(f"    {line}" for line in lines), "    return y", ""])
     file = f"<limits {hash(text)}>"
@@ -26,7 +26,7 @@ LOOP = "for i in range(x.shape[0]):"
 
 
 def statements(count):
-    """A loop around ``count`` statements, which are four fewer than the kernel has."""
+    """A loop around ``count`` statements; with its other lines the kernel has four more."""
     return [LOOP, "    y[i] = 0.0", *(f"    y[i] = x[i] * {k}.0 + y[i]" for k in range(count))]
 
 
@@ -69,7 +69,7 @@ BEYOND = [
 
 
 @pytest.mark.parametrize(("lines", "line", "words"), BEYOND, ids=[row[2][:40] for row in BEYOND])
-def test_what_is_beyond_a_limit_is_refused_with_its_line_and_the_limit(lines, line, words):
+def test_beyond_a_limit_the_error_names_the_line_and_the_limit(lines, line, words):
     function = kernel(*lines)
     with pytest.raises(UnsupportedError, match=words) as caught:
         run_static_checks(function)
@@ -79,12 +79,12 @@ def test_what_is_beyond_a_limit_is_refused_with_its_line_and_the_limit(lines, li
     assert len(text) < 600, "a line of thousands of characters is not shown whole"
 
 
-def test_a_text_that_python_cannot_parse_so_deep_inside_a_program_is_an_error_in_words():
+def test_a_text_nested_too_deep_for_the_parser_of_python_is_an_error():
     function = kernel(*total(900))
 
-    def deeper(left):
-        if left:
-            deeper(left - 1)
+    def deeper(calls):
+        if calls:
+            deeper(calls - 1)
         else:
             run_static_checks(function)
 
@@ -100,7 +100,7 @@ WITHIN = {
 
 
 @pytest.mark.parametrize("name", WITHIN)
-def test_what_is_just_within_a_limit_is_compiled_and_right(name):
+def test_a_kernel_at_a_limit_is_compiled_and_right(name):
     lines, factor = WITHIN[name]
     x = np.array([1.0, 2.0])
     y = Custom(kernel(*lines), func_type="hybrid")(x)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""The IR that a function becomes, and its outline."""
+"""The typed kernel of a function, and its outline."""
 
 import gc
 import inspect
@@ -46,15 +46,15 @@ def body(*lines, dtype="float32", dimensions=1, **attributes):
     """Return the statements of ``f(x, ...)`` with an output ``y`` like ``x`` and these lines."""
     names = ", ".join(["x", *attributes])
     head = [f"def f({names}):", "    y = output_tensor(x.shape, x.dtype)"]
-    made = from_text("\n".join([*head, *(f"    {line}" for line in lines), "    return y", ""]))
-    kernel = parse(made, [(dtype, dimensions)], attributes)
+    function = from_text("\n".join([*head, *(f"    {line}" for line in lines), "    return y", ""]))
+    kernel = parse(function, [(dtype, dimensions)], attributes)
     assert violations(kernel) == []
     return kernel.body
 
 
-def last(*lines, **given):
-    """Return the innermost last statement."""
-    return list(statements(body(*lines, **given)))[-1]
+def last(*lines, **options):
+    """Return the last statement, the innermost one of a nest."""
+    return list(statements(body(*lines, **options)))[-1]
 
 
 LOOP = "for i in range(x.shape[0]):"
@@ -155,10 +155,10 @@ def test_names_are_unique():
 
 
 def test_a_bound_that_the_loop_changes_is_computed_before():
-    _, kept, loop = body("n = 2", "for i in range(n):", "    n += 1")
-    assert (kept.name, kept.value, loop.hi) == ("end", Var("n", INT), Var("end", INT))
-    kept, loop = body("for i in range(int(y[0])):", "    y[0] += 1")
-    assert isinstance(kept, Assign) and loop.hi == Var(kept.name, INT)
+    _, saved, loop = body("n = 2", "for i in range(n):", "    n += 1")
+    assert (saved.name, saved.value, loop.hi) == ("end", Var("n", INT), Var("end", INT))
+    saved, loop = body("for i in range(int(y[0])):", "    y[0] += 1")
+    assert isinstance(saved, Assign) and loop.hi == Var(saved.name, INT)
     (loop,) = body("for i in range(int(x[0])):", "    y[0] += 1")
     assert isinstance(loop.hi, Op)
 
@@ -212,16 +212,16 @@ def behind_a_decorator(a, b, scale=1.0):
 
 
 def test_outline():
-    found = outline(behind_a_decorator)
-    assert (found.name, found.parameters, found.outputs) == (
+    parts = outline(behind_a_decorator)
+    assert (parts.name, parts.parameters, parts.outputs) == (
         "behind_a_decorator",
         ("a", "b", "scale"),
         ("c", "a"),
     )
-    assert (found.inplace, found.tensors, found.defaults) == (((1, 0),), ("a", "b"), {"scale": 1.0})
-    assert found.file == __file__
+    assert (parts.inplace, parts.tensors, parts.defaults) == (((1, 0),), ("a", "b"), {"scale": 1.0})
+    assert parts.file == __file__
     lines = inspect.getsource(inspect.getmodule(test_outline)).splitlines()
-    assert lines[found.line - 1].startswith("def behind_a_decorator")
+    assert lines[parts.line - 1].startswith("def behind_a_decorator")
 
 
 def test_line_numbers_are_those_of_the_file():
@@ -240,12 +240,12 @@ def test_one_parse_for_each_dtype_and_checks_once():
 
 
 def test_nothing_keeps_a_function_alive():
-    made = from_text("def f(x):\n    x[0] = 1\n    return x\n")
-    assert parse(made, [("int8", 1)], {}).body
-    kept = weakref.ref(made)
-    del made
+    function = from_text("def f(x):\n    x[0] = 1\n    return x\n")
+    assert parse(function, [("int8", 1)], {}).body
+    reference = weakref.ref(function)
+    del function
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def test_numbers_from_outside():
@@ -279,7 +279,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("statement", "words"), WRONG, ids=[w[1] for w in WRONG])
-def test_what_no_kernel_may_be(statement, words):
+def test_the_verifier_rejects(statement, words):
     buffers = {n: Buffer(n, "float32", (N,), r) for n, r in (("x", "input"), ("y", "output"))}
-    found = violations(Kernel("f", ("x",), {}, buffers, ("y",), (statement,)))[0]
-    assert re.search(words, found), found
+    violation = violations(Kernel("f", ("x",), {}, buffers, ("y",), (statement,)))[0]
+    assert re.search(words, violation), violation

@@ -1,4 +1,4 @@
-"""The text of a function: all of it and nothing else, however it is laid out."""
+"""The source of a function is read whole, and nothing else is, for any layout of the file."""
 
 import ast
 import importlib.util

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""A decorator that does work of its own is refused: only the function inside would be compiled."""
+"""A kernel must not be wrapped by a decorator that does work, because only the function inside is compiled."""
 
 import functools
 import re

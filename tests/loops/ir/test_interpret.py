@@ -1,5 +1,5 @@
 # ruff: noqa: F821, RET504 - programs in the language, whose words are no names here
-"""Programs of the language: the plain function on NumPy arrays, and its IR in the interpreter, agree."""
+"""The interpreter of the IR gives the results of the function run as plain Python on NumPy arrays."""
 
 import inspect
 import math
@@ -34,7 +34,7 @@ def matmul(a, b):
 
 
 def softmax(x):
-    """Row by row, with scalars that live in a row."""
+    """Row by row, with scalars that are assigned anew in each row."""
     n, m = x.shape
     y = output_tensor(x.shape, x.dtype)
     for i in parallel(n):
@@ -304,31 +304,31 @@ def values(name, shape, seed=0):
     return random.integers(low, 5, shape).astype(np.dtype(getattr(ml_dtypes, name, name)))
 
 
-def both(function, arrays, given=None):
+def both(function, arrays, attributes=None):
     """Return the outputs of the plain function and of the interpreter."""
-    given = given or {}
-    expected = plain(function)(*(a.copy() for a in arrays), **given)
-    kernel = parse(function, [(str(a.dtype), a.ndim) for a in arrays], given)
+    attributes = attributes or {}
+    expected = plain(function)(*(a.copy() for a in arrays), **attributes)
+    kernel = parse(function, [(str(a.dtype), a.ndim) for a in arrays], attributes)
     assert violations(kernel) == []
-    kept = [a.copy() for a in arrays]
-    found = interpret(kernel, arrays, {**outline(function).defaults, **given})
-    for one, other in zip(arrays, kept, strict=True):
+    copies = [a.copy() for a in arrays]
+    results = interpret(kernel, arrays, {**outline(function).defaults, **attributes})
+    for one, other in zip(arrays, copies, strict=True):
         np.testing.assert_array_equal(one, other, err_msg="an input was changed")
-    return expected if isinstance(expected, tuple) else (expected,), found
+    return expected if isinstance(expected, tuple) else (expected,), results
 
 
-def agree(function, arrays, given=None):
-    for one, other in zip(*both(function, arrays, given), strict=True):
+def agree(function, arrays, attributes=None):
+    for one, other in zip(*both(function, arrays, attributes), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one.astype("float64"), other.astype("float64"))
 
 
 @numpy_2
 @pytest.mark.parametrize("name", NUMERIC)
-@pytest.mark.parametrize(("function", "given"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
-def test_the_interpreter_is_the_plain_function(function, given, name):
+@pytest.mark.parametrize(("function", "attributes"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
+def test_the_interpreter_is_the_plain_function(function, attributes, name):
     second = [values(name, (4, 2), 1)] if function is matmul else []
-    agree(function, [values(name, (3, 4)), *second], given)
+    agree(function, [values(name, (3, 4)), *second], attributes)
 
 
 @numpy_2
@@ -391,11 +391,11 @@ def test_tensors_without_dimensions(name):
 
 
 def test_a_nan_wins_in_max_and_min():
-    for place in range(3):
+    for position in range(3):
         x = np.array([1.0, 5.0, -3.0])
-        x[place] = np.nan
-        expected, found = both(largest, [x])
-        assert np.isnan(expected[0]).all() and np.isnan(found[0]).all()
+        x[position] = np.nan
+        expected, results = both(largest, [x])
+        assert np.isnan(expected[0]).all() and np.isnan(results[0]).all()
 
 
 @numpy_2
@@ -442,8 +442,8 @@ def test_a_buffer_that_is_not_zeroed_starts_with_rubbish():
     for name, expected in (("float16", math.nan), ("bfloat16", math.nan), ("int8", 101), ("bool", True)):
         y = Buffer("y", name, (Const(2, INT),), "output", zeroed=False)
         store = Store("y", (Const(0, INT),), Const(0, Type(name)))
-        (found,) = interpret(Kernel("f", (), {}, {"y": y}, ("y",), (store,)), [])
-        np.testing.assert_array_equal(found.astype(float), [0, expected])
+        (result,) = interpret(Kernel("f", (), {}, {"y": y}, ("y",), (store,)), [])
+        np.testing.assert_array_equal(result.astype(float), [0, expected])
 
 
 @numpy_2
@@ -464,6 +464,6 @@ def test_every_word_of_mathematics_is_in_a_program():
     assert not missing, missing
 
 
-def test_this_is_no_trick_of_the_module():
+def test_the_words_are_not_names_of_this_module():
     """The words are nowhere in this module: plain() has not put them there."""
     assert not {"output_tensor", "grid", "erf"} & set(vars(sys.modules[__name__]))

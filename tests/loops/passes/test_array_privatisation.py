@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Every private buffer is used inside the loops that own it, in each copy of them."""
+"""Array privatisation: a private buffer is used only inside the loops that own it, in each copy of them."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from polyop.loops.runner import Pass
 
 @pytest.fixture
 def scheduled(programs):
-    """A kernel whose outer loop, which owns a row, was separated into three copies."""
+    """A kernel whose outer loop owns a row, and was split into three copies."""
     kernel = parse(programs.private.filled_then_read_under_if, [("float32", 2)], {})
     return schedule(kernel)
 
@@ -64,8 +64,8 @@ def reads_itself_first(x):
 
 
 def test_a_scalar_that_reads_itself_first_starts_as_zero():
-    """It was declared by its first assignment, which reads it: whatever the register held."""
+    """Its first assignment reads it; without the zero it would read an undefined value."""
     kernel = schedule(parse(reads_itself_first, [("float64", 1)], {})).kernel
     assert violations(kernel) == []
-    (given,) = arrays = [np.array([1.0, 2.0, 3.0])]
-    np.testing.assert_array_equal(interpret(kernel, arrays)[0], given)
+    (x,) = arrays = [np.array([1.0, 2.0, 3.0])]
+    np.testing.assert_array_equal(interpret(kernel, arrays)[0], x)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Contractions that get loops of their own, and those that may not."""
+"""Loop distribution: contractions that it moves into separate loops, and those that must stay."""
 
 import functools
 
@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from loop_samples.variants import variant
 from polyop.core.errors import KernelError
 from polyop.loops.frontend.parse import parse
 from polyop.loops.ir.interpret import interpret
@@ -76,44 +77,6 @@ def triangle(q, k):
     return y, p
 
 
-def later_row(q, k):
-    """What row i adds up row i + 1 has changed in the author's order, not before."""
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0] + 1, k.shape[0]), q.dtype)
-    for i in range(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[i, j] = q[i, 0] + j
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i + 1, j] * k[j, d]
-    return y, p
-
-
-def earlier_row(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0] + 1, k.shape[0]), q.dtype)
-    for i in range(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[i + 1, j] = q[i, 0] + j
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
-    return y, p
-
-
-def fed_back(q, k):
-    """The next row starts from what this row's sum gave."""
-    y = output_tensor((q.shape[0] + 1, k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    for i in range(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[i, j] = y[i, 0] + q[i, 0] - j
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i + 1, d] += p[i, j] * k[j, d]
-    return y, p
-
-
 def scalar_between(q, k):
     y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
     for i in range(q.shape[0]):
@@ -153,21 +116,6 @@ def own_scalar(q, k):
     return y, p
 
 
-def conditional(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    for i in range(q.shape[0]):
-        for j in range(k.shape[0]):
-            if q[i, j] > 0:
-                p[i, j] = q[i, j]
-            else:
-                p[i, j] = -1
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
-    return y, p
-
-
 def under_if(q, k):
     y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
     p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
@@ -191,42 +139,6 @@ def if_around(q, k):
             for j in range(k.shape[0]):
                 for d in range(k.shape[1]):
                     y[i, d] += p[i, j] * k[j, d]
-    return y, p
-
-
-def hinted(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    for i in serial(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[i, j] = q[i, 0] + j
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
-    return y, p
-
-
-def hinted_parallel(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    for i in parallel(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[i, j] = q[i, 0] + j
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
-    return y, p
-
-
-def hinted_inside(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    for i in range(q.shape[0]):
-        for j in serial(k.shape[0]):
-            p[i, j] = q[i, 0] + j
-        for j in range(k.shape[0]):
-            for d in vectorize(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
     return y, p
 
 
@@ -265,19 +177,6 @@ def both_written(q, k):
     return y, z
 
 
-def names(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    i_0 = 3
-    for i in range(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[i, j] = q[i, 0] + j + i_0
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
-    return y, p
-
-
 def batches(q, k):
     y = output_tensor((2, q.shape[0], k.shape[1]), q.dtype)
     p = output_tensor((2, q.shape[0], k.shape[0]), q.dtype)
@@ -294,7 +193,7 @@ def batches(q, k):
 
 
 def state(q, k):
-    """A row that all iterations share, and each changes."""
+    """All iterations share the row h, and each changes it."""
     y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
     h = output_tensor((k.shape[0],), q.dtype)
     for i in range(q.shape[0]):
@@ -304,18 +203,6 @@ def state(q, k):
             for d in range(k.shape[1]):
                 y[i, d] += h[j] * k[j, d]
     return y, h
-
-
-def picked(q, k):
-    y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
-    p = output_tensor((q.shape[0], k.shape[0]), q.dtype)
-    for i in range(q.shape[0]):
-        for j in range(k.shape[0]):
-            p[(i * i) % q.shape[0], j] = q[i, 0] + j
-        for j in range(k.shape[0]):
-            for d in range(k.shape[1]):
-                y[i, d] += p[i, j] * k[j, d]
-    return y, p
 
 
 def in_place(q, k):
@@ -366,7 +253,7 @@ def two_at_once(q, k):
 
 
 def loops_of_a_row(q, k):
-    """The number of iterations is what the row before it gave."""
+    """The number of iterations is read from a tensor that the loop writes."""
     y = output_tensor((q.shape[0], k.shape[1]), q.dtype)
     n = output_tensor((q.shape[0],), "int32")
     for i in range(q.shape[0]):
@@ -378,13 +265,60 @@ def loops_of_a_row(q, k):
     return y, n
 
 
+# a row of p, then a product that reads it; the kernels below change a line or two
+ROW_AND_PRODUCT = """
+def f(q, k):
+    y = output_tensor((q.shape[0] + 1, k.shape[1]), q.dtype)
+    p = output_tensor((q.shape[0] + 1, k.shape[0]), q.dtype)
+    for i in range(q.shape[0]):
+        for j in range(k.shape[0]):
+            p[i, j] = q[i, 0] + j
+        for j in range(k.shape[0]):
+            for d in range(k.shape[1]):
+                y[i, d] += p[i, j] * k[j, d]
+    return y, p
+"""
+FILL = "p[i, j] = q[i, 0] + j"
+ROWS = "for i in range("
+BY_SIGN = """if q[i, j] > 0:
+                p[i, j] = q[i, j]
+            else:
+                p[i, j] = -1"""
+
+
+def row_and_product(name, *changes):
+    return variant(name, ROW_AND_PRODUCT, *changes)
+
+
+# row i + 1, which the product reads here, changes after it in the author's order
+later_row = row_and_product("later_row", ("p[i, j] * k", "p[i + 1, j] * k"))
+earlier_row = row_and_product("earlier_row", (FILL, "p[i + 1, j] = q[i, 0] + j"))
+# the next row starts from what this row's product gave
+fed_back = row_and_product(
+    "fed_back", (FILL, "p[i, j] = y[i, 0] + q[i, 0] - j"), ("y[i, d] +=", "y[i + 1, d] +=")
+)
+conditional = row_and_product("conditional", (FILL, BY_SIGN))
+hinted = row_and_product("hinted", (ROWS, "for i in serial("))
+hinted_parallel = row_and_product("hinted_parallel", (ROWS, "for i in parallel("))
+hinted_inside = row_and_product(
+    "hinted_inside",
+    (f"for j in range(k.shape[0]):\n            {FILL}", f"for j in serial(k.shape[0]):\n            {FILL}"),
+    ("for d in range(", "for d in vectorize("),
+)
+names = row_and_product("names", (f"    {ROWS}", f"    i_0 = 3\n    {ROWS}"), (FILL, f"{FILL} + i_0"))
+picked = row_and_product("picked", (FILL, "p[(i * i) % q.shape[0], j] = q[i, 0] + j"))
+
+
 APART = (whole, three, triangle, own_scalar, conditional, hinted_inside, itself, names, batches, in_place)
 APART += (two_at_once, earlier_row)
 TOGETHER = (attention, fed_back, scalar_between, scalar_bound, under_if, if_around, hinted, hinted_parallel)
 TOGETHER += (both_written, state, picked, in_place_later, loops_of_a_row, later_row, operands, short)
 ALL = (*APART, *TOGETHER)
-MORE = (whole, three, in_place, two_at_once, short)
-CASES = [*((f, "float64") for f in ALL), *((f, d) for f in MORE for d in ("float16", "bfloat16", "int32"))]
+OTHER_DTYPES = (whole, three, in_place, two_at_once, short)
+CASES = [
+    *((f, "float64") for f in ALL),
+    *((f, d) for f in OTHER_DTYPES for d in ("float16", "bfloat16", "int32")),
+]
 SIZES = ((0, 3, 4), (4, 0, 3), (3, 4, 0), (1, 1, 1), (5, 3, 4), (9, 17, 20), (2, 33, 7), (40, 24, 70))
 
 
@@ -395,7 +329,7 @@ def typed(function, dtype="float64"):
 
 @pytest.fixture(scope="module")
 def compiled(batch):
-    """Return a function that gives a kernel as an operator; all are compiled once, for threads at any size."""
+    """Return a function from a kernel and a dtype to its operator; threads are used for any size."""
     path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
 
     @functools.cache
@@ -407,7 +341,7 @@ def compiled(batch):
 
 
 def arrays(n, m, d, dtype):
-    """Return numbers so small that every order of additions gives the same, in half types as well."""
+    """Return inputs of -1, 0 and 1: sums are exact in any order, also in half types."""
     random = np.random.default_rng([n, m, d])
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     return [random.integers(-1, 2, (n, max(m, d))).astype(kind), random.integers(-1, 2, (m, d)).astype(kind)]
@@ -416,26 +350,26 @@ def arrays(n, m, d, dtype):
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_results_are_the_authors(function, dtype, size, compiled, batch):
-    given = arrays(*size, dtype)
+    inputs = arrays(*size, dtype)
     try:
-        expected = interpret(typed(function, dtype), [a.copy() for a in given], {})
+        expected = interpret(typed(function, dtype), [a.copy() for a in inputs], {})
     except IndexError:
-        expected = None  # there is no such column
+        expected = None  # an index is out of range for these sizes
     for threads in (1, 3):
         with batch.threads(threads):
             call = compiled(function, dtype)
             if expected is None:
                 with pytest.raises(KernelError):
-                    call(*(a.copy() for a in given))
+                    call(*(a.copy() for a in inputs))
                 continue
-            found = call(*(a.copy() for a in given))
-            for one, other in zip(expected, found, strict=True):
+            results = call(*(a.copy() for a in inputs))
+            for one, other in zip(expected, results, strict=True):
                 np.testing.assert_allclose(np.float64(other), np.float64(one), rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", ALL)
-def test_what_is_done(function):
-    made = schedule(typed(function))
-    assert violations(made.kernel) == []
-    apart = any(note.kind == "loop_distribution" for note in made.notes)
-    assert apart == (function in APART)
+def test_which_contractions_are_separated(function):
+    program = schedule(typed(function))
+    assert violations(program.kernel) == []
+    separated = any(note.kind == "loop_distribution" for note in program.notes)
+    assert separated == (function in APART)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Turned copies of what contractions read across their rows, and temporaries of one element per iteration."""
+"""Transposed copies of operands that contractions read across rows, and one-element temporaries."""
 
 import functools
 import re
@@ -171,7 +171,7 @@ def typed(function, dtype="float32"):
 
 @pytest.fixture(scope="module")
 def compiled(batch):
-    """Return a function that gives a kernel as an operator; all are compiled once, for threads at any size."""
+    """Return a function from a kernel to its operator; threads are used for any size."""
     path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
 
     @functools.cache
@@ -191,28 +191,28 @@ def test_results_are_those_of_the_loops(function, dtype, size, compiled, batch):
     d, x = (random.integers(-2, 3, s).astype(dtype) for s in ((n, o, i, j), (n, c, h, w)))
     if function is windows:
         d, x = np.ones((n, o, i, j), dtype), random.integers(-2, 3, (n, 1, h, w)).astype(dtype)
-    given = [d, x, -h * (np.arange(i) % 2)][: function.__code__.co_argcount]
-    expected = interpret(typed(function, dtype), given, {})
+    inputs = [d, x, -h * (np.arange(i) % 2)][: function.__code__.co_argcount]
+    expected = interpret(typed(function, dtype), inputs, {})
     for threads in (1, 3):
         with batch.threads(threads):
-            for one, other in zip(expected, compiled(function, dtype)(*given), strict=True):
+            for one, other in zip(expected, compiled(function, dtype)(*inputs), strict=True):
                 np.testing.assert_array_equal(other, one, strict=True)
 
 
 @pytest.mark.parametrize("function", TURNED)
-def test_what_is_turned(function):
-    made = schedule(typed(function))
-    assert NOTE in [note.text for note in made.notes]
-    (copy,) = [b for b in made.kernel.buffers.values() if b.role == "local"]
+def test_which_operands_are_transposed(function):
+    program = schedule(typed(function))
+    assert NOTE in [note.text for note in program.notes]
+    (copy,) = [b for b in program.kernel.buffers.values() if b.role == "local"]
     assert copy.name.startswith("x_turned")
     assert [size.axis for size in copy.shape] == [0, 2, 3, 1]
 
 
 @pytest.mark.parametrize("function", KEPT)
-def test_what_is_not_turned(function):
-    made = schedule(typed(function))
-    assert not [name for name in made.kernel.buffers if "turned" in name]
-    assert not [note for note in made.notes if note.kind == "pack_transposed"]
+def test_which_operands_are_not_transposed(function):
+    program = schedule(typed(function))
+    assert not [name for name in program.kernel.buffers if "turned" in name]
+    assert not [note for note in program.notes if note.kind == "pack_transposed"]
 
 
 @pytest.mark.parametrize("outside", [9, -9])
@@ -221,9 +221,9 @@ def test_an_index_outside_is_of_the_tensor_itself(outside, compiled):
     with pytest.raises(KernelError) as raised:
         compiled(picked, "float32")(d, x, np.array([0, 0, outside, 0]))
     words = r"index (-?\d+) is outside dimension 2 of x, which has size 6"
-    seen = re.search(words, str(raised.value))
+    match = re.search(words, str(raised.value))
     # threads have a p each, and the first that meets its own speaks
-    assert seen is not None and int(seen[1]) - outside in range(6), str(raised.value)
+    assert match is not None and int(match[1]) - outside in range(6), str(raised.value)
 
 
 def test_sizes_that_do_not_fit_are_of_the_tensor_itself(compiled):

@@ -1,5 +1,5 @@
 # ruff: noqa: B007, F821, F841 - kernels, whose words are no names here and whose loops do nothing
-"""Loops and conditions around nothing: compiled as others, and what they read is still checked."""
+"""Empty loops and conditions are removed, but the indices that they read are still checked."""
 
 import numpy as np
 import pytest
@@ -76,20 +76,20 @@ def test_equal_to_the_function_run_as_python(function, length):
 
 
 @pytest.mark.parametrize("function", [passes_over, asks, names_an_index, never_in_any])
-def test_an_index_of_what_is_around_nothing_is_checked(function):
+def test_an_index_that_an_empty_loop_reads_is_checked(function):
     with pytest.raises(KernelError, match=r"dimension 0 of sizes, which has size 2"):
         Custom(function, func_type="akg")(np.ones(8, "float32"), np.ones(2, "int64"))
 
 
 @pytest.mark.parametrize("function", KERNELS)
-def test_the_gradient_is_that_of_what_is_left(function):
+def test_the_gradient_is_that_of_the_other_statements(function):
     torch = pytest.importorskip("torch", reason="its gradients are of PyTorch's tensors")
     x = torch.arange(6, dtype=torch.float64, requires_grad=True)
     y = Custom(function, func_type="akg")(x, torch.arange(3, 15))
     assert torch.autograd.grad(y.sum(), x)[0].tolist() == [2.0] * 6
 
 
-def test_a_loop_that_does_and_reads_nothing_is_no_loop():
+def test_a_loop_that_does_nothing_and_reads_nothing_is_removed():
     kernel = parse(passes_over, [("float32", 1), ("int64", 1)], {})
     before, after = (
         [s.var for s in statements(k.body) if isinstance(s, For)] for k in (kernel, schedule(kernel).kernel)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Neighbouring loops that run row by row together: to the last bit what one after another gives."""
+"""Shift-and-peel: which loops run together, with results equal to the last bit to those of separate loops."""
 
 import functools
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import polyop
+from loop_samples.variants import variant
 from polyop.core.spec import Spec
 from polyop.kernels.loop.kernel import LoopKernel
 from polyop.loops.frontend.parse import parse
@@ -15,7 +16,7 @@ from polyop.loops.ir.plan import Plan
 from polyop.loops.passes.strip_gradient_marks import without_marks
 from polyop.loops.pipeline import schedule
 from polyop.loops.program import Program
-from polyop.loops.schedule.shift_and_peel import MOST, shift_and_peel
+from polyop.loops.schedule.shift_and_peel import MAX_MEMBERS, shift_and_peel
 from polyop.loops.targets import isa
 
 SIZES = ((0, 5), (1, 1), (2, 9), (5, 4), (8, 20), (13, 17), (24, 9), (41, 33))
@@ -99,44 +100,8 @@ def with_scalars(x, steps):
     return z
 
 
-def turned(x, steps):
-    y = allocate(x.shape, x.dtype)
-    z = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            y[i, j] = x[i, j] + 1
-    for i in range(1, x.shape[0]):
-        for j in range(x.shape[1]):
-            z[i, j] = y[x.shape[0] - 1 - i, j]
-    return z
-
-
-def all_rows(x, steps):
-    y = allocate(x.shape, x.dtype)
-    z = output_tensor(x.shape, x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            y[i, j] = x[i, j] + 1
-    for i in range(1, x.shape[0]):
-        for j in range(x.shape[1]):
-            z[i, j] = y[j % x.shape[0], j]
-    return z
-
-
-def nothing_shared(x, steps):
-    y = output_tensor(x.shape, x.dtype)
-    z = output_tensor((x.shape[0] + 1, x.shape[1]), x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            y[i, j] = x[i, j] + 1
-    for i in range(1, x.shape[0] + 1):
-        for j in range(x.shape[1]):
-            z[i, j] = steps
-    return y, z
-
-
 def range_of_the_first(x, steps):
-    """How far the second loop goes the first one writes."""
+    """The first loop writes a bound of the second one."""
     n = output_tensor((x.shape[0],), "int64")
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
@@ -162,6 +127,23 @@ def inner_range_of_the_first(x, steps):
     return y, n
 
 
+# two loops over rows; the kernels below change how the second one reads what the first one wrote
+TWO_LOOPS = """
+def f(x, steps):
+    y = output_tensor(x.shape, x.dtype)
+    z = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] + 1
+    for i in range(1, x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = y[i, j]
+    return y, z
+"""
+reversed_rows = variant("reversed_rows", TWO_LOOPS, ("= y[i, j]", "= y[x.shape[0] - 1 - i, j]"))
+all_rows = variant("all_rows", TWO_LOOPS, ("= y[i, j]", "= y[j % x.shape[0], j]"))
+nothing_shared = variant("nothing_shared", TWO_LOOPS, ("= y[i, j]", "= steps"))
+
 TOGETHER = {
     blurred: [(0, 0), (1, 1)],
     iterated: [(0, 0), (2, 1)],
@@ -171,8 +153,8 @@ TOGETHER = {
     with_scalars: [(0, 0), (0, 1)],
     inner_range_of_the_first: [(0, 0), (0, 1)],
 }
-"""How far behind and how far inside each loop runs, from what the texts read by hand."""
-APART = (turned, all_rows, nothing_shared, range_of_the_first)
+"""For each loop (behind, inset), worked out by hand from the indices."""
+APART = (reversed_rows, all_rows, nothing_shared, range_of_the_first)
 ALL = (*TOGETHER, *APART)
 STEPS = 3
 pytestmark = pytest.mark.filterwarnings("ignore::polyop.UninitialisedWarning")
@@ -193,7 +175,7 @@ def test_which_loops_and_how_far_behind(function):
 
 @pytest.fixture(scope="module", params=isa.available())
 def compiled(request, batch):
-    """Return a function that gives a kernel as an operator; threads and bands are used at any size."""
+    """Return a function from a kernel to its operator; threads and bands are used for any size."""
     path = batch.build(batch.text(map(typed, ALL), request.param), "-DPOLYOP_GRAIN=1")
     rows = [("float64", ["n", "m"], "")]
 
@@ -209,7 +191,7 @@ def compiled(request, batch):
 def test_on_any_number_of_threads(function, size, compiled, batch):
     x = np.random.default_rng(size).integers(-9, 9, size).astype(np.float64)
     if function in (lanes, with_scalars, range_of_the_first) and not x.size:
-        return  # they read an element
+        return  # they read x[0, 0] or n[0]
     expected = interpret(typed(function), [x], {"steps": STEPS})
     run = compiled(function)
     for threads in THREADS:
@@ -229,12 +211,12 @@ def test_random_chains(batch, generate):
     for number, (function, kernel) in enumerate(zip(functions, kernels, strict=True)):
         run = batch.bound(function, tensors, {}, path, number)
         for size in ((3, 9), (7, 5), (12, 20), (31, 11)):
-            given = [np.random.default_rng([k, *size]).integers(-9, 9, size) * 1.0 for k in range(3)]
-            expected = interpret(kernel, [a.copy() for a in given])
+            inputs = [np.random.default_rng([k, *size]).integers(-9, 9, size) * 1.0 for k in range(3)]
+            expected = interpret(kernel, [a.copy() for a in inputs])
             for threads in (1, 2, 5):
                 with batch.threads(threads):
-                    found = run(*(a.copy() for a in given))
-                for one, other in zip(expected, found, strict=True):
+                    results = run(*(a.copy() for a in inputs))
+                for one, other in zip(expected, results, strict=True):
                     np.testing.assert_array_equal(other, one, err_msg=f"{threads} threads\n{texts[number]}")
 
 
@@ -246,16 +228,16 @@ def test_where_isl_gives_up_loops_run_one_after_another():
         assert program.conflicts
         program.session.context.set_max_operations(operations)
         program = shift_and_peel(program)
-        given_up = [note for note in program.notes if "isl cannot tell in time" in note.text]
-        assert (len(program.plan.bands), len(given_up)) == (1 - operations, operations)
+        give_up_notes = [note for note in program.notes if "isl cannot tell in time" in note.text]
+        assert (len(program.plan.bands), len(give_up_notes)) == (1 - operations, operations)
 
 
-def test_a_group_is_as_long_as_the_header_has_room_for(batch):
+def test_the_greatest_band_is_that_of_the_header(batch):
     header = (batch.ROOT / "include/polyop/loops/bands.h").read_text()
-    assert f"enum {{ POLYOP_MEMBERS = {MOST} }};" in header
+    assert f"enum {{ POLYOP_MEMBERS = {MAX_MEMBERS} }};" in header
 
 
-def test_explain_tells_of_it():
+def test_explain_names_the_loop_that_another_runs_with():
     x = Spec((4, 5), polyop.dtype("float64"))
-    told = LoopKernel(blurred, ("steps",)).explain((x,), {"steps": 3})
-    assert any("loop i_1: runs together with the one of line" in line for line in told), told
+    lines = LoopKernel(blurred, ("steps",)).explain((x,), {"steps": 3})
+    assert any("loop i_1: runs together with the one of line" in line for line in lines), lines

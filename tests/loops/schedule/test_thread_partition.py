@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Loops in order that threads share: by the row that an index picks, or by the columns of a loop inside."""
+"""Thread partition: sequential loops whose work is divided by rows that an index picks, or by columns."""
 
 import functools
 
@@ -206,7 +206,7 @@ def typed(function, dtype="float32"):
 
 @pytest.fixture(scope="module")
 def compiled(batch):
-    """Return a function that gives a kernel as an operator; all are compiled once, for threads at any size."""
+    """Return a function from a kernel to its operator; threads are used for any size."""
     path = batch.build(batch.text([typed(*c) for c in CASES], isa.available()[0]), "-DPOLYOP_GRAIN=1")
 
     @functools.cache
@@ -226,29 +226,29 @@ def arrays(n, m, r, dtype):
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_on_any_number_of_threads(function, dtype, size, compiled, batch):
-    given = arrays(*size, dtype)
+    inputs = arrays(*size, dtype)
     try:
-        expected = interpret(typed(function, dtype), given, {})
+        expected = interpret(typed(function, dtype), inputs, {})
     except IndexError:
         expected = None  # there is no row
     for threads in (1, 2, 3, 7):
         with batch.threads(threads):
             if expected is None:
                 with pytest.raises(KernelError, match="which has size 0"):
-                    compiled(function, dtype)(*given)
+                    compiled(function, dtype)(*inputs)
                 continue
-            for one, other in zip(expected, compiled(function, dtype)(*given), strict=True):
+            for one, other in zip(expected, compiled(function, dtype)(*inputs), strict=True):
                 np.testing.assert_array_equal(other, one, strict=True)
 
 
 @pytest.mark.parametrize("count", [PICKED - 1, PICKED, PICKED + 1, 2 * PICKED + 7])
 @pytest.mark.parametrize("function", ROWS)
-def test_more_iterations_than_are_looked_at_at_once(function, count, compiled, batch):
-    given = arrays(count, 5, 9, "float32")
-    expected = interpret(typed(function), given, {})
+def test_more_iterations_than_a_thread_searches_at_once(function, count, compiled, batch):
+    inputs = arrays(count, 5, 9, "float32")
+    expected = interpret(typed(function), inputs, {})
     for threads in (1, 3):
         with batch.threads(threads):
-            for one, other in zip(expected, compiled(function, "float32")(*given), strict=True):
+            for one, other in zip(expected, compiled(function, "float32")(*inputs), strict=True):
                 np.testing.assert_array_equal(other, one)
 
 
@@ -275,44 +275,46 @@ def test_rows_may_count_from_the_end(compiled, batch):
 
 @pytest.mark.parametrize("function", ROWS)
 def test_rows_are_shared(function):
-    made = schedule(typed(function))
+    program = schedule(typed(function))
     buffer, axis = ROWS[function]
-    ((var, row),) = made.plan.rows.items()
+    ((var, row),) = program.plan.rows.items()
     assert (row.buffer, row.axis) == (buffer, axis)
-    assert f"loop {var}: on all threads, each for its own part of {buffer}, in order" in told(made)
-    assert not made.plan.columns
+    assert f"loop {var}: on all threads, each for its own part of {buffer}, in order" in note_texts(program)
+    assert not program.plan.columns
 
 
 @pytest.mark.parametrize("function", COLUMNS)
 def test_columns_are_shared(function):
-    made = schedule(typed(function))
-    assert made.plan.columns == COLUMNS[function]
-    assert not made.plan.rows
-    ((var, inner),) = made.plan.columns.items()
-    assert f"loop {var}: in order on all threads, each with its own part of loop {inner}" in told(made)
+    program = schedule(typed(function))
+    assert program.plan.columns == COLUMNS[function]
+    assert not program.plan.rows
+    ((var, inner),) = program.plan.columns.items()
+    assert f"loop {var}: in order on all threads, each with its own part of loop {inner}" in note_texts(
+        program
+    )
 
 
 @pytest.mark.parametrize("function", NEITHER)
-def test_what_is_not_shared(function):
-    made = schedule(typed(function))
-    assert not made.plan.rows
-    assert not made.plan.columns
-    assert not any("each" in text and "own part" in text for text in told(made))
+def test_which_loops_are_not_shared(function):
+    program = schedule(typed(function))
+    assert not program.plan.rows
+    assert not program.plan.columns
+    assert not any("each" in text and "own part" in text for text in note_texts(program))
 
 
 @pytest.mark.parametrize("function", [added, last])
 def test_a_row_is_checked_once(function):
-    made = schedule(typed(function))
-    assert "y: dimension 0 is checked once for each row" in told(made)
-    source = source_of(made, isa.available()[0], "f")
+    program = schedule(typed(function))
+    assert "y: dimension 0 is checked once for each row" in note_texts(program)
+    source = source_of(program, isa.available()[0], "f")
     line = next(text for text in source.splitlines() if "if (found" in text)
     assert "store_" in line
     assert "polyop_inside" not in line
 
 
-def test_a_column_that_is_picked_is_checked_at_each_access():
-    assert "y: dimension 1 is checked at each access" in told(schedule(typed(across)))
+def test_a_column_that_an_index_picks_is_checked_at_each_access():
+    assert "y: dimension 1 is checked at each access" in note_texts(schedule(typed(across)))
 
 
-def told(made):
-    return [note.text for note in notes_of(made, isa.available()[0])]
+def note_texts(program):
+    return [note.text for note in notes_of(program, isa.available()[0])]

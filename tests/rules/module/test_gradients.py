@@ -1,4 +1,4 @@
-"""What a C++ Function keeps and marks between Forward and Backward, and what of it is refused in words."""
+"""What a C++ Function keeps and marks between Forward and Backward, and what is refused with a message."""
 
 import gc
 import pathlib
@@ -54,10 +54,10 @@ def test_value_and_gradient(ops, mode, call, formula):
     weight = torch.tensor([1.0, 10.0, -3.0])
     out = mode(lambda a: call(ops, a))(x)
     torch.testing.assert_close(out, formula(x))
-    (found,) = torch.autograd.grad((out * weight).sum(), x)
+    (grad,) = torch.autograd.grad((out * weight).sum(), x)
     (expected,) = torch.autograd.grad((formula(x) * weight).sum(), x)
-    assert found.dtype == x.dtype
-    torch.testing.assert_close(found, expected)
+    assert grad.dtype == x.dtype
+    torch.testing.assert_close(grad, expected)
 
 
 NUMPY = [
@@ -143,24 +143,24 @@ RETURNED = [
 
 
 @pytest.mark.parametrize(("how", "first", "second"), RETURNED, ids=[row[0] for row in RETURNED])
-def test_what_may_be_returned(ops, mode, how, first, second):
+def test_outputs_that_forward_may_return(ops, mode, how, first, second):
     x = torch.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True)
     outputs = mode(lambda a: ops.returned(a, how))(x)
-    for found, formula, factor in zip(outputs, (first, second), (1, 10), strict=True):
-        torch.testing.assert_close(found, formula(x))
-        (grad,) = torch.autograd.grad((factor * found).sum(), x, retain_graph=True)
+    for output, formula, factor in zip(outputs, (first, second), (1, 10), strict=True):
+        torch.testing.assert_close(output, formula(x))
+        (grad,) = torch.autograd.grad((factor * output).sum(), x, retain_graph=True)
         torch.testing.assert_close(grad, torch.autograd.grad((factor * formula(x)).sum(), x)[0])
     (grad,) = torch.autograd.grad(outputs[0].sum() + 10 * outputs[1].sum(), x)
     expected = torch.autograd.grad(first(x).sum() + 10 * second(x).sum(), x)[0]
     torch.testing.assert_close(grad, expected)
-    given = np.float32([[1, -2], [3, 0.5]])
-    outputs, pull = ops.returned.vjp(given, how)
-    assert not any(np.shares_memory(one, given) for one in outputs)
+    array = np.float32([[1, -2], [3, 0.5]])
+    outputs, pull = ops.returned.vjp(array, how)
+    assert not any(np.shares_memory(output, array) for output in outputs)
     grads = pull([np.ones_like(outputs[0]), 10 * np.ones_like(outputs[1])])
     np.testing.assert_allclose(grads[0], expected)
 
 
-def test_a_part_of_a_result_has_no_gradient_in_words(ops):
+def test_the_gradient_of_a_part_of_a_result_is_refused_with_a_message(ops):
     x = leaf(1.0, 2.0, 3.0, 4.0)
     parts = ops.returned(x, "parts")
     np.testing.assert_array_equal(parts[1].detach(), [9, 16])
@@ -198,7 +198,7 @@ def test_lists_item_by_item(ops, mode):
     assert [g.tolist() for g in grads] == [[4], [4]]
 
 
-def test_a_list_given_to_apply_is_refused_where_a_gradient_is_wanted(ops):
+def test_a_list_given_to_apply_is_refused_where_a_gradient_is_needed(ops):
     with torch.no_grad():
         assert ops.of_list([leaf(1.0), leaf(2.0)]).item() == 3
     with pytest.raises(
@@ -207,15 +207,15 @@ def test_a_list_given_to_apply_is_refused_where_a_gradient_is_wanted(ops):
         ops.of_list([leaf(1.0), leaf(2.0)])
 
 
-@pytest.mark.parametrize(("x_wanted", "y_wanted"), [(True, False), (False, True), (True, True)])
-def test_which_gradients_are_needed(ops, x_wanted, y_wanted):
-    x, y = torch.ones(2, requires_grad=x_wanted), torch.ones(2, requires_grad=y_wanted)
+@pytest.mark.parametrize(("x_needed", "y_needed"), [(True, False), (False, True), (True, True)])
+def test_which_gradients_are_needed(ops, x_needed, y_needed):
+    x, y = torch.ones(2, requires_grad=x_needed), torch.ones(2, requires_grad=y_needed)
     out = ops.needs(x, y)
-    bits = x_wanted + 2 * y_wanted
+    bits = x_needed + 2 * y_needed
     assert ops.seen("forward") == bits + 4 * bits
     out.sum().backward()
     assert ops.seen("backward") == bits
-    assert ((x.grad is not None), (y.grad is not None)) == (x_wanted, y_wanted)
+    assert ((x.grad is not None), (y.grad is not None)) == (x_needed, y_needed)
 
 
 def test_nothing_is_needed_without_gradients(ops):
@@ -271,7 +271,7 @@ def test_in_place_that_is_not_marked(ops):
         ops.silent_write(leaf(1.0) * 1).backward()
 
 
-def test_marks_of_what_is_not_returned(ops):
+def test_marking_a_tensor_that_is_not_returned(ops):
     with pytest.raises(RuntimeError, match="The dirty tensors must all be outputs of the forward function"):
         ops.dirty_elsewhere(leaf(1.0) * 1)
 
@@ -295,7 +295,7 @@ def test_two_arguments_in_place_and_a_new_output(ops):
 
 
 @pytest.mark.parametrize("name", ["plain_loop", "plain_loop_before", "launched_beside"])
-def test_plain_loops_over_data_have_no_gradient_in_words(ops, name):
+def test_the_gradient_of_plain_loops_over_data_is_refused_with_a_message(ops, name):
     x = leaf(1.0, 2.0)
     function = getattr(ops, name)
     assert torch.no_grad()(function)(x)[0].item() in (2, 3)
@@ -351,7 +351,7 @@ def test_saved_outputs_and_own_tensors_are_guarded(ops):
         out.sum().backward()
 
 
-def test_memory_is_given_back(ops):
+def test_memory_is_freed(ops):
     inner = leaf(1.0, 2.0) * 1
     alive = weakref.ref(inner)
     out = ops.exp_times(inner)

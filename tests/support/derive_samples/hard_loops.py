@@ -5,7 +5,7 @@ CASES = []
 
 
 def case(tensors, **attributes):
-    """Add a kernel to the table, with its tensors: dtype, sizes, and what a whole number is below."""
+    """Add a kernel to the table. Its tensors: dtype, sizes, and the bound that whole numbers are below."""
 
     def added(function):
         CASES.append((function, tensors, attributes))

@@ -187,4 +187,4 @@ OPERATORS = (
     (sweeps, ((7,),), 0),
     (matmul, ((3, 4), (4, 2)), 0),
 )
-"""For gradients, larger: function, shapes, and what the last input, an index, is below (0: it is a real one too)."""
+"""For gradients, larger: function, shapes, and the bound of the last input if it is an index (0: it is none)."""

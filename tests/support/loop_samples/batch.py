@@ -36,14 +36,15 @@ def symbol(number):
 
 
 def text(kernels, isa, *, precise=False, checked=False):
-    """Return the C of typed kernels, or of scheduled ones: each of them under names of its own."""
+    """Return one C text of typed or scheduled kernels; each kernel has names that no other one uses."""
     parts = []
     for number, kernel in enumerate(kernels):
         scheduled = isinstance(kernel, Program)
-        made = kernel if scheduled else original(kernel) if checked else schedule(kernel)
-        parts.append(source_of(made, isa, symbol(number), precise=precise, checked=checked or made.checked))
+        program = kernel if scheduled else original(kernel) if checked else schedule(kernel)
+        part = source_of(program, isa, symbol(number), precise=precise, checked=checked or program.checked)
+        parts.append(part)
     pragmas = re.findall(r"^#pragma GCC target.*$", parts[0], re.MULTILINE)
-    wanted = sorted(
+    macros = sorted(
         {line for part in parts for line in re.findall(r"^#define POLYOP_WANT_\w+$", part, re.MULTILINE)}
     )
     # the widest set of includes first: math.h comes before what uses it
@@ -54,13 +55,13 @@ def text(kernels, isa, *, precise=False, checked=False):
     )
     first = [line for line in includes if "<" in line]
     ours = sorted((line for line in includes if "<" not in line), key=lambda line: "run.h" in line)
-    made = ["\n".join(pragmas), *wanted, *first, *ours]
+    lines = ["\n".join(pragmas), *macros, *first, *ours]
     for number, part in enumerate(parts):
         body = HEADER.sub("", part)
         own = {name for pair in STATIC.findall(ATTRIBUTE.sub("", body)) for name in pair if name}
-        made += [f"#define {name} {name}_of_{number}" for name in sorted(own)]
-        made += [body, *(f"#undef {name}" for name in sorted(own))]
-    return "\n".join(made)
+        lines += [f"#define {name} {name}_of_{number}" for name in sorted(own)]
+        lines += [body, *(f"#undef {name}" for name in sorted(own))]
+    return "\n".join(lines)
 
 
 def build(source, *flags):
@@ -68,17 +69,17 @@ def build(source, *flags):
     key = hashlib.sha256("\0".join([source, *COMPILER, *flags]).encode()).hexdigest()[:20]
     folder = Path(os.environ["POLYOP_CACHE_DIR"]) / "batches"
     folder.mkdir(parents=True, exist_ok=True)
-    made = folder / f"{key}.so"
-    with FileLock(f"{made}.lock"):
-        if not made.exists():
+    library = folder / f"{key}.so"
+    with FileLock(f"{library}.lock"):
+        if not library.exists():
             file = folder / f"{key}.c"
             file.write_text(source)
             partial = folder / f"{key}.part"
             command = [*COMPILER, *flags, "-shared", "-fPIC", file, "-o", partial, "-lm"]
             done = subprocess.run([*command, "-O1"], capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            partial.rename(made)
-    return made
+            partial.rename(library)
+    return library
 
 
 def call(library, number, inputs, outputs):
@@ -93,24 +94,24 @@ def call(library, number, inputs, outputs):
 
 @dataclass(eq=False)
 class Prebuilt(LoopKernel):
-    """A loop kernel whose library was built with others."""
+    """A loop kernel whose library is that of a batch, built before."""
 
     path: Path = Path()
     exported: str = ""
-    made: list = field(default_factory=list)
+    cached: list = field(default_factory=list)
 
     def library(self, kernel):
-        """Return the kernel of the batch."""
+        """Return the native kernel in the library of the batch."""
         del kernel
-        if not self.made:
-            self.made.append(LibraryKernel(self.path, self.exported, label=str(self)))
-        return self.made[0]
+        if not self.cached:
+            self.cached.append(LibraryKernel(self.path, self.exported, label=str(self)))
+        return self.cached[0]
 
 
 def bound(function, tensors, attributes, path, number, device="cpu"):
-    """Return the operator of kernel ``number`` of a library.
+    """Return a function that calls kernel ``number`` of a library through an operator.
 
-    It returns the outputs, those that are inputs written in place included.
+    The function returns the list of all outputs, inputs that are written in place included.
     """
     kernel = Prebuilt(function, tuple(attributes), device=device, path=path, exported=symbol(number))
     outline = kernel.outline
@@ -122,18 +123,18 @@ def bound(function, tensors, attributes, path, number, device="cpu"):
     results = [f"Tensor{marks.get(name, '')}" for name in outline.outputs]
     result = results[0] if len(results) == 1 else f"({', '.join(results)})"
     name = f"loops_{hashlib.sha256(f'{path}{number}'.encode()).hexdigest()[:12]}::f"
-    made = operator(f"{name}({', '.join(inputs)}) -> {result}", kernel)
+    op = operator(f"{name}({', '.join(inputs)}) -> {result}", kernel)
 
     def call(*arrays):
-        found = made(*arrays, *attributes.values())
-        return list(found) if isinstance(found, (tuple, list)) else [found]
+        outputs = op(*arrays, *attributes.values())
+        return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
     return call
 
 
 @contextlib.contextmanager
 def threads(count):
-    """Loops have this many threads meanwhile."""
+    """Set the number of threads of loops in this block."""
     from polyop import get_num_threads, set_num_threads
 
     before = get_num_threads()

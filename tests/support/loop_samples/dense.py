@@ -255,7 +255,7 @@ def whole_sum(x):
 
 
 def one_total(x):
-    """An element that is not there when nothing is added to it."""
+    """The element y[0] exists only if the last axis is not empty."""
     y = output_tensor((x.shape[2],), x.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -265,7 +265,7 @@ def one_total(x):
 
 
 def two_operators(x):
-    """Elements of one tensor that are reduced in different ways."""
+    """Two reductions, a sum and a maximum, of elements of one tensor."""
     y = output_tensor((2, x.shape[1], x.shape[1]), x.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -277,7 +277,7 @@ def two_operators(x):
 
 
 def sums_beside_products(x):
-    """What iterations share is reduced in one way, and what is each one's own in another."""
+    """Elements that the iterations of j share are summed; those of one iteration are multiplied."""
     n, m = x.shape
     y = output_tensor((n, n, m), x.dtype)
     for i in range(n):

@@ -103,8 +103,8 @@ def tensor(shape, dtype):
     if dtype != "float64":
         return np.zeros(shape, dtype)
     array = np.empty(shape, object)
-    for place in np.ndindex(*array.shape):
-        array[place] = Dual(0.0)
+    for index in np.ndindex(*array.shape):
+        array[index] = Dual(0.0)
     return array
 
 
@@ -140,8 +140,8 @@ def run(text, arrays, tangents):
     for array, tangent in zip(arrays, tangents, strict=True):
         mixed = array.copy() if tangent is None else np.empty(array.shape, object)
         if tangent is not None:
-            for place in np.ndindex(*array.shape):
-                mixed[place] = Dual(array[place], tangent[place])
+            for index in np.ndindex(*array.shape):
+                mixed[index] = Dual(array[index], tangent[index])
         inputs.append(mixed)
     outputs = names["f"](*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -24,31 +24,32 @@ HEADERS = [Path(__file__).with_name("cuda_on_cpu.h"), *sorted((INCLUDE / "polyop
 
 def text(kernels, *, checked=False):
     """Return the CUDA text of typed kernels; number k is exported as ``loops_k``."""
-    made = [original(kernel) if checked else schedule(kernel) for kernel in kernels]
+    programs = [original(kernel) if checked else schedule(kernel) for kernel in kernels]
     return "\n".join(
-        source_of(one, "cuda", f"loops_{k}", checked=checked or one.checked) for k, one in enumerate(made)
+        source_of(program, "cuda", f"loops_{k}", checked=checked or program.checked)
+        for k, program in enumerate(programs)
     )
 
 
 def build(source, *flags):
     """Return the library of a CUDA text, compiled once for all workers of a test run."""
-    read = b"".join(header.read_bytes() for header in HEADERS)
-    key = hashlib.sha256("\0".join([source, *COMPILER, *flags]).encode() + read).hexdigest()[:20]
+    headers = b"".join(header.read_bytes() for header in HEADERS)
+    key = hashlib.sha256("\0".join([source, *COMPILER, *flags]).encode() + headers).hexdigest()[:20]
     folder = Path(os.environ["POLYOP_CACHE_DIR"]) / "batches"
     folder.mkdir(parents=True, exist_ok=True)
-    made = folder / f"emulated-{key}.so"
-    with FileLock(f"{made}.lock"):
-        if not made.exists():
+    library = folder / f"emulated-{key}.so"
+    with FileLock(f"{library}.lock"):
+        if not library.exists():
             file, partial = folder / f"{key}.cu", folder / f"{key}.part"
             file.write_text(source)
             subprocess.run([*COMPILER, *flags, "-shared", file, "-o", partial], check=True)
-            partial.rename(made)
-    return made
+            partial.rename(library)
+    return library
 
 
 @contextlib.contextmanager
 def order(number):
-    """Threads of a block take turns in another order for each number meanwhile."""
+    """Let the threads of a CUDA block take turns in an order that depends on ``number``."""
     before = os.environ.get("POLYOP_EMULATION_ORDER")
     os.environ["POLYOP_EMULATION_ORDER"] = str(number)
     try:
@@ -59,15 +60,15 @@ def order(number):
             os.environ["POLYOP_EMULATION_ORDER"] = before
 
 
-def count(path, what):
-    """Return how many "launches" there were, or how many pieces of device memory are "live"."""
-    function = getattr(ctypes.CDLL(str(path)), f"emulated_{what}")
+def count(path, counter):
+    """Return a counter: "launches" so far, or pieces of device memory that are "live"."""
+    function = getattr(ctypes.CDLL(str(path)), f"emulated_{counter}")
     function.restype = ctypes.c_longlong
     return function()
 
 
 def function_of(source, name):
-    """Return the function of a text, of a file that is called ``<name>``."""
+    """Return the function ``name`` of a text, as if the text were the file ``<name>``."""
     file, names = f"<{name}>", {}
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)

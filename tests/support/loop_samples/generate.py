@@ -21,7 +21,7 @@ _files = itertools.count()
 
 
 def function_of(text):
-    """Return the function ``f`` of a text, which can be read as that of a file."""
+    """Return the function ``f`` of a text; inspect finds its source, as if it were in a file."""
     file = f"<random program {next(_files)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     names = {}
@@ -30,7 +30,7 @@ def function_of(text):
 
 
 def chain(seed):
-    """Return the text of loops that read rows around their own of what others write."""
+    """Return the text of loop nests in a row, each of which reads neighbouring rows of what others write."""
     pick = random.Random(seed)
     timed = pick.random() < 0.5
     lines = ["def f(a, b, c):"]
@@ -55,9 +55,9 @@ def chain(seed):
 
 
 class Generator(Expressions):
-    """Makes one program; ``random`` decides (it may be one that hypothesis shrinks).
+    """One random program, by the choices of ``random`` (which hypothesis may shrink).
 
-    ``real``: all tensors are float64, but for one of indices, and there are smooth functions.
+    With ``real``, all tensors but one of indices are float64, and smooth functions occur.
     """
 
     def __init__(self, random, *, real=False):
@@ -88,8 +88,10 @@ class Generator(Expressions):
     def emit(self, depth, text):
         self.lines.append("    " * depth + text)
 
-    def axes(self, most=3):
-        return [self.pick(self.symbols) for _ in range(2 if self.dense else 1 + self.random.randrange(most))]
+    def axes(self, max_axes=3):
+        return [
+            self.pick(self.symbols) for _ in range(2 if self.dense else 1 + self.random.randrange(max_axes))
+        ]
 
     def declare_inputs(self):
         for k in range(1 + self.random.randrange(3)):
@@ -202,7 +204,7 @@ class Generator(Expressions):
             self.store(depth, variables, scalars)
 
     def place(self, depth, variables, scalars):
-        """A whole number that is a subscript: read from a tensor, or changed by a loop and its data."""
+        """Emit a whole number that is used as a subscript: read from a tensor, or computed by a loop from its data."""
         name, symbol = self.new("k"), self.pick(self.symbols)
         inside = [v for v in variables if v.symbol == symbol]
         size, place = self.sizes[symbol][0], Variable(name, symbol)
@@ -220,7 +222,7 @@ class Generator(Expressions):
         self.block(depth, [*variables, place], scalars)
 
     def guarded_store(self, depth, variables, scalars):
-        """A store to an element that only a condition keeps inside."""
+        """Emit a store to an element that is inside the tensor only under a condition."""
         name, test, at = self.guarded(variables, self.written)
         if name:
             self.emit(depth, f"if {test}:")
@@ -233,7 +235,7 @@ class Generator(Expressions):
             self.store(depth, variables, scalars)
 
     def row_temporary(self, depth, variables, scalars):
-        """A row that each iteration fills for itself and then reads, perhaps where a condition holds."""
+        """Emit a row that each iteration fills and then reads, perhaps under a condition."""
         self.depth = max(self.depth, depth)
         symbol, row = self.row, "r"
         if self.chance(0.4):
@@ -271,7 +273,7 @@ class Generator(Expressions):
         self.store(deeper, [*variables, use], scalars, read)
 
     def reduction(self, depth, variables, scalars):
-        """A scalar, a loop that reduces to it, and where it is stored."""
+        """Emit a scalar, a loop that reduces to it, and its store."""
         name, inner = self.new("s"), Variable(self.new("r"), self.pick(self.symbols))
         self.depth = max(self.depth, depth)
         self.emit(depth, f"{name} = {self.value(variables, scalars, 0)}")
@@ -307,7 +309,7 @@ class Generator(Expressions):
         self.emit(depth, forms[0] if self.tensors[name][0] == "bool" else self.pick(forms))
 
     def contraction(self, depth):
-        """Loops in any order around a sum of products."""
+        """Emit loops in any order around a sum of products."""
         name = self.pick(self.written)
         dtype, axes = self.tensors[name]
         free = [Variable(self.new("f"), s) for s in axes]
@@ -363,8 +365,8 @@ class Generator(Expressions):
         size = {s: random.randrange(least, 10) if not ragged else top - random.randrange(5) for s in "ABC"}
         if self.chance(0.5):
             size = dict.fromkeys("ABC", size["A"])
-        seed = np.random.default_rng(random.randrange(2**31))
-        found = []
+        generator = np.random.default_rng(random.randrange(2**31))
+        inputs = []
         for name, (dtype, axes) in self.inputs.items():
             shape = [size[s] for s in axes]
             low = 0 if dtype[0] == "u" or dtype == "bool" else -2
@@ -372,12 +374,14 @@ class Generator(Expressions):
             if name == "ix":
                 high = max(1, size[self.indirect[1]])
                 low = -1 if self.chance(0.2) else 0
-            found.append(seed.integers(low, high, shape).astype(np.dtype(getattr(ml_dtypes, dtype, dtype))))
-        return found
+            inputs.append(
+                generator.integers(low, high, shape).astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
+            )
+        return inputs
 
 
 def exact(arrays, dtype):
-    """Whether results are small enough for sums in any order, computed in ``dtype``, to be the same."""
+    """Return whether results are so small that sums in ``dtype`` are exact, and so do not depend on the order."""
     for array in arrays:
         wide = array.astype(np.float64)
         limit = EXACT.get(array.dtype.name, min(EXACT[dtype], 2**31) if dtype in EXACT else np.inf)

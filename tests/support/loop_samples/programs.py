@@ -1,4 +1,4 @@
-"""Loop kernels of every kind that the compiler treats in its own way, with what they are given.
+"""Loop kernels of every kind that the compiler treats differently, with their inputs.
 
 Inputs are small whole numbers, so that sums in any order are the same to the last bit; a program
 with functions of floats says how far results may differ.
@@ -20,8 +20,8 @@ SMALL, RAGGED = (0, 1, 2, 3, 7, 8, 9), (17, 33, 65, 70, 130)
 class Program:
     """A kernel and its tensors: "float32 n m, int64 n <m" has an index into an axis of size m.
 
-    ``rough``: results may differ by this much, relatively; ``largest``: elements per tensor;
-    ``positive``: inputs are from 0.5 up; ``attributes`` are given by name.
+    ``rough`` is the relative error that results may have, ``largest`` the largest number of elements of a
+    tensor, and ``least`` the smallest size of an axis. With ``positive``, inputs are at least 0.5.
     """
 
     function: Callable[..., Any]
@@ -39,41 +39,45 @@ class Program:
 
     @property
     def rows(self) -> list[tuple[str, list[str], str]]:
-        """Dtype, sizes and the size that an index is below, of each tensor."""
-        found = []
+        """Each tensor's dtype, axes, and the size that its elements are below if they are indices, else ""."""
+        rows = []
         for text in self.tensors.split(","):
             dtype, *axes = text.split()
             below = next((axis[1:] for axis in axes if axis.startswith("<")), "")
-            found.append((dtype, [axis for axis in axes if not axis.startswith("<")], below))
-        return found
+            rows.append((dtype, [axis for axis in axes if not axis.startswith("<")], below))
+        return rows
 
     def sizes(self) -> list[dict[str, int]]:
-        """All sizes to try: equal ones, different ones, ragged ones that are not too much work."""
+        """Return all sizes to try: equal ones, different ones, and ragged ones that are not too much work."""
         symbols = list(dict.fromkeys(axis for _, axes, below in self.rows for axis in (*axes, below) if axis))
-        found = [dict.fromkeys(symbols, size) for size in SMALL]
+        all_sizes = [dict.fromkeys(symbols, size) for size in SMALL]
         if len(symbols) > 1:
-            found += [{s: (5, 1, 9, 3)[(k + shift) % 4] for k, s in enumerate(symbols)} for shift in range(4)]
+            all_sizes += [
+                {s: (5, 1, 9, 3)[(k + shift) % 4] for k, s in enumerate(symbols)} for shift in range(4)
+            ]
         for turn, size in enumerate(RAGGED):
-            one = {s: (size, 6, 19)[(k + turn) % 3 if len(symbols) > 1 else 0] for k, s in enumerate(symbols)}
-            if all(np.prod([one[a] for a in axes], dtype=int) <= self.largest for _, axes, _ in self.rows):
-                found.append(one)
-        return [one for one in found if min(one.values(), default=1) >= self.least]
+            sizes = {
+                s: (size, 6, 19)[(k + turn) % 3 if len(symbols) > 1 else 0] for k, s in enumerate(symbols)
+            }
+            if all(np.prod([sizes[a] for a in axes], dtype=int) <= self.largest for _, axes, _ in self.rows):
+                all_sizes.append(sizes)
+        return [sizes for sizes in all_sizes if min(sizes.values(), default=1) >= self.least]
 
     def arrays(self, sizes: Mapping[str, int], seed: int = 0) -> list[np.ndarray]:
         """Return inputs of these sizes."""
         random = np.random.default_rng([seed, *sizes.values()])
-        found = []
+        inputs = []
         for dtype, axes, below in self.rows:
             kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
             shape = tuple(int(a) if a.isdigit() else sizes[a] for a in axes)
             if below:
-                found.append(random.integers(0, max(1, sizes[below]), shape).astype(kind))
+                inputs.append(random.integers(0, max(1, sizes[below]), shape).astype(kind))
             elif self.positive:
-                found.append((random.integers(1, 9, shape) / 2).astype(kind))
+                inputs.append((random.integers(1, 9, shape) / 2).astype(kind))
             else:
                 low = 0 if dtype.startswith("u") or dtype == "bool" else -3
-                found.append(random.integers(low, 2 if dtype == "bool" else 4, shape).astype(kind))
-        return found
+                inputs.append(random.integers(low, 2 if dtype == "bool" else 4, shape).astype(kind))
+        return inputs
 
 
 MATMULS = (

@@ -1,4 +1,7 @@
-"""The gradient of a C++ module's function: recorded where it runs, two pure operators where it is traced."""
+"""The gradient of a C++ module's function in PyTorch.
+
+Eager: one autograd node per call, which owns the recorded tape. Traced: two pure operators (rules/module).
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,16 @@ from .layout import Layout
 
 
 def recorded(bound: BoundOperator) -> Recorded | None:
-    """Return the rule of an operator whose gradient is recorded."""
+    """Return the gradient rule of an operator if a module records it, else None."""
     rule: Any = bound.operator.gradient
     return rule if isinstance(rule, Recorded) else None
 
 
 def make_direct(bound: BoundOperator) -> Any:
-    """Return what runs a plain call of which gradients are wanted."""
+    """Return the function for eager calls that need gradients."""
     layout = Layout(bound)
     forward, backward = _forward(bound, layout), _backward(bound, layout)
-    # nothing but tensors: the native core is called by autograd itself, and these where it declines
+    # With tensors only, autograd calls the native core itself; it calls these two where it cannot proceed.
     lean = _only_tensors(bound) and not bound.schema.mutates
     body = {
         **INHERITED,
@@ -39,10 +42,12 @@ def make_direct(bound: BoundOperator) -> Any:
     }
     kind: Any = type(f"Polyop_{bound.schema.name}", (torch.autograd.Function,), body)
     node = kind._backward_cls
-    node.apply = _core.pull_method if lean else backward  # the engine calls it; found here once
+    node.apply = (
+        _core.pull_method if lean else backward
+    )  # the engine calls it; an own attribute is found sooner
     node.forward_slowly, node.backward_slowly = staticmethod(forward), staticmethod(backward)
     node.settle = staticmethod(_settle)
-    node.plain = node.dirty = ()  # what the native core sets only where there is some
+    node.plain = node.dirty = ()  # defaults: the native core sets them only if there are such outputs
     node.rest, node.count = None, len(bound.schema.arguments)
     apply = super(torch.autograd.Function, kind).apply
     schema = bound.schema
@@ -72,7 +77,7 @@ def _forward(bound: BoundOperator, layout: Layout) -> Any:
         if output is NotImplemented:
             args = tensors.map_arguments(_plain, normalise(bound.operator, bind(bound.schema, args, {})))
             _check_leaves(bound, args)
-            output = run((ctx, _wanted(bound, flat if simple else args)), *args)
+            output = run((ctx, _needs_gradient(bound, flat if simple else args)), *args)
         if len(flat) != count:
             ctx.count = len(flat)
         if not only_tensors:
@@ -83,7 +88,7 @@ def _forward(bound: BoundOperator, layout: Layout) -> Any:
 
 
 def _settle(ctx: Any, output: Any) -> Any:
-    """Tell autograd what the native core has found out about the outputs."""
+    """Tell autograd which outputs have no gradient, and which were written in place."""
     if ctx.plain:
         ctx.mark_non_differentiable(*ctx.plain)
     if ctx.dirty:
@@ -94,7 +99,7 @@ def _settle(ctx: Any, output: Any) -> Any:
 
 
 def _only_tensors(bound: BoundOperator) -> bool:
-    # a list is kept as well: its length tells how gradients are laid out
+    # ctx.rest keeps lists too: their lengths tell how flat gradients are laid out
     return all(
         a.type.is_tensor and not a.type.is_list and a.default is MISSING for a in bound.schema.arguments
     )
@@ -104,7 +109,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.resolve_conj().resolve_neg()
 
 
-def _wanted(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[bool, ...]:
+def _needs_gradient(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[bool, ...]:
     flags: list[bool] = []
     for position in bound.schema.tensor_positions:
         value = arguments[position]
@@ -131,7 +136,7 @@ def _check_leaves(bound: BoundOperator, arguments: tuple[Any, ...]) -> None:
 def _backward(bound: BoundOperator, layout: Layout) -> Any:
     positions = [i for i, argument in enumerate(bound.schema.arguments) if argument.type.is_tensor]
     direct = len(positions) == len(bound.schema.arguments) and not layout.has_lists
-    pull = _core.backward
+    native_backward = _core.backward
 
     @untraced
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -139,16 +144,16 @@ def _backward(bound: BoundOperator, layout: Layout) -> Any:
         if torch.is_grad_enabled():
             return _differentiable(bound, layout, ctx, saved, grads)
         try:
-            found = pull(ctx.tape, saved, grads)
-            if found is NotImplemented:
-                found = pull(ctx.tape, tuple(map(_dense, saved)), tuple(map(_dense, grads)))
+            input_grads = native_backward(ctx.tape, saved, grads)
+            if input_grads is NotImplemented:
+                input_grads = native_backward(ctx.tape, tuple(map(_dense, saved)), tuple(map(_dense, grads)))
         except RuntimeError as problem:
             if isinstance(problem, GradientError):
                 raise
             raise failed(bound.name, problem, bound.operator.origin) from None
-        if direct and len(found) == ctx.count:
-            return found
-        return _spread(layout, ctx, found)
+        if direct and len(input_grads) == ctx.count:
+            return input_grads
+        return _spread(layout, ctx, input_grads)
 
     return backward
 
@@ -157,44 +162,44 @@ def _dense(tensor: Any) -> Any:
     return None if tensor is None else tensors.dense(tensor)
 
 
-def _spread(layout: Layout, ctx: Any, found: tuple[Any, ...]) -> tuple[Any, ...]:
+def _spread(layout: Layout, ctx: Any, by_tensor: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return one gradient per flat argument, from one per tensor."""
-    left = iter(found)
-    made: list[Any] = []
+    remaining = iter(by_tensor)
+    flat: list[Any] = []
     for position, argument in enumerate(layout.bound.schema.arguments):
         if not argument.type.is_tensor:
-            made.append(None)
+            flat.append(None)
         elif layout.is_list[position] and ctx.rest[position] is not None:
-            made.extend((None, *(next(left) for _ in ctx.rest[position])))
+            flat.extend((None, *(next(remaining) for _ in ctx.rest[position])))
         else:
-            made.append(next(left))
-    return tuple(made[: ctx.count])
+            flat.append(next(remaining))
+    return tuple(flat[: ctx.count])
 
 
 def _differentiable(bound: BoundOperator, layout: Layout, ctx: Any, saved: Any, grads: Any) -> Any:
-    """Return gradients that have gradients themselves: through the operator of Backward."""
+    """Return gradients that can be differentiated again: ``<name>__backward`` computes them."""
     rule = recorded(bound)
     if rule is None or rule.backward is None:
         raise GradientError(bound.name, "writes an argument in place, and has no second derivative")
-    rows, wanted, _ = _core.tape_call(ctx.tape)
-    specs = iter(rule.kernel.specs(rows))
+    rows, flags, _ = _core.tape_call(ctx.tape)
+    remaining = iter(rule.kernel.specs(rows))
     schema = bound.schema
-    given = ctx.rest or [None] * ctx.count
-    rest = [*given, *(argument.default for argument in schema.arguments[len(given) :])]
-    seen = [
-        (tuple(next(specs) for _ in value) if isinstance(value, (list, tuple)) else next(specs))
+    passed = ctx.rest or [None] * ctx.count
+    arguments = [*passed, *(argument.default for argument in schema.arguments[len(passed) :])]
+    specs_and_attributes = [
+        (tuple(next(remaining) for _ in value) if isinstance(value, (list, tuple)) else next(remaining))
         if argument.type.is_tensor
         else value
-        for argument, value in zip(schema.arguments, rest, strict=True)
+        for argument, value in zip(schema.arguments, arguments, strict=True)
     ]
-    call = Call.of(schema, seen, wanted)
-    found = iter(rule.backward(rule.again(call, saved), list(grads), str(call)))
-    flat = tuple(next(found) if flag else None for flag in wanted)
+    call = Call.of(schema, specs_and_attributes, flags)
+    input_grads = iter(rule.backward(rule.again(call, saved), list(grads), str(call)))
+    flat = tuple(next(input_grads) if needed else None for needed in flags)
     return flat if ctx.rest is None and len(flat) == ctx.count else _spread(layout, ctx, flat)
 
 
 def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
-    """Return what the Autograd key and functorch's front key call."""
+    """Return the functions for the Autograd key and for functorch's front key."""
     schema = bound.schema
     fast, below = bound.fast, torch._C._AutoDispatchBelowAutograd
     forward_ad = torch.autograd.forward_ad
@@ -203,10 +208,10 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
         rule = recorded(bound)
         assert rule is not None
         arguments = normalise(bound.operator, bind(schema, args, kwargs))
-        wanted = _smooth(bound, arguments) if everything else _wanted(bound, arguments)
+        flags = _differentiable_tensors(bound, arguments) if everything else _needs_gradient(bound, arguments)
         positional, keywords = schema.split(tensors.for_torch(schema, arguments))
-        outputs = rule.saving_part.torch(*positional, **keywords, polyop_wanted=list(wanted))
-        return _outputs(bound, arguments, wanted, outputs)
+        outputs = rule.saving_part.torch(*positional, **keywords, polyop_wanted=list(flags))
+        return _outputs(bound, arguments, flags, outputs)
 
     @untraced
     def autograd(*args: Any, **kwargs: Any) -> Any:
@@ -214,8 +219,8 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
             result = fast(*args)
             if result is not NotImplemented:
                 return list(result) if schema.returns_list and isinstance(result, tuple) else result
-        wanted = torch.is_grad_enabled() and any(_wanted(bound, bind(schema, args, kwargs)))
-        if not wanted and forward_ad._current_level < 0:
+        needed = torch.is_grad_enabled() and any(_needs_gradient(bound, bind(schema, args, kwargs)))
+        if not needed and forward_ad._current_level < 0:
             with below():
                 return overload(*args, **kwargs)
         return saving(args, kwargs, forward_ad._current_level >= 0)
@@ -227,7 +232,7 @@ def make_traced(bound: BoundOperator, overload: Any) -> tuple[Any, Any]:
     return autograd, front
 
 
-def _smooth(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[bool, ...]:
+def _differentiable_tensors(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[bool, ...]:
     flags: list[bool] = []
     for position in bound.schema.tensor_positions:
         value = arguments[position]
@@ -236,8 +241,8 @@ def _smooth(bound: BoundOperator, arguments: tuple[Any, ...]) -> tuple[bool, ...
     return tuple(flags)
 
 
-def _outputs(bound: BoundOperator, arguments: tuple[Any, ...], wanted: Any, outputs: Any) -> Any:
-    """Return the function's outputs among those of the saving operator, as its overload does."""
+def _outputs(bound: BoundOperator, arguments: tuple[Any, ...], flags: Any, outputs: Any) -> Any:
+    """Return the outputs of the saving operator without the saved tensors, as the overload returns them."""
     schema = bound.schema
     if not schema.returns_list:
         own = tuple(outputs[: len(schema.returns)])
@@ -245,5 +250,5 @@ def _outputs(bound: BoundOperator, arguments: tuple[Any, ...], wanted: Any, outp
     rule = recorded(bound)
     assert rule is not None
     specs = tensors.map_arguments(tensors.spec, arguments)
-    derived = Call.of(schema, specs, wanted).derive(rule.kernel)
+    derived = Call.of(schema, specs, flags).derive(rule.kernel)
     return list(outputs) if derived is None else list(outputs[: len(derived.outputs)])

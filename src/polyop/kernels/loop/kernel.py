@@ -219,9 +219,9 @@ class LoopKernel(LoopKernelBase):
 
     def scheduled(self, inputs: Sequence[Any] = (), attributes: Mapping[str, Any] | None = None) -> Program:
         """Return the program after all passes for these specs; without specs, for those typed last."""
-        from ...loops.library.make import arranged
+        from ...loops.library.make import schedule_or_original
 
-        return arranged(self._typed_or_last(inputs, attributes), self.options)
+        return schedule_or_original(self._typed_or_last(inputs, attributes), self.options)
 
     def compile_watched(
         self, inputs: Sequence[Any], attributes: Mapping[str, Any], watch: Watch, form: str = ""

@@ -1,4 +1,4 @@
-"""Which buffers carry derivatives: what inputs reach, and what reaches outputs, through real numbers."""
+"""Activity analysis: which buffers carry derivatives from inputs to outputs, through real numbers."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from .partials import number, pull
 def active(kernel: Kernel, inputs: Sequence[str], outputs: Sequence[str]) -> frozenset[str]:
     """Return the buffers that depend on ``inputs`` and that ``outputs`` depend on, both included."""
     edges = {(source, store.buffer) for store, source in _edges(kernel)}
-    ahead = _closed(set(inputs), edges)
-    behind = _closed(set(outputs), {(b, a) for a, b in edges})
-    return frozenset(ahead & behind)
+    varied = _reachable(set(inputs), edges)
+    useful = _reachable(set(outputs), {(b, a) for a, b in edges})
+    return frozenset(varied & useful)
 
 
 def _edges(kernel: Kernel) -> list[tuple[Store, str]]:
-    found: list[tuple[Store, str]] = []
+    """Return each store with a buffer that its value depends on, once for each such buffer."""
+    edges: list[tuple[Store, str]] = []
     for node in statements(kernel.body):
         if isinstance(node, Store) and is_real(kernel, node.buffer):
             parts = pull(node.value, number(1.0, node.value.type), lambda load: is_real(kernel, load.buffer))
-            found += [(node, part.load.buffer) for part in parts]
-    return found
+            edges += [(node, part.load.buffer) for part in parts]
+    return edges
 
 
-def _closed(start: set[str], edges: set[tuple[str, str]]) -> set[str]:
-    found = set(start)
+def _reachable(start: set[str], edges: set[tuple[str, str]]) -> set[str]:
+    reached = set(start)
     while True:
-        more = {b for a, b in edges if a in found} - found
+        more = {b for a, b in edges if a in reached} - reached
         if not more:
-            return found
-        found |= more
+            return reached
+        reached |= more

@@ -1,4 +1,10 @@
-"""Tensors that a derived kernel does not read are left out, so that nobody keeps them for it."""
+"""Make inputs that a derived kernel does not read absent, so that frameworks need not keep them.
+
+An absent input stays among the parameters, without dimensions. If a kernel reads only a size of an input, and
+an input that it needs anyway has the same size, that size is read instead:
+
+    x.shape[0]  ->  d_y.shape[0]
+"""
 
 from __future__ import annotations
 
@@ -9,23 +15,23 @@ from .derivation import Derivation
 
 
 def dead_inputs(derivation: Derivation) -> Derivation:
-    """Return the derivation with parameters that its kernel does not read in the form of absent ones."""
-    kernel = without_unread(derivation.kernel, dict(derivation.shapes), derivation.required)
+    """Return the derivation with absent inputs in place of those that its kernel does not read."""
+    kernel = without_dead_inputs(derivation.kernel, dict(derivation.shapes), derivation.required)
     return derivation.with_(kernel=kernel)
 
 
-def without_unread(
-    kernel: Kernel, shapes: dict[str, tuple[Expr, ...]], kept: frozenset[str] = frozenset()
+def without_dead_inputs(
+    kernel: Kernel, shapes: dict[str, tuple[Expr, ...]], required: frozenset[str] = frozenset()
 ) -> Kernel:
-    """Return the kernel with tensors that nothing is read of in the form of absent ones.
+    """Return the kernel with absent inputs in place of those of which no element and no size is read.
 
-    ``shapes`` are what is known of tensors' shapes: sizes of one are taken from another that is read.
-    ``kept`` are tensors that are there anyway. An absent one has its place among the parameters, and no
-    dimensions.
+    ``shapes`` has the shapes of tensors, in sizes of the inputs: a size of an input whose elements are not
+    read is replaced by an equal size of one that is read, or of one of ``required``, which callers
+    have anyway.
     """
-    read: set[str] = {*_read(kernel), *kept}
+    read: set[str] = {*_read(kernel), *required}
     same: dict[Size, Size] = {}
-    for name, shape in shapes.items():  # not the set: its order is another in each process
+    for name, shape in shapes.items():  # in order: that of a set differs between processes
         for axis, size in enumerate(shape if name in read else ()):
             if isinstance(size, Size) and size.buffer not in read:
                 same.setdefault(size, Size(name, axis))

@@ -1,4 +1,8 @@
-"""A kernel that writes its inputs, as one that returns new tensors."""
+"""Turn a kernel that writes its inputs in place into one that returns new tensors.
+
+x[i] += 1.0     ->     x[i] = x_before[i]     in a loop over all elements
+                       x[i] += 1.0
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,14 @@ from ..ir.grammar import (
 
 
 def functional(kernel: Kernel) -> Kernel:
-    """Return the kernel with each tensor that it writes in place as an output that starts as a copy.
+    """Return the kernel in which each tensor that it wrote in place is an output, which starts as a copy.
 
-    The parameter gets another name, ``x_before``; the kernel's own text goes on with ``x``.
+    The parameter is renamed to ``x_before``; ``x`` is the output.
     """
     taken = names_of(kernel)
     buffers: dict[str, Buffer] = {}
     before: dict[str, str] = {}
-    start: list[Stmt] = []
+    copies: list[Stmt] = []
     for name, buffer in kernel.buffers.items():
         if buffer.role != "inplace":
             buffers[name] = buffer
@@ -39,22 +43,23 @@ def functional(kernel: Kernel) -> Kernel:
         shape = tuple(Size(old, k) for k in range(len(buffer.shape)))
         buffers[old] = replace(buffer, name=old, role="input", shape=shape)
         buffers[name] = replace(buffer, role="output", shape=shape)
-        start.append(_copied(buffers[name], old, taken))
+        copies.append(_copy(buffers[name], old, taken))
 
-    def sized(expr: object) -> object:
-        known = isinstance(expr, Size) and expr.buffer in before
-        return replace(expr, buffer=before[expr.buffer]) if known and isinstance(expr, Size) else expr
+    def renamed(expr: object) -> object:
+        if isinstance(expr, Size) and expr.buffer in before:
+            return replace(expr, buffer=before[expr.buffer])
+        return expr
 
-    body = tuple(rewrite(s, sized) for s in kernel.body)  # type: ignore[arg-type]
+    body = tuple(rewrite(s, renamed) for s in kernel.body)  # type: ignore[arg-type]
     buffers = {
-        n: replace(b, shape=tuple(rewrite(e, sized) for e in b.shape))  # type: ignore[arg-type]
+        n: replace(b, shape=tuple(rewrite(e, renamed) for e in b.shape))  # type: ignore[arg-type]
         for n, b in buffers.items()
     }
     parameters = tuple(before.get(n, n) for n in kernel.parameters)
-    return replace(kernel, parameters=parameters, buffers=buffers, body=(*start, *body))
+    return replace(kernel, parameters=parameters, buffers=buffers, body=(*copies, *body))
 
 
-def _copied(buffer: Buffer, old: str, taken: set[str]) -> Stmt:
+def _copy(buffer: Buffer, old: str, taken: set[str]) -> Stmt:
     names = [unused(f"{buffer.name}_{k}", taken) for k in range(len(buffer.shape))]
     index = tuple(Var(n, INT) for n in names)
     node: Stmt = Store(buffer.name, index, Load(old, index, Type(buffer.dtype), buffer.line), "", buffer.line)

@@ -1,7 +1,10 @@
 """Inline an adjoint into its only reader, where recomputing it is cheap.
 
-Of ``t[i] = a[i] * s`` and, later, ``t[i] += u`` and ``x[i] = t[i] * b[i]``, as going backwards through a
-softmax makes them, ``x[i] = (a[i] * s + u) * b[i]`` is left: one pass over memory less, and no temporary.
+    t[i] = a[i] * s
+    t[i] += u                  ->     x[i] = (a[i] * s + u) * b[i]
+    x[i] = t[i] * b[i]
+
+The gradient of a softmax has such statements. Without ``t`` it needs one pass over memory less.
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ from .forward_substitution import substituted_after
 from .order import Order
 from .scopes import scopes_of
 
-OPERATORS, LOADS = 4, 2
-"""Of a value that is computed where it is read; loads, of what differs between a row's elements."""
+MAX_OPERATORS, MAX_LOADS = 4, 2
+"""Limits of an inlined value. Only loads that differ between iterations of the innermost loop count."""
 
 
 class _Link(NamedTuple):
@@ -58,77 +61,80 @@ class _Link(NamedTuple):
 def inline_adjoints(derivation: Derivation) -> Derivation:
     """Return the derivation with adjoints inlined into their only reader."""
     adjoints = derivation.adjoints_left()
-    return derivation.with_(kernel=passed_on(derivation.kernel, derivation.session, adjoints))
+    return derivation.with_(kernel=inlined(derivation.kernel, derivation.session, adjoints))
 
 
-def passed_on(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel:
-    """Return the kernel without the stores to ``names`` that one statement reads or updates, and no other."""
+def inlined(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel:
+    """Return the kernel without the stores to ``names`` that exactly one statement reads or updates."""
     while (changed := _step(kernel, session, names)) is not None:
         kernel = changed
     return without_unused_buffers(kernel)
 
 
 def _step(kernel: Kernel, session: IslSession, names: Sequence[str]) -> Kernel | None:
-    little = [s for s in _little(kernel.body) if s.buffer in names]
-    if not little:
+    cheap = [s for s in _cheap_stores(kernel.body) if s.buffer in names]
+    if not cheap:
         return None
     local = [n for n, b in kernel.buffers.items() if b.role == "local"]
     order = Order(kernel, session, scopes_of(kernel, session, local))
     for leaf in order.model.leaves:
-        link = _link(order, leaf) if any(leaf.node is s for s in little) else None
+        link = _link(order, leaf) if any(leaf.node is s for s in cheap) else None
         if link is not None:
-            changed = replace(kernel, body=_linked(kernel.body, link))
-            return _without_name(changed, link.reader.node)
+            changed = replace(kernel, body=_with_inlined(kernel.body, link))
+            return _without_scalar(changed, link.reader.node)
     return None
 
 
-def _little(body: Sequence[Stmt], loop: str = "") -> Iterator[Store]:
-    """Yield the stores of what takes few operators; ``loop`` is the innermost around the body."""
+def _cheap_stores(body: Sequence[Stmt], loop: str = "") -> Iterator[Store]:
+    """Yield the stores of values that are cheap to recompute; ``loop`` is the innermost around the body."""
     for node in body:
         match node:
             case For():
-                yield from _little(node.body, node.var)
+                yield from _cheap_stores(node.body, node.var)
             case If():
-                yield from _little((*node.body, *node.orelse), loop)
-            case Store(op="") if _is_little(node.value, loop):
+                yield from _cheap_stores((*node.body, *node.orelse), loop)
+            case Store(op="") if _is_cheap(node.value, loop):
                 yield node
 
 
 def _link(order: Order, writer: Leaf) -> _Link | None:
+    """Return a store with its only reader, if the reader can compute the value itself."""
     node = writer.node
     assert isinstance(node, Store)
-    found = order.readers(writer)
-    if len(found) != 1:
+    readers = order.readers(writer)
+    if len(readers) != 1:
         return None
-    ((reader, read),) = found
+    ((reader, read),) = readers
     own = read.node is reader.node or any(e == read.node for e in walk(reader.node.value))
     plain = own and not read.guards and read.around is None and len(reader.vars) <= len(writer.vars)
     if order.kernel.buffers[node.buffer].role == "output" and not order.always_overwritten(writer, reader):
-        return None  # what nobody reads is wanted all the same
+        return None  # an element of an output is needed also if no statement reads it
     if not plain or not is_inside(order.model, reader, read) or not order.has_only(reader, read, writer):
         return None
-    values = _places(node, read.node, writer, reader)
-    if values is None or not _stays(order, writer, reader, values):
+    values = _writer_instance(node, read.node, writer, reader)
+    if values is None or not _is_unchanged(order, writer, reader, values):
         return None
-    kept = rounded(cast(node.value, Type(order.kernel.buffers[node.buffer].dtype)))
-    return _Link(writer, reader, read, substitute(kept, values))
+    value = rounded(cast(node.value, Type(order.kernel.buffers[node.buffer].dtype)))
+    return _Link(writer, reader, read, substitute(value, values))
 
 
-def _is_little(value: Expr, loop: str) -> bool:
-    found = list(walk(value))
-    operators = [e for e in found if isinstance(e, Op)]
-    loads = [e for e in found if isinstance(e, Load) and _reads(e.index, loop)]
+def _is_cheap(value: Expr, loop: str) -> bool:
+    nodes = list(walk(value))
+    operators = [e for e in nodes if isinstance(e, Op)]
+    loads = [e for e in nodes if isinstance(e, Load) and _reads(e.index, loop)]
     if any(o.name in HEAVY and not (o.name == "/" and not _reads(o.args[1:], loop)) for o in operators):
         return False
-    return len(operators) <= OPERATORS and len(loads) <= LOADS
+    return len(operators) <= MAX_OPERATORS and len(loads) <= MAX_LOADS
 
 
 def _reads(exprs: Sequence[Expr], loop: str) -> bool:
     return any(isinstance(e, Var) and e.name == loop for x in exprs for e in walk(x))
 
 
-def _places(node: Store, load: Load | Store, writer: Leaf, reader: Leaf) -> Mapping[str, Expr] | None:
-    """Return the writer's loop variables for an instance of the reader: of the element that both touch."""
+def _writer_instance(
+    node: Store, load: Load | Store, writer: Leaf, reader: Leaf
+) -> Mapping[str, Expr] | None:
+    """Return the writer's loop variables for an instance of the reader: those of the element that is read."""
     values: dict[str, Expr] = {}
     for mine, other in zip(node.index, load.index, strict=True):
         if isinstance(mine, Var) and mine.name in writer.vars and mine.name not in values:
@@ -143,8 +149,8 @@ def _places(node: Store, load: Load | Store, writer: Leaf, reader: Leaf) -> Mapp
     return values
 
 
-def _stays(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr]) -> bool:
-    """Whether all that a value is made of is the same, and at hand, where it is read: no scalar is."""
+def _is_unchanged(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr]) -> bool:
+    """Whether all operands of a value are available where it is read, and are the same; scalars are not."""
     fixed = {*writer.vars, *order.kernel.attributes}
     if any(isinstance(e, Var) and e.name not in fixed for e in walk(writer.node.value)):
         return False
@@ -159,17 +165,17 @@ def _stays(order: Order, writer: Leaf, reader: Leaf, values: Mapping[str, Expr])
     return True
 
 
-def _linked(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
+def _with_inlined(body: Sequence[Stmt], link: _Link) -> tuple[Stmt, ...]:
     def change(node: Store | Assign) -> Sequence[Stmt]:
         if node is link.writer.node:
             return ()
-        return (_read(node, link) if node is link.reader.node else node,)
+        return (_inlined_reader(node, link) if node is link.reader.node else node,)
 
     return map_body(body, change, drop_empty=True)
 
 
-def _without_name(kernel: Kernel, node: Store | Assign) -> Kernel:
-    """Return the kernel without a scalar that has become another name of an input's element."""
+def _without_scalar(kernel: Kernel, node: Store | Assign) -> Kernel:
+    """Return the kernel without a scalar that is now only another name for an input's element."""
     every = list(statements(kernel.body))
     match [s for s in every if isinstance(s, Assign) and isinstance(node, Assign) and s.name == node.name]:
         case [Assign(op="", value=Load(buffer=buffer, index=index)) as same]:
@@ -180,16 +186,18 @@ def _without_name(kernel: Kernel, node: Store | Assign) -> Kernel:
             body = substituted_after(
                 kernel.body, same, lambda e: same.value if isinstance(e, Var) and e.name == same.name else e
             )
-            left = any(isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s))
-            if kernel.buffers[buffer].role == "input" and not left:
+            remains = any(
+                isinstance(e, Var) and e.name == same.name for s in statements(body) for e in walk(s)
+            )
+            if kernel.buffers[buffer].role == "input" and not remains:
                 return replace(kernel, body=body)
     return kernel
 
 
-def _read(node: Store | Assign, link: _Link) -> Store | Assign:
+def _inlined_reader(node: Store | Assign, link: _Link) -> Store | Assign:
     """Return the reader with the value in place of the element."""
     updates = link.read.node is node
     value = operate(node.op, link.value, node.value) if updates else node.value
     value = rewrite(value, lambda e: link.value if e == link.read.node else e)
-    found: Store | Assign = replace(node, value=value, op="" if updates else node.op)
-    return found
+    reader: Store | Assign = replace(node, value=value, op="" if updates else node.op)
+    return reader

@@ -27,47 +27,48 @@ def keep_argmax_operands(derivation: Derivation) -> Derivation:
     Raises ``GradientError`` with the line where the number of operands depends on data.
     """
     kernel = derivation.kernel
-    keeper = _Keeper(kernel, dict(derivation.owners))
-    body = keeper.body(kernel.body, ())
-    if not keeper.buffers:
+    rewriter = _Rewriter(kernel, dict(derivation.owners))
+    body = rewriter.body(kernel.body, ())
+    if not rewriter.buffers:
         return derivation
-    kernel = replace(kernel, body=body, buffers={**kernel.buffers, **keeper.buffers})
-    return derivation.with_(kernel=kernel, owners=keeper.scopes)
+    kernel = replace(kernel, body=body, buffers={**kernel.buffers, **rewriter.buffers})
+    return derivation.with_(kernel=kernel, owners=rewriter.scopes)
 
 
-class _Keeper:
+class _Rewriter:
+    """Rewrites a kernel's body; ``buffers`` are the new ones, and ``scopes`` the owners of all."""
+
     def __init__(self, kernel: Kernel, scopes: Scopes) -> None:
         self.kernel, self.scopes = kernel, dict(scopes)
         self.names = Names(kernel)
         self.buffers: dict[str, Buffer] = {}
 
     def body(self, body: Sequence[Stmt], loops: tuple[For, ...]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
+        stmts: list[Stmt] = []
         for node in body:
             match node:
                 case For():
-                    found.append(replace(node, body=self.body(node.body, (*loops, node))))
+                    stmts.append(replace(node, body=self.body(node.body, (*loops, node))))
                 case If(body=then, orelse=other):
-                    found.append(replace(node, body=self.body(then, loops), orelse=self.body(other, loops)))
-                case Store(op="max" | "min", value=value) if self._is_made_twice(node):
-                    kept = self._kept(node, loops)
-                    found += [
-                        kept,
-                        replace(node, value=Load(kept.buffer, kept.index, Type(value.type.dtype), node.line)),
-                    ]
+                    stmts.append(replace(node, body=self.body(then, loops), orelse=self.body(other, loops)))
+                case Store(op="max" | "min", value=value) if self._is_computed_twice(node):
+                    store = self._store_of_operand(node, loops)
+                    operand = Load(store.buffer, store.index, Type(value.type.dtype), node.line)
+                    stmts += [store, replace(node, value=operand)]
                 case _:
-                    found.append(node)
-        return tuple(found)
+                    stmts.append(node)
+        return tuple(stmts)
 
-    def _is_made_twice(self, node: Store) -> bool:
-        """Whether what is compared would be computed for the comparison, and once more for the search."""
+    def _is_computed_twice(self, node: Store) -> bool:
+        """Whether the operand would be computed twice: for the max or min, and for the winner's search."""
         value = node.value
         if not isinstance(value, Load):
             return not isinstance(value, Const)
         own, scope = (self.scopes.get(name, ()) for name in (value.buffer, node.buffer))
         return self.kernel.buffers[value.buffer].role == "local" and len(own) > len(scope)
 
-    def _kept(self, node: Store, loops: Sequence[For]) -> Store:
+    def _store_of_operand(self, node: Store, loops: Sequence[For]) -> Store:
+        """Return a store of the operand into a new buffer, with one element for each iteration of a scope."""
         scope = self.scopes.get(node.buffer, ())
         ranges = {loop.var: (loop.lo, loop.hi) for loop in loops}
         index: list[Expr] = []

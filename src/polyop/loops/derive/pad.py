@@ -1,7 +1,8 @@
 """Put zeros around a factor, so that sums along a shift keep their whole range and need no condition.
 
-Of ``d_x[i + p] += d_y[i] * w[p]`` each element collects ``d_y[e - p] * w[p]`` over all p; where
-``e - p`` lies outside d_y it reads a zero.
+    d_x[i + p] += d_y[i] * w[p]     ->     d_x[e] = sum over all p of d_y_wide[e - p + width] * w[p]
+
+Where ``e - p`` is outside d_y, its padded copy ``d_y_wide`` has a zero.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from .ranges import length as of_length
 
 @dataclass(frozen=True)
 class Padded:
-    """The memory, the statement that fills it, and the load that stands for the factor."""
+    """The padded buffer, the statement that copies the factor into it, and the load to use in its place."""
 
     buffer: Buffer
-    filled: Stmt
+    copy: Stmt
     load: Load
 
 
 def factor(value: Expr, variables: Sequence[str]) -> Load | None:
-    """Return the one factor of a product that depends on some loops, by their plain variables; or None."""
+    """Return the only factor of a product that depends on the loops of ``variables``, or None.
+
+    Its indices must be the variables themselves.
+    """
     names = frozenset(variables)
     moving = [e for e in _factors(value) if depends(e, names)]
     if len(moving) != 1 or not isinstance(moving[0], Load):
@@ -45,9 +49,8 @@ def _factors(value: Expr) -> list[Expr]:
 def padded(load: Load, loops: Mapping[str, tuple[For, For]], shape: Sequence[Expr], names: Names) -> Padded:
     """Return a load's buffer with zeros around it.
 
-    ``loops`` are, for a variable of its index, the loop over it and the one that shifts it; ``shape`` is
-    the buffer's own. The returned load is in the same variables, which may then be beyond
-    their loops by as much as the shift is wide.
+    ``loops``: for a variable of its index, the loop over it and the one that shifts it. ``shape``: the
+    buffer's. The returned load has the same variables. They may exceed their loops by the width of the shift.
     """
     name = names.new(f"{load.buffer}_wide")
     sizes: list[Expr] = []
@@ -86,8 +89,8 @@ def padded(load: Load, loops: Mapping[str, tuple[For, For]], shape: Sequence[Exp
 
 
 def sizes_of(kernel: Kernel, buffer: str) -> tuple[Expr, ...]:
-    """Return the sizes of a buffer, as other buffers' shapes may be written in."""
-    found = kernel.buffers[buffer]
-    if found.role in ("input", "inplace"):
-        return tuple(Size(buffer, k) for k in range(len(found.shape)))
-    return found.shape
+    """Return the sizes of a buffer, in terms that the shape of another buffer may have."""
+    original = kernel.buffers[buffer]
+    if original.role in ("input", "inplace"):
+        return tuple(Size(buffer, k) for k in range(len(original.shape)))
+    return original.shape

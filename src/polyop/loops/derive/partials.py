@@ -5,8 +5,8 @@ of an argument, in forward mode the tangent of the result for a tangent of that 
 
 Ties: ``max(a, b)`` and ``min(a, b)`` of equal values belong to ``a``. ``abs`` has the derivative 0
 at 0. Where a function has none, IEEE arithmetic answers: ``sqrt`` at 0 gives infinity, as in
-PyTorch and JAX. A value chosen by a condition is chosen around the product, so that a NaN of
-the branch that was not taken stays there.
+PyTorch and JAX. The adjoint of a conditional value is selected after the product, so that a NaN
+of the branch that was not taken does not spread.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from ..ir.grammar import BOOL, Const, Expr, Load, Op, Type, children, unconditio
 from ..ir.operate import operate
 from ..ir.types import cast, kind
 
-Given = Expr
 Contributions = tuple[Expr | None, ...]
-Rule = Callable[[Op, Given], Contributions]
+Rule = Callable[[Op, Expr], Contributions]
 
 
 def number(value: float, of: Type) -> Const:
@@ -129,7 +128,7 @@ def _atan(node: Op, g: Expr) -> Contributions:
 
 
 def _own(node: Op, g: Expr) -> Contributions:
-    """Nothing for the value and for the slopes, which the author gives."""
+    """Return the author's gradient: a product for each argument, nothing for the value and the slopes."""
     pairs = ((times(g, slope), None) for slope in node.args[2::2])
     return (None, *(part for pair in pairs for part in pair))
 
@@ -159,10 +158,11 @@ PARTIALS: Mapping[str, Rule] = {
     "cast": lambda node, g: (cast(g, node.args[0].type),),
     "with_gradient": _own,
 }
-"""By operator; what has no row is constant almost everywhere: its derivative is 0."""
+"""By operator."""
 CONSTANT = frozenset(
     ("//", "sign", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "ceil_div")
 ).union(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "&", "|", "^"), ("stop_gradient",))
+"""Operators that are constant almost everywhere, so that their derivative is 0."""
 
 
 def contributions(node: Op, g: Expr) -> Contributions:
@@ -175,12 +175,12 @@ def contributions(node: Op, g: Expr) -> Contributions:
     """
     if kind(node.type) != "f" or node.name in CONSTANT:
         return (None,) * len(node.args)
-    found = PARTIALS[node.name](node, g)
-    return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, found, strict=True))
+    rule = PARTIALS[node.name]
+    return tuple(None if kind(a.type) != "f" else c for a, c in zip(node.args, rule(node, g), strict=True))
 
 
-MOST = 10_000
-"""Operators and elements of all parts of a statement; they grow with the cube of the inputs of a ``max``."""
+MAX_NODES = 10_000
+"""Nodes of all contributions of one statement. Those of a ``max`` grow with the cube of its inputs."""
 
 
 class Part(NamedTuple):
@@ -191,85 +191,83 @@ class Part(NamedTuple):
     value: Expr
 
 
-def pull(value: Expr, g: Expr, moves: Callable[[Load], bool]) -> list[Part]:
+def pull(value: Expr, g: Expr, is_active: Callable[[Load], bool]) -> list[Part]:
     """Return the contributions to the adjoints of loads when the adjoint of ``value`` is ``g``.
 
-    ``moves`` selects the loads that have an adjoint.
-
-    An element that exists only under a condition has that as guard. Raises ``GradientError`` with the line
-    for parts of more than ``MOST`` operators.
+    ``is_active`` selects the loads that have an adjoint. A load that runs only under a condition has it as
+    guard. Raises ``GradientError`` with the line if the contributions have more than ``MAX_NODES`` nodes.
     """
     size = 0
     safe = {e for e in unconditional(value) if isinstance(e, Load)}
-    found: dict[tuple[Load, Expr | None], Expr] = {}
-    for load, guard, part in _pulled(value, g, None, moves):
+    totals: dict[tuple[Load, Expr | None], Expr] = {}
+    for load, guard, part in _pulled(value, g, None, is_active):
         size += sum(1 for _ in walk(part))
-        if size > MOST:
+        if size > MAX_NODES:
             raise _oversized(load.line)
         if guard is not None and load in safe:
             part, guard = choice(guard, part, _zero(part)), None  # noqa: PLW2901 - the same part
-        total = plus(found.get((load, guard)), part)
+        total = plus(totals.get((load, guard)), part)
         assert total is not None
-        found[load, guard] = total
-    return [Part(load, guard, part) for (load, guard), part in found.items()]
+        totals[load, guard] = total
+    return [Part(load, guard, part) for (load, guard), part in totals.items()]
 
 
 def _oversized(line: int) -> GradientError:
-    rule = f"the parts of its gradient may have {MOST} operators in all, and have more"
+    rule = f"the parts of its gradient may have {MAX_NODES} operators in all, and have more"
     hint = "max of many inputs: keep them in a tensor, and loop over it: best = max(best, t[k])"
     return GradientError(f"line {line} of the loop kernel", rule, hint=hint)
 
 
-def _pulled(value: Expr, g: Expr, guard: Expr | None, moves: Callable[[Load], bool]) -> Iterator[Part]:
+def _pulled(value: Expr, g: Expr, guard: Expr | None, is_active: Callable[[Load], bool]) -> Iterator[Part]:
     if isinstance(value, Load):
-        if moves(value):
+        if is_active(value):
             yield Part(value, guard, g)
-    elif isinstance(value, Op) and _reaches(value, moves):
+    elif isinstance(value, Op) and _reaches(value, is_active):
         if value.name == "select":
             condition, then, otherwise = value.args
-            yield from _pulled(then, g, _both(guard, condition), moves)
-            yield from _pulled(otherwise, g, _both(guard, Op("not", (condition,), BOOL)), moves)
+            yield from _pulled(then, g, _both(guard, condition), is_active)
+            yield from _pulled(otherwise, g, _both(guard, Op("not", (condition,), BOOL)), is_active)
             return
         for argument, part in zip(value.args, contributions(value, g), strict=True):
             if part is not None:
-                yield from _pulled(argument, part, guard, moves)
+                yield from _pulled(argument, part, guard, is_active)
 
 
 def _both(a: Expr | None, b: Expr) -> Expr:
     return b if a is None else Op("and", (a, b), BOOL)
 
 
-def _reaches(value: Expr, moves: Callable[[Load], bool]) -> bool:
+def _reaches(value: Expr, is_active: Callable[[Load], bool]) -> bool:
     if isinstance(value, Load):
-        return moves(value)
-    return isinstance(value, Op) and any(_reaches(a, moves) for a in children(value))
+        return is_active(value)
+    return isinstance(value, Op) and any(_reaches(a, is_active) for a in children(value))
 
 
 def push(value: Expr, tangent: Callable[[Load], Expr | None]) -> Expr | None:
-    """Return the tangent of an expression, None for zero; ``tangent`` gives those of loads."""
+    """Return the tangent of an expression, None for zero. ``tangent`` returns that of a load."""
     if isinstance(value, Load):
         return tangent(value)
     if not isinstance(value, Op) or kind(value.type) != "f":
         return None
     if value.name == "select":
         return _pushed_choice(value, tangent)
-    found: Expr | None = None
+    total: Expr | None = None
     for number_, argument in enumerate(value.args):
-        moved = push(argument, tangent)
-        if moved is None:
+        part = push(argument, tangent)
+        if part is None:
             continue
         if value.name == "cast":
-            return cast(moved, value.type)
-        # a contribution is linear: handed a tangent of the argument it is that of the result
-        found = plus(found, contributions(value, moved)[number_])
-    return found
+            return cast(part, value.type)
+        # a contribution is linear in the adjoint: with a tangent in its place it is the result's tangent
+        total = plus(total, contributions(value, part)[number_])
+    return total
 
 
 def _pushed_choice(value: Op, tangent: Callable[[Load], Expr | None]) -> Expr | None:
     condition, *branches = value.args
-    moved = [push(branch, tangent) for branch in branches]
-    if all(m is None for m in moved):
+    parts = [push(branch, tangent) for branch in branches]
+    if all(part is None for part in parts):
         return None
     zero = number(0.0, value.type)
-    then, otherwise = (zero if m is None else m for m in moved)
+    then, otherwise = (zero if part is None else part for part in parts)
     return choice(condition, then, otherwise)

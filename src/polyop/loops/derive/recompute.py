@@ -31,7 +31,7 @@ from .recorded_values import Read, RecordedValues, Scope, first_leaf
 
 
 class Values:
-    """The kernel's values in a derived one: loads of what has them, and the memory that this takes."""
+    """Loads of the kernel's values in a derived kernel, and the buffers of recomputed and taped ones."""
 
     def __init__(self, recorded: RecordedValues, names: Names) -> None:
         self.recorded, self.names = recorded, names
@@ -45,9 +45,9 @@ class Values:
                 self._tapes[read] = self._tape(read, scope)
 
     def at(self, expr: Expr, leaf: str, within: Scope | None = None, depth: int | None = None) -> Expr:
-        """Return an expression of the kernel as it was when the leaf, or what is around it, read it.
+        """Return an expression with the values that the leaf, or its loop or condition ``depth``, read.
 
-        ``within``: in a scope that is computed again, in the original order.
+        ``within``: the scope, if the expression is part of recomputing one.
         """
         match expr:
             case Load():
@@ -57,12 +57,12 @@ class Values:
         return expr
 
     def replay(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
-        """Return what computes a scope's temporaries again; ``body`` is what its loops hold."""
+        """Return the statements that recompute a scope's temporaries; ``body`` is the body of its loops."""
         chosen = self.recorded.slices.get(scope)
         return self._replayed(body, scope) if chosen or scope in self.recorded.tapes else []
 
     def memory(self, buffer: str) -> str:
-        """Return the name of the memory in which a temporary, or an output, is computed again."""
+        """Return the name of the buffer in which a temporary, or an output, is recomputed."""
         if buffer not in self._again:
             old = self.kernel.buffers[buffer]
             name = buffer if old.role == "local" else self.names.new(f"{buffer}_again")
@@ -89,31 +89,31 @@ class Values:
         return replace(load, buffer=name, index=index)
 
     def _replayed(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
-        found: list[Stmt] = []
+        stmts: list[Stmt] = []
         for node in body:
             leaf = first_leaf(node)
             around = self.recorded.order.around[leaf]
             where = None if isinstance(node, Place) else around.index(node)
-            found += self._kept(leaf, scope, where)
+            stmts += self._stores_to_tapes(leaf, scope, where)
             match node:
                 case Place(node=Store() as store):
                     if leaf in self.recorded.slices.get(scope, ()):
-                        found.append(self._store(store, leaf, scope))
+                        stmts.append(self._store(store, leaf, scope))
                 case Loop(head):
                     inner = self._replayed(node.body, scope)
                     if inner:
                         lo, hi = (self.at(e, leaf, scope, where) for e in heads(node))
-                        found.append(self.loop(head, lo, hi, inner))
+                        stmts.append(self.loop(head, lo, hi, inner))
                 case Branch(head_if):
                     then = self._replayed(node.body, scope)
                     other = self._replayed(node.orelse, scope)
                     if then or other:
                         test = self.at(head_if.condition, leaf, scope, where)
-                        found.append(If(test, tuple(then), tuple(other), head_if.line))
-        return found
+                        stmts.append(If(test, tuple(then), tuple(other), head_if.line))
+        return stmts
 
     def loop(self, head: For, lo: Expr, hi: Expr, body: Sequence[Stmt], *, reverse: bool = False) -> For:
-        """Return a loop like one of the kernel, under a name of its own; the last iteration first."""
+        """Return a copy of a loop with a new name and body. ``reverse``: the last iteration runs first."""
         name = self.names.loop(head.var)
         here: Expr = Var(name, INT)
         if reverse:
@@ -126,9 +126,9 @@ class Values:
         value = self.at(node.value, leaf, scope)
         return Store(self.memory(node.buffer), index, value, node.op, node.line)
 
-    def _kept(self, leaf: str, scope: Scope, depth: int | None) -> list[Stmt]:
-        """Return the stores of what a leaf, or what is around it, reads and a tape keeps."""
-        found: list[Stmt] = []
+    def _stores_to_tapes(self, leaf: str, scope: Scope, depth: int | None) -> list[Stmt]:
+        """Return the stores to tapes of what a leaf, or the loop or condition around it, reads."""
+        stores: list[Stmt] = []
         for read in self.recorded.tapes.get(scope, ()):
             if (read.leaf, read.depth) != (leaf, depth):
                 continue
@@ -136,13 +136,18 @@ class Values:
             place = tuple(self.at(i, leaf, scope, depth) for i in read.load.index)
             value = replace(read.load, buffer=self.memory(read.load.buffer), index=place)
             line = self.recorded.order.places[leaf].node.line
-            kept: Stmt = Store(name, index, value, "", line)
+            store: Stmt = Store(name, index, value, "", line)
             test = self.recorded.guard(read)
-            found.append(kept if test is None else If(self.at(test, leaf, scope, depth), (kept,), (), line))
-        return found
+            stores.append(
+                store if test is None else If(self.at(test, leaf, scope, depth), (store,), (), line)
+            )
+        return stores
 
     def _tape(self, read: Read, scope: Scope) -> tuple[str, tuple[Expr, ...]]:
-        """Make the memory of a tape: an element for each iteration, inside the scope, of the read's loops."""
+        """Make the buffer of a tape, and return its name and index.
+
+        It has one element for each iteration of the loops around the read, inside the scope.
+        """
         around = self.recorded.order.around[read.leaf][: read.depth]
         loops = [x.node for x in around if isinstance(x, Loop)]
         ranges = {x.var: (x.lo, x.hi) for x in loops}

@@ -34,9 +34,9 @@ class Read(NamedTuple):
 
 @dataclass
 class RecordedValues:
-    """Decides for each value that the derivative reads whether it is given, recomputed or taped.
+    """Decides for each value that the derivative reads whether it is an input, final, recomputed or taped.
 
-    Callers request values (:meth:`want`), then call :meth:`settle`. ``order`` is the order of the kernel's
+    Callers request values (:meth:`request`), then call :meth:`settle`. ``order`` is the order of the kernel's
     accesses; in ``again`` outputs have scopes as well, because a recomputed output is a temporary.
     """
 
@@ -45,41 +45,43 @@ class RecordedValues:
     slices: dict[Scope, set[str]] = field(default_factory=dict)
     tapes: dict[Scope, list[Read]] = field(default_factory=dict)
     changed: dict[Read, int] = field(default_factory=dict)
-    """Of each read that is taped, the line that overwrites what it reads."""
-    _asked: set[tuple[Read, Scope | None]] = field(default_factory=set)
-    _kept: dict[Read, None] = field(default_factory=dict)
+    """The reads that are taped, each with the line that overwrites its value."""
+    _requested: set[tuple[Read, Scope | None]] = field(default_factory=set)
+    _outside: dict[Read, None] = field(default_factory=dict)
+    """Reads of recomputed values by the gradient, or by a recomputed scope that does not own the value."""
     _final: dict[Read, bool] = field(default_factory=dict)
     _results: dict[str, Scope] = field(default_factory=dict)
     _given_results: set[str] = field(default_factory=set)
 
     def scope(self, buffer: str) -> Scope:
-        """Return the loops whose iterations have the buffer for themselves when it is computed again."""
+        """Return the loops whose iterations each own the buffer when it is recomputed."""
         return self.again.scopes.get(buffer, ())
 
-    def want(self, read: Read, within: Scope | None = None) -> None:
+    def request(self, read: Read, within: Scope | None = None) -> None:
         """Request a value that the gradient reads, or that a recomputed scope (``within``) reads."""
-        if (read, within) in self._asked:
+        if (read, within) in self._requested:
             return
-        self._asked.add((read, within))
+        self._requested.add((read, within))
         for inner in loads(read.load.index):
-            self.want(read._replace(load=inner), within)
+            self.request(read._replace(load=inner), within)
         if self.is_given(read):
             return
         own = self.scope(read.load.buffer)
         if within is not None and own[: len(within)] == within:
             own = within
         else:
-            self._kept[read] = None
+            self._outside[read] = None
         for reader, access in self._accesses(self.again, read):
             self._replay_all(self.again.written_before(reader, access), own)
 
-    def want_result(self, leaf: str, load: Load) -> bool:
+    def request_result(self, leaf: str, load: Load) -> bool:
         """Request the element that a leaf updates, as it is after all updates by the same operator.
 
-        Returns False where it is not available; :meth:`lost` returns those that turn out to be overwritten.
+        Returns False if it is not available. An available one may turn out to be overwritten later; see
+        :meth:`forget_overwritten_results`.
         """
-        alike = self._alike(leaf)
-        if self._is_read_between(load.buffer, alike):
+        updates = self._same_updates(leaf)
+        if self._is_read_between(load.buffer, updates):
             return False
         if self.result_is_given(leaf, load):
             self._given_results.add(load.buffer)
@@ -88,53 +90,57 @@ class RecordedValues:
         reader = self.leaf(leaf)
         for access in self.again.updates(reader):
             self._replay_all(self.again.written_before(reader, access), own)
-        for other in alike:
+        for other in updates:
             self._replay(other, own)
         self._results[leaf] = own
         return True
 
     def given(self) -> set[str]:
         """Return the inputs and outputs of which a requested value is read."""
-        return {read.load.buffer for read, _ in self._asked if self.is_given(read)} | self._given_results
+        return {read.load.buffer for read, _ in self._requested if self.is_given(read)} | self._given_results
 
-    def lost(self) -> list[str]:
-        """Return, and forget, the leaves whose results are overwritten by what is computed again."""
-        found = []
+    def forget_overwritten_results(self) -> list[str]:
+        """Return the leaves whose results are overwritten while their scope is recomputed.
+
+        Their results are not requested any more.
+        """
+        overwritten = []
         for leaf, own in self._results.items():
-            others = frozenset(self.slices.get(own, ())) - self._alike(leaf)
+            others = frozenset(self.slices.get(own, ())) - self._same_updates(leaf)
             reader = self.leaf(leaf)
             if any(self.again.overwritten(reader, a, others) is not None for a in self.again.updates(reader)):
-                found.append(leaf)
-        for leaf in found:
+                overwritten.append(leaf)
+        for leaf in overwritten:
             del self._results[leaf]
-        return found
+        return overwritten
 
-    def _is_read_between(self, buffer: str, alike: frozenset[str]) -> bool:
-        """Whether an element may be read between two of the updates: what it is then is not their result."""
+    def _is_read_between(self, buffer: str, updates: frozenset[str]) -> bool:
+        """Whether an element may be read between two updates, before it has their result."""
         return any(
-            any(writer.id in alike for writer in self.again.written_before(reader, access))
-            and self.again.overwritten(reader, access, alike) is not None
+            any(writer.id in updates for writer in self.again.written_before(reader, access))
+            and self.again.overwritten(reader, access, updates) is not None
             for reader in self.again.model.leaves
             for access in reader.accesses
             if not access.write and access.target == buffer
-            if not (reader.id in alike and access.node is reader.node)
+            if not (reader.id in updates and access.node is reader.node)
         )
 
     def result_is_given(self, leaf: str, load: Load) -> bool:
-        """Whether an output has that element in the end, and what was compared is at hand to the last bit."""
+        """Whether an output ends up with the result of a max or min, and its operand is available unchanged.
+
+        A recomputed operand is not, because it may differ in its last bit.
+        """
         value = self.order.places[leaf].node.value
         if self.order.kernel.buffers[load.buffer].role != "output" or not isinstance(value, (Load, Const)):
             return False
-        if isinstance(value, Load) and not self.is_given(
-            Read(leaf, value)
-        ):  # what is computed again may differ in its last bit
+        if isinstance(value, Load) and not self.is_given(Read(leaf, value)):
             return False
         reader = next(x for x in self.order.model.leaves if x.id == leaf)
-        others = frozenset(x.id for x in self.order.model.leaves) - self._alike(leaf)
+        others = frozenset(x.id for x in self.order.model.leaves) - self._same_updates(leaf)
         return all(self.order.overwritten(reader, a, others) is None for a in self.order.updates(reader))
 
     def result_stays(self, leaf: str) -> bool:
-        """Whether an output has, in the end, what a leaf stores."""
+        """Whether an output still has, when the kernel ends, the value that a leaf stores."""
         place = self.order.places[leaf]
         assert isinstance(place.node, Store)
         if place.node.op or self.order.kernel.buffers[place.node.buffer].role != "output":
@@ -142,7 +148,8 @@ class RecordedValues:
         loops = [loop.node for loop in self.order.loops(place.leaf)]
         return is_sole_write(self.order.kernel, place.node, loops) or not self.order.overwriters(place.leaf)
 
-    def _alike(self, leaf: str) -> frozenset[str]:
+    def _same_updates(self, leaf: str) -> frozenset[str]:
+        """Return the leaves that update the same buffer with the same operator."""
         node = self.order.places[leaf].node
         return frozenset(
             p.leaf.id
@@ -152,13 +159,13 @@ class RecordedValues:
             and (p.node.buffer, p.node.op) == (node.buffer, node.op)
         )
 
-    def want_heads(self, leaf: str, within: Scope | None = None, above: int | None = None) -> None:
+    def request_heads(self, leaf: str, within: Scope | None = None, above: int | None = None) -> None:
         """Request what the loops and conditions around a leaf (the outer ``above``) read, inside a scope."""
         loops = 0
         for depth, node in enumerate(self.order.around[leaf][:above]):
             if within is None or loops >= len(within):
                 for load in loads(heads(node)):
-                    self.want(Read(first_leaf(node), load, depth), within)
+                    self.request(Read(first_leaf(node), load, depth), within)
             loops += isinstance(node, Loop)
 
     def settle(self) -> None:
@@ -166,50 +173,51 @@ class RecordedValues:
         changed = True
         while changed:
             changed = False
-            for read in list(self._kept):
+            for read in list(self._outside):
                 own = self.scope(read.load.buffer)
-                by = None if read in self.changed else self._changes(read, own)
-                if by is None:
+                overwriter = None if read in self.changed else self._overwriter(read, own)
+                if overwriter is None:
                     continue
                 changed = True
-                self.changed[read] = by.line
+                self.changed[read] = overwriter.line
                 self.tapes.setdefault(own, []).append(read)
                 test = self.guard(read)
                 for inner in loads((*read.load.index, *([] if test is None else [test]))):
-                    self.want(read._replace(load=inner), own)
-                self.want_heads(read.leaf, own, read.depth)
+                    self.request(read._replace(load=inner), own)
+                self.request_heads(read.leaf, own, read.depth)
 
     def guard(self, read: Read) -> Expr | None:
-        """Return the condition inside a statement under which a value is read, None: it always is."""
+        """Return the condition inside a statement under which a value is read, or None if it always is."""
         if read.depth is None:
             node = self.order.places[read.leaf].node
             assert isinstance(node, Store)
             return guard_of((*node.index, node.value), read.load)
         return guard_of(heads(self.order.around[read.leaf][read.depth]), read.load)
 
-    def _changes(self, read: Read, own: Scope) -> Leaf | None:
-        """Return what overwrites a value before its scope is computed again to the end."""
+    def _overwriter(self, read: Read, own: Scope) -> Leaf | None:
+        """Return a leaf that overwrites a value while its scope is recomputed, or None."""
         replayed = frozenset(self.slices.get(own, ()))
-        found = (
+        overwriters = (
             self.again.overwritten(reader, access, replayed)
             for reader, access in self._accesses(self.again, read)
         )
-        return next((leaf for leaf in found if leaf is not None), None)
+        return next((leaf for leaf in overwriters if leaf is not None), None)
 
     def is_given(self, read: Read) -> bool:
-        """Whether an input or the forward's result has the value."""
+        """Whether an input, or an output of the forward, has the value."""
         role = self.order.kernel.buffers[read.load.buffer].role
         if role != "output":
             return role == "input"
         if read not in self._final:
-            found = (self.order.overwritten(*at) for at in self._accesses(self.order, read))
-            self._final[read] = all(leaf is None for leaf in found)
+            overwriters = (self.order.overwritten(*access) for access in self._accesses(self.order, read))
+            self._final[read] = all(leaf is None for leaf in overwriters)
         return self._final[read]
 
     def _accesses(self, order: Order, read: Read) -> Iterator[tuple[Leaf, Access]]:
-        """Yield the accesses that make a read: of a loop or condition all that is inside makes it.
+        """Yield the accesses of a read, with their leaves.
 
-        One leaf does not do for all: its own conditions may leave out iterations that read.
+        A loop's bound or a condition is read for every leaf inside. One leaf is not enough: its own
+        conditions may exclude iterations that read.
         """
         leaves = [read.leaf]
         if read.depth is not None:
@@ -219,22 +227,22 @@ class RecordedValues:
             yield from ((reader, access) for access in order.reads(reader, read.load))
 
     def in_order(self, load: Load, within: Scope) -> bool:
-        """Whether a replayed scope computes what it reads of a buffer itself, in the original order."""
+        """Whether a recomputed scope computes the buffer that it loads itself, in the original order."""
         return self.scope(load.buffer)[: len(within)] == within
 
     def recomputed(self) -> list[str]:
-        """Return the temporaries that are computed again, and do not change after they are read."""
-        names = dict.fromkeys(read.load.buffer for read in self._kept)
+        """Return the temporaries that are recomputed, and do not change after they are read."""
+        names = dict.fromkeys(read.load.buffer for read in self._outside)
         for read in self.changed:
             names.pop(read.load.buffer, None)
         return [n for n in names if self.order.kernel.buffers[n].role == "local"]
 
-    def told(self) -> Iterator[tuple[int, str]]:
-        """Yield (line, where from) for every value that going backwards reads and no input has."""
+    def explain(self) -> Iterator[tuple[int, str]]:
+        """Yield (line, text) for each value that the gradient reads and no input has: where it is from."""
         for leaf, load, _ in (read for read, final in self._final.items() if final):
             line = self.order.places[leaf].node.line
             yield line, f"{load.buffer} is final: the output has it when the kernel ends"
-        for read in self._kept:
+        for read in self._outside:
             own = self.scope(read.load.buffer)
             line, name = self.order.places[read.leaf].node.line, read.load.buffer
             where = f"in each iteration of {', '.join(own)}" if own else "once, before going backwards"
@@ -257,10 +265,10 @@ class RecordedValues:
         place = self.again.places[leaf]
         assert isinstance(place.node, Store)
         for load in loads((*place.node.index, place.node.value)):
-            self.want(Read(leaf, load), scope)
+            self.request(Read(leaf, load), scope)
         for access in self.again.updates(place.leaf):
             self._replay_all(self.again.written_before(place.leaf, access), scope)
-        self.want_heads(leaf, scope)
+        self.request_heads(leaf, scope)
 
     def _replay_all(self, leaves: Iterable[Leaf], scope: Scope) -> None:
         for leaf in leaves:
@@ -273,11 +281,11 @@ def loads(expressions: Iterable[object]) -> list[Load]:
 
 
 def guard_of(expressions: Iterable[Expr], load: Load) -> Expr | None:
-    """Return the condition under which expressions read an element; None: they always do, or never."""
-    found = [test for e in expressions for test in _tests(e, load)]
-    if not found or any(test is None for test in found):
+    """Return the condition under which expressions read an element, or None: always, or never."""
+    conditions = [test for e in expressions for test in _tests(e, load)]
+    tests = [test for test in conditions if test is not None]
+    if not tests or len(tests) < len(conditions):
         return None
-    tests = [test for test in found if test is not None]
     return functools.reduce(lambda a, b: Op("or", (a, b), BOOL), tests)
 
 
@@ -301,5 +309,5 @@ def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
 
 
 def first_leaf(node: Node) -> str:
-    """Return the id of the first leaf of a tree: what a condition reads, it reads before that."""
+    """Return the id of the first leaf of a tree: a loop or condition reads its values before it."""
     return next(place.leaf.id for place in places((node,)))

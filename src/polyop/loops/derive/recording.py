@@ -18,7 +18,7 @@ from .names import Names, summed_as
 from .order import Order
 from .partials import Part, pull
 from .recorded_values import Read, RecordedValues, loads
-from .recover_exp import divided
+from .recover_exp import recovering_division
 from .scopes import Scopes, scopes_of
 
 Parts = Sequence[Part]
@@ -89,7 +89,7 @@ class Recording:
     def quotient(self, leaf: str) -> tuple[str, Expr] | None:
         """Return the statement that divides the exponential of a leaf, and the divisor; see recover_exp."""
         if leaf not in self._quotients:
-            self._quotients[leaf] = divided(self.values, self.order.places[leaf])
+            self._quotients[leaf] = recovering_division(self.values, self.order.places[leaf])
         return self._quotients[leaf]
 
     def given(self) -> set[str]:
@@ -103,9 +103,9 @@ class Recording:
                 results.add(node.buffer)
         return results | self.values.given()
 
-    def told(self) -> Iterator[tuple[int, str]]:
-        """Yield (line, where from) for every value that the gradient reads and no input has."""
-        yield from self.values.told()
+    def explain(self) -> Iterator[tuple[int, str]]:
+        """Yield (line, text) for each value that the gradient reads and no input has: where it is from."""
+        yield from self.values.explain()
         for leaf, quotient in self._quotients.items():
             if quotient is not None:
                 node, divides = (self.order.places[x].node for x in (leaf, quotient[0]))
@@ -121,8 +121,8 @@ class Recording:
         for place in self.order.places.values():
             self._request(place)
         self.values.settle()
-        while lost := self.values.lost():
-            for leaf in lost:
+        while leaves := self.values.forget_overwritten_results():
+            for leaf in leaves:
                 self._take_stepwise(self.order.places[leaf])
             self.values.settle()
 
@@ -134,13 +134,13 @@ class Recording:
         own = Load(node.buffer, node.index, Type(self.kernel.buffers[node.buffer].dtype), node.line)
         self._request_parts(place)
         for load in loads(node.index):
-            self.values.want(Read(leaf, load))
+            self.values.request(Read(leaf, load))
         if self.parts(node, leaf) or node.op != "+":
-            self.values.want_heads(leaf)
+            self.values.request_heads(leaf)
         if node.op in ("max", "min"):
             for load in loads((node.value,)):
-                self.values.want(Read(leaf, load))
-            if not self.values.want_result(leaf, own):
+                self.values.request(Read(leaf, load))
+            if not self.values.request_result(leaf, own):
                 self._take_stepwise(place)
 
     def _take_stepwise(self, place: Place) -> None:
@@ -155,6 +155,6 @@ class Recording:
                 if load.buffer.endswith(RESULT):
                     if (quotient := self.quotient(leaf)) is not None:
                         for inner in loads((quotient[1],)):
-                            self.values.want(Read(quotient[0], inner))
+                            self.values.request(Read(quotient[0], inner))
                 elif load.buffer not in self.adjoints.values():
-                    self.values.want(Read(leaf, load))
+                    self.values.request(Read(leaf, load))

@@ -1,9 +1,13 @@
-"""Compute an exponential that a division overwrote from its quotient: ``e`` of ``y = e; y = y / t``.
+"""Recover an exponential that a division overwrote: multiply the quotient by the divisor.
 
-Only where the divisor is at hand. Where the quotient is zero, so is the recovered value: the divisor may
-be infinite, or the result too small. What e is handed through the division is as small then, and the
-derivative of an exponential is a product with it; so nobody else may hand it anything, but what makes the
-divisor. Of other functions, as ``1 - e * e`` of tanh, the rounding of the quotient may leave nothing.
+    y[i] = exp(x[i])
+    y[i] = y[i] / t        in the gradient:  exp(x[i]) is y[i] * t
+
+The divisor must be available. If the quotient is zero, so is the recovered value, although the exponential is
+not: the divisor was infinite, or the quotient too small. That is correct as long as the exponential's adjoint
+comes from the division and from what computes the divisor: it is then as small, and the derivative of an
+exponential is a product with it. So no other statement may read the exponential. Other functions are not
+recovered: of ``1 - e * e``, the derivative of tanh, the rounding of the quotient may leave no correct digit.
 """
 
 from __future__ import annotations
@@ -20,11 +24,12 @@ from .recorded_values import Read, RecordedValues, loads
 GREATEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 
 
-def divided(values: RecordedValues, place: Place) -> tuple[str, Expr] | None:
-    """Return the leaf that divides what a statement stored in an output, and by what; or None.
+def recovering_division(values: RecordedValues, place: Place) -> tuple[str, Expr] | None:
+    """Return the leaf that divides the exponential that a statement stores, and the divisor; or None.
 
-    Guaranteed is that each element which the statement writes is divided once, that nothing else writes it
-    later, and that the divisor is given: by an input, or by an output that has it in the end.
+    The statement stores in an output. Each element that it writes is divided exactly once, and nothing else
+    writes it later. The divisor is made of inputs, and of outputs that still have its values when the kernel
+    ends.
     """
     order, node = values.again, place.node
     assert isinstance(node, Store)
@@ -46,9 +51,9 @@ def divided(values: RecordedValues, place: Place) -> tuple[str, Expr] | None:
     divisor = value.args[1]
     names = {e.name for e in walk(divisor) if isinstance(e, Var)}
     makers = {load.buffer for load in loads((divisor,))}
-    given = all(values.is_given(Read(leaf.id, load)) for load in loads((divisor,)))
+    is_given = all(values.is_given(Read(leaf.id, load)) for load in loads((divisor,)))
     if (
-        not given
+        not is_given
         or not names <= {*values.scope(node.buffer)}
         or not order.always_overwritten(writer, leaf)
         or _is_read(order, node.buffer, writer, leaf, makers)
@@ -58,22 +63,22 @@ def divided(values: RecordedValues, place: Place) -> tuple[str, Expr] | None:
 
 
 def _is_read(order: Order, buffer: str, writer: Leaf, divides: Leaf, makers: set[str]) -> bool:
-    """Whether what a leaf stored is read by others than its division and what stores in ``makers``."""
+    """Whether another statement than the division, and the stores to ``makers``, reads what a leaf stored."""
     for reader in order.places.values():
         node = reader.node
         assert isinstance(node, Store)
         if reader.leaf is divides or node.buffer in makers:
             continue
-        found = {load for load in loads((node.value,)) if load.buffer == buffer}
-        if any(writer in order.sources(reader.leaf, load) for load in found):
+        own_loads = {load for load in loads((node.value,)) if load.buffer == buffer}
+        if any(writer in order.sources(reader.leaf, load) for load in own_loads):
             return True
     return False
 
 
-def undone(result: Load, divisor: Expr) -> Expr:
-    """Return what was divided, of the result of the division: zero times infinity is zero here."""
-    most = Const(GREATEST[result.type.dtype], result.type)
-    finite = operate("max", operate("min", divisor, most), operate("neg", most))
+def dividend(result: Load, divisor: Expr) -> Expr:
+    """Return the dividend of a division, ``result * divisor``; zero times infinity is zero here."""
+    greatest = Const(GREATEST[result.type.dtype], result.type)
+    finite = operate("max", operate("min", divisor, greatest), operate("neg", greatest))
     return operate("*", result, finite)
 
 

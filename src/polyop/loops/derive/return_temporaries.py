@@ -53,7 +53,7 @@ def return_temporaries(derivation: Derivation) -> Derivation:
             continue
         own = kernel.buffers[name].shape if kernel.buffers[name].shape != (Const(1, INT),) else ()
         if derivation.tape == "all" or len(rows) + len(own) < rank:
-            kernel = _handed_over(kernel, name, rows)
+            kernel = _returned(kernel, name, rows)
             saved.append(name)
     if not saved:
         return derivation
@@ -83,7 +83,7 @@ def _rows(recording: Recording, name: str) -> list[tuple[str, Expr, Expr]] | Non
     return found
 
 
-def _handed_over(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) -> Kernel:
+def _returned(kernel: Kernel, name: str, rows: list[tuple[str, Expr, Expr]]) -> Kernel:
     """Return the kernel with a temporary as an output that has one for each iteration of its loops."""
     buffer = kernel.buffers[name]
     alone = buffer.shape == (Const(1, INT),)

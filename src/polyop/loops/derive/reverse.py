@@ -4,9 +4,10 @@
                                   d_w[i] += d_y[i] * x[i]
                                   d_y[i] = 0.0
 
-Of ``x[f] = e`` the adjoint of each element that e reads grows by the partial derivative times the adjoint of
-``x[f]``, which is zero afterwards, as the statement overwrote it. Of ``x[f] += e`` it keeps its value. Loops
-whose iterations are independent keep their order, all others are reversed.
+The reverse of ``x[f] = e`` adds to the adjoint of each element that ``e`` reads: the adjoint of ``x[f]``
+times a partial derivative. Then the adjoint of ``x[f]`` becomes zero, because the statement overwrote the
+element. In the reverse of ``x[f] += e`` it keeps its value. Loops whose iterations are independent keep their
+order; all others are reversed.
 
 The adjoint of a ``max`` or ``min`` over a loop goes to the last of equal elements.
 
@@ -54,11 +55,11 @@ from .partials import number
 from .recompute import Values
 from .recorded_values import Scope, first_leaf
 from .recording import RESULT, Parts, Recording
-from .recover_exp import undone
+from .recover_exp import dividend
 from .scalars_to_memory import ZERO
 
 SLOW = frozenset(HEAVY) - {"/", "//", "%"}
-"""What is worth a scalar where a statement's partial derivatives repeat it."""
+"""Functions that are computed once if several partial derivatives of a statement need them."""
 
 
 def reverse(derivation: Derivation) -> Derivation:
@@ -69,17 +70,17 @@ def reverse(derivation: Derivation) -> Derivation:
     kernel = sweep.kernel_of_gradient()
     adjoints = {n: name for n, name in sweep.adjoints.items() if name in kernel.buffers}
     shapes = {n: sweep.kernel.buffers[n].shape for n in sweep.kernel.outputs}
-    if len(sweep.kernel.outputs) == 1:  # of several gradients any may be absent in another call
+    if len(sweep.kernel.outputs) == 1:  # of several output gradients any may be absent in another call
         shapes |= {sweep.output_gradients[n]: sweep.kernel.buffers[n].shape for n in sweep.outputs}
     return derivation.with_(
-        *(Note(line, text, "reverse") for line, text in recording.told()),
+        *(Note(line, text, "reverse") for line, text in recording.explain()),
         kernel=kernel,
         owners={},
         recording=None,
         adjoints=tuple(adjoints.values()),
         copies={sweep.adjoints[n]: sweep.output_gradients[n] for n in sweep.outputs if n in sweep.active},
         shapes=shapes,
-        # a backward call has them all, whichever it reads
+        # a backward call gets all of them, whichever it reads
         required=derivation.required | {*sweep.output_gradients.values()},
         tapes={n: derivation.origins.get(source, source) for n, source in sweep.values.tapes.items()},
     )
@@ -104,25 +105,27 @@ class _Sweep:
         return self._kernel(self._sweep(self.order.tree, ()))
 
     def _sweep(self, body: Sequence[Node], scope: Scope) -> list[Stmt]:
-        """Return a loop's body backwards, after what its iteration has to compute again."""
-        found = self._backwards(body, scope)
-        if not found:
+        """Return a loop's body backwards, after the values that its iteration recomputes."""
+        backwards = self._backwards(body, scope)
+        if not backwards:
             return []
         zeros = [self._zeroed(n) for n in self.adjoints if scope and self.scopes.get(n) == scope]
-        given = [self._copied(n) for n in self.outputs if n in self.adjoints and self._start(n) == scope]
-        return [*self.values.replay(body, scope), *zeros, *given, *found]
+        copies = [
+            self._initial_adjoint(n) for n in self.outputs if n in self.adjoints and self._start(n) == scope
+        ]
+        return [*self.values.replay(body, scope), *zeros, *copies, *backwards]
 
     def _backwards(self, body: Sequence[Node], loops: Scope) -> list[Stmt]:
-        found: list[Stmt] = []
+        stmts: list[Stmt] = []
         for node in reversed(body):
             match node:
                 case Place():
-                    found += self._statement(node)
+                    stmts += self._statement(node)
                 case Loop():
-                    found += self._loop(node, loops)
+                    stmts += self._loop(node, loops)
                 case Branch():
-                    found += self._branch(node, loops)
-        return found
+                    stmts += self._branch(node, loops)
+        return stmts
 
     def _loop(self, node: Loop, loops: Scope) -> list[Stmt]:
         last = self._last_of_equals(node)
@@ -132,8 +135,8 @@ class _Sweep:
         if not body:
             return []
         lo, hi = (self._head(e, node) for e in heads(node))
-        turned = node.var not in self.order.independent
-        return [self.values.loop(node.node, lo, hi, body, reverse=turned)]
+        is_reversed = node.var not in self.order.independent
+        return [self.values.loop(node.node, lo, hi, body, reverse=is_reversed)]
 
     def _branch(self, node: Branch, loops: Scope) -> list[Stmt]:
         then, other = self._backwards(node.body, loops), self._backwards(node.orelse, loops)
@@ -152,90 +155,99 @@ class _Sweep:
             return []
         parts = self.recording.parts(node, leaf)
         index = self._index(node.index, leaf)
-        sums = self.adjoints[node.buffer]
+        adjoint = self.adjoints[node.buffer]
         if node.op in ("max", "min") and leaf not in self.recording.stepwise:
-            return [If(self._chosen(node, leaf), (*self._handed(node, leaf, parts), self._none(node, index)))]
-        itself = any(part.load.buffer == node.buffer for part in parts)
-        if not itself:
-            last = [] if node.op == "+" else [self._none(node, index)]
-            return [*self._handed(node, leaf, parts), *last]
+            contributions = self._contributions(node, leaf, parts)
+            return [If(self._is_extreme(node, leaf), (*contributions, self._zero_adjoint(node, index)))]
+        reads_itself = any(part.load.buffer == node.buffer for part in parts)
+        if not reads_itself:
+            last = [] if node.op == "+" else [self._zero_adjoint(node, index)]
+            return [*self._contributions(node, leaf, parts), *last]
         of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
-        held = Var(self.names.new(f"{sums}_old"), of)
-        first = Assign(held.name, Load(sums, index, of, node.line), "", node.line)
-        handed = self._handed(node, leaf, parts, held)
-        if node.op == "+":  # it keeps what it was handed, and adds to it
-            return [first, *handed]
-        for one in handed:  # what the element hands to itself takes the place of what it was handed
-            if isinstance(one, Store) and (one.buffer, one.index) == (sums, index):
-                scalars = [s for s in handed if isinstance(s, Assign)]
-                stores = [s for s in handed if s is not one and not isinstance(s, Assign)]
-                return [first, *scalars, replace(one, op=""), *stores]
-        return [first, self._none(node, index), *handed]
+        old = Var(self.names.new(f"{adjoint}_old"), of)
+        first = Assign(old.name, Load(adjoint, index, of, node.line), "", node.line)
+        contributions = self._contributions(node, leaf, parts, old)
+        if node.op == "+":  # the adjoint keeps its value, and grows
+            return [first, *contributions]
+        for stmt in contributions:  # the element's contribution to itself replaces its adjoint
+            if isinstance(stmt, Store) and (stmt.buffer, stmt.index) == (adjoint, index):
+                scalars = [s for s in contributions if isinstance(s, Assign)]
+                stores = [s for s in contributions if s is not stmt and not isinstance(s, Assign)]
+                return [first, *scalars, replace(stmt, op=""), *stores]
+        return [first, self._zero_adjoint(node, index), *contributions]
 
-    def _handed(self, node: Store, leaf: str, parts: Parts, held: Var | None = None) -> list[Stmt]:
-        """Return the stores that hand on; ``held`` has what the statement's own element was handed."""
+    def _contributions(self, node: Store, leaf: str, parts: Parts, old: Var | None = None) -> list[Stmt]:
+        """Return the additions to the adjoints of what a statement reads.
+
+        ``old`` has the adjoint of the statement's own element, if the statement also reads that element.
+        """
         own = self.adjoints[node.buffer]
-        found, parts = self._once(parts, leaf, own, held, node.line)
+        stmts, parts = self._with_scalars(parts, leaf, own, old, node.line)
         for load, guard, part in parts:
-            sums = self.adjoints[load.buffer]
             to = Type(summed_as(self.kernel.buffers[load.buffer].dtype))
-            value = cast(part, to)
-            one: Stmt = Store(sums, self._index(load.index, leaf), value, "+", node.line)
+            index = self._index(load.index, leaf)
+            stmt: Stmt = Store(self.adjoints[load.buffer], index, cast(part, to), "+", node.line)
             if guard is not None:
-                one = If(self.values.at(guard, leaf), (one,), (), node.line)
-            found.append(one)
-        return found
+                stmt = If(self.values.at(guard, leaf), (stmt,), (), node.line)
+            stmts.append(stmt)
+        return stmts
 
-    def _once(
-        self, parts: Parts, leaf: str, own: str, held: Var | None, line: int
+    def _with_scalars(
+        self, parts: Parts, leaf: str, own: str, old: Var | None, line: int
     ) -> tuple[list[Stmt], Parts]:
-        """Return parts in values that are there, and scalars for the slow functions that they repeat."""
-        now = [part._replace(value=self._now(part.value, leaf, own, held)) for part in parts]
-        seen = Counter(e for part in now if part.guard is None for e in _always(part.value))
-        found: list[Stmt] = []
-        known: dict[Expr, Expr] = {}
-        for slow in [e for e, count in seen.items() if count > 1]:
+        """Return scalars for the slow functions that several parts compute, and the parts with them."""
+        parts = [part._replace(value=self._available(part.value, leaf, own, old)) for part in parts]
+        counts = Counter(e for part in parts if part.guard is None for e in _unconditional(part.value))
+        assigns: list[Stmt] = []
+        scalars: dict[Expr, Expr] = {}
+        for slow in [e for e, count in counts.items() if count > 1]:
             scalar = Var(self.names.new("part"), slow.type)
-            found.append(Assign(scalar.name, slow, "", line))
-            known[slow] = scalar
-        return found, [part._replace(value=rewrite(part.value, lambda e: known.get(e, e))) for part in now]
+            assigns.append(Assign(scalar.name, slow, "", line))
+            scalars[slow] = scalar
+        shared = [part._replace(value=rewrite(part.value, lambda e: scalars.get(e, e))) for part in parts]
+        return assigns, shared
 
-    def _now(self, part: Expr, leaf: str, own: str, held: Var | None) -> Expr:
-        """Return a partial derivative in values that are there; sums are as they stand."""
+    def _available(self, part: Expr, leaf: str, own: str, old: Var | None) -> Expr:
+        """Return a partial derivative with loads of the memory that has its values in the backward kernel."""
         match part:
             case Load(buffer=buffer) if buffer == own and buffer not in self.kernel.buffers:
-                if held is not None:
-                    return held
+                if old is not None:
+                    return old
                 return replace(part, index=self._index(part.index, leaf))
             case Load(buffer=buffer) if buffer.endswith(RESULT):
                 name = buffer.removesuffix(RESULT)
                 result = replace(part, buffer=name, index=self._index(part.index, leaf))
-                by = self.recording.quotient(leaf)
-                return undone(result, self.values.at(by[1], by[0])) if by else result
+                division = self.recording.quotient(leaf)
+                if division is None:
+                    return result
+                divides, divisor = division
+                return dividend(result, self.values.at(divisor, divides))
             case Load():
                 return self.values.at(part, leaf)
             case Op(args=args):
-                return replace(part, args=tuple(self._now(a, leaf, own, held) for a in args))
+                return replace(part, args=tuple(self._available(a, leaf, own, old) for a in args))
         return part
 
     def _index(self, index: tuple[Expr, ...], leaf: str) -> tuple[Expr, ...]:
         return tuple(self.values.at(i, leaf) for i in index)
 
-    def _none(self, node: Store, index: tuple[Expr, ...]) -> Store:
+    def _zero_adjoint(self, node: Store, index: tuple[Expr, ...]) -> Store:
         of = Type(summed_as(self.kernel.buffers[node.buffer].dtype))
         return Store(self.adjoints[node.buffer], index, number(0.0, of), "", node.line)
 
     # max and min over a loop
 
-    def _chosen(self, node: Store, leaf: str) -> Expr:
+    def _is_extreme(self, node: Store, leaf: str) -> Expr:
+        """Return the condition that an operand of a max or min equals the result."""
         of = Type(self.kernel.buffers[node.buffer].dtype)
         result = self.values.result(leaf, Load(node.buffer, node.index, of, node.line))
         return operate("==", self.values.at(node.value, leaf), result)
 
     def _last_of_equals(self, loop: Loop) -> list[Stmt] | None:
-        """Return the search for the element that a max over the loop is, where that is all it does.
+        """Return the search for the element that wins a max over a loop, and its contributions.
 
-        The search is itself a max over the loop, of whole numbers: it has no order to keep.
+        None if the loop does more than the max. The search is itself a max over the loop, of integers, so its
+        iterations may run in any order.
         """
         if len(loop.body) != 1 or not isinstance(loop.body[0], Place):
             return None
@@ -255,20 +267,23 @@ class _Sweep:
         none = Const(-1, INT)
         here = Var(loop.var, INT)
         lo, hi = (self._head(e, loop) for e in heads(loop))
-        found = Op("select", (self._chosen(node, leaf), operate("-", here, lo), none), INT)
-        search = self.values.loop(loop.node, lo, hi, [Assign(last.name, found, "max", node.line)])
-        body = [*self._handed(node, leaf, parts), self._none(node, self._index(node.index, leaf))]
+        position = Op("select", (self._is_extreme(node, leaf), operate("-", here, lo), none), INT)
+        search = self.values.loop(loop.node, lo, hi, [Assign(last.name, position, "max", node.line)])
+        body = [
+            *self._contributions(node, leaf, parts),
+            self._zero_adjoint(node, self._index(node.index, leaf)),
+        ]
         at = operate("+", last, lo)
-        moved = tuple(substitute(s, {loop.var: at}) for s in body)
-        there = Op("<", (none, last), BOOL)
-        return [Assign(last.name, none, "", node.line), search, If(there, moved, (), node.line)]
+        contributions = tuple(substitute(s, {loop.var: at}) for s in body)
+        has_winner = Op("<", (none, last), BOOL)
+        return [Assign(last.name, none, "", node.line), search, If(has_winner, contributions, (), node.line)]
 
     # memory
 
     def _filled(self, name: str, shape: Sequence[Expr], value: Expr, own: Sequence[Var | None] = ()) -> Stmt:
-        """Return loops that store a value in every element; a load in it gets the indices of the loops.
+        """Return loops that store a value in every element. A load in the value gets the loops' indices.
 
-        ``own``: indices, by axis, that stand for a loop.
+        ``own``: for each axis an index to use in place of a loop, or None.
         """
         line = next(iter(self.kernel.buffers.values())).line
         index = tuple(
@@ -288,7 +303,7 @@ class _Sweep:
         return self._filled(self.adjoints[name], buffer.shape, zero)
 
     def _start(self, name: str) -> Scope:
-        """Return the loops whose iterations each have elements of an output that no other one touches."""
+        """Return the loops whose iterations each access elements of an output that no other one does."""
         scope = self.recording.values.scope(name)
         return scope if set(scope) <= {v for v in self._fixed(name) if v} else ()
 
@@ -298,14 +313,14 @@ class _Sweep:
         columns = zip(*indices, strict=True)
         return [c[0].name if isinstance(c[0], Var) and len(set(c)) == 1 else "" for c in columns]
 
-    def _copied(self, name: str) -> Stmt:
-        """Return what starts an output's sum with its gradient, which cannot be written."""
+    def _initial_adjoint(self, name: str) -> Stmt:
+        """Return the copy of an output's gradient into its adjoint: the gradient itself is read-only."""
         buffer = self.kernel.buffers[name]
         scope = self._start(name)
-        there = Load(self.output_gradients[name], (), Type(buffer.dtype), buffer.line)
+        gradient = Load(self.output_gradients[name], (), Type(buffer.dtype), buffer.line)
         own = [Var(v, INT) if v in scope else None for v in self._fixed(name)]
         return self._filled(
-            self.adjoints[name], buffer.shape, cast(there, Type(summed_as(buffer.dtype))), own
+            self.adjoints[name], buffer.shape, cast(gradient, Type(summed_as(buffer.dtype))), own
         )
 
     def _kernel(self, body: list[Stmt]) -> Kernel:
@@ -315,17 +330,19 @@ class _Sweep:
         for name in self.kernel.outputs:
             buffers[name] = _input(own[name], name)
         for name in self.kernel.outputs:
-            handed = self.output_gradients.get(name) or self.names.new(f"d_{name}")
-            buffers[handed] = _input(own[name], handed)
+            gradient = self.output_gradients.get(name) or self.names.new(f"d_{name}")
+            buffers[gradient] = _input(own[name], gradient)
         parameters = (*buffers, *self.kernel.attributes)
         buffers |= self.values.buffers
         for name in self.adjoints:
             if own[name].role != "input":
-                made = Buffer(
+                adjoint = Buffer(
                     self.adjoints[name], summed_as(own[name].dtype), own[name].shape, "local", own[name].line
                 )
-                buffers[made.name] = made
-        for name in _asked(body) & self.values.buffers.keys():  # both ways must take the same branch
+                buffers[adjoint.name] = adjoint
+        for name in (
+            _read_by_control(body) & self.values.buffers.keys()
+        ):  # forward and backward must take the same branch
             buffers[name] = replace(buffers[name], exact=True)
         outputs, last = self._results(buffers, tensors)
         return replace(
@@ -341,21 +358,24 @@ class _Sweep:
     def _results(
         self, buffers: dict[str, Buffer], tensors: Sequence[str]
     ) -> tuple[tuple[str, ...], list[Stmt]]:
-        """Add one output for each tensor, of one element where it is no real one; round half types once."""
+        """Add one output for each tensor, of one element for a tensor without a gradient.
+
+        A half-precision gradient is summed in float32, and rounded once at the end.
+        """
         outputs: list[str] = []
         last: list[Stmt] = []
         for name in tensors:
             buffer = self.kernel.buffers[name]
-            sums = self.adjoints.get(name) or self.names.new(f"d_{name}")
+            adjoint = self.adjoints.get(name) or self.names.new(f"d_{name}")
             shape = buffer.shape if name in self.inputs else (Const(1, INT),)
-            made = Buffer(sums, buffer.dtype, shape, "output", buffer.line)
+            output = Buffer(adjoint, buffer.dtype, shape, "output", buffer.line)
             if name in self.active and summed_as(buffer.dtype) != buffer.dtype:
-                buffers[sums] = replace(made, dtype=summed_as(buffer.dtype), role="local")
-                made = replace(made, name=self.names.new(f"{sums}_rounded"))
-                whole = Load(sums, (), Type(summed_as(buffer.dtype)), buffer.line)
-                last.append(self._filled(made.name, buffer.shape, cast(whole, Type(buffer.dtype))))
-            buffers[made.name] = made
-            outputs.append(made.name)
+                buffers[adjoint] = replace(output, dtype=summed_as(buffer.dtype), role="local")
+                output = replace(output, name=self.names.new(f"{adjoint}_rounded"))
+                whole = Load(adjoint, (), Type(summed_as(buffer.dtype)), buffer.line)
+                last.append(self._filled(output.name, buffer.shape, cast(whole, Type(buffer.dtype))))
+            buffers[output.name] = output
+            outputs.append(output.name)
         return tuple(outputs), last
 
 
@@ -363,17 +383,17 @@ def _at(index: tuple[Expr, ...]) -> Callable[[Expr], Expr]:
     return lambda e: replace(e, index=index) if isinstance(e, Load) else e
 
 
-def _always(value: Expr) -> Iterator[Op]:
-    """Yield the slow functions that are computed whatever the conditions say."""
+def _unconditional(value: Expr) -> Iterator[Op]:
+    """Yield the slow functions that a value computes whatever its conditions are."""
     if isinstance(value, Op):
         if value.name in SLOW:
             yield value
             return
         for argument in value.args[:1] if value.name in ("select", "and", "or") else value.args:
-            yield from _always(argument)
+            yield from _unconditional(argument)
 
 
-def _asked(body: Sequence[Stmt]) -> set[str]:
+def _read_by_control(body: Sequence[Stmt]) -> set[str]:
     """Return the buffers that conditions and bounds of loops read."""
     nodes = [s for s in statements(tuple(body)) if isinstance(s, (For, If))]
     return {e.buffer for s in nodes for e in walk(s) if isinstance(e, Load)}

@@ -57,7 +57,10 @@ class Addition:
 
 
 def scatter_to_gather(derivation: Derivation) -> Derivation:
-    """Return the derivation with additions to adjoints made element by element, where that is the same."""
+    """Return the derivation in which loops over an adjoint's elements make the additions to it.
+
+    A nest stays as it is if its additions are not shifted ones.
+    """
     kernel = derivation.kernel
     gatherer = _Gatherer(kernel, derivation.session, frozenset(derivation.adjoints_left()))
     body = gatherer.body(kernel.body)
@@ -68,7 +71,7 @@ def scatter_to_gather(derivation: Derivation) -> Derivation:
 
 
 class _Gatherer:
-    """Goes through a kernel; ``buffers`` are those that it needs beside the kernel's own."""
+    """Rewrites a kernel's body; ``buffers`` are the new ones, and ``sums`` the adjoints."""
 
     def __init__(self, kernel: Kernel, session: IslSession, sums: frozenset[str]) -> None:
         self.kernel, self.sums = kernel, sums
@@ -79,42 +82,43 @@ class _Gatherer:
         """The stores that never count from the end of an axis."""
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
+        stmts: list[Stmt] = []
         for node in body:
             match node:
                 case For():
-                    made = self._by_element(node)
-                    found += [replace(node, body=self.body(node.body))] if made is None else made
+                    gathered = self._by_element(node)
+                    stmts += [replace(node, body=self.body(node.body))] if gathered is None else gathered
                 case If(body=then, orelse=orelse):
-                    found.append(replace(node, body=self.body(then), orelse=self.body(orelse)))
+                    stmts.append(replace(node, body=self.body(then), orelse=self.body(orelse)))
                 case _:
-                    found.append(node)
-        return tuple(found)
+                    stmts.append(node)
+        return tuple(stmts)
 
     def _by_element(self, nest: For) -> list[Stmt] | None:
+        """Return the loops over elements for a nest, or None if it is not one of shifted additions."""
         loops = perfect(nest)
-        additions = [_addition(s, self.sums) for s in loops[-1].body]
-        if any(a is None for a in additions) or not _is_box(loops):
+        candidates = [_addition(s, self.sums) for s in loops[-1].body]
+        additions = [a for a in candidates if a is not None]
+        if len(additions) < len(candidates) or not _is_box(loops):
             return None
-        found = [a for a in additions if a is not None]
         variables = [loop.var for loop in loops]
-        target = found[0].store.buffer
-        if any(a.store.buffer != target for a in found):
+        target = additions[0].store.buffer
+        if any(a.store.buffer != target for a in additions):
             return None
-        if not are_shifted([a.store for a in found], variables) or _reads(found, target):
+        if not are_shifted([a.store for a in additions], variables) or _reads(additions, target):
             return None
-        owners = _owners(found, variables)
+        owners = _owners(additions, variables)
         if owners is None:
             return None
-        guarded = any(a.guard is not None for a in found)
-        if guarded and not all(id(a.store) in self.inside for a in found):
+        guarded = any(a.guard is not None for a in additions)
+        if guarded and not all(id(a.store) in self.inside for a in additions):
             return None
         shape = self.kernel.buffers[target].shape if guarded else ()
-        element = _Element(loops, found, owners, self.names, shape)
+        element = _Element(loops, additions, owners, self.names, shape)
         wide = element.widened(self.kernel)
         if wide is not None:
             self.buffers[wide.buffer.name] = wide.buffer
-        return [*([] if wide is None else [wide.filled]), element.nest()]
+        return [*([] if wide is None else [wide.copy]), element.nest()]
 
 
 def _reads(additions: Sequence[Addition], target: str) -> bool:
@@ -132,6 +136,7 @@ def _addition(node: Stmt, sums: frozenset[str]) -> Addition | None:
 
 
 def _is_box(loops: Sequence[For]) -> bool:
+    """Whether no bound depends on another loop of the nest, or on data."""
     inside = frozenset(loop.var for loop in loops)
     return not any(depends(e, inside) or _loads(e) for loop in loops for e in (loop.lo, loop.hi))
 
@@ -142,30 +147,31 @@ def _loads(expr: Expr) -> bool:
 
 def _owners(additions: Sequence[Addition], variables: Sequence[str]) -> list[str | None] | None:
     """Return for each axis the loop variable that all additions have there with the factor 1, or None."""
-    found: list[str | None] = []
+    owners: list[str | None] = []
     for axis in range(len(additions[0].store.index)):
-        forms = [affine.linear(a.store.index[axis]) for a in additions]
-        if any(form is None for form in forms):
+        indices = [affine.linear(a.store.index[axis]) for a in additions]
+        forms = [form for form in indices if form is not None]
+        if len(forms) < len(indices):
             return None
-        known = [form for form in forms if form is not None]
-        able = [v for v in variables if v not in found and all(form.get(v) == 1 for form in known)]
-        if able:
-            found.append(able[0])
-        elif any(set(form) & set(variables) for form in known) or any(form != known[0] for form in known):
+        candidates = [v for v in variables if v not in owners and all(form.get(v) == 1 for form in forms)]
+        if candidates:
+            owners.append(candidates[0])
+        elif any(set(form) & set(variables) for form in forms) or any(form != forms[0] for form in forms):
             return None
         else:
-            found.append(None)
-    rests = [_rest(a, axis, owner) for a in additions for axis, owner in enumerate(found)]
-    owned = {v for v in found if v is not None}
+            owners.append(None)
+    rests = [_rest(a, axis, owner) for a in additions for axis, owner in enumerate(owners)]
+    owned = {v for v in owners if v is not None}
     if any(set(rest) & owned for rest in rests):
         return None
     along = [v for rest in rests for v in rest if v in variables]
     plain = all(rest[v] == 1 for rest in rests for v in rest if v in variables)
     alone = all(sum(v in variables for v in rest) <= 1 for rest in rests)
-    return found if plain and alone and (len(additions) == 1 or not along) else None
+    return owners if plain and alone and (len(additions) == 1 or not along) else None
 
 
 def _rest(addition: Addition, axis: int, owner: str | None) -> affine.Linear:
+    """Return an axis' index without the loop variable that owns the axis: the shift."""
     form = affine.linear(addition.store.index[axis]) or {}
     return {n: c for n, c in form.items() if n != owner}
 
@@ -195,7 +201,7 @@ class _Element:
                     self.leaves[affine.name_of(expr)] = expr
 
     def widened(self, kernel: Kernel) -> Padded | None:
-        """Put zeros around the one factor that the shifts move, where there is such a one."""
+        """Put zeros around the one factor that depends on the shifts; None if there is not exactly one."""
         shifts: dict[str, tuple[For, For]] = {}
         for axis, owner in enumerate(self.owners):
             along = [v for v in _rest(self.additions[0], axis, owner) if v in self.loops] if owner else []
@@ -204,13 +210,13 @@ class _Element:
         (addition, *more) = self.additions
         if not shifts or more or addition.guard is not None:
             return None
-        moved = factor(addition.store.value, list(shifts))
-        if moved is None:
+        shifted = factor(addition.store.value, list(shifts))
+        if shifted is None:
             return None
-        wide = padded(moved, shifts, sizes_of(kernel, moved.buffer), self.names)
-        value = rewrite(addition.store.value, lambda e: wide.load if e == moved else e)
+        wide = padded(shifted, shifts, sizes_of(kernel, shifted.buffer), self.names)
+        value = rewrite(addition.store.value, lambda e: wide.load if e == shifted else e)
         self.additions = [Addition(replace(addition.store, value=value), None)]
-        self.moving = {e.name for i in moved.index for e in walk(i) if isinstance(e, Var)}
+        self.moving = {e.name for i in shifted.index for e in walk(i) if isinstance(e, Var)}
         return wide
 
     def nest(self) -> Stmt:
@@ -236,27 +242,30 @@ class _Element:
         return body[0]
 
     def _axes(self) -> list[int]:
-        """Return the axes in loop order: those that use a widened factor again before the last."""
+        """Return the axes in loop order.
+
+        The axes along which a widened factor is reused go inside, before the last.
+        """
         axes = list(range(len(self.owners)))
         if not self.moving:
             return axes
-        again = [k for k in axes[:-1] if self.owners[k] not in self.moving]
-        return [*(k for k in axes[:-1] if k not in again), *again, axes[-1]]
+        reused = [k for k in axes[:-1] if self.owners[k] not in self.moving]
+        return [*(k for k in axes[:-1] if k not in reused), *reused, axes[-1]]
 
     def _range(self, axis: int, owner: str) -> tuple[Expr, Expr]:
         """Return the elements that any addition reaches along an axis."""
         loop = self.loops[owner]
-        least, most = [], []
+        lows, highs = [], []
         for addition in self.additions:
             rest = _rest(addition, axis, owner)
             inner = next((self.loops[v] for v in rest if v in self.loops), None)
             known = self._written({n: c for n, c in rest.items() if n not in self.loops})
             low = known if inner is None else operate("+", known, inner.lo)
             high = known if inner is None else operate("+", known, operate("-", inner.hi, Const(1, INT)))
-            least.append(operate("+", loop.lo, low))
-            most.append(operate("+", loop.hi, high))
-        lo = affine.extreme("min", map(affine.simplified, least))
-        hi = affine.extreme("max", map(affine.simplified, most))
+            lows.append(operate("+", loop.lo, low))
+            highs.append(operate("+", loop.hi, high))
+        lo = affine.extreme("min", map(affine.simplified, lows))
+        hi = affine.extreme("max", map(affine.simplified, highs))
         if self.shape:
             return operate("max", lo, Const(0, INT)), operate("min", hi, self.shape[axis])
         return lo, hi
@@ -293,7 +302,7 @@ class _Element:
         tests: list[Expr],
         whole: bool,
     ) -> None:
-        """Hold an addition to the iterations that it had: by the range of a sum, or by a condition."""
+        """Limit an addition to its original iterations: by the range of a sum, or by a condition."""
         loop, element = self.loops[owner], self.element[owner]
         along = next((v for v in rest if v in self.loops), None)
         known = self._written({n: c for n, c in rest.items() if n != along})

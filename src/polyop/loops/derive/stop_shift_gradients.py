@@ -1,9 +1,18 @@
-"""Maxima that outputs do not depend on: what softmax subtracts, so that no exponential is too large.
+"""Stop gradients at maxima that no output depends on.
 
-Followed is how each value depends on one maximum t: as ``A``, as ``A + s * t`` or as ``A * exp(p * t)`` with
-an A that does not. Where every output is an A, its derivative by t is exactly zero, whatever the inputs
-are: what t would be handed is not computed, nor which element was the greatest. A t that changes after it
-was read, as a running maximum does, is several: ``old - t`` is no A.
+A softmax subtracts the maximum ``t`` so that no exponential overflows. Its result does not depend on ``t``:
+
+    exp(x - t) / sum(exp(x - t))
+
+The analysis follows how each value depends on one maximum ``t``. With an ``A`` that does not depend on it:
+
+    A                   degree (power 0, slope 0), FREE
+    A + s * t           degree (power 0, slope s)
+    A * exp(p * t)      degree (power p, slope 0)
+
+If every output is FREE, its derivative with respect to ``t`` is exactly zero, for all inputs. Then the
+gradient needs neither the adjoint of ``t`` nor the position of the maximum. A running maximum is not one
+``t``: it changes after it was read, so ``old - t`` is not FREE.
 """
 
 from __future__ import annotations
@@ -37,7 +46,7 @@ from .scopes import scopes_of
 
 
 class Degree(NamedTuple):
-    """Of ``A * exp(power * t)``, or of ``A + slope * t``: one of the two is zero."""
+    """The degree of ``A * exp(power * t)``, or of ``A + slope * t``: one of the two numbers is zero."""
 
     power: float = 0.0
     slope: float = 0.0
@@ -45,10 +54,10 @@ class Degree(NamedTuple):
 
 FREE = Degree()
 ZERO = Degree(float("inf"), 0.0)
-"""Of the number zero, which has any power."""
+"""The degree of the number zero, which has any power."""
 UNKNOWN = Degree(float("inf"), float("inf"))
-Found = Degree | None
-"""None: nothing seen yet."""
+MaybeDegree = Degree | None
+"""None: no store that reaches the value has a degree yet."""
 
 
 def stop_shift_gradients(derivation: Derivation) -> Derivation:
@@ -70,15 +79,15 @@ def _without_shifts(derivation: Derivation) -> tuple[Kernel, list[str]]:
     names = sorted(name for name in extremes if is_real(kernel, name))
     if not names or not any(isinstance(e, Op) and e.name == "exp" for s in nodes for e in walk(s)):
         return kernel, []
-    found: list[str] = []
+    stopped: list[str] = []
     order = Order(kernel, session, {**derivation.owners, **scopes_of(kernel, session, kernel.outputs)})
     for name in names:
         others = [o for o in derivation.outputs if o != name]
         single = _is_single(order, name) and _is_settled(order, name)
         if single and _Degrees(order, name).are_free(others):
             kernel = replace(kernel, body=tuple(_stopped(s, name) for s in kernel.body))
-            found.append(name)
-    return kernel, found
+            stopped.append(name)
+    return kernel, stopped
 
 
 def _is_single(order: Order, name: str) -> bool:
@@ -90,7 +99,7 @@ def _is_single(order: Order, name: str) -> bool:
 
 
 def _is_settled(order: Order, name: str) -> bool:
-    """Whether others read a buffer only when nothing changes it any more: there is one t, not several."""
+    """Whether other statements read a buffer only after its last change: there is one t, not several."""
     for place in order.places.values():
         node = place.node
         if not isinstance(node, Store) or node.buffer == name:
@@ -102,6 +111,8 @@ def _is_settled(order: Order, name: str) -> bool:
 
 
 def _stopped(node: Stmt, name: str) -> Stmt:
+    """Return a statement in which ``stop_gradient`` is around each read of a buffer."""
+
     def change(expr: Expr) -> Expr:
         ours = isinstance(expr, Load) and expr.buffer == name
         return Op("stop_gradient", (expr,), expr.type) if ours else expr
@@ -118,16 +129,16 @@ def _stopped(node: Stmt, name: str) -> Stmt:
 
 
 class _Degrees:
-    """How what each statement stores depends on one buffer."""
+    """The degree of each statement's value in one buffer, by a fixed point over all stores."""
 
     def __init__(self, order: Order, target: str) -> None:
         self.order, self.target = order, target
         self.scope = order.scopes.get(target, ())
-        self.known: dict[str, Found] = {}
+        self.degrees: dict[str, MaybeDegree] = {}
         self._sources: dict[tuple[str, Load], list[str]] = {}
 
     def are_free(self, outputs: Sequence[str]) -> bool:
-        """Whether no output depends on the buffer in the end."""
+        """Whether the last value of each output is free of the buffer."""
         kernel = self.order.kernel
         stores = [
             p
@@ -136,35 +147,35 @@ class _Degrees:
         ]
         changed = True
         while changed:
-            before = dict(self.known)
+            before = dict(self.degrees)
             for place in stores:
                 leaf = place.leaf.id
-                self.known[leaf] = _both(self.known.get(leaf), self._stored(place))
-            changed = self.known != before
+                self.degrees[leaf] = _both(self.degrees.get(leaf), self._stored(place))
+            changed = self.degrees != before
         last = [leaf.id for name in outputs for leaf in self.order.written_last(name)]
-        return all(self.known.get(leaf) in (None, FREE, ZERO) for leaf in last)
+        return all(self.degrees.get(leaf) in (None, FREE, ZERO) for leaf in last)
 
-    def _stored(self, place: Place) -> Found:
+    def _stored(self, place: Place) -> MaybeDegree:
         node = place.node
-        found = self._value(node.value, place.leaf.id)
-        if node.op == "*":  # what was there keeps its degree
-            return None if found in (None, FREE, ZERO) else UNKNOWN
-        return UNKNOWN if node.op == "+" and found is not None and found.slope else found
+        degree = self._value(node.value, place.leaf.id)
+        if node.op == "*":  # the old value keeps its degree
+            return None if degree in (None, FREE, ZERO) else UNKNOWN
+        return UNKNOWN if node.op == "+" and degree is not None and degree.slope else degree
 
-    def _value(self, expr: Expr, leaf: str) -> Found:
+    def _value(self, expr: Expr, leaf: str) -> MaybeDegree:
         match expr:
             case Const(value=value):
                 return ZERO if value == 0 else FREE
             case Load():
                 return self._read(expr, leaf)
             case Op(name=name, args=args) if kind(expr.type) == "f" and name != "stop_gradient":
-                found = [self._value(a, leaf) for a in (args[1:] if name == "select" else args)]
-                if any(f is None for f in found):
+                degrees = [self._value(a, leaf) for a in (args[1:] if name == "select" else args)]
+                if any(degree is None for degree in degrees):
                     return None
-                return _combined(expr, [f for f in found if f is not None])
+                return _combined(expr, [degree for degree in degrees if degree is not None])
         return FREE
 
-    def _read(self, load: Load, leaf: str) -> Found:
+    def _read(self, load: Load, leaf: str) -> MaybeDegree:
         buffer = self.order.kernel.buffers[load.buffer]
         if load.buffer == self.target:
             return Degree(slope=1.0)
@@ -173,15 +184,16 @@ class _Degrees:
         key = leaf, load
         if key not in self._sources:
             self._sources[key] = [x.id for x in self.order.sources(self.order.places[leaf].leaf, load)]
-        found: Found = ZERO if buffer.zeroed else None
+        degree: MaybeDegree = ZERO if buffer.zeroed else None
         for source in self._sources[key]:
-            found = _both(found, self.known.get(source))
-        alone = self.order.scopes.get(load.buffer, ())[: len(self.scope)] == self.scope
-        return found if alone or found in (None, FREE, ZERO) else UNKNOWN  # else of another iteration's t
+            degree = _both(degree, self.degrees.get(source))
+        same_scope = self.order.scopes.get(load.buffer, ())[: len(self.scope)] == self.scope
+        # outside its scope the value may depend on the t of another iteration
+        return degree if same_scope or degree in (None, FREE, ZERO) else UNKNOWN
 
 
-def _both(a: Found, b: Found) -> Found:
-    """Return the degree of what is one or the other."""
+def _both(a: MaybeDegree, b: MaybeDegree) -> MaybeDegree:
+    """Return the degree of a value that has one of two degrees."""
     if a is None or b is None or a == b:
         return b if a is None else a
     for one, other in ((a, b), (b, a)):
@@ -190,12 +202,13 @@ def _both(a: Found, b: Found) -> Found:
     return UNKNOWN
 
 
-def _combined(node: Op, found: Sequence[Degree]) -> Degree:
-    if UNKNOWN in found:
+def _combined(node: Op, degrees: Sequence[Degree]) -> Degree:
+    """Return the degree of an operator's result, from those of its arguments."""
+    if UNKNOWN in degrees:
         return UNKNOWN
     if node.name in RULES:
-        return RULES[node.name](node, *found)
-    return FREE if all(f in (FREE, ZERO) for f in found) else UNKNOWN
+        return RULES[node.name](node, *degrees)
+    return FREE if all(degree in (FREE, ZERO) for degree in degrees) else UNKNOWN
 
 
 def _plus(node: Op, a: Degree, b: Degree) -> Degree:
@@ -224,9 +237,9 @@ def _over(_node: Op, a: Degree, b: Degree) -> Degree:
 
 
 def _either(_node: Op, a: Degree, b: Degree) -> Degree:
-    found = _both(a, b)
-    assert found is not None
-    return found
+    degree = _both(a, b)
+    assert degree is not None
+    return degree
 
 
 def _scaled(by: float) -> Callable[[Op, Degree], Degree]:
@@ -252,4 +265,4 @@ RULES: Mapping[str, Callable[..., Degree]] = {
     "select": _either,
     "cast": lambda node, a: a,
 }
-"""By operator; what has no row depends on t where an argument does, nobody knows how."""
+"""By operator. The result of any other operator is FREE if its arguments are, and UNKNOWN otherwise."""

@@ -1,1 +1,1 @@
-"""The compiled library of a loop kernel: its options, how it is made, and those that packages ship."""
+"""The compiled library of a loop kernel: options, the build, and the libraries that packages ship."""

@@ -1,6 +1,6 @@
-"""The library of a typed kernel: shipped with its module, found in the build cache, or made and kept there.
+"""Get the library of a typed kernel: shipped with its module, from the build cache, or built now.
 
-A process that finds its kernels built imports neither the passes nor isl: see ``make``.
+A process whose kernels are all built imports neither the passes nor isl: only ``make`` does.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from .options import Options, flags_of, language_of, warn_once
 
 
 def compiled(kernel: Kernel, options: Options) -> str:
-    """Return the library of a kernel: shipped with its module, else of the cache, else built now.
+    """Return the path of a kernel's library: shipped with its module, else in the cache, else built now.
 
-    One that is built although others of the function were shipped gives ``FallbackWarning``, once.
-    Raises ``BuildError``, which says what was shipped.
+    Gives a ``FallbackWarning``, once, if it is built although libraries of the function were shipped. Raises
+    ``BuildError``; if libraries were shipped, it says why none of them fits.
     """
     from ...binary import hashes
     from ...build import compilers, lookup
 
-    look = _shipped(kernel, options)
-    if look.path:
-        return look.path
+    search = _search(kernel, options)
+    if search.path:
+        return search.path
     language = language_of(options)
     try:
         compiler = compilers.find(language)
     except BuildError as problem:
-        rule = look.why or "needs a compiler: it was not compiled ahead of time"
+        rule = search.why or "needs a compiler: it was not compiled ahead of time"
         raise BuildError(f"loop kernel {kernel.name}", rule, where=kernel.file, hint=str(problem)) from None
-    if look.why and not look.asked:
-        warn_once(f"loop kernel {kernel.name} of {kernel.file} is compiled here: {look.why}")
+    if search.why and not search.requested:
+        warn_once(f"loop kernel {kernel.name} of {kernel.file} is compiled here: {search.why}")
     architectures: list[str] = []
     if language == "cuda":
         from ...build.cuda import architecture_flags
@@ -44,50 +44,54 @@ def compiled(kernel: Kernel, options: Options) -> str:
         architectures = architecture_flags(compiler, None)
     request = {
         "loops": hashes.text_digest(repr((kernel, options))),
-        "passes": passes(),
+        "passes": compiler_digest(),
         "skipped": debug.skipped_passes(),
         "compiler": compiler.identity,
         "flags": flags_of(compiler.family, options),
         "architectures": architectures,
     }
-    found = lookup.cached_path(request)
-    if found is not None:
-        return found
+    path = lookup.cached_path(request)
+    if path is not None:
+        return path
     from .make import make
 
     return make(kernel, options, request)
 
 
 def origin_and_notes(kernel: Kernel, options: Options) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return where a kernel's library is from, and what became of its loops (line, text).
+    """Return where a kernel's library is from, and the notes of the passes as (line, text).
 
-    The first is empty where nothing of the function was shipped. For a shipped library the passes
-    are not run: what they decided is in its index.
+    The first is empty if no library of the function was shipped. For a shipped library the passes are not
+    run: their notes are in its index.
     """
-    look = _shipped(kernel, options)
-    if look.path:
-        row = look.row
-        how = "the same" if row["passes"] == passes() else "other"
-        origin = f"shipped: {look.path}, compiled ahead of time for {', '.join(row['told'])}, by {how} passes"
-        notes = row["told"].get(options.isa) or next(iter(row["told"].values()))
-        return [origin], [(line, text) for line, text in notes]
+    search = _search(kernel, options)
+    if search.path:
+        row = search.row
+        how = "the same" if row["passes"] == compiler_digest() else "other"
+        origin = (
+            f"shipped: {search.path}, compiled ahead of time for {', '.join(row['told'])}, by {how} passes"
+        )
+        rows = row["told"].get(options.isa) or next(iter(row["told"].values()))
+        return [origin], [(line, text) for line, text in rows]
     from ..emit.printer import notes as notes_of
-    from .make import arranged
+    from .make import schedule_or_original
 
-    origin = f"compiled here: {look.why}"
-    found = [(note.line, note.text) for note in notes_of(arranged(kernel, options), options.isa)]
-    return [origin] if look.why else [], found
+    origin = f"compiled here: {search.why}"
+    program = schedule_or_original(kernel, options)
+    notes = [(note.line, note.text) for note in notes_of(program, options.isa)]
+    return [origin] if search.why else [], notes
 
 
-def _shipped(kernel: Kernel, options: Options) -> shipped.Look:
+def _search(kernel: Kernel, options: Options) -> shipped.Search:
     device = CUDA.name if options.isa == CUDA.name else "cpu"
     return shipped.find(kernel, precise=options.precise, checked=options.checked, device=device)
 
 
 def remarks(path: str, name: str, kind: str) -> list[str]:
-    """Return what the compiler wrote into a kernel's library for its author.
+    """Return the messages to the author that the compiler wrote into a kernel's library.
 
-    ``kind`` is "warnings" (reads before any write) or "fallback" (why the author's order was kept).
+    ``kind`` is "warnings" (elements that are read before they are written) or "fallback" (why the loops
+    stay in the author's order).
     """
     from ... import _core
     from ...binary.open import open_library
@@ -103,12 +107,12 @@ def remarks(path: str, name: str, kind: str) -> list[str]:
 
 
 @functools.cache
-def passes() -> str:
-    """Return what changes when the compiler's own text does."""
+def compiler_digest() -> str:
+    """Return a digest of the loop compiler's own source files."""
     from ...binary import hashes
     from ...build import facts
 
     here = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120 - pathlib is slow to import
-    found = (f"{folder}/{name}" for folder, _, names in os.walk(here) for name in names)
-    files = sorted(path for path in found if path.endswith(".py"))
+    paths = (f"{folder}/{name}" for folder, _, names in os.walk(here) for name in names)
+    files = sorted(path for path in paths if path.endswith(".py"))
     return facts.cached("loop passes", files, lambda: hashes.digest_of(files))

@@ -1,4 +1,4 @@
-"""What is done for a kernel that the build cache does not have: arranged, printed, compiled."""
+"""Build the library of a kernel that is not in the build cache: run the passes, print, compile."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .options import Options
 
 
-def arranged(kernel: Kernel, options: Options) -> Program:
-    """Return the kernel scheduled; where that fails the author's own order, with ``fallback`` saying so.
+def schedule_or_original(kernel: Kernel, options: Options) -> Program:
+    """Return the scheduled program of a kernel; if that fails, the author's order, with ``fallback``.
 
-    isl may spend so much on a kernel: beyond, the author's order is right and slower. Anything else is a
-    mistake of the compiler, which POLYOP_STRICT=1 raises.
+    isl has a quota of operations, and may fail for a large kernel. Any other exception is a bug of the
+    compiler, which POLYOP_STRICT=1 raises.
     """
     import islpy
 
@@ -33,7 +33,7 @@ def arranged(kernel: Kernel, options: Options) -> Program:
         return original(kernel, "debug: loops stay in the author's order, and every index is checked")
     try:
         return schedule(kernel)
-    except Exception as problem:  # whatever a pass stumbles over, the plain order is right
+    except Exception as problem:  # a bug of a pass must not stop a program that can run in order
         if debug.is_strict() and not isinstance(problem, islpy.Error):
             raise
         text = (
@@ -44,21 +44,21 @@ def arranged(kernel: Kernel, options: Options) -> Program:
 
 
 def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[str]:
-    """Return the files of a kernel: one, or one for each instruction set and one that chooses.
+    """Return the source texts of a kernel: one, or one for each instruction set and one that chooses.
 
-    They are in C, and in CUDA for the instruction set "cuda". ``divided``: a long one may be two, which
-    are compiled side by side.
+    The language is C, or CUDA for the instruction set "cuda". ``divided``: a long text may be divided
+    into two, which are compiled side by side.
     """
-    found = arranged(kernel, options)
+    program = schedule_or_original(kernel, options)
 
     def files(name: str, function: str) -> list[str]:
         if name == CUDA.name or not divided:
-            texts = [source(found, name, function, precise=options.precise, checked=found.checked)]
+            texts = [source(program, name, function, precise=options.precise, checked=program.checked)]
         else:
-            texts = c_file(found, name, function, precise=options.precise, checked=found.checked).files()
-        if found.fallback:
+            texts = c_file(program, name, function, precise=options.precise, checked=program.checked).files()
+        if program.fallback:
             linkage = 'extern "C" ' if name == CUDA.name else ""
-            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(found.fallback)};\n"
+            texts[0] += f"{linkage}const char {function}_fallback[] = {json.dumps(program.fallback)};\n"
         return texts
 
     if options.isa != isa.PORTABLE:
@@ -71,7 +71,7 @@ def sources(kernel: Kernel, options: Options, *, divided: bool = False) -> list[
 
 
 def make(kernel: Kernel, options: Options, request: Any) -> str:
-    """Return the library of a kernel, made for ``request``. Raises ``BuildError``."""
+    """Build the library of a kernel and return its path in the build cache. Raises ``BuildError``."""
     from ...build import compilers
     from ...build.cache import Cache
     from ...build.make import CompileFailed, make_library
@@ -84,16 +84,16 @@ def make(kernel: Kernel, options: Options, request: Any) -> str:
     flags = flags_of(compilers.find(language).family, options)
     cache = Cache()
 
-    def made(work: Path) -> BuildOutput:
+    def build(work: Path) -> BuildOutput:
         files = [store_code(text, language) for text in sources(kernel, options, divided=True)]
         plan = make_plan(gather(files, None, language, ()), BuildOptions.of(flags=flags), kernel.name)
         try:
             library = make_library(plan, work, kernel.name, cache)
-        except CompileFailed as refused:
+        except CompileFailed as error:
             raise failed(
-                kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", refused.finished
+                kernel.name, f"is a loop kernel whose {language.upper()} cannot be compiled", error.finished
             ) from None
-        # what was printed just now follows from the request: as an input it would look like an edited file
+        # the printed texts follow from the request; as inputs they would look like files that may be edited
         return library._replace(inputs=[path for path in library.inputs if path not in files])
 
-    return cache.get(request, [kernel.file], made).path
+    return cache.get(request, [kernel.file], build).path

@@ -1,4 +1,4 @@
-"""How a loop kernel is compiled: for which instruction set, and what the compiler is told."""
+"""Options of a loop kernel, and the flags that the C, C++ or CUDA compiler gets."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FLAGS = (
     "-fno-trapping-math",
     "-Wno-psabi",
 )
-"""The text has vectors already: -O3 took longer, and changed the speed of none of 23 by over 8 %.
-Integers wrap, as NumPy's do; nothing is assumed about NaN, infinities or the order of sums."""
+"""-O2, as the text has vectors already: -O3 took longer to compile, and changed no kernel of 23 by over 8 %.
+Integers wrap, as in NumPy. The compiler may assume nothing about NaN, infinities or the order of sums."""
 GCC_FLAGS = ("--param=iv-max-considered-uses=50",)
-"""Addresses of more accesses in a loop, as in the tile of a contraction, are not all weighed against one
-another: a tenth less time for convolutions, no slower code."""
+"""Beyond 50 accesses in a loop, as in the tile of a contraction, gcc does not compare all ways to form their
+addresses: convolutions compile in a tenth less time, and run as fast."""
 CUDA_FLAGS = ("-fwrapv",)
-"""What nvcc's host compiler is told."""
+"""Flags of nvcc's host compiler."""
 
 
 class Options(NamedTuple):
-    """How a kernel is compiled: for which instruction set, with libm's functions, with indices checked."""
+    """The instruction set; whether libm's functions are called (``precise``), and every index is checked."""
 
     isa: str
     precise: bool = False
@@ -37,15 +37,15 @@ class Options(NamedTuple):
 
 
 def language_of(options: Options) -> str:
-    """Return the language that a kernel is printed in."""
+    """Return the language of a kernel's text: "c" or "cuda"."""
     return "c" if options.isa == isa.PORTABLE else TARGETS[options.isa].language
 
 
 def flags_of(family: str, options: Options) -> tuple[str, ...]:
-    """Return what a compiler of this family is told.
+    """Return the flags for a compiler of this family.
 
-    gcc finds the instruction set in the text; clang does not, and makes a portable library's files all alike:
-    that gives ``FallbackWarning``, once.
+    gcc reads the instruction set from pragmas in the text. clang does not, so it compiles all parts of a
+    portable library for the baseline; that gives a ``FallbackWarning``, once.
 
     >>> flags_of("clang", Options("avx2"))[-1]
     '-mbmi2'
@@ -62,15 +62,15 @@ def flags_of(family: str, options: Options) -> tuple[str, ...]:
 
 
 def exported(kernel: Kernel) -> str:
-    """Return what the library calls the kernel: a name that C and its headers have no other use for."""
+    """Return the symbol of a kernel in its library; the prefix avoids the names of C and its headers."""
     return f"loop_{kernel.name}"
 
 
-_said: set[str] = set()
+_given_warnings: set[str] = set()
 
 
 def warn_once(text: str) -> None:
-    """Give a ``FallbackWarning``, unless the same one was given before."""
-    if text not in _said:
-        _said.add(text)
+    """Give a ``FallbackWarning``, unless this process has given the same one."""
+    if text not in _given_warnings:
+        _given_warnings.add(text)
         warnings.warn(FallbackWarning(text), stacklevel=3)

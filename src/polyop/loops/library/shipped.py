@@ -1,9 +1,11 @@
-"""Loop kernels compiled ahead of time: how a wheel brings their libraries, and how a call finds them.
+"""Find the libraries of loop kernels that a package ships, compiled ahead of time.
 
-Beside the module that has the functions lies a folder ``__polyop__``: ``<module>.json`` tells of every
-library, which typed kernel it is for and what became of its loops. A library stands for one typed
-kernel, by the digest of that: a function that is edited later, or that reads another number, has
-another digest.
+    myops/kernels.py                            the functions
+    myops/__polyop__/kernels.json               the index: of each library the typed kernel, and its notes
+    myops/__polyop__/softmax-5b1edd949132.so    the library of one typed kernel
+
+A typed kernel is found by its digest. If the function is edited, or a number that it reads changes, the
+digest changes as well, and the library is not used.
 """
 
 from __future__ import annotations
@@ -23,30 +25,30 @@ from . import shipped_index
 
 FOLDER = "__polyop__"
 FORMAT = 1
-"""Goes up when the index is written in another way."""
+"""Goes up when the layout of the index changes."""
 MEANING = 2
-"""Goes up when the same typed kernel means something else or has another digest, or its library is called in
-another way. Libraries of another level are refused, and the reason is given."""
+"""Goes up when the meaning or the digest of a typed kernel changes, or the way to call its library. Libraries
+of another level are refused, with that reason."""
 GRADIENT = "__backward"
-"""What the name of a derived gradient ends with."""
+"""The suffix of the name of a derived gradient."""
 REMEDY = "build its package again with this polyop"
 
 
-class Look(NamedTuple):
-    """What a look for a shipped library gives: its ``path`` and ``row`` of the index, or ``why`` not.
+class Search(NamedTuple):
+    """The result of a search for a shipped library: its ``path`` and ``row`` of the index, or ``why`` not.
 
-    Without either the function is not among those that were compiled ahead of time. ``asked``: the
-    user wants what no wheel brings, so that compiling is no surprise.
+    Both are empty if no library of the function was shipped. ``requested``: the user has asked for
+    something that is never shipped, so no warning is due when the kernel is compiled.
     """
 
     path: str = ""
     row: Any = None
     why: str = ""
-    asked: bool = False
+    requested: bool = False
 
 
 def index_file(module_file: str) -> str:
-    """Return where the index of a module's loop kernels is.
+    """Return the path of the index of a module's loop kernels.
 
     >>> index_file("/site/myops/kernels.py")
     '/site/myops/__polyop__/kernels.json'
@@ -56,25 +58,25 @@ def index_file(module_file: str) -> str:
 
 
 def digest(kernel: Kernel, *, precise: bool) -> str:
-    """Return what stands for a typed kernel on every machine: all of it but the place of its file."""
+    """Return a digest of a typed kernel, the same on every machine: the path of its file is left out."""
     from ...binary.hashes import text_digest
 
     return text_digest(f"{MEANING} {precise} {_text(replace(kernel, file=''))}")[:24]
 
 
 def _text(node: Any) -> str:
-    """Return a part of a kernel as text, alike in every process and every Python.
+    """Return a part of a kernel as text, the same in every process and every version of Python.
 
-    What has its default is left out: a field that a later polyop adds changes no digest.
+    Fields with their default value are left out, so a field that a later polyop adds changes no digest.
 
     >>> from polyop.loops.ir.grammar import Load, Type
     >>> _text((Load("x", (), Type("int8")), {"a": 1}))
     "(Load(buffer='x',index=(),type=Type(dtype='int8',),),{'a':1,},)"
     """
     if isinstance(node, tuple):
-        return f"({''.join(f'{_text(one)},' for one in node)})"
+        return f"({''.join(f'{_text(item)},' for item in node)})"
     if isinstance(node, dict):
-        return f"{{{''.join(f'{key!r}:{_text(one)},' for key, one in sorted(node.items()))}}}"
+        return f"{{{''.join(f'{key!r}:{_text(value)},' for key, value in sorted(node.items()))}}}"
     if not is_dataclass(node):
         return repr(node)
     values = ((field, getattr(node, field.name)) for field in fields(node))
@@ -94,80 +96,80 @@ def signature(kernel: Kernel) -> str:
     return ", ".join(parts)
 
 
-def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Look:
-    """Return the library that was shipped for a typed kernel, or why there is none that fits."""
+def find(kernel: Kernel, *, precise: bool, checked: bool, device: str) -> Search:
+    """Return the library that was shipped for a typed kernel, or why none fits."""
     if not os.path.isabs(kernel.file):  # noqa: PTH117 - pathlib is slow to import
-        return Look()  # a notebook's cell
+        return Search()  # a notebook cell
     path = index_file(kernel.file)
     try:
         index = shipped_index.read(path)
         rows = [row for row in index["kernels"] if row["function"] == kernel.name]
         if not rows and not _has_function(kernel, index):
-            return Look()
-        if wish := _wish(device, checked):
-            return Look(why=wish, asked=True)
-        return _odd(index) or _fitting(kernel, precise, rows, path, index["source"])
+            return Search()
+        if reason := _never_shipped(device, checked):
+            return Search(why=reason, requested=True)
+        return _mismatch(index) or _matching(kernel, precise, rows, path, index["source"])
     except (FileNotFoundError, NotADirectoryError):
-        return Look()
+        return Search()
     except (OSError, ValueError) as problem:
-        return Look(why=f"{path} cannot be read ({type(problem).__name__}: {problem})")
+        return Search(why=f"{path} cannot be read ({type(problem).__name__}: {problem})")
 
 
 def _has_function(kernel: Kernel, index: Any) -> bool:
-    """Whether a kernel is the gradient of a function that was compiled ahead of time."""
+    """Whether a kernel is a gradient of a function that was compiled ahead of time."""
     name = kernel.name
     while kernel.derived and name.endswith(GRADIENT):
         name = name.removesuffix(GRADIENT)
     return name != kernel.name and any(row["function"] == name for row in index["kernels"])
 
 
-def _wish(device: str, checked: bool) -> str:
-    """Return what the user asks for that is never shipped, "" where nothing is."""
-    wanted = os.environ.get("POLYOP_LOOPS_ISA", "")
+def _never_shipped(device: str, checked: bool) -> str:
+    """Return a reason why no package can have the library, or ""."""
+    requested_isa = os.environ.get("POLYOP_LOOPS_ISA", "")
     if device != "cpu":
         return "kernels for GPUs are not compiled ahead of time"
     if checked:
         return "debug mode is not compiled ahead of time"
-    if wanted not in ("", isa.PORTABLE):
-        return f"POLYOP_LOOPS_ISA={wanted} asks for a library of its own"
+    if requested_isa not in ("", isa.PORTABLE):
+        return f"POLYOP_LOOPS_ISA={requested_isa} is set, and a package ships portable libraries only"
     return ""
 
 
-def _odd(index: Any) -> Look | None:
-    """Return why nothing of an index can be used, None where it can."""
+def _mismatch(index: Any) -> Search | None:
+    """Return why no library of an index can be used, or None if they can."""
     rules = (
         ("the index has format", index["format"], FORMAT),
         ("loop kernels were compiled by another polyop, at level", index["meaning"], MEANING),
         ("loop kernels were compiled for ABI version", index["abi"], ABI_VERSION),
         ("loop kernels were compiled for", index["machine"], platform.machine()),
     )
-    for what, theirs, ours in rules:
+    for subject, theirs, ours in rules:
         if theirs != ours:
-            return Look(why=f"{what} {theirs}, and here it is {ours}: {REMEDY}")
+            return Search(why=f"{subject} {theirs}, and here it is {ours}: {REMEDY}")
     return None
 
 
-def _fitting(kernel: Kernel, precise: bool, rows: list[Any], index: str, source: str) -> Look:
+def _matching(kernel: Kernel, precise: bool, rows: list[Any], index: str, source: str) -> Search:
     from ...binary import hashes
 
-    mine, wanted = digest(kernel, precise=precise), signature(kernel)
-    row = next((row for row in rows if row["digest"] == mine), None)
+    kernel_digest, kernel_signature = digest(kernel, precise=precise), signature(kernel)
+    row = next((row for row in rows if row["digest"] == kernel_digest), None)
     if row is None and kernel.derived:
         listed = "; ".join(row["signature"] for row in rows) or "none"
-        rule = f"of a gradient that is derived, this was not compiled ahead of time; there are ({listed})"
-        return Look(why=f"{rule}: LoopExtension(gradients=[...]) lists them")
+        rule = f"this derived gradient was not compiled ahead of time; there are ({listed})"
+        return Search(why=f"{rule}: LoopExtension(gradients=[...]) lists them")
     if row is None:
-        if any(row["signature"] == wanted for row in rows):
+        if any(row["signature"] == kernel_signature for row in rows):
             same = hashes.digest(kernel.file) == source
-            rule = "a number that it reads, or this polyop," if same else "its file"
-            return Look(why=f"{rule} is another than when it was compiled ahead of time: {REMEDY}")
+            changed = "a number that it reads, or polyop," if same else "its file"
+            return Search(why=f"{changed} has changed since it was compiled ahead of time: {REMEDY}")
         listed = "; ".join(row["signature"] for row in rows)
-        return Look(why=f"({wanted}) was not compiled ahead of time; there are ({listed})")
+        return Search(why=f"({kernel_signature}) was not compiled ahead of time; there are ({listed})")
     path = f"{index.rpartition('/')[0]}/{row['library']}"
     try:
         resolved = check_allowed(path)
     except ArgumentTypeError as problem:
-        return Look(why=str(problem))
+        return Search(why=str(problem))
     if not verified.verify(resolved, None, row["sha256"]):
-        return Look(why=f"{path} is missing or damaged: install its package again")
-    return Look(path, row)
+        return Search(why=f"{path} is missing or damaged: install its package again")
+    return Search(path, row)

@@ -1,4 +1,4 @@
-"""The index of a package's loop kernels, as far as it is what polyop writes: a package can be damaged."""
+"""Read and check the index of the loop kernels of a package; the file may be damaged."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from typing import Any
 
 
 def read(path: str) -> dict[str, Any]:
-    """Return the index in a file.
-
-    Of one in another format only that is checked, as nothing else of it is used. Raises ``OSError``, and
-    ``ValueError`` for whatever is wrong.
-    """
+    """Return the index in a file. Raises ``OSError``, and ``ValueError`` for any field that is wrong."""
     from ...build import records
 
     index, _ = records.read(path)
@@ -23,18 +19,18 @@ def read(path: str) -> dict[str, Any]:
             records.text(records.field(row, name))
         records.base_name(records.field(row, "library"))
         records.hexadecimal(records.field(row, "sha256"), 64)
-        _check_told(records.field(row, "told"))
-    found: dict[str, Any] = index
-    return found
+        _check_notes(records.field(row, "told"))
+    checked: dict[str, Any] = index
+    return checked
 
 
-def _check_told(told: Any) -> None:
-    """Raise ``ValueError`` unless this says for instruction sets what became of each line."""
+def _check_notes(table: Any) -> None:
+    """Raise ``ValueError`` unless this is a table of notes, (line, text), by instruction set."""
     from ...build import records
 
-    if not isinstance(told, dict) or not told:
-        raise ValueError("what was told is no table")
-    for notes in told.values():
+    if not isinstance(table, dict) or not table:
+        raise ValueError("the notes are not a table by instruction set")
+    for notes in table.values():
         for note in records.rows(notes):
             line, text = (*records.rows(note), None, None)[:2]
             records.int64(line)

@@ -6,9 +6,9 @@
             t[j] = x[i, j] * 2.0
         ...                                reads of t
 
-A temporary of which an iteration uses one element becomes a scalar. A larger one is marked as owned by the
-loop (``owners``): each thread then has memory of its own for it. Axes whose index is fixed within an
-iteration are removed.
+If an iteration uses one element of the temporary, the temporary becomes a scalar. A larger one is marked as
+owned by the loop (``owners``): each thread gets its own memory for it. An axis whose index does not change
+within an iteration is removed.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from .inline import rounded
 
 
 def array_privatisation(program: AnyProgram) -> AnyProgram:
-    """Return the program with private temporaries: as scalars, or owned by loops."""
+    """Return the program with private temporaries turned into scalars, or owned by loops."""
     kernel, owners = privatise(program.kernel, program.session)
     before = program.before_privatisation or program.kernel
     return program.with_(kernel=kernel, owners=owners, before_privatisation=before)
 
 
 def privatise(kernel: Kernel, session: IslSession) -> tuple[Kernel, dict[str, tuple[str, ...]]]:
-    """Return the kernel with one-element temporaries turned into scalars, and the owners of other buffers.
+    """Return the kernel with one-element temporaries turned into scalars, and the owners of the others.
 
-    Owners are the loops whose iterations each have their own.
+    The owners of a buffer are the loops whose iterations each have a private copy.
     """
     coverage = Coverage(Model(kernel, session))
     owners: dict[str, tuple[str, ...]] = {}
@@ -59,7 +59,7 @@ def privatise(kernel: Kernel, session: IslSession) -> tuple[Kernel, dict[str, tu
             continue
         loops = coverage.shared_loops(name)
         level = next((n for n in range(len(loops), -1, -1) if _private(coverage, name, n)), None)
-        if level is None and kernel.buffers[name].zeroed and _of_one_iteration(coverage, name, loops):
+        if level is None and kernel.buffers[name].zeroed and _is_own_element(coverage, name, loops):
             level = len(loops)
         if level is None:
             continue
@@ -75,26 +75,26 @@ def _private(coverage: Coverage, name: str, level: int) -> bool:
     return coverage.uncovered_read(name, level) is None
 
 
-def _of_one_iteration(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
-    """Whether each iteration uses one element, and no other one uses it: it is zero as it begins."""
+def _is_own_element(coverage: Coverage, name: str, loops: tuple[str, ...]) -> bool:
+    """Whether each iteration uses one element, which no other iteration uses, so that it starts as zero."""
     index = coverage.writes(name)[0][1].node.index
     plain = {e.name for e in index if isinstance(e, Var)}
     return plain >= {*loops} and _single_element(coverage, name, frozenset(loops))
 
 
 def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> bool:
-    """Whether all accesses are of one element, which only the outer loops choose."""
+    """Whether all accesses are of one element, whose index depends on the outer loops only."""
     places = [*coverage.reads(name), *coverage.writes(name)]
     first = places[0][1].node.index
     if any(access.node.index != first for _, access in places):
         return False
     half = coverage.model.kernel.buffers[name].dtype in ("float16", "bfloat16")
     if half and any(access.op for _, access in places):
-        return False  # each step of the sum is rounded in memory
+        return False  # memory rounds each step of the sum, a scalar would not
     if not all(
         is_inside_once_checked(coverage.model, *place, axis) for place in places for axis in range(len(first))
     ):
-        return False  # an index outside must raise its error also where the buffer is gone
+        return False  # an index out of range must stay an error, and a scalar has no index
     scalars = coverage.model.owners
     names = {e.name for index in first for e in walk(index) if isinstance(e, Var)}
     loads = any(isinstance(e, Load) for index in first for e in walk(index))
@@ -103,35 +103,37 @@ def _single_element(coverage: Coverage, name: str, outer: frozenset[str]) -> boo
 
 
 def _fixed_axes(coverage: Coverage, name: str, outer: frozenset[str]) -> frozenset[int]:
-    """Return the axes along which each owner has one place: these axes can be removed."""
+    """Return the axes whose index is the same in all accesses of an iteration: they can be removed."""
     places = [*coverage.reads(name), *coverage.writes(name)]
-    found = set()
+    axes = set()
     for axis, first in enumerate(places[0][1].node.index):
         names = {e.name for e in walk(first) if isinstance(e, Var)}
         loads = any(isinstance(e, Load) for e in walk(first))
         same = all(access.node.index[axis] == first for _, access in places)
         inside = all(is_inside_once_checked(coverage.model, *place, axis) for place in places)
         if same and inside and not loads and names and names <= outer:
-            found.add(axis)
-    return frozenset(found)
+            axes.add(axis)
+    return frozenset(axes)
 
 
 def _without_axes(kernel: Kernel, name: str, axes: frozenset[int]) -> Kernel:
     if not axes:
         return kernel
 
-    def kept(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def without(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple(e for axis, e in enumerate(index) if axis not in axes)
 
     def change(expr: Expr) -> Expr:
-        ours = isinstance(expr, Load) and expr.buffer == name
-        return replace(expr, index=kept(expr.index)) if ours and isinstance(expr, Load) else expr
+        if isinstance(expr, Load) and expr.buffer == name:
+            return replace(expr, index=without(expr.index))
+        return expr
 
     def store(node: Store | Assign) -> Sequence[Stmt]:
-        ours = isinstance(node, Store) and node.buffer == name
-        return (replace(node, index=kept(node.index)) if ours and isinstance(node, Store) else node,)
+        if isinstance(node, Store) and node.buffer == name:
+            return (replace(node, index=without(node.index)),)
+        return (node,)
 
-    buffer = replace(kernel.buffers[name], shape=kept(kernel.buffers[name].shape))
+    buffer = replace(kernel.buffers[name], shape=without(kernel.buffers[name].shape))
     body = map_body([rewrite(s, change) for s in kernel.body], store)
     return replace(kernel, body=body, buffers={**kernel.buffers, name: buffer})
 
@@ -143,8 +145,9 @@ def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
         return Var(name, kind) if isinstance(expr, Load) and expr.buffer == name else expr
 
     def store(node: Store | Assign) -> Sequence[Stmt]:
-        ours = isinstance(node, Store) and node.buffer == name
-        return (Assign(name, rounded(node.value), node.op, node.line) if ours else node,)
+        if isinstance(node, Store) and node.buffer == name:
+            return (Assign(name, rounded(node.value), node.op, node.line),)
+        return (node,)
 
     body = map_body([rewrite(s, change) for s in kernel.body], store)
     buffers = {key: b for key, b in kernel.buffers.items() if key != name}
@@ -152,7 +155,7 @@ def _as_scalar(kernel: Kernel, name: str, loops: tuple[str, ...]) -> Kernel:
 
 
 def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, ...]) -> tuple[Stmt, ...]:
-    """Declare the scalar in the body of the last of ``loops``: as zero, unless it is assigned first."""
+    """Assign zero to the scalar at the start of the last of ``loops``, unless that assigns it first."""
     if loops:
         return tuple(
             replace(node, body=_declared(node.body, name, kind, loops[1:]))
@@ -167,8 +170,8 @@ def _declared(body: tuple[Stmt, ...], name: str, kind: Type, loops: tuple[str, .
             for node in body
         )
     first = next((n for n in body if isinstance(n, Assign) and n.name == name), None)
-    plain = first is not None and not first.op and not _reads(first, name)
-    if first is not None and plain and not _used(body[: body.index(first)], name):
+    is_plain = first is not None and not first.op and not _reads(first, name)
+    if first is not None and is_plain and not _used(body[: body.index(first)], name):
         return body
     if not _used(body, name):
         return body

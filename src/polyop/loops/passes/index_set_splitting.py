@@ -1,4 +1,4 @@
-"""Index-set splitting: the iterations in which a condition holds become a loop of their own.
+"""Index-set splitting: move the iterations in which a condition always holds into a separate loop.
 
     for j in range(n):                     for j in range(0, 1): ...with the condition
         if 0 < j and j < n - 1:       ->   for j in range(1, n - 1): ...without it
@@ -50,7 +50,7 @@ MAX_SPLIT_LOOPS = 3
 
 
 def index_set_splitting(program: Program) -> Program:
-    """Return the program with borders separated. A copy of a loop that owns a buffer has one of its own."""
+    """Return the program with the borders of loops split off; each copy has private buffers of its own."""
     kernel = program.kernel
     if not has_conditions(kernel):
         return program
@@ -67,13 +67,13 @@ def has_conditions(kernel: Kernel) -> bool:
     return any(isinstance(e, Op) and e.name in _SIGNS for s in statements(kernel.body) for e in walk(s))
 
 
-# comparison: the forms that must not be negative for it to hold, as (sign of left, sign of right, constant)
+# by comparison (sign of left, sign of right, constant): it holds if this sum is not negative
 _SIGNS = {">=": (1, -1, 0), ">": (1, -1, -1), "<=": (-1, 1, 0), "<": (-1, 1, -1)}
 
 
 @dataclass(frozen=True)
 class Range:
-    """The part of a loop in which ``atoms`` hold in every iteration inside it."""
+    """The part of a loop, from ``max(lower)`` to ``min(upper)``, in which all comparisons ``atoms`` hold."""
 
     lower: tuple[Expr, ...]
     upper: tuple[Expr, ...]
@@ -90,19 +90,19 @@ class _Splitter:
         self.assigned = _assignments(kernel.body)
         self.notes: list[Note] = []
         self.count = 0
-        self.taken = names_of(kernel)
+        self.used_names = names_of(kernel)
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
+        result: list[Stmt] = []
         for node in body:
             if isinstance(node, For):
                 inner = replace(node, body=self.body(node.body))
-                found += self._loop(inner)
+                result += self._loop(inner)
             elif isinstance(node, If):
-                found.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
+                result.append(replace(node, body=self.body(node.body), orelse=self.body(node.orelse)))
             else:
-                found.append(node)
-        return tuple(found)
+                result.append(node)
+        return tuple(result)
 
     def _loop(self, loop: For) -> list[Stmt]:
         parallel = loop.var not in self.kinds or self.kinds[loop.var].name == "parallel"
@@ -110,13 +110,13 @@ class _Splitter:
             return [loop]
         inside = _range(loop)
         if inside is None or any(self.assigned[n] > c for n, c in _assignments(loop.body).items()):
-            return [loop]  # a scalar that lives outside has one name in all parts
+            return [loop]  # a scalar that is assigned outside as well cannot have a new name in each part
         self.count += 1
         text = f"loop {loop.var} split: its inside runs without the conditions at its borders"
         self.notes.append(Note(loop.line, text, "index_set_splitting"))
         first = affine.extreme("min", (affine.extreme("max", (loop.lo, *inside.lower)), loop.hi))
         last = affine.extreme("max", (affine.extreme("min", (loop.hi, *inside.upper)), first))
-        bare = without_empty(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.taken)
+        bare = without_empty(_flat([_simplified(s, inside.atoms) for s in loop.body]), self.used_names)
         return [
             self._border(replace(loop, hi=first, hint="border"), f"_low{self.count}"),
             *([replace(loop, lo=first, hi=last, body=bare)] if bare else []),
@@ -124,14 +124,14 @@ class _Splitter:
         ]
 
     def _border(self, loop: For, suffix: str) -> For:
-        """Return a copy of a loop in which the private buffers of its iterations have names of their own.
+        """Return a copy of a loop with new names for the private buffers of its iterations.
 
         A buffer has one set of owners. If two copies of the owning loop shared it, one of them could run
         on threads and the other not, and only one of them would get memory.
         """
-        names = _renamed(loop, suffix, self.taken)
+        names = _renamed(loop, suffix, self.used_names)
         private = [n for n, loops in self.owners.items() if loop.var in loops]
-        copies = {n: unused(n + suffix, self.taken) for n in private}
+        copies = {n: unused(n + suffix, self.used_names) for n in private}
         for name, copy in copies.items():
             self.buffers[copy] = replace(self.buffers[name], name=copy)
             self.owners[copy] = tuple(names[v].name if v in names else v for v in self.owners[name])
@@ -140,7 +140,7 @@ class _Splitter:
 
 
 def _contiguous(loop: For) -> bool:
-    """Whether the loop walks along memory: what else depends on it is the same for all lanes."""
+    """Whether the loop has an access with stride one, so that it may become the vector loop."""
     nodes = list(statements(loop.body))
     accesses: list[Load | Store] = [e for s in nodes for e in walk(s) if isinstance(e, Load)]
     accesses += [s for s in nodes if isinstance(s, Store)]
@@ -148,7 +148,7 @@ def _contiguous(loop: For) -> bool:
 
 
 def _range(loop: For) -> Range | None:
-    """Return where the conditions inside a loop hold, from those that are about its variable."""
+    """Return the range in which the conditions on a loop's variable hold, or None if there are none."""
     lower: list[Expr] = []
     upper: list[Expr] = []
     atoms: set[Expr] = set()
@@ -166,14 +166,16 @@ def _range(loop: For) -> Range | None:
 
 
 def _atoms(body: Sequence[Stmt]) -> list[Op]:
-    found = [e for s in statements(tuple(body)) for e in walk(s) if isinstance(e, Op) and e.name in _SIGNS]
-    return list(dict.fromkeys(found))
+    """Return the comparisons in a body, each once."""
+    atoms = [e for s in statements(tuple(body)) for e in walk(s) if isinstance(e, Op) and e.name in _SIGNS]
+    return list(dict.fromkeys(atoms))
 
 
 def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) -> tuple[bool, Expr] | None:
     """Return (whether it bounds the variable from below, the bound) for a comparison, or None.
 
-    The comparison is ``form >= 0``; variables of inner loops are taken where it is the hardest.
+    The comparison is ``form >= 0``. A variable of an inner loop is replaced by its bound that makes the form
+    smallest, so that the comparison holds in all iterations of that loop.
     """
     left, right = (affine.linear(a) for a in atom.args)
     if left is None or right is None:
@@ -199,7 +201,7 @@ def _bound(atom: Op, loop: For, inner: Mapping[str, For], assigned: set[str]) ->
 
 
 def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
-    """Return a statement in which these comparisons are known to hold."""
+    """Return a statement simplified, given that these comparisons hold."""
 
     def change(expr: Expr) -> Expr:
         if expr in atoms:
@@ -209,46 +211,48 @@ def _simplified(node: Stmt, atoms: frozenset[Expr]) -> Stmt:
                 left = [x for x in args if x != TRUE]
                 return TRUE if not left else left[0] if len(left) == 1 else replace(expr, args=tuple(left))
             case Op(name="or", args=(first, *_)) if first == TRUE:
-                return TRUE  # a later one may stand behind a read that has to be checked
+                return TRUE  # only the first operand counts: the index of a load in it must be checked
             case Op(name="select", args=(condition, then, _)) if condition == TRUE:
                 return then
             case Op(name="not", args=(x,)) if x == TRUE:
                 return Const(value=False, type=BOOL)
         return expr
 
-    found: Stmt = rewrite(node, change)
-    return found
+    simplified: Stmt = rewrite(node, change)
+    return simplified
 
 
 def _flat(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """Return a body without conditions that are always true."""
-    found: list[Stmt] = []
+    """Return a body without conditions that are constant."""
+    result: list[Stmt] = []
     for node in body:
         if isinstance(node, If) and isinstance(node.condition, Const):
-            found += _flat(node.body if node.condition.value else node.orelse)
+            result += _flat(node.body if node.condition.value else node.orelse)
         elif isinstance(node, If):
-            found.append(replace(node, body=_flat(node.body), orelse=_flat(node.orelse)))
+            result.append(replace(node, body=_flat(node.body), orelse=_flat(node.orelse)))
         elif isinstance(node, For):
-            found.append(replace(node, body=_flat(node.body)))
+            result.append(replace(node, body=_flat(node.body)))
         else:
-            found.append(node)
-    return tuple(found)
+            result.append(node)
+    return tuple(result)
 
 
-def renamed_copy(loop: For, suffix: str, taken: set[str], outer: Collection[str] = ()) -> For:
-    """Return a loop with names of its own, not ``taken``, for its variables and the scalars in it.
+def renamed_copy(loop: For, suffix: str, used_names: set[str], outer: Collection[str] = ()) -> For:
+    """Return a loop with new names, not in ``used_names``, for its loop variables and scalars.
 
-    Scalars of ``outer`` live outside the loop, and keep their names.
+    The scalars ``outer`` are read outside the loop, and keep their names.
     """
-    return _copy(loop, _renamed(loop, suffix, taken, outer))
+    return _copy(loop, _renamed(loop, suffix, used_names, outer))
 
 
-def _renamed(loop: For, suffix: str, taken: set[str], outer: Collection[str] = ()) -> dict[str, Var]:
+def _renamed(loop: For, suffix: str, used_names: set[str], outer: Collection[str] = ()) -> dict[str, Var]:
     """Return the new names of a loop's variables, and of the scalars that live in it."""
     kinds = {s.name: s.value.type for s in statements(loop.body) if isinstance(s, Assign)}
     inner = [loop.var, *(s.var for s in statements(loop.body) if isinstance(s, For))]
-    names = {var: Var(unused(var + suffix, taken), INT) for var in inner}
-    return names | {n: Var(unused(n + suffix, taken), kinds[n]) for n in _living(loop.body) if n not in outer}
+    names = {var: Var(unused(var + suffix, used_names), INT) for var in inner}
+    return names | {
+        n: Var(unused(n + suffix, used_names), kinds[n]) for n in _local_scalars(loop.body) if n not in outer
+    }
 
 
 def _copy(loop: For, names: Mapping[str, Var]) -> For:
@@ -273,8 +277,8 @@ def _assignments(body: Sequence[Stmt]) -> Counter[str]:
     return Counter(s.name for s in statements(tuple(body)) if isinstance(s, Assign))
 
 
-def _living(body: Sequence[Stmt]) -> list[str]:
-    """Return the scalars whose first assignment stands in a body and that are plain there."""
+def _local_scalars(body: Sequence[Stmt]) -> list[str]:
+    """Return the scalars whose first assignment in a body is not an update."""
     first: dict[str, Assign] = {}
     for node in statements(tuple(body)):
         if isinstance(node, Assign):

@@ -1,12 +1,12 @@
-"""Inline a temporary into its readers where computing it again is cheaper than memory.
+"""Inline a temporary into its readers if computing it again is cheaper than memory.
 
     for i in range(n):                     for i in range(1, n):
         t[i] = x[i] * 2.0             ->       y[i] = x[i] * 2.0 - x[i - 1] * 2.0
     for i in range(1, n):
         y[i] = t[i] - t[i - 1]
 
-The temporary must have one plain store, of arithmetic on inputs, and every read must follow a write. So the
-steps of a stencil become one pass over memory.
+The temporary must have one plain store, of arithmetic on inputs, and every read must follow a write. For
+example, the steps of a stencil become one pass over memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ INDEX = Type("int64", weak=True)
 
 
 def inline(program: Program) -> Program:
-    """Return the program without such temporaries."""
+    """Return the program without temporaries that are cheap to compute again."""
     kernel, notes = program.kernel, list[Note]()
     for name in [n for n, b in kernel.buffers.items() if b.role == "local" and not b.zeroed and not b.exact]:
         recipe = _recipe(kernel, name)
@@ -67,7 +67,7 @@ def inline(program: Program) -> Program:
 
 
 def _all_inside(model: Model, store: Store) -> bool:
-    """Whether no index of a statement can leave its dimension: an error must not go with the statement."""
+    """Whether no index beside a store can be out of range: that is an error, which must not vanish."""
     leaf = next(leaf for leaf in model.leaves if leaf.node is store)
     beside = [other for other in model.leaves if other.vars == leaf.vars]
     return all(
@@ -80,9 +80,9 @@ def _all_inside(model: Model, store: Store) -> bool:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an element is computed: scalars first, then the value that ``store`` keeps.
+    """How to compute an element: first ``scalars``, then the value of ``store``.
 
-    The element's index is ``variables`` plus ``offsets``.
+    The index of the element is ``variables`` plus ``offsets``.
     """
 
     store: Store
@@ -92,6 +92,7 @@ class Recipe:
 
 
 def _recipe(kernel: Kernel, name: str) -> Recipe | None:
+    """Return how to compute the elements of a buffer, or None if it cannot be inlined, or need not."""
     stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.buffer == name]
     if len(stores) != 1 or stores[0].op:
         return None
@@ -107,8 +108,8 @@ def _recipe(kernel: Kernel, name: str) -> Recipe | None:
     names = tuple(v[0] for v in variables)
     nodes: list[Stmt] = [*scalars, store]
     free = {e.name for s in nodes for e in walk(s) if isinstance(e, Var)}
-    known = {*names, *kernel.attributes, *(s.name for s in scalars)}
-    if len(set(names)) != len(names) or free - known or not _pure(kernel, (*scalars, store)):
+    defined = {*names, *kernel.attributes, *(s.name for s in scalars)}
+    if len(set(names)) != len(names) or free - defined or not _pure(kernel, (*scalars, store)):
         return None
     return (
         Recipe(store, scalars, names, tuple((f or {}).get("", 0) for f in forms))
@@ -135,7 +136,7 @@ def _pays(kernel: Kernel, name: str, scalars: Sequence[Assign], store: Store) ->
 
 
 def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:
-    """Whether nothing that is read is ever written, and nothing costs more than a load or two."""
+    """Whether no tensor that is read is ever written, and no operator costs more than a load or two."""
     written = {s.buffer for s in statements(kernel.body) if isinstance(s, Store)}
     for node in nodes:
         for expr in walk(node):
@@ -147,28 +148,28 @@ def _pure(kernel: Kernel, nodes: Sequence[Assign | Store]) -> bool:
 
 
 def _before(body: Sequence[Stmt], store: Store) -> tuple[Assign, ...] | None:
-    """Return the scalars assigned beside a store and before it; None where that cannot be told."""
+    """Return the scalars that are assigned beside a store and before it; None if it is under a condition."""
     for place, node in enumerate(body):
         if node is store:
             return tuple(s for s in body[:place] if isinstance(s, Assign))
         if isinstance(node, For) and any(s is store for s in statements(node.body)):
             return _before(node.body, store)
-    return None  # under an If
+    return None
 
 
 class _Inliner:
-    """Puts a recipe before each statement that reads the element."""
+    """Inserts a recipe before each statement that reads an element."""
 
-    def __init__(self, recipe: Recipe, taken: set[str]) -> None:
-        self.recipe, self.count, self.taken = recipe, 0, taken
+    def __init__(self, recipe: Recipe, used_names: set[str]) -> None:
+        self.recipe, self.count, self.used_names = recipe, 0, used_names
 
     def statement(self, node: Stmt) -> list[Stmt]:
-        name, found = self.recipe.store.buffer, []
+        name, result = self.recipe.store.buffer, list[Stmt]()
         for expr in dict.fromkeys(e.index for e in walk(node) if isinstance(e, Load) and e.buffer == name):
             before, scalar = self._element(expr)
-            found += before
+            result += before
             node = rewrite(node, _replacing(name, expr, scalar))
-        return [*found, node]
+        return [*result, node]
 
     def _element(self, index: tuple[Expr, ...]) -> tuple[list[Assign], Var]:
         """Return the assignments that compute one element, and the scalar that then holds it."""
@@ -178,31 +179,33 @@ class _Inliner:
             var: Op("-", (i, Const(offset, INDEX)), INDEX) if offset else i
             for var, i, offset in zip(recipe.variables, index, recipe.offsets, strict=True)
         }
-        found = []
+        assignments = []
         for scalar in recipe.scalars:
-            name = unused(f"{scalar.name}_{recipe.store.buffer}{self.count}", self.taken)
-            found.append(replace(scalar, name=name, value=substitute(scalar.value, values)))
+            name = unused(f"{scalar.name}_{recipe.store.buffer}{self.count}", self.used_names)
+            assignments.append(replace(scalar, name=name, value=substitute(scalar.value, values)))
             values[scalar.name] = Var(name, scalar.value.type)
-        name = unused(f"{recipe.store.buffer}_{self.count}", self.taken)
-        found.append(Assign(name, rounded(substitute(recipe.store.value, values)), "", recipe.store.line))
-        return found, Var(name, recipe.store.value.type)
+        name = unused(f"{recipe.store.buffer}_{self.count}", self.used_names)
+        assignments.append(
+            Assign(name, rounded(substitute(recipe.store.value, values)), "", recipe.store.line)
+        )
+        return assignments, Var(name, recipe.store.value.type)
 
 
 def _has_live_scalars(loop: For, kernel: Kernel) -> bool:
-    """Whether a scalar that a loop assigns is known outside it."""
+    """Whether a scalar that a loop assigns is read or assigned outside it."""
 
-    def seen(body: Sequence[Stmt]) -> Counter[str]:
+    def occurrences(body: Sequence[Stmt]) -> Counter[str]:
         nodes = list(statements(tuple(body)))
-        found = Counter(s.name for s in nodes if isinstance(s, Assign))
-        return found + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
+        assigned = Counter(s.name for s in nodes if isinstance(s, Assign))
+        return assigned + Counter(e.name for s in nodes for e in walk(s) if isinstance(e, Var))
 
-    inside, everywhere = seen((loop,)), seen(kernel.body)
+    inside, everywhere = occurrences((loop,)), occurrences(kernel.body)
     names = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
     return any(everywhere[name] > inside[name] for name in names)
 
 
 def rounded(value: Expr) -> Expr:
-    """Return a value as memory would have kept it: half types are computed in float32 between stores."""
+    """Return a value rounded as a store does it: half types are computed in float32 between stores."""
     if value.type.dtype not in ("float16", "bfloat16"):
         return value
     return Op("cast", (Op("cast", (value,), Type("float32")),), Type(value.type.dtype))
@@ -217,13 +220,13 @@ def _replacing(buffer: str, index: tuple[Expr, ...], scalar: Var) -> Callable[[E
 
 
 def _without_store(body: Sequence[Stmt], store: Store, kernel: Kernel) -> tuple[Stmt, ...]:
-    """Return a body without a store, and without the loops and scalars that only served it."""
-    found: list[Stmt] = []
+    """Return a body without a store, and without the loops that have no other use."""
+    result: list[Stmt] = []
     for node in body:
         if isinstance(node, For) and any(s is store for s in statements(node.body)):
             inner = _without_store(node.body, store, kernel)
             if any(isinstance(s, Store) for s in statements(inner)) or _has_live_scalars(node, kernel):
-                found.append(replace(node, body=inner))
+                result.append(replace(node, body=inner))
         elif node is not store:
-            found.append(node)
-    return tuple(found)
+            result.append(node)
+    return tuple(result)

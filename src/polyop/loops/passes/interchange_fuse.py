@@ -1,8 +1,18 @@
 """Loop interchange and loop fusion; each change is proved legal before it is made.
 
-``interchange``  reorders the loops of a nest around one reduction, so that memory is walked with stride one.
-                 Where elements are used again, as in a contraction, the loops of the sum go innermost.
-``fuse``         joins neighbouring loops over the same range that use the same data.
+Interchange reorders the loops of a nest around one reduction, so that memory is accessed with stride one. If
+operands are used several times, as in a contraction, the loops of the sum become the innermost ones.
+
+    for j in range(n):                     for i in range(m):
+        for i in range(m):            ->       for j in range(n):
+            y[j] += x[i, j]                        y[j] += x[i, j]
+
+Fusion joins neighbouring loops over the same range that use the same data.
+
+    for i in range(n):                     for i in range(n):
+        y[i] = x[i] * 2               ->       y[i] = x[i] * 2
+    for i in range(n):                         z[i] = y[i] + 1
+        z[i] = y[i] + 1
 """
 
 from __future__ import annotations
@@ -32,7 +42,7 @@ from ..program import Note, Program
 
 
 def interchange_fuse(program: Program) -> Program:
-    """Return the program with its loops rearranged."""
+    """Return the program with its loops interchanged and fused."""
     rules = _Rules(program.model)
     rules.interchange()
     tree = rules.fuse()
@@ -44,12 +54,12 @@ class _Rules:
         self.model, self.notes = model, list[Note]()
         self.loops = Rearrangement(model)
         self.legality = self.loops.legality
-        self.whole: tuple[Node, ...] = ()
+        self.tree: tuple[Node, ...] = ()
 
     # interchange
 
     def interchange(self) -> None:
-        """Put the loops of single-reduction nests in a better order."""
+        """Put the loops of nests around one reduction into a better order."""
         for nest in _nests(self.loops.tree):
             for order in self._orders(nest):
                 if self.loops.replace(nest, (_rebuilt(nest, order),)):
@@ -58,7 +68,7 @@ class _Rules:
                     break
 
     def _orders(self, nest: Loop) -> list[list[Loop]]:
-        """Return orders that are better than the present one, the best first."""
+        """Return the orders to try, the best first; none if the present order is as good."""
         loops, leaf = _chain(nest)
         store = leaf.node
         if not isinstance(store, Store) or not store.op or len(loops) < 2:
@@ -69,14 +79,15 @@ class _Rules:
         sums = [x for x in loops if not any(depends(i, frozenset({x.var})) for i in store.index)]
         free = [x for x in loops if x not in sums]
         loads = [e for e in walk(store.value) if isinstance(e, Load)]
-        every = inside | {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
-        reused = bool(sums) and bool(free) and all(_misses(load, every) for load in loads) and len(loads) > 1
+        variables = inside | {e.name for i in store.index for e in walk(i) if isinstance(e, Var)}
+        reused = all(_is_reused(load, variables) for load in loads)
+        reused = reused and bool(sums) and bool(free) and len(loads) > 1
 
         def cost(loop: Loop) -> float:
             accesses: list[Load | Store] = [store, *loads]
             return sum((COSTS[stride(node, loop.var)] for node in accesses), 0.0)
 
-        if reused:  # the loop that vectors run along is the last of the free ones
+        if reused:  # the last of the free loops becomes the vector loop
             best = [*sorted(free, key=cost, reverse=True), *sums]
         else:
             last = min(loops, key=lambda x: (cost(x), -loops.index(x)))
@@ -87,9 +98,9 @@ class _Rules:
 
     def fuse(self) -> tuple[Node, ...]:
         """Return the tree with neighbouring loops fused, outermost levels first."""
-        self.whole = self.loops.tree
-        self._fuse_in(self.whole)
-        return self.whole
+        self.tree = self.loops.tree
+        self._fuse_in(self.tree)
+        return self.tree
 
     def _fuse_in(self, body: tuple[Node, ...]) -> None:
         again = True
@@ -118,7 +129,7 @@ class _Rules:
         assert isinstance(other, Loop)
         loop = Loop(first.node, (*first.body, *other.body))
         changed = (*body[:start], *between, loop, *body[end + 1 :])
-        whole = _with_body(self.whole, body, changed)
+        whole = _with_body(self.tree, body, changed)
         where = paths_of(whole)
         if self.legality.broken(where) is not None or self._serialises(first, second, whole, loop):
             return None
@@ -130,7 +141,7 @@ class _Rules:
             changed = (*body[:start], *between, Loop(loop.node, deeper), *body[end + 1 :])
         text = f"loop {second.var} fused with the one of line {first.node.line}"
         self.notes.append(Note(second.node.line, text, "fuse"))
-        self.whole = whole
+        self.tree = whole
         return changed
 
     def _into_one(self, loop: Loop, whole: tuple[Node, ...]) -> tuple[Node, ...] | None:
@@ -138,19 +149,19 @@ class _Rules:
         loops = [n for n in loop.body if isinstance(n, Loop)]
         if len(loops) < 2:
             return loop.body if len(loops) == 1 else None
-        kept, self.whole = self.whole, whole
+        saved, self.tree = self.tree, whole
         changed = self._fused(loop.body, loops[0], loops[1]) if len(loops) == 2 else None
-        self.whole = kept
+        self.tree = saved
         return changed
 
     def _serialises(self, first: Loop, second: Loop, whole: Sequence[Node], loop: Loop) -> bool:
-        """Whether the fused loop would carry a conflict between its two halves."""
+        """Whether the fused loop would carry a conflict between its two halves, and so run in order."""
         where = paths_of(whole)
-        ours = {p.leaf.id for p in places((first,))}
-        others = {p.leaf.id for p in places((second,))}
+        of_first = {p.leaf.id for p in places((first,))}
+        of_second = {p.leaf.id for p in places((second,))}
         for conflict in self.legality.conflicts:
             a, b = conflict.a.id, conflict.b.id
-            if not ((a in ours and b in others) or (a in others and b in ours)):
+            if not ((a in of_first and b in of_second) or (a in of_second and b in of_first)):
                 continue
             if self._carried_by(conflict, where, loop.var):
                 return True
@@ -164,22 +175,23 @@ class _Rules:
 
 def _nests(tree: Sequence[Node]) -> list[Loop]:
     """Return the outermost loops of perfect nests around a single leaf."""
-    found: list[Loop] = []
+    nests: list[Loop] = []
     for node in tree:
         match node:
             case Loop():
                 if _chain_or_none(node) is not None:
-                    found.append(node)
+                    nests.append(node)
                 else:
-                    found += _nests(node.body)
+                    nests += _nests(node.body)
             case Branch():
-                found += [*_nests(node.body), *_nests(node.orelse)]
+                nests += [*_nests(node.body), *_nests(node.orelse)]
             case _:
                 pass
-    return found
+    return nests
 
 
 def _chain_or_none(loop: Loop) -> tuple[list[Loop], Place] | None:
+    """Return the loops of a perfect nest and its single leaf, or None."""
     loops = [loop]
     while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
         loops.append(loops[-1].body[0])
@@ -188,9 +200,9 @@ def _chain_or_none(loop: Loop) -> tuple[list[Loop], Place] | None:
 
 
 def _chain(loop: Loop) -> tuple[list[Loop], Place]:
-    found = _chain_or_none(loop)
-    assert found is not None
-    return found
+    chain = _chain_or_none(loop)
+    assert chain is not None
+    return chain
 
 
 def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop:
@@ -202,17 +214,18 @@ def _rebuilt(nest: Loop, order: Sequence[Loop]) -> Loop:
     return body
 
 
-def _misses(load: Load, loops: set[str]) -> bool:
+def _is_reused(load: Load, loops: set[str]) -> bool:
+    """Whether a load's index leaves out a variable, so that the loop reads its elements again."""
     used = {e.name for i in load.index for e in walk(i) if isinstance(e, Var)}
     return bool(loops - used)
 
 
 def _with_body(tree: tuple[Node, ...], old: tuple[Node, ...], new: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return the tree with one body replaced; what does not hold it stays the same object."""
+    """Return the tree with one body replaced; subtrees without it stay the same objects."""
     if tree is old:
         return new
-    found = tuple(inside(node, lambda body: _with_body(body, old, new)) for node in tree)
-    return found if any(a is not b for a, b in zip(found, tree, strict=True)) else tree
+    result = tuple(inside(node, lambda body: _with_body(body, old, new)) for node in tree)
+    return result if any(a is not b for a, b in zip(result, tree, strict=True)) else tree
 
 
 def _same_range(a: For, b: For) -> bool:
@@ -235,7 +248,7 @@ def _touched(loop: Loop) -> set[str]:
 
 
 def _is_contraction(loop: Loop) -> bool:
-    """Whether a sum stands two or more loops deeper: tiles of it want a nest of their own."""
+    """Whether a sum is two or more loops deeper: to be tiled, it must stay alone in its nest."""
 
     def depth(node: Node) -> int:
         match node:

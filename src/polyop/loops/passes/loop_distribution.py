@@ -1,17 +1,18 @@
-"""Loop distribution: a contraction that shares its loop with other work gets loops of its own.
+"""Loop distribution: move a contraction that shares its loop with other work into a separate loop.
 
     for i in range(m):                     for i in range(m):
-        ...row i of p                          ...row i of p
+        ...compute p[i, :]                     ...compute p[i, :]
         for j in range(n):            ->   for i in range(m):
             for d in range(k):                 for j in range(n):
                 q[i, d] += p[i, j] * v[j, d]       for d in range(k):
                                                        q[i, d] += p[i, j] * v[j, d]
 
-The second nest is a product of matrices and can be tiled in registers. Before, it read all of v for each i.
+The second nest is a matrix product and can be tiled in registers. Before, it read all of v for each i.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,12 +42,12 @@ from ..ir.grammar import (
 )
 from ..program import Note, Program
 
-LOOPS = 3
-"""Loops of a contraction: of fewer nothing is used again."""
+MIN_LOOPS = 3
+"""The fewest loops of a contraction: with fewer, no operand is used several times."""
 
 
 def loop_distribution(program: Program) -> Program:
-    """Return the program with contractions apart from what else their loops hold, where that is legal."""
+    """Return the program with contractions in separate loops, where that is legal."""
     kernel = program.kernel
     if not any(isinstance(s, (Store, Assign)) and _is_product(s) for s in statements(kernel.body)):
         return program
@@ -63,35 +64,35 @@ def loop_distribution(program: Program) -> Program:
 
 
 def _parts(loop: Loop, around: tuple[Loop, ...]) -> list[Loop]:
-    """Return the loops that a loop is split into."""
+    """Return the loops into which a loop is split."""
     within = (*around, loop)
     inner: list[Node] = []
     for node in loop.body:
         inner += _parts(node, within) if isinstance(node, Loop) else [node]
-    groups = [list(g) for g in _sums(inner)] or _groups(inner, within)
+    groups = [list(g) for g in _separate_sums(inner)] or _groups(inner, within)
     if len(groups) < 2 or loop.node.hint or _share_scalars(groups):
         return [Loop(loop.node, tuple(inner))]
     return [Loop(loop.node, tuple(group)) for group in groups]
 
 
 def _groups(body: Sequence[Node], around: tuple[Loop, ...]) -> list[list[Node]]:
-    """Return a body with each contraction that uses again what the loop around it leaves alone by itself."""
-    var, groups, last = around[-1].var, list[list[Node]](), False
-    units = [isinstance(n, Loop) and _is_contraction(n, around) for n in body]
-    plain = all(u or isinstance(n, Place) for n, u in zip(body, units, strict=True))
-    if plain and sum(units) == 1 and _is_free(body, units.index(True), var):
-        return [list(body)]  # what starts and ends a sum stays with it
-    for node, unit in zip(body, units, strict=True):
-        alone = unit and _leaves(node, var)
-        if alone or last or not groups:
+    """Return a body in groups; a contraction whose operand the loop around it reuses is alone in one."""
+    var, groups, after_alone = around[-1].var, list[list[Node]](), False
+    contractions = [isinstance(n, Loop) and _is_contraction(n, around) for n in body]
+    only_places = all(c or isinstance(n, Place) for n, c in zip(body, contractions, strict=True))
+    if only_places and sum(contractions) == 1 and _is_free(body, contractions.index(True), var):
+        return [list(body)]  # the start and the end of a sum stay with it
+    for node, contraction in zip(body, contractions, strict=True):
+        alone = contraction and _reuses(node, var)
+        if alone or after_alone or not groups:
             groups.append([])
         groups[-1].append(node)
-        last = alone
+        after_alone = alone
     return groups
 
 
-def _sums(body: Sequence[Node]) -> list[list[Node]]:
-    """Return additions to elements that different loops choose, each by itself."""
+def _separate_sums(body: Sequence[Node]) -> list[list[Node]]:
+    """Return each statement of a body as a group, if all are sums and no two have the same loop variables."""
     stores = [n.node for n in body if isinstance(n, Place)]
     products = [s for s in stores if isinstance(s, Store) and _is_product(s)]
     chosen = {frozenset(_variables(s.index)) for s in products}
@@ -99,7 +100,7 @@ def _sums(body: Sequence[Node]) -> list[list[Node]]:
 
 
 def _is_contraction(node: Loop, around: tuple[Loop, ...]) -> bool:
-    """Whether a loop, alone or with what starts and ends its sums, is a contraction of enough loops."""
+    """Whether a loop is a contraction of enough loops; the start and the end of its sums may be in it."""
     loops = [*around, node]
     while any(isinstance(n, Loop) for n in loops[-1].body):
         inner = [n for n in loops[-1].body if isinstance(n, Loop)]
@@ -110,14 +111,14 @@ def _is_contraction(node: Loop, around: tuple[Loop, ...]) -> bool:
             return False
         loops.append(inner[0])
     body = loops[-1].body
-    if len(loops) < LOOPS or len(body) != 1 or not isinstance(body[0], Place):
+    if len(loops) < MIN_LOOPS or len(body) != 1 or not isinstance(body[0], Place):
         return False
     names, node_ = {loop.var for loop in loops}, body[0].node
     return _is_product(node_) and all(names - _variables(load.index) for load in _loads(node_))
 
 
 def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
-    """Whether a loop chooses what a sum adds to: its element, or the scalar that is stored at its end."""
+    """Whether the loop of ``var`` indexes the element that a sum adds to, or where its scalar is stored."""
     (first, *_) = places((body[at],))
     target = first.node
     if isinstance(target, Store):
@@ -126,8 +127,8 @@ def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
     return any(var in _variables(s.index) and depends(s.value, frozenset({target.name})) for s in ends)
 
 
-def _leaves(node: Node, var: str) -> bool:
-    """Whether a contraction reads or adds to something that the loop does not choose: it is used again."""
+def _reuses(node: Node, var: str) -> bool:
+    """Whether ``var`` does not index an operand or the target of a contraction: its loop reuses that."""
     products = [p.node for p in places((node,)) if _is_product(p.node)]
     indices = [load.index for product in products for load in _loads(product)]
     indices += [product.index for product in products if isinstance(product, Store)]
@@ -148,12 +149,8 @@ def _variables(index: Sequence[Expr]) -> set[str]:
 
 def _share_scalars(groups: Sequence[Sequence[Node]]) -> bool:
     """Whether a scalar that one group assigns is used in another."""
-    found = [list(statements(statements_of(group))) for group in groups]
-    assigned = [{s.name for s in nodes if isinstance(s, Assign)} for nodes in found]
-    used = [{e.name for s in nodes for e in walk(s) if isinstance(e, Var)} for nodes in found]
-    return any(
-        one & (used[other] | assigned[other])
-        for mine, one in enumerate(assigned)
-        for other in range(len(groups))
-        if other != mine
-    )
+    by_group = [list(statements(statements_of(group))) for group in groups]
+    assigned = [{s.name for s in nodes if isinstance(s, Assign)} for nodes in by_group]
+    read = [{e.name for s in nodes for e in walk(s) if isinstance(e, Var)} for nodes in by_group]
+    pairs = itertools.permutations(range(len(groups)), 2)
+    return any(assigned[one] & (read[other] | assigned[other]) for one, other in pairs)

@@ -1,8 +1,8 @@
 """Copy a tensor, transposed, before a contraction that reads it across its rows several times.
 
 In ``d_w[o, c, p, q] += d_y[n, o, i, j] * x[n, c, i + p, j + q]`` the vector lanes run along c, which is not
-the last dimension of x, and each window reads the same elements again. So they are gathered once, into
-``x_turned[n, i, j, c]``.
+the last dimension of x, and overlapping windows read each element several times. So x is transposed once,
+into ``x_turned[n, i, j, c]``, whose elements are then read as whole vectors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..program import Note, Program
 
 @dataclass(frozen=True)
 class Transposition:
-    """A tensor and the axis that goes last."""
+    """A tensor, and the axis that becomes the last one of its copy."""
 
     buffer: str
     axis: int
@@ -45,18 +45,20 @@ class Transposition:
 def pack_transposed(program: Program) -> Program:
     """Return the program with transposed copies, each made before the nest that reads it."""
     kernel, notes = program.kernel, list[Note]()
-    taken = names_of(kernel)
+    used_names = names_of(kernel)
     body: list[Stmt] = []
     for node in kernel.body:
-        found = dict.fromkeys(t for nest in _nests(node) for t in _transpositions(kernel, nest))
+        transpositions = dict.fromkeys(t for nest in _nests(node) for t in _transpositions(kernel, nest))
         changed = node
-        for one in found:
+        for one in transpositions:
             if not _is_inside(Model(kernel, program.session), one.buffer):
                 continue
-            name, shape = unused(f"{one.buffer}_turned", taken), kernel.buffers[one.buffer].shape
-            local = replace(kernel.buffers[one.buffer], name=name, shape=_last(shape, one.axis), role="local")
+            name, shape = unused(f"{one.buffer}_turned", used_names), kernel.buffers[one.buffer].shape
+            local = replace(
+                kernel.buffers[one.buffer], name=name, shape=_axis_last(shape, one.axis), role="local"
+            )
             kernel = replace(kernel, buffers={**kernel.buffers, name: local})
-            body.append(_copied(kernel, one, name, taken, node.line))
+            body.append(_copy_loops(kernel, one, name, used_names, node.line))
             changed = rewrite(changed, lambda e, one=one, name=name: _read(e, one, name))  # type: ignore[misc]
             text = f"{one.buffer}: read from a copy with dimension {one.axis} last"
             notes.append(Note(node.line, text, "pack_transposed"))
@@ -65,7 +67,7 @@ def pack_transposed(program: Program) -> Program:
 
 
 def _is_inside(model: Model, buffer: str) -> bool:
-    """Whether no access needs a check of its own: its error would name the copy, and another dimension."""
+    """Whether no access to a tensor needs a check; its error would name the copy and the wrong dimension."""
     return all(
         is_inside_once_checked(model, leaf, access, axis)
         for leaf in model.leaves
@@ -101,16 +103,16 @@ def _transpositions(kernel: Kernel, loops: list[For]) -> Iterator[Transposition]
     for load in dict.fromkeys(loads):
         if kernel.buffers[load.buffer].role != "input" or not sums:
             continue
-        windows = [{e.name for e in walk(i) if isinstance(e, Var)} & names for i in load.index]
-        again = any(used & sums and used - sums for used in windows)
+        variables = [{e.name for e in walk(i) if isinstance(e, Var)} & names for i in load.index]
+        windows = any(names_ & sums and names_ - sums for names_ in variables)
         plain = [a for a, i in enumerate(load.index) if isinstance(i, Var) and i.name in names - sums]
         lanes = [a for a in plain[:1] if _lanes(loads, load, a)]
-        if again and lanes:
+        if windows and lanes:
             yield Transposition(load.buffer, lanes[0])
 
 
 def _lanes(loads: list[Load], load: Load, axis: int) -> bool:
-    """Whether lanes may run along the loop of an axis that is not the last: other factors do not have it."""
+    """Whether lanes may run along an axis that is not the last: no other factor is indexed by its loop."""
     index = load.index[axis]
     assert isinstance(index, Var)
     others = [e for e in loads if e.buffer != load.buffer]
@@ -123,21 +125,21 @@ def _lanes(loads: list[Load], load: Load, axis: int) -> bool:
     )
 
 
-def _last(values: tuple[Expr, ...], axis: int) -> tuple[Expr, ...]:
+def _axis_last(values: tuple[Expr, ...], axis: int) -> tuple[Expr, ...]:
     return (*values[:axis], *values[axis + 1 :], values[axis])
 
 
 def _read(expr: Expr, one: Transposition, name: str) -> Expr:
     if isinstance(expr, Load) and expr.buffer == one.buffer:
-        return replace(expr, buffer=name, index=_last(expr.index, one.axis))
+        return replace(expr, buffer=name, index=_axis_last(expr.index, one.axis))
     return expr
 
 
-def _copied(kernel: Kernel, one: Transposition, name: str, taken: set[str], line: int) -> Stmt:
+def _copy_loops(kernel: Kernel, one: Transposition, name: str, used_names: set[str], line: int) -> Stmt:
     buffer = kernel.buffers[one.buffer]
-    index = tuple(Var(unused(f"{name}_e{k}", taken), INT) for k in range(len(buffer.shape)))
+    index = tuple(Var(unused(f"{name}_e{k}", used_names), INT) for k in range(len(buffer.shape)))
     value = Load(one.buffer, index, Type(buffer.dtype), line)
-    node: Stmt = Store(name, _last(index, one.axis), value, "", line)
+    node: Stmt = Store(name, _axis_last(index, one.axis), value, "", line)
     for axis in reversed([*(k for k in range(len(index)) if k != one.axis), one.axis]):
         node = For(index[axis].name, Const(0, INT), buffer.shape[axis], (node,), line)
     return node

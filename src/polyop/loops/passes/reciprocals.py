@@ -1,7 +1,11 @@
-"""Replace divisions by a value that an innermost loop does not change by products with its reciprocal.
+"""Replace divisions by an invariant of an innermost loop by products with its reciprocal.
 
-Only in derived kernels: what an author wrote is divided as written. The result may differ in its last bit.
-It is infinite where the divisor is so close to zero that it has no reciprocal.
+    for j in range(n):                     over = 1.0 / s[i]
+        y[i, j] = x[i, j] / s[i]      ->   for j in range(n):
+                                               y[i, j] = x[i, j] * over
+
+Only derived kernels are changed, because the last bit of the result may differ. If the divisor is so close to
+zero that its reciprocal overflows, the result is infinite.
 """
 
 from __future__ import annotations
@@ -34,15 +38,15 @@ WIDE = ("float32", "float64")
 
 
 def reciprocals(program: Program) -> Program:
-    """Return the program with the reciprocals before their loops."""
+    """Return the program with reciprocals computed before their loops."""
     return program.with_(kernel=hoist_reciprocals(program.kernel))
 
 
 def hoist_reciprocals(kernel: Kernel) -> Kernel:
-    """Return the kernel with the reciprocals before their loops."""
+    """Return the kernel with reciprocals computed before their loops."""
     if not kernel.derived:
         return kernel
-    taken = names_of(kernel)
+    used_names = names_of(kernel)
 
     def visit(body: Sequence[Stmt]) -> Iterator[Stmt]:
         for node in body:
@@ -50,7 +54,7 @@ def hoist_reciprocals(kernel: Kernel) -> Kernel:
                 case For() if any(isinstance(s, (For, If)) for s in node.body):
                     yield replace(node, body=tuple(visit(node.body)))
                 case For():
-                    yield from _hoisted(node, taken)
+                    yield from _hoisted(node, used_names)
                 case If():
                     yield replace(node, body=tuple(visit(node.body)), orelse=tuple(visit(node.orelse)))
                 case _:
@@ -59,32 +63,32 @@ def hoist_reciprocals(kernel: Kernel) -> Kernel:
     return replace(kernel, body=tuple(visit(kernel.body)))
 
 
-def _hoisted(loop: For, taken: set[str]) -> Iterator[Stmt]:
+def _hoisted(loop: For, used_names: set[str]) -> Iterator[Stmt]:
     inside = [s for s in loop.body if isinstance(s, (Store, Assign))]
     changing = frozenset({loop.var, *(s.buffer if isinstance(s, Store) else s.name for s in inside)})
-    known: dict[Expr, Expr] = {}
+    reciprocal_of: dict[Expr, Expr] = {}
     for quotient in (q for s in inside for e in children(s) for q in _quotients(e)):
         divisor = quotient.args[1]
-        if divisor in known or depends(divisor, changing) or quotient.type.dtype not in WIDE:
+        if divisor in reciprocal_of or depends(divisor, changing) or quotient.type.dtype not in WIDE:
             continue
-        name = unused("over", taken)
+        name = unused("over", used_names)
         one, zero = (Const(value, quotient.type) for value in (1.0, 0.0))
-        runs = Op("<", (loop.lo, loop.hi), BOOL)  # else the divisor may not exist
+        runs = Op("<", (loop.lo, loop.hi), BOOL)  # otherwise the divisor may be out of range
         value = Op("select", (runs, Op("/", (one, divisor), quotient.type), zero), quotient.type)
         scalar = Assign(name, value, "", loop.line)
-        known[divisor] = Var(name, scalar.type)
+        reciprocal_of[divisor] = Var(name, scalar.type)
         yield scalar
 
     def change(expr: Expr) -> Expr:
-        if isinstance(expr, Op) and expr.name == "/" and expr.args[1] in known:
-            return Op("*", (expr.args[0], known[expr.args[1]]), expr.type)
+        if isinstance(expr, Op) and expr.name == "/" and expr.args[1] in reciprocal_of:
+            return Op("*", (expr.args[0], reciprocal_of[expr.args[1]]), expr.type)
         return expr
 
-    yield replace(loop, body=tuple(rewrite(s, change) for s in loop.body)) if known else loop
+    yield replace(loop, body=tuple(rewrite(s, change) for s in loop.body)) if reciprocal_of else loop
 
 
 def _quotients(expr: Expr) -> Iterator[Op]:
-    """Yield the divisions that are made whatever conditions say."""
+    """Yield the divisions that no condition guards; a division by a constant is left as it is."""
     for e in unconditional(expr):
         if isinstance(e, Op) and e.name == "/" and not isinstance(e.args[1], Const):
             yield e

@@ -30,7 +30,7 @@ def without_empty_loops(kernel: Kernel) -> Kernel:
 
 
 def without_empty(body: Sequence[Stmt], used_names: set[str]) -> tuple[Stmt, ...]:
-    """Return a body with a statement in every loop and condition; ``used_names`` are taken."""
+    """Return a body with a statement in every loop and condition; new names are not in ``used_names``."""
     kept: list[Stmt] = []
     for node in body:
         match node:

@@ -1,1 +1,1 @@
-"""What each loop becomes: threads, vector lanes, tiles, bands."""
+"""Choose what each loop becomes: threads, vector lanes, register tiles, bands."""

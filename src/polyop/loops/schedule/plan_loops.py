@@ -2,11 +2,12 @@
 
 The rules, outermost loops first:
 
-threads   The first parallel loop. Or a reduction whose results are small beside its range: each thread then
-          has its own copy of them. Or a sequential loop that threads can partition (thread_partition.py).
-vector    In each nest, the loop along which walking memory costs least.
-tile      A vector loop around sums, inside a parallel loop. Several iterations of both are held in registers
-          at once, and operands that rows share are packed into a panel.
+threads   The first parallel loop. Or a reduction whose result has fewer dimensions than its nest: each thread
+          then has its own copy of the result. Or a sequential loop that threads can partition
+          (thread_partition.py).
+vector    In each nest, the loop along which accesses to memory cost least.
+tile      A vector loop around sums, inside a parallel loop. The sums of several iterations of both stay in
+          registers, and operands that the rows share are packed into a panel.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..program import Note, Program
 from .thread_partition import ThreadPartition, thread_partition
 
 LANES = 8
-"""How many lanes a vector has, for estimates."""
+"""The number of lanes of a vector, for estimates."""
 
 
 def plan_loops(program: Program) -> Program:
@@ -44,27 +45,28 @@ class Planner:
         kinds: Mapping[str, Kind],
         bounds: Bounds,
         owners: Mapping[str, tuple[str, ...]],
-        shares: ThreadPartition,
+        partition: ThreadPartition,
     ) -> None:
         self.kernel, self.kinds, self.bounds, self.owners = kernel, kinds, bounds, owners
-        self.shares = shares
+        self.partition = partition
         self.plan = Plan()
         self.notes: list[Note] = []
 
     def run(self) -> list[Note]:
-        """Fill the plan; return why it is so."""
+        """Fill the plan; return notes that give the reasons."""
         self._threads(self.kernel.body)
         return self.notes
 
     def _kind(self, loop: For) -> str:
+        """Return "parallel", "reduction" or "sequential"; ``serial`` makes any loop sequential."""
         if loop.hint in ("serial", "border"):
             return "sequential"
         kind = self.kinds.get(loop.var, Kind("parallel"))
         over = {name for name, _ in kind.over}
         inside = [s for s in statements(loop.body) if isinstance(s, Assign) and s.name not in over]
-        # a scalar from outside that one iteration alone sets: no conflict, but it has to get out of the loop
-        kept = any(self._outlives(s.name, loop) for s in inside)
-        return "sequential" if kept else kind.name
+        # a scalar from outside that only one iteration sets is no conflict, but its value must leave the loop
+        outlives = any(self._outlives(s.name, loop) for s in inside)
+        return "sequential" if outlives else kind.name
 
     # threads
 
@@ -87,25 +89,25 @@ class Planner:
                 self._vectors(node)
             elif kind == "reduction" and not any(isinstance(s, For) for s in node.body):
                 self._vectors(node)
-            elif node.var in self.shares.columns:
+            elif node.var in self.partition.columns:
                 self._columns(node)
-            elif node.var in self.shares.rows:
-                row = self.plan.rows[node.var] = self.shares.rows[node.var]
+            elif node.var in self.partition.rows:
+                row = self.plan.rows[node.var] = self.partition.rows[node.var]
                 self.note(node, f"on all threads, each for its own part of {row.buffer}, in order")
                 self._threads(node.body)
             else:
-                because = self.kinds[node.var].because if node.var in self.kinds else None
+                conflict = self.kinds[node.var].because if node.var in self.kinds else None
                 if node.hint == "serial":
                     self.note(node, "in order, as serial() asks")
-                elif because is not None:
-                    lines = sorted({because.a.line, because.b.line})
+                elif conflict is not None:
+                    lines = sorted({conflict.a.line, conflict.b.line})
                     shown = " and ".join(map(str, lines))
-                    self.note(node, f"in order: its iterations share {because.target} (line {shown})")
+                    self.note(node, f"in order: its iterations share {conflict.target} (line {shown})")
                 self._threads(node.body)
 
     def _columns(self, node: For) -> None:
         inner = next(
-            s for s in statements((node,)) if isinstance(s, For) and s.var == self.shares.columns[node.var]
+            s for s in statements((node,)) if isinstance(s, For) and s.var == self.partition.columns[node.var]
         )
         self.plan.threads.add(inner.var)
         self.plan.columns[node.var] = inner.var
@@ -113,18 +115,18 @@ class Planner:
         self._vectors(inner)
 
     def _divisible(self, loop: For) -> bool:
-        """Whether threads can have copies of what the loop reduces to."""
+        """Whether each thread can have a copy of the results of a reduction, to be combined in the end."""
         inner = [s for s in statements((loop,)) if isinstance(s, For)]
         over = self.kinds[loop.var].over
         if len({name for name, _ in over}) < len(over):
-            return False  # elements of one tensor by different operators: a copy starts from one of them
+            return False  # two operators on one tensor: a copy starts with the neutral element of one
         for name, op in over:
             buffer = self.kernel.buffers.get(name)
             if buffer is None:
                 continue
-            ours = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
-            # also what writes other elements than those that iterations share would write the copy
-            if any(s.op != op for s in ours) or self._read(loop, name):
+            stores = [s for s in statements(loop.body) if isinstance(s, Store) and s.buffer == name]
+            # a store to another element would go to the thread's copy as well
+            if any(s.op != op for s in stores) or self._read(loop, name):
                 return False
             if len(buffer.shape) > len(inner) - 1 or buffer.dtype in ("float16", "bfloat16", "bool"):
                 return False
@@ -147,27 +149,30 @@ class Planner:
                 self.note(loop, f"tiled in registers with loop {tile.row}{packed}")
             sums = " (sums are kept per lane)" if self._kind(loop) == "reduction" else ""
             self.note(loop, f"vector lanes{sums}")
-        self._plain((node,), {loop.var for loop, _ in chosen})
+        self._note_plain((node,), {loop.var for loop, _ in chosen})
 
-    def _plain(self, body: Sequence[Stmt], chosen: set[str]) -> None:
-        """Note the innermost loops that are not vectors, and why."""
+    def _note_plain(self, body: Sequence[Stmt], chosen: set[str]) -> None:
+        """Note which innermost loops are not vector loops, and why."""
         for node in body:
             if isinstance(node, If):
-                self._plain((*node.body, *node.orelse), chosen)
+                self._note_plain((*node.body, *node.orelse), chosen)
             if not isinstance(node, For) or node.var in chosen or node.hint == "border":
                 continue
             if any(isinstance(s, For) for s in statements(node.body)):
-                self._plain(node.body, chosen)
+                self._note_plain(node.body, chosen)
             else:
                 self.note(node, f"no vector: {self.blocked(node) or 'its steps through memory cost more'}")
 
     def _best(self, node: For, parents: tuple[For, ...]) -> tuple[float, list[tuple[For, tuple[For, ...]]]]:
-        """Return the cost per iteration of the cheapest choice in a loop, and its vector loops."""
+        """Return the cost of a loop with the cheapest choice of vector loops in it, and these loops.
+
+        A loop is taken to have 16 iterations. Each vector loop comes with the loops around it.
+        """
         inner_cost, chosen = self._inner(node.body, (*parents, node))
         if self.blocked(node) is None:
             tile = self._tile(node, parents)
             own = self._cost(node.body, node, 1.0, tile.shared if tile else ()) / LANES
-            if own < inner_cost:  # of two that cost the same, the inner loop
+            if own < inner_cost:  # on a tie, the inner loop
                 return own * 16, [(node, parents)]
         return inner_cost * 16, chosen
 
@@ -189,7 +194,7 @@ class Planner:
         return total, chosen
 
     def _cost(self, body: Sequence[Stmt], loop: For, weight: float, shared: Sequence[Load] = ()) -> float:
-        """Return what the statements cost for one vector of iterations of ``loop``."""
+        """Return the cost of statements for one vector of iterations of ``loop``."""
         total = 0.0
         for node in body:
             if isinstance(node, For):
@@ -206,7 +211,7 @@ class Planner:
         return total
 
     def _stride(self, access: Load | Store, loop: For) -> str:
-        """Return how an access moves; each lane's own elements lie beside one another."""
+        """Return the stride of an access; the private elements of the lanes are adjacent."""
         return UNIT if loop.var in self.owners.get(access.buffer, ()) else stride(access, loop.var)
 
     def blocked(self, loop: For) -> str | None:
@@ -218,9 +223,9 @@ class Planner:
         if kind == "reduction" and any(name in self.kernel.buffers for name, _ in over):
             return "it reduces into a tensor"
         inside = list(statements(loop.body))
-        own = {loop.var} | {s.name for s in inside if isinstance(s, Assign)}
-        mine = {n for n, owners in self.owners.items() if loop.var in owners}
-        names = frozenset(own | mine)
+        varying = {loop.var} | {s.name for s in inside if isinstance(s, Assign)}
+        private = {n for n, owners in self.owners.items() if loop.var in owners}
+        names = frozenset(varying | private)
         if any(isinstance(s, For) and (depends(s.lo, names) or depends(s.hi, names)) for s in inside):
             return "an inner loop's bounds differ between its iterations"
         for node in inside:
@@ -231,7 +236,7 @@ class Planner:
                     return "an access under a condition may be outside its tensor without it"
         accesses: list[Load | Store] = [s for s in inside if isinstance(s, Store)]
         accesses += [e for s in inside for e in walk(s) if isinstance(e, Load)]
-        if any(a.buffer in mine and any(depends(i, names) for i in a.index) for a in accesses):
+        if any(a.buffer in private and any(depends(i, names) for i in a.index) for a in accesses):
             return "its iterations use different elements of tensors of their own"
         return None
 
@@ -244,22 +249,23 @@ class Planner:
         return count(self.kernel.body) > count(loop.body)
 
     def _unsafe(self, node: Stmt, lanes: frozenset[str]) -> bool:
-        accesses = [e for e in walk(node) if isinstance(e, Load)]
-        found: list[Load | Store] = [*accesses, *([node] if isinstance(node, Store) else [])]
-        shared = [a for a in accesses if not any(depends(i, lanes) for i in a.index)]
-        return any(key(a) in self.bounds.guarded for a in found) or any(map(self.bounds.axes, shared))
+        """Whether a statement under a condition has an access that may be out of range without it."""
+        loads = [e for e in walk(node) if isinstance(e, Load)]
+        accesses: list[Load | Store] = [*loads, *([node] if isinstance(node, Store) else [])]
+        shared = [a for a in loads if not any(depends(i, lanes) for i in a.index)]
+        return any(key(a) in self.bounds.guarded for a in accesses) or any(map(self.bounds.axes, shared))
 
     # tiles
 
     def _tile(self, loop: For, parents: tuple[For, ...]) -> Tile | None:
-        """Return the register tile for a vector loop, where rows would use loads again."""
+        """Return the register tile for a vector loop if the rows around it share loads, else None."""
         sums = [s for s in statements(loop.body) if isinstance(s, For)]
         if not parents or not sums or self._kind(loop) != "parallel":
             return None
         row = parents[-1]
         if self._kind(row) != "parallel" or len(row.body) != 1 or row.body[0] is not loop:
             return None
-        if any(isinstance(s, If) and not asks_whether_it_runs(s) for s in statements(loop.body)):
+        if any(isinstance(s, If) and not tests_for_iterations(s) for s in statements(loop.body)):
             return None
         fixed = frozenset({row.var})
         if any(depends(e, fixed) for s in sums for e in (s.lo, s.hi)):
@@ -275,7 +281,8 @@ class Planner:
         if not shared or not any(not _touches(e, loop.var) for e in loads):
             return None
         indices = [i for e in [*loads, *inner] if isinstance(e, (Load, Store)) for i in e.index]
-        addresses = {e for i in indices for e in walk(i) if isinstance(e, Load)}  # not of the lanes' width
+        # loads in an index give int64, which is wider than the lanes
+        addresses = {e for i in indices for e in walk(i) if isinstance(e, Load)}
         of_lanes = tuple(
             dict.fromkeys(
                 e
@@ -289,34 +296,37 @@ class Planner:
                 and not _indirect(e)
             )
         )
-        packed = tuple(e for e in of_lanes if not _windows(e, loop.var, {s.var for s in sums}))
+        packed = tuple(e for e in of_lanes if not _is_sliding_window(e, loop.var, {s.var for s in sums}))
         return Tile(row.var, of_lanes, packed)
 
     def note(self, loop: For, text: str) -> None:
-        """Record what was decided for a loop."""
+        """Add a note on a loop: its role, or why it has none."""
         self.notes.append(Note(loop.line, f"loop {loop.var}: {text}", "plan"))
 
 
-def _windows(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
-    """Whether a panel would have the same rows of lanes several times, one for each place of a window."""
+def _is_sliding_window(load: Load, lane: str, inner: AbstractSet[str]) -> bool:
+    """Whether a panel would hold the same rows several times, once for each position of a window."""
     used = [{e.name for e in walk(i) if isinstance(e, Var)} for i in load.index]
     return load.index[-1] == Var(lane, INT) and any(len(names & inner) > 1 for names in used[:-1])
 
 
-def asks_whether_it_runs(node: If) -> bool:
-    """Whether a condition is only that the loops in its body have iterations, as ``accumulate`` writes it."""
+def tests_for_iterations(node: If) -> bool:
+    """Whether a condition only tests that loops have iterations, as those of scalar_replacement do."""
     ranges = {(s.lo, s.hi) for s in statements(node.body) if isinstance(s, For)}
 
-    def known(test: Expr) -> bool:
+    def is_range_test(test: Expr) -> bool:
         if isinstance(test, Op) and test.name == "and":
-            return all(map(known, test.args))
+            return all(map(is_range_test, test.args))
         return isinstance(test, Op) and test.name == "<" and test.args in ranges
 
-    return not node.orelse and known(node.condition)
+    return not node.orelse and is_range_test(node.condition)
 
 
 def _rectangular(lane: For, row: For) -> bool:
-    """Whether a tile's rows may have one range of lanes for all: each row's own is a linear part of it."""
+    """Whether the rows of a tile can run over one common range of lanes.
+
+    The bounds of the lanes may depend on the row if they are affine, and no index depends on both loops.
+    """
     both = frozenset({row.var}), frozenset({lane.var})
     ends = [e for e in (lane.lo, lane.hi) if depends(e, both[0])]
     if any(affine.linear(e) is None for e in ends):

@@ -20,18 +20,18 @@ from ..ir.grammar import For, If, Load, Stmt, Store, statements, walk
 from ..ir.plan import Member, Plan
 from ..program import Note, Program
 
-MOST = 8
-"""Loops of a band: POLYOP_MEMBERS of bands.h."""
-FURTHEST = 8
-"""Rows between what two loops share: more are a small part of no band."""
+MAX_MEMBERS = 8
+"""The most loops of a band: POLYOP_MEMBERS of bands.h."""
+MAX_DISTANCE = 8
+"""The most rows between an element's uses in two loops; with more, too much of a band would be peeled."""
 
 GIVEN_UP = "not together with its neighbours, as isl cannot tell in time how far apart they have to be"
 
 
 def shift_and_peel(program: Program) -> Program:
-    """Return the program with the groups of loops that run together; a loop of threads is in one at most.
+    """Return the program with bands: groups of loops that run together. A loop is in one band at most.
 
-    Where isl gives up, loops whose distances are not known yet run one after another, and the notes say so.
+    If isl gives up, the loops that have no band yet run one after another, and a note says so.
     """
     plan, distances = program.plan, Distances(program.model, program.conflicts)
     bands: list[tuple[Member, ...]] = []
@@ -58,7 +58,7 @@ def _notes(members: Sequence[Member], run: Sequence[For]) -> Iterator[Note]:
 
 
 def _groups(run: Sequence[For], distances: Distances) -> list[tuple[Member, ...]]:
-    """Return the groups that loops side by side make, of two members at least."""
+    """Return the groups of neighbouring loops, each of two members or more."""
     result, loops = [], list[For]()
     members: list[Member] = []
     for loop in run:
@@ -72,7 +72,7 @@ def _groups(run: Sequence[For], distances: Distances) -> list[tuple[Member, ...]
 
 
 def _bodies(body: Sequence[Stmt], plan: Plan) -> Iterator[Sequence[Stmt]]:
-    """Yield bodies that are not inside a loop that threads share."""
+    """Yield the bodies that are not inside a loop on threads."""
     shared = plan.threads | plan.columns.keys() | plan.rows.keys()
     yield body
     for node in body:
@@ -84,7 +84,7 @@ def _bodies(body: Sequence[Stmt], plan: Plan) -> Iterator[Sequence[Stmt]]:
 
 
 def _runs(body: Sequence[Stmt], plan: Plan, owners: Mapping[str, tuple[str, ...]]) -> Iterator[list[For]]:
-    """Yield loops side by side that can be members of one group."""
+    """Yield runs of neighbouring loops that can be members of one group."""
     kinds = itertools.groupby(body, lambda node: _kind(node, plan, owners))
     for kind, nodes in kinds:
         run = [node for node in nodes if isinstance(node, For)]
@@ -93,19 +93,19 @@ def _runs(body: Sequence[Stmt], plan: Plan, owners: Mapping[str, tuple[str, ...]
 
 
 def _kind(node: Stmt, plan: Plan, owners: Mapping[str, tuple[str, ...]]) -> str:
-    """Return what a member is: "lanes", "rows" or "", none."""
+    """Return the kind of a member: "lanes" or "rows"; "" for a statement that cannot be one."""
     if not isinstance(node, For) or node.var not in plan.threads or node.hint == "border":
         return ""
     tiled = any(tile.row == node.var for tile in plan.tiles.values())
-    alone = node.var in plan.private or any(node.var in names for names in owners.values())
-    if tiled or alone or node.var in plan.columns.values():
+    has_copies = node.var in plan.private or any(node.var in names for names in owners.values())
+    if tiled or has_copies or node.var in plan.columns.values():
         return ""
     return "lanes" if node.var in plan.vector else "rows"
 
 
 def _added(members: Sequence[Member], loops: Sequence[For], loop: For, distances: Distances) -> Member | None:
-    """Return the loop as the next member, or None where it cannot be, or would share nothing."""
-    if len(members) == MOST or _written(loops) & _ends(loop):
+    """Return the loop as the next member, or None if it cannot be one, or shares no rows with the others."""
+    if len(members) == MAX_MEMBERS or _written(loops) & _ends(loop):
         return None  # its range is read before any of them runs
     behind = inset = 0
     shares = not members
@@ -126,52 +126,52 @@ def _written(loops: Sequence[For]) -> set[str]:
 
 
 def _ends(loop: For) -> set[str]:
-    """Return the tensors that a loop's range is read from."""
+    """Return the tensors from which a loop's bounds are read."""
     return {e.buffer for end in (loop.lo, loop.hi) for e in walk(end) if isinstance(e, Load)}
 
 
 def _rows(loop: For) -> set[tuple[str, int]]:
-    """Return the tensors, and of each the axis, along which a loop takes a step at a time."""
-    found = set()
+    """Return pairs of a tensor and the axis along which the loop moves by one."""
+    rows = set()
     for node in statements(loop.body):
         for access in [*([node] if isinstance(node, Store) else []), *walk(node)]:
             if isinstance(access, (Load, Store)):
                 forms = [affine.linear(i) or {} for i in access.index]
-                found |= {(access.buffer, k) for k, f in enumerate(forms) if f.get(loop.var) == 1}
-    return found
+                rows |= {(access.buffer, k) for k, f in enumerate(forms) if f.get(loop.var) == 1}
+    return rows
 
 
 class Distances:
-    """How far apart the rows are that loops conflict in; of two loops, the first is before the second."""
+    """The distances between rows in which two loops conflict; the first loop is before the second one."""
 
-    def __init__(self, model: Model, found: Sequence[Conflict]) -> None:
+    def __init__(self, model: Model, conflicts: Sequence[Conflict]) -> None:
         self.model, self.where = model, paths(model)
         self.pairs: dict[tuple[str, str], list[tuple[Conflict, int, int]]] = {}
-        for conflict in found:
+        for conflict in conflicts:
             here, there = self.where[conflict.a.id], self.where[conflict.b.id]
             for one in (step for step in here if step.loop):
                 for other in (step for step in there if step.loop and step.loop != one.loop):
                     pair = one.loop, other.loop
                     self.pairs.setdefault(pair, []).append((conflict, one.dim, other.dim))
-        self._known: dict[tuple[str, str], tuple[int, int] | None] = {}
+        self._cache: dict[tuple[str, str], tuple[int, int] | None] = {}
 
     def conflict(self, one: str, other: str) -> bool:
-        """Whether two loops have any conflict."""
+        """Whether two loops have a conflict."""
         return (one, other) in self.pairs
 
     def between(self, one: str, other: str) -> tuple[int, int] | None:
-        """Return the least and the greatest difference of rows in conflict, or None without a bound."""
+        """Return the least and the greatest difference of rows in conflict, or None if it may be large."""
         pair = one, other
-        if pair not in self._known:
-            all_of = [_apart(self.model, c, self.where, a, b) for c, a, b in self.pairs[pair]]
-            bounds = [found for found in all_of if found is not None]
-            whole = len(bounds) == len(all_of)
-            self._known[pair] = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if whole else None
-        return self._known[pair]
+        if pair not in self._cache:
+            distances = [_distance(self.model, c, self.where, a, b) for c, a, b in self.pairs[pair]]
+            bounds = [bound for bound in distances if bound is not None]
+            complete = len(bounds) == len(distances)
+            self._cache[pair] = (min(b[0] for b in bounds), max(b[1] for b in bounds)) if complete else None
+        return self._cache[pair]
 
 
-def _apart(model: Model, conflict: Conflict, where: Paths, one: int, other: int) -> tuple[int, int] | None:
-    """Return the least and greatest difference of two dimensions of pairs in conflict, if they are few."""
+def _distance(model: Model, conflict: Conflict, where: Paths, one: int, other: int) -> tuple[int, int] | None:
+    """Return the least and greatest difference of two dimensions over all pairs in conflict, if small."""
     isl, kind = model.isl, model.isl.dim_type
     pairs = conflict.relation
     for first, second, _ in common(where[conflict.a.id], where[conflict.b.id]):
@@ -188,4 +188,4 @@ def _apart(model: Model, conflict: Conflict, where: Paths, one: int, other: int)
     if not (least.is_int() and greatest.is_int()):
         return None
     low, high = least.to_python(), greatest.to_python()
-    return (low, high) if low >= -FURTHEST and high <= FURTHEST else None
+    return (low, high) if low >= -MAX_DISTANCE and high <= MAX_DISTANCE else None

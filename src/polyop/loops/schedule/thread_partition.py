@@ -1,8 +1,8 @@
 """Partition a sequential loop among threads.
 
-columns   In ``for t: for b:`` only different t conflict, never different b. Each thread runs every t over its
-          own part of the inner loop, and threads need not meet after each t.
-rows      In ``y[index[i], j] += x[i, j]`` iterations conflict only where they pick the same row. Each thread
+columns   In ``for t: for b:`` iterations with different t conflict, but never with different b. Each thread
+          runs every t over its own part of the inner loop, without a barrier after each t.
+rows      In ``y[index[i], j] += x[i, j]`` iterations conflict only if they pick the same row. Each thread
           goes through all iterations, in order, and runs those whose row is in its part of the tensor.
 """
 
@@ -21,15 +21,15 @@ from ..program import Program
 
 @dataclass
 class ThreadPartition:
-    """By the variable of an outermost loop in order: the inner loop that is split, or the rows."""
+    """By the variable of a sequential loop: the inner loop whose range is divided, or the rows."""
 
     columns: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
 
 
 def thread_partition(program: Program) -> ThreadPartition:
-    """Return how each outermost loop that is not parallel can be shared, where it can."""
-    model, found, kinds = program.model, program.conflicts, program.kinds
+    """Return the partition of each outermost sequential loop that has one."""
+    model, conflicts, kinds = program.model, program.conflicts, program.kinds
     owners, where, result = program.owners, paths(program.model), ThreadPartition()
 
     def visit(body: Sequence[Stmt]) -> None:
@@ -40,9 +40,9 @@ def thread_partition(program: Program) -> ThreadPartition:
                 continue
             chain = chain_of(node, kinds)
             inner, outer = chain[-1], frozenset(loop.var for loop in chain[:-1])
-            plain = not any(loop.hint in ("serial", "border") for loop in chain)
-            alone = not any((outer | {node.var}) & {*loops} for loops in owners.values())
-            row = next(_rows(model, node, found, where), None) if plain and alone else None
+            divisible = not any(loop.hint in ("serial", "border") for loop in chain)
+            divisible = divisible and not any((outer | {node.var}) & {*loops} for loops in owners.values())
+            row = next(_rows(model, node, conflicts, where), None) if divisible else None
             if row is not None:
                 result.rows[node.var] = row
             elif not outer or kinds[inner.var].name != "parallel":
@@ -51,7 +51,8 @@ def thread_partition(program: Program) -> ThreadPartition:
                 fixed = not depends(inner.lo, outer) and not depends(inner.hi, outer)
                 assigned = {s.name for s in statements(inner.body) if isinstance(s, Assign)}
                 fixed = fixed and all(inner.var in model.owners[name] for name in assigned)
-                if plain and alone and fixed and not any(_meet(model, c, where, outer, inner) for c in found):
+                divisible = divisible and fixed
+                if divisible and not any(_crosses(model, c, where, outer, inner) for c in conflicts):
                     result.columns[node.var] = inner.var
 
     visit(program.kernel.body)
@@ -59,14 +60,14 @@ def thread_partition(program: Program) -> ThreadPartition:
 
 
 def chain_of(node: For, kinds: Mapping[str, Kind]) -> list[For]:
-    """Return a loop and those inside it, each alone in the one before, up to the first parallel one."""
+    """Return the perfect nest that starts at a loop, down to the first parallel loop."""
     chain = perfect(node)
     first = next((k for k, loop in enumerate(chain) if kinds[loop.var].name == "parallel"), len(chain))
     return chain[: first + 1]
 
 
-def _meet(model: Model, conflict: Conflict, where: Paths, outer: frozenset[str], inner: For) -> bool:
-    """Whether a conflict is between different iterations of ``inner``, in any of the loops ``outer``."""
+def _crosses(model: Model, conflict: Conflict, where: Paths, outer: frozenset[str], inner: For) -> bool:
+    """Whether a conflict is between different iterations of ``inner``, in any iterations of ``outer``."""
     kind, pairs = model.isl.dim_type, conflict.relation
     for one, other, loop in common(where[conflict.a.id], where[conflict.b.id]):
         if loop == inner.var:
@@ -78,29 +79,30 @@ def _meet(model: Model, conflict: Conflict, where: Paths, outer: frozenset[str],
     return False
 
 
-def _rows(model: Model, node: For, found: Sequence[Conflict], where: Paths) -> Iterator[Row]:
-    """Yield the rows that a loop picks by index, where nothing else is between its iterations."""
+def _rows(model: Model, node: For, conflicts: Sequence[Conflict], where: Paths) -> Iterator[Row]:
+    """Yield the rows that a loop picks by index, if its iterations have no other conflict."""
     inside = list(statements(node.body))
     written = {s.buffer for s in inside if isinstance(s, Store)}
     assigned = {s.name for s in inside if isinstance(s, Assign)}
     names = frozenset({s.var for s in inside if isinstance(s, For)} | assigned)
     if not any(isinstance(s, For) for s in inside):
-        return  # whose row it is costs as much as a single element's work
-    targets = {c.target for c in found if _carries(model, c, where, node.var)}
+        return  # to find the owner of a row costs as much as the work on one element
+    targets = {c.target for c in conflicts if _carries(model, c, where, node.var)}
     if len(targets) != 1 or assigned:
         return
     (target,) = targets
     accesses: list[Load | Store] = [e for s in inside for e in walk(s) if isinstance(e, Load)]
     accesses += [s for s in inside if isinstance(s, Store)]
-    ours = [a for a in accesses if a.buffer == target]
-    for axis, index in enumerate(ours[0].index if ours else ()):
+    on_target = [a for a in accesses if a.buffer == target]
+    for axis, index in enumerate(on_target[0].index if on_target else ()):
         loads = {e.buffer for e in walk(index) if isinstance(e, Load)}
         varies = any(isinstance(e, Var) and e.name == node.var for e in walk(index))
         fixed = not loads & written and not depends(index, names)
-        if loads and varies and fixed and all(a.index[axis] == index for a in ours):
+        if loads and varies and fixed and all(a.index[axis] == index for a in on_target):
             yield Row(target, axis, index)
 
 
 def _carries(model: Model, conflict: Conflict, where: Paths, var: str) -> bool:
+    """Whether the loop of ``var`` carries a conflict."""
     loops = [name for _, _, name in common(where[conflict.a.id], where[conflict.b.id])]
     return var in loops and not carried(model, conflict, where, loops.index(var)).is_empty()

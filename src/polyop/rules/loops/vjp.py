@@ -76,11 +76,15 @@ class LoopVJP:
         return Uses(flags, tuple(inputs))
 
     def __call__(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], grads: Sequence[Any], requested: Sequence[bool]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        grads: Sequence[Any],
+        needs_gradient: Sequence[bool],
     ) -> tuple[Any, ...]:
-        """Return one gradient per argument; None where it is not wanted, or where there is none."""
+        """Return one gradient per argument; None where none is needed, or where it is zero."""
         found: list[Any] = [None] * len(inputs)
-        plan = self._cached_plan(grads, tuple(requested))
+        plan = self._cached_plan(grads, tuple(needs_gradient))
         if plan is None:
             return tuple(found)
         if True in plan.computed:

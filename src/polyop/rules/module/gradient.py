@@ -1,8 +1,10 @@
 """The two pure operators behind a module's gradient, for hosts that trace.
 
-``<name>__saving`` gives the outputs and then the tensors that Forward saved beside inputs and
-outputs; ``<name>__backward`` gives the gradients of the wanted inputs. Both make the rest of the
-state again by running Forward without data.
+    <name>__saving(arguments, flags)        -> outputs, then the tensors that Forward computed and saved
+    <name>__backward(saved, grads, call)    -> one gradient for each input that needs one
+
+The flags say which inputs need a gradient. Both operators rebuild the rest of the state: they run Forward
+without data. If Forward reads data, that is impossible, and ``<name>__backward`` runs it a second time.
 """
 
 from __future__ import annotations
@@ -31,30 +33,29 @@ _LIST = Return(Type("Tensor", ("[]",)))
 
 
 def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
-    """Return the operator that also gives what is saved."""
+    """Return ``<name>__saving``."""
     operator: Operator = bound.operator
     schema, kernel = operator.schema, _kernel(operator)
-    wanted = Argument("polyop_wanted", Type("bool", ("[]",)), keyword_only=True)
-    shown = dataclasses.replace(
-        schema, name=f"{schema.name}__saving", arguments=(*schema.arguments, wanted), returns=(_LIST,)
+    flags = Argument("polyop_wanted", Type("bool", ("[]",)), keyword_only=True)
+    saving_schema = dataclasses.replace(
+        schema, name=f"{schema.name}__saving", arguments=(*schema.arguments, flags), returns=(_LIST,)
     )
 
     def save(*arguments: Any) -> tuple[Any, ...]:
-        *given, flags = arguments
-        ctx, outputs = record(bound, given, flags)
-        derived = _call(schema, given, flags).derive(kernel)
+        *inputs, flags = arguments
+        ctx, outputs = record(bound, inputs, flags)
+        derived = _call(schema, inputs, flags).derive(kernel)
         if derived is None:
             return outputs
-        kept = zip(derived.saved, ctx.to_save, strict=True)
-        return (*outputs, *(tensor for one, tensor in kept if one.kind == "own"))
+        rows = zip(derived.saved, ctx.to_save, strict=True)
+        return (*outputs, *(tensor for saved, tensor in rows if saved.kind == "own"))
 
     gradient: Any = SavedRule(schema, kernel, backward)
-    rule = SavingInfer(bound)
     kernels = (TensorKernel(save, f"{kernel}, saving"),)
     return BoundOperator(
         Operator(
-            schema=shown,
-            infer=rule,
+            schema=saving_schema,
+            infer=SavingInfer(bound),
             kernels=kernels,
             gradient=gradient,
             batch=operator.batch,
@@ -65,27 +66,27 @@ def make_saving(bound: Any, backward: BoundOperator) -> BoundOperator:
 
 
 def make_backward(bound: Any) -> BoundOperator:
-    """Return the operator from saved tensors and output gradients to input gradients."""
+    """Return ``<name>__backward``."""
     operator: Operator = bound.operator
     schema, kernel = operator.schema, _kernel(operator)
-    text = "(Tensor[] saved, Tensor?[] grads, str call) -> Tensor[]"
+    signature = "(Tensor[] saved, Tensor?[] grads, str call) -> Tensor[]"
 
-    def pull(saved: Any, grads: Any, text: str) -> tuple[Any, ...]:
+    def backward(saved: Any, grads: Any, text: str) -> tuple[Any, ...]:
         call = Call.parse(text)
         derived = call.derive(kernel)
         if derived is not None:
             tape = derived.tape
         else:  # its state depends on data: run Forward again
-            ctx, _ = record(bound, _rebuilt(schema, call, saved), call.wanted)
+            ctx, _ = record(bound, _rebuilt(schema, call, saved), call.needs_gradient)
             tape, saved = ctx.tape, ctx.to_save
-        found = run_backward(bound.name, kernel, tape, saved, grads)
-        return tuple(_own(call, found, (*saved, *grads)))
+        input_grads = run_backward(bound.name, kernel, tape, saved, grads)
+        return tuple(_unshared(call, input_grads, (*saved, *grads)))
 
     return BoundOperator(
         Operator(
-            schema=parse(f"{schema.namespace}::{schema.name}__backward{text}"),
+            schema=parse(f"{schema.namespace}::{schema.name}__backward{signature}"),
             infer=BackwardInfer(),
-            kernels=(TensorKernel(pull, f"{kernel}, Backward"),),
+            kernels=(TensorKernel(backward, f"{kernel}, Backward"),),
             gradient=SecondRule(bound.name, kernel),
             part_of=operator.name,
             origin=operator.origin,
@@ -99,10 +100,12 @@ def _kernel(operator: Operator) -> ModuleKernel:
     return recorded.kernel
 
 
-def record(bound: Any, arguments: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, tuple[Any, ...]]:
-    """Run a function with its gradient recorded; return what holds the tape, and the outputs."""
+def record(
+    bound: Any, arguments: Sequence[Any], needs_gradient: Sequence[bool]
+) -> tuple[Any, tuple[Any, ...]]:
+    """Run a function and record its gradient; return what holds ``tape`` and ``to_save``, and the outputs."""
     ctx = types.SimpleNamespace()
-    result = bound.record((ctx, tuple(map(bool, wanted))), *arguments)
+    result = bound.record((ctx, tuple(map(bool, needs_gradient))), *arguments)
     if result is NotImplemented:
         raise HostError(bound.name, "cannot take these tensors as they are; make them dense")
     return ctx, result if isinstance(result, tuple) else () if result is None else (result,)
@@ -111,35 +114,35 @@ def record(bound: Any, arguments: Sequence[Any], wanted: Sequence[bool]) -> tupl
 def run_backward(name: str, kernel: ModuleKernel, tape: Any, saved: Any, grads: Any) -> tuple[Any, ...]:
     """Return one gradient or None per tensor of the call; raises ``GradientError``."""
     try:
-        found = _core.backward(tape, tuple(saved), tuple(grads))
+        input_grads = _core.backward(tape, tuple(saved), tuple(grads))
     except RuntimeError as problem:
         raise failed(name, problem, kernel.path) from None
-    if found is NotImplemented:
+    if input_grads is NotImplemented:
         raise HostError(name, "Backward cannot take these tensors as they are; make them dense")
-    result: tuple[Any, ...] = found
+    result: tuple[Any, ...] = input_grads
     return result
 
 
-def _call(schema: Schema, arguments: Sequence[Any], wanted: Sequence[bool]) -> Call:
+def _call(schema: Schema, arguments: Sequence[Any], needs_gradient: Sequence[bool]) -> Call:
     def spec(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return tuple(map(spec, value))
         host = host_of(value)
         return None if value is None else host.spec(value) if host is not None else _spec_of(value)
 
-    seen = [
+    specs = [
         spec(value) if argument.type.is_tensor else value
         for argument, value in zip(schema.arguments, arguments, strict=True)
     ]
-    return Call.of(schema, seen, wanted)
+    return Call.of(schema, specs, needs_gradient)
 
 
 def _spec_of(value: Any) -> Spec:
-    found: Spec = value.spec  # a tensor that was not kept: see hosts/torch/layout.py
-    return found
+    spec: Spec = value.spec  # an Unread of the PyTorch host, or a Placeholder of the JAX host
+    return spec
 
 
-def _opened(arguments: Sequence[Any], schema: Schema) -> list[Any]:
+def _flat_tensors(arguments: Sequence[Any], schema: Schema) -> list[Any]:
     flat: list[Any] = []
     for position in schema.tensor_positions:
         value = arguments[position]
@@ -148,34 +151,38 @@ def _opened(arguments: Sequence[Any], schema: Schema) -> list[Any]:
 
 
 def _rebuilt(schema: Schema, call: Call, tensors: Sequence[Any]) -> list[Any]:
-    left = iter(tensors)
+    """Return the arguments of a call, with these tensors in place of its specs."""
+    remaining = iter(tensors)
 
     def fill(value: Any) -> Any:
         if value is None:
             return None
-        return tuple(map(fill, value)) if isinstance(value, tuple) else next(left)
+        return tuple(map(fill, value)) if isinstance(value, tuple) else next(remaining)
 
     inputs = iter([fill(value) for value in call.inputs])
     return [next(inputs) if a.type.is_tensor else call.attributes[a.name] for a in schema.arguments]
 
 
-def _own(call: Call, found: Sequence[Any], given: Sequence[Any]) -> Any:
-    """Yield a gradient for each wanted input: zeros where there is none, copies of what was given."""
-    seen = [id(tensor) for tensor in given]
-    host = next(h for h in map(host_of, (*given, *found)) if h is not None)
-    like = next(tensor for tensor in (*given, *found) if tensor is not None)
-    for spec, grad, flag in zip(call.specs, found, call.wanted, strict=True):
-        if not flag or spec is None:
+def _unshared(call: Call, input_grads: Sequence[Any], arguments: Sequence[Any]) -> Any:
+    """Yield a gradient for each input that needs one: zeros for None.
+
+    An operator must not return one of its arguments, nor one tensor twice, so these are copied.
+    """
+    taken_ids = [id(tensor) for tensor in arguments]
+    host = next(h for h in map(host_of, (*arguments, *input_grads)) if h is not None)
+    like = next(tensor for tensor in (*arguments, *input_grads) if tensor is not None)
+    for spec, grad, needed in zip(call.specs, input_grads, call.needs_gradient, strict=True):
+        if not needed or spec is None:
             continue
-        made = host.zeros(spec, like) if grad is None else grad
-        if id(made) in seen:
-            made = host.copy(made)
-        seen.append(id(made))
-        yield made
+        result = host.zeros(spec, like) if grad is None else grad
+        if id(result) in taken_ids:
+            result = host.copy(result)
+        taken_ids.append(id(result))
+        yield result
 
 
 class SavingInfer:
-    """Specs of the outputs, then of the saved tensors."""
+    """The infer rule of ``<name>__saving``: specs of the outputs, then of the saved tensors."""
 
     repeatable = True
 
@@ -183,29 +190,29 @@ class SavingInfer:
         self.bound = bound
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
-        """Return one spec per output and per tensor saved beside them."""
+        """Return one spec per output, then one per tensor that Forward computed and saved."""
         operator = self.bound.operator
-        *given, wanted = arguments
-        outputs: tuple[Spec, ...] = operator.infer(given)
-        derived = Call.of(operator.schema, given, wanted).derive(_kernel(operator))
+        *inputs, flags = arguments
+        outputs: tuple[Spec, ...] = operator.infer(inputs)
+        derived = Call.of(operator.schema, inputs, flags).derive(_kernel(operator))
         return outputs if derived is None else (*outputs, *derived.own)
 
 
 class BackwardInfer:
-    """Specs of the wanted inputs: a gradient is like its input."""
+    """The infer rule of ``<name>__backward``: a gradient has the spec of its input."""
 
     repeatable = True
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Spec, ...]:
-        """Return one spec per wanted input."""
+        """Return one spec per input that needs a gradient."""
         call = Call.parse(arguments[-1])
-        flags = zip(call.specs, call.wanted, strict=True)
-        return tuple(spec for spec, flag in flags if flag and spec is not None)
+        rows = zip(call.specs, call.needs_gradient, strict=True)
+        return tuple(spec for spec, needed in rows if needed and spec is not None)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SavedRule(Rule):
-    """The gradient rule of ``<name>__saving``: it reads just what Forward has saved."""
+    """The gradient rule of ``<name>__saving``: it reads only what Forward saved."""
 
     schema: Schema
     kernel: ModuleKernel
@@ -214,27 +221,27 @@ class SavedRule(Rule):
     def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs the rule reads."""
         del tangents
-        *given, wanted = arguments
-        derived = _call(self.schema, given, wanted).derive(self.kernel)
+        *inputs, flags = arguments
+        derived = _call(self.schema, inputs, flags).derive(self.kernel)
         if derived is None:
             return Uses((True,) * len(arguments), (False,) * outputs)
-        inputs = {one.index for one in derived.saved if one.kind == "input"}
-        read = {one.index for one in derived.saved if one.kind == "output"}
-        first = len(derived.outputs)
-        flags, flat = [], 0
-        for argument, value in zip(self.schema.arguments, given, strict=True):
+        saved_inputs = {one.index for one in derived.saved if one.kind == "input"}
+        saved_outputs = {one.index for one in derived.saved if one.kind == "output"}
+        first_own = len(derived.outputs)
+        reads, first = [], 0
+        for argument, value in zip(self.schema.arguments, inputs, strict=True):
             if not argument.type.is_tensor:
-                flags.append(True)
+                reads.append(True)
                 continue
             size = len(value) if isinstance(value, (list, tuple)) else 1
-            flags.append(any(flat + k in inputs for k in range(size)))
-            flat += size
-        return Uses((*flags, True), tuple(k in read or k >= first for k in range(outputs)))
+            reads.append(any(first + k in saved_inputs for k in range(size)))
+            first += size
+        return Uses((*reads, True), tuple(k in saved_outputs or k >= first_own for k in range(outputs)))
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Return the outputs that Forward has marked, or that no argument with a gradient leads to."""
-        *given, wanted = arguments
-        derived = _call(self.schema, given, wanted).derive(self.kernel)
+        """Return the outputs that Forward marked, and those that no input which needs a gradient reaches."""
+        *inputs, flags = arguments
+        derived = _call(self.schema, inputs, flags).derive(self.kernel)
         if derived is None:
             return []
         rows = zip(outputs, derived.sources, strict=False)
@@ -242,10 +249,10 @@ class SavedRule(Rule):
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Return one gradient per argument."""
-        *given, wanted, outputs, grads = arguments
-        call = _call(self.schema, given, wanted)
+        *inputs, flags, outputs, grads = arguments
+        call = _call(self.schema, inputs, flags)
         derived = call.derive(self.kernel)
-        flat = _opened(given, self.schema)
+        flat = _flat_tensors(inputs, self.schema)
         if derived is None:
             saved, count = [tensor for tensor in flat if tensor is not None], len(outputs)
         else:
@@ -259,42 +266,47 @@ class SavedRule(Rule):
                 else next(own)
                 for one in derived.saved
             ]
-        pulled = list(self.backward(saved, list(grads[:count]), str(call)))
+        input_grads = list(self.backward(saved, list(grads[:count]), str(call)))
         if derived is not None:
-            self._add_own(pulled, call, derived, flat, grads[count:])
-        found, flags = iter(pulled), iter(wanted)
-        made: list[Any] = []
-        for argument, value in zip(self.schema.arguments, given, strict=True):
+            self._add_own(input_grads, call, derived, flat, grads[count:])
+        remaining, needed = iter(input_grads), iter(flags)
+        by_argument: list[Any] = []
+        for argument, value in zip(self.schema.arguments, inputs, strict=True):
             if not argument.type.is_tensor:
-                made.append(None)
+                by_argument.append(None)
             elif isinstance(value, (list, tuple)):
-                made.append(tuple(next(found) if next(flags) else None for _ in value))
+                by_argument.append(tuple(next(remaining) if next(needed) else None for _ in value))
             else:
-                made.append(next(found) if next(flags) else None)
-        return (*made, None)
+                by_argument.append(next(remaining) if next(needed) else None)
+        return (*by_argument, None)
 
     def _add_own(
-        self, pulled: list[Any], call: Call, derived: Derived, flat: Sequence[Any], grads: Sequence[Any]
+        self, input_grads: list[Any], call: Call, derived: Derived, flat: Sequence[Any], grads: Sequence[Any]
     ) -> None:
-        """Add the gradients that come through what Forward saved beside inputs and outputs."""
+        """Add the gradients that flow through the tensors that Forward computed and saved.
+
+        Only a second derivative has them. They need Forward again, as a function of its inputs.
+        """
         own = OwnTensors(self.schema.qualified_name, self.kernel, call, derived)
         numbers = [k for k, one in enumerate(derived.saved) if one.kind == "own"]
-        given = {k: grad for k, grad in zip(numbers, grads, strict=True) if grad is not None}
-        which = [k for k in own.moving if k in given]
+        own_grads = {k: grad for k, grad in zip(numbers, grads, strict=True) if grad is not None}
+        which = [k for k in own.active if k in own_grads]
         if not which:
             return
-        there = {i: tensor for i, tensor in enumerate(flat) if host_of(tensor) is not None}
-        smooth = [i for i in there if call.wanted[i]]
-        if not smooth:
+        available = {i: tensor for i, tensor in enumerate(flat) if host_of(tensor) is not None}
+        active = [i for i in available if call.needs_gradient[i]]
+        if not active:
             raise own.refusal("no input that it is computed from is saved")
-        host = transforming_host([there[smooth[0]]])
+        host = transforming_host([available[active[0]]])
         assert host is not None
-        there = dict(zip(there, host.alive(there.values()), strict=True))
+        available = dict(zip(available, host.alive(available.values()), strict=True))
 
         def again(*tensors: Any) -> tuple[Any, ...]:
-            return own.again({**there, **dict(zip(smooth, tensors, strict=True))}, {}, which)
+            return own.again({**available, **dict(zip(active, tensors, strict=True))}, {}, which)
 
-        more = host.pull_back(again, [there[i] for i in smooth], host.alive([given[k] for k in which]))
-        places = [i for i, flag in enumerate(call.wanted) if flag]
-        for i, grad in zip(smooth, more, strict=True):
-            pulled[places.index(i)] = pulled[places.index(i)] + grad
+        more = host.pull_back(
+            again, [available[i] for i in active], host.alive([own_grads[k] for k in which])
+        )
+        positions = [i for i, needed in enumerate(call.needs_gradient) if needed]
+        for i, grad in zip(active, more, strict=True):
+            input_grads[positions.index(i)] = input_grads[positions.index(i)] + grad

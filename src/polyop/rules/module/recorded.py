@@ -1,4 +1,7 @@
-"""Gradients that a C++ module records: Forward keeps tensors, Backward reads them."""
+"""The gradient rule of a C++ module's function, and a call of that function as a value.
+
+``Forward`` saves tensors and ``Backward`` reads them, as in PyTorch's ``autograd::Function``.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,13 @@ from ...kernels.module.kernel import Derived, ModuleKernel
 class Recorded(Rule):
     """The gradient rule of a module's function.
 
-    The native core runs the function with its calls of ``Apply`` recorded; what they saved goes
-    to the framework as tensors, and the tape stays behind. Where a framework traces, the same
-    state is made again from ``Call``, so that forward and backward are two pure operators:
-    ``saving_part`` (outputs, then the tensors saved beside them) and ``backward``. ``again`` gives the
-    saved tensors of a call as functions of its inputs, for a second derivative.
+    Eager: the native core runs the function and records its calls of ``Apply``. The framework keeps the
+    tensors that they saved; the autograd node owns the tape.
+
+    Traced: forward and backward are two pure operators, ``saving_part`` (outputs, then the tensors saved
+    beside them) and ``backward``. Both rebuild the rest of the state from a :class:`Call`.
+
+    ``again`` computes the saved tensors of a call again, as functions of its inputs, for a second derivative.
     """
 
     kernel: ModuleKernel
@@ -37,46 +42,51 @@ class Recorded(Rule):
 
 @dataclass(frozen=True)
 class Call:
-    """A call without its data: specs, attributes and of which tensors a gradient is wanted.
+    """A call without its data: specs, attributes, and which tensors need a gradient.
 
-    Its text stands for it where a framework traces.
+    ``inputs`` has a spec, a tuple of specs, or None for each tensor argument. ``needs_gradient`` has a flag
+    for each tensor, lists flattened. In traced programs the call is passed as text: ``str(call)``.
     """
 
     inputs: tuple[Any, ...]
     attributes: dict[str, Any]
-    wanted: tuple[bool, ...]
+    needs_gradient: tuple[bool, ...]
 
     @classmethod
-    def of(cls, schema: Schema, specs: Sequence[Any], wanted: Sequence[bool]) -> Call:
-        """Return the call with bound arguments, each tensor a spec."""
-        return cls(*split(schema, specs), tuple(wanted))
+    def of(cls, schema: Schema, specs: Sequence[Any], needs_gradient: Sequence[bool]) -> Call:
+        """Return the call for bound arguments, in which each tensor is replaced by its spec."""
+        return cls(*split(schema, specs), tuple(needs_gradient))
 
     @property
     def specs(self) -> tuple[Spec | None, ...]:
-        """The specs of all tensors, lists opened."""
+        """The specs of all tensors, lists flattened."""
         return tuple(flatten(self.inputs))
 
     def derive(self, kernel: ModuleKernel) -> Derived | None:
-        """Return what the function does, or None where that depends on data."""
+        """Return what the function does for these specs, or None if that depends on the data."""
         try:
-            return kernel.derive(self.inputs, self.attributes, self.wanted)
+            return kernel.derive(self.inputs, self.attributes, self.needs_gradient)
         except InferError:
             return None
 
     def __str__(self) -> str:
-        """Return the text; sizes are numbers in it."""
+        """Return the call as text, with all sizes as numbers."""
         return json.dumps(
-            [[_pack(value) for value in self.inputs], self.attributes, [int(flag) for flag in self.wanted]]
+            [
+                [_pack(value) for value in self.inputs],
+                self.attributes,
+                [int(flag) for flag in self.needs_gradient],
+            ]
         )
 
     @classmethod
     def parse(cls, text: str) -> Call:
-        """Return the call of a text."""
-        inputs, attributes, wanted = json.loads(text)
+        """Return the call for the result of ``str(call)``."""
+        inputs, attributes, flags = json.loads(text)
         return cls(
             tuple(map(_unpack, inputs)),
             {name: _frozen(value) for name, value in attributes.items()},
-            tuple(map(bool, wanted)),
+            tuple(map(bool, flags)),
         )
 
 
@@ -104,5 +114,5 @@ def _frozen(value: Any) -> Any:
 
 
 def failed(name: str, problem: RuntimeError, where: Any) -> GradientError:
-    """Return the error of a Backward that failed, with the author's words."""
+    """Return the error for a Backward that failed, with the author's message."""
     return GradientError(name, f"the C++ Backward failed: {problem}", where=where)

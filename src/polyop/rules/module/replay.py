@@ -1,4 +1,12 @@
-"""What a module launched without data, run again as a framework's own operators, which have gradients."""
+"""Run the steps of a dry run again, as functions of a framework, which can differentiate them.
+
+A dry run executes a module's function without data. Its steps are tuples (kind, name, arguments, outputs), in
+which tensors are numbers:
+
+    empty    a new tensor: dtype and shape           fill    a tensor with known data
+    launch   an operator of a provider               copy    a copy of a tensor
+    kernel   a kernel of the module: not repeatable  view    another tensor over the same memory
+"""
 
 from __future__ import annotations
 
@@ -18,9 +26,9 @@ class UnknownValueError(Exception):
 class Replay:
     """The values of numbered tensors after the steps of a dry run, in the array namespace ``xp``.
 
-    ``values`` are known before the steps; of these ``fixed`` stay as they are, whatever a step
-    says. ``unknown`` says of others why they are not. What a kernel of the module's own writes is
-    unknown, and what is computed from it.
+    ``values`` holds the tensors that are available from the start. Those in ``fixed`` that only one step
+    writes keep their value. ``unknown`` gives the reason why another tensor is not available. What a kernel
+    of the module writes is unknown, and so is everything computed from it.
     """
 
     def __init__(
@@ -41,7 +49,7 @@ class Replay:
             self._run(kind, name, arguments, outputs)
 
     def value(self, number: int) -> Any:
-        """Return a value; raises ``UnknownValueError``."""
+        """Return the value of a tensor. Raises ``UnknownValueError``."""
         if number in self.unknown:
             raise UnknownValueError(self.unknown[number])
         if number not in self.values:
@@ -53,10 +61,10 @@ class Replay:
             self._empty[outputs[0]] = arguments
             return
         try:
-            made = self._results(kind, name, arguments, outputs)
+            results: list[Any] = self._results(kind, name, arguments, outputs)
         except UnknownValueError as problem:
-            made = [problem] * len(outputs)
-        for number, value in zip(outputs, made, strict=True):
+            results = [problem] * len(outputs)
+        for number, value in zip(outputs, results, strict=True):
             if kind == "view":
                 source = arguments[0][1]
                 self._bases[number] = self._bases.get(source, source)
@@ -72,7 +80,7 @@ class Replay:
                 self.values[number] = value
 
     def _spoil(self, written: int) -> None:
-        """Forget what shares memory with a tensor that is written: views, and what they are views of."""
+        """Make unknown what shares memory with a tensor that is written: its base and all views of it."""
         base = self._bases.get(written, written)
         for number in {base, *(view for view, of in self._bases.items() if of == base)} - {written}:
             if number not in self.fixed:
@@ -87,17 +95,17 @@ class Replay:
             return [self.xp.asarray(values.copy())]
         if kind == "launch":
             self._supply(outputs)
-        given = tuple(map(self._filled, arguments))
+        inputs = tuple(map(self._filled, arguments))
         if kind == "copy":
-            return [given[0]]
+            return [inputs[0]]
         if kind == "view":
             if name != "reshape":
                 raise UnknownValueError("it takes a part of a tensor as a view")
-            return [self.xp.reshape(given[0], given[1])]
-        return list(_flat(late.load("provider", "aclnn").evaluate(name, given, self.xp)))
+            return [self.xp.reshape(inputs[0], inputs[1])]
+        return list(_flat(late.load("provider", "aclnn").evaluate(name, inputs, self.xp)))
 
     def _supply(self, outputs: Sequence[int]) -> None:
-        """Give outputs that hold nothing a value of their shape and dtype: a launch asks for both."""
+        """Set outputs without a value to zeros: a launch reads their shape and dtype."""
         for number in outputs:
             if number in self._empty and number not in self.values:
                 row, shape = self._empty[number]
@@ -106,7 +114,7 @@ class Replay:
                 self.unknown.pop(number, None)
 
     def _filled(self, value: Any) -> Any:
-        """Return an argument of a step with tensors in place of their numbers."""
+        """Return an argument of a step with each tensor's number replaced by its value."""
         if isinstance(value, tuple):
             if len(value) == 2 and value[0] == "tensor":
                 return self.value(value[1])
@@ -115,16 +123,16 @@ class Replay:
 
 
 def depends(steps: Sequence[Any], numbers: Sequence[int]) -> set[int]:
-    """Return the numbers of the tensors that are computed from these, themselves included."""
-    found, bases = set(numbers), dict[int, int]()
+    """Return the numbers of these tensors and of all that are computed from them."""
+    dependent, bases = set(numbers), dict[int, int]()
     for kind, _, arguments, outputs in steps:
         if kind == "view":
             source = arguments[0][1]
             bases[outputs[0]] = bases.get(source, source)
-        if found.intersection(_numbers(arguments)):
+        if dependent.intersection(_numbers(arguments)):
             memory = {bases.get(number, number) for number in outputs}
-            found.update(outputs, memory, (view for view, base in bases.items() if base in memory))
-    return found
+            dependent.update(outputs, memory, (view for view, base in bases.items() if base in memory))
+    return dependent
 
 
 def _writes(steps: Sequence[Any], number: int) -> int:

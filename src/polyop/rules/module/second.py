@@ -1,4 +1,8 @@
-"""The gradient of a Backward: exact where that is made of a provider's operators alone."""
+"""The gradient of a module's Backward, for second derivatives.
+
+Polyop runs Backward without data and records the operators that it launches. These run again as functions of
+the framework, which differentiates them. So it works if Backward launches a provider's operators only.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,7 @@ from .replay import Replay, UnknownValueError, depends
 class SecondRule(Rule):
     """The gradient rule of ``<name>__backward``.
 
-    Backward is run without data and what it launches is noted; those operators are run again as
-    the framework's own, which has their gradients. A kernel of the module's own in between has
-    none: ``GradientError`` names it.
+    Raises ``GradientError`` that names the kernel, if Backward launches a kernel of the module itself.
     """
 
     name: str
@@ -38,15 +40,16 @@ class SecondRule(Rule):
         steps = self._steps(call, host, tensors[len(saved) :])
         smooth = [i for i, x in enumerate(tensors) if x is not None and host.spec(x).dtype.is_floating]
 
-        def pull(*given: Any) -> tuple[Any, ...]:
+        def backward(*variables: Any) -> tuple[Any, ...]:
             all_tensors = list(tensors)
-            for i, tensor in zip(smooth, given, strict=True):
+            for i, tensor in zip(smooth, variables, strict=True):
                 all_tensors[i] = tensor
             return self._evaluate(steps, all_tensors, call, host)
 
-        found = dict(zip(smooth, host.pull_back(pull, [tensors[i] for i in smooth], dgrads), strict=True))
-        made = [found.get(i) for i in range(len(tensors))]
-        return tuple(made[: len(saved)]), tuple(made[len(saved) :]), None
+        second_grads = host.pull_back(backward, [tensors[i] for i in smooth], dgrads)
+        by_index = dict(zip(smooth, second_grads, strict=True))
+        by_tensor = [by_index.get(i) for i in range(len(tensors))]
+        return tuple(by_tensor[: len(saved)]), tuple(by_tensor[len(saved) :]), None
 
     def _steps(self, call: Call, host: Host, grads: Sequence[Any]) -> Any:
         derived = call.derive(self.kernel)
@@ -66,18 +69,18 @@ class SecondRule(Rule):
         replay = Replay(
             host.namespace(), {row[1]: tensor for row, tensor in rows if row is not None}, launches
         )
-        answer = []
-        for row, spec, flag in zip(results, call.specs, call.wanted, strict=True):
-            if not flag or spec is None:
+        input_grads = []
+        for row, spec, needed in zip(results, call.specs, call.needs_gradient, strict=True):
+            if not needed or spec is None:
                 continue
             try:
-                answer.append(host.zeros(spec, tensors[0]) if row is None else replay.value(row[1]))
+                input_grads.append(host.zeros(spec, tensors[0]) if row is None else replay.value(row[1]))
             except UnknownValueError as reason:
                 raise self.refusal(str(reason)) from None
-        return tuple(answer)
+        return tuple(input_grads)
 
     def refusal(self, reason: str) -> GradientError:
-        """Return the error for what has no second derivative."""
+        """Return the error for a Backward that cannot be differentiated."""
         hint = "call aclnn operators in Backward, whose gradients are known, or use a first derivative only"
         return GradientError(
             self.name, f"its Backward has no gradient: {reason}", where=self.kernel.path, hint=hint
@@ -86,11 +89,11 @@ class SecondRule(Rule):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OwnTensors:
-    """The tensors that a Forward computes for itself and saves, as functions of its inputs.
+    """The tensors that a Forward computes and saves, as functions of its inputs.
 
-    A second derivative needs their gradients, and no Backward has these: what Forward launches is
-    run again. ``GradientError`` where a kernel of the module's own, or an input that Forward did
-    not save, stands in between.
+    A second derivative needs their gradients, which no Backward computes. So the operators that Forward
+    launches run again. Raises ``GradientError`` if they depend on a kernel of the module itself, or on an
+    input that Forward did not save.
     """
 
     name: str
@@ -99,31 +102,31 @@ class OwnTensors:
     derived: Derived
 
     @property
-    def moving(self) -> list[int]:
-        """Which of the saved tensors these are: numbers in the order of saving."""
+    def active(self) -> list[int]:
+        """The numbers, in the order of saving, of those that depend on an input which needs a gradient."""
         derived = self.derived
-        wanted = [i for i, flag in enumerate(self.call.wanted) if flag]
-        moved = depends(derived.steps, [derived.input_ids[i] for i in wanted])
+        inputs = [i for i, needed in enumerate(self.call.needs_gradient) if needed]
+        dependent = depends(derived.steps, [derived.input_ids[i] for i in inputs])
         return [
             k
             for k, one in enumerate(derived.saved)
-            if one.kind == "own" and one.spec.dtype.is_floating and one.number in moved
+            if one.kind == "own" and one.spec.dtype.is_floating and one.number in dependent
         ]
 
     def again(self, inputs: dict[int, Any], outputs: dict[int, Any], which: Sequence[int]) -> tuple[Any, ...]:
-        """Return these saved tensors, computed from the inputs and outputs that are there, by number."""
+        """Compute the saved tensors ``which`` again from the available inputs and outputs, both by index."""
         derived = self.derived
         host = transforming_host((*inputs.values(), *outputs.values()))
         if host is None:
             raise self.refusal("no input that it is computed from is saved")
         values = {derived.input_ids[i]: tensor for i, tensor in inputs.items()}
         fixed = {derived.output_ids[i]: tensor for i, tensor in outputs.items()}
-        absent = {
+        reasons = {
             number: f"it is computed from tensor {i} of the arguments, which is not saved"
             for i, number in derived.input_ids.items()
             if i not in inputs
         }
-        replay = Replay(host.namespace(), {**values, **fixed}, derived.steps, tuple(fixed), absent)
+        replay = Replay(host.namespace(), {**values, **fixed}, derived.steps, tuple(fixed), reasons)
         try:
             return tuple(replay.value(derived.saved[k].number) for k in which)
         except UnknownValueError as reason:
@@ -144,11 +147,11 @@ def saved_again(name: str, kernel: ModuleKernel, call: Call, saved: Sequence[Any
     if derived is None:
         raise SecondRule(name, kernel).refusal("its Forward depends on data")
     own = OwnTensors(name, kernel, call, derived)
-    made, which = list(saved), own.moving
+    tensors, which = list(saved), own.active
     if which:
         pairs = list(zip(derived.saved, saved, strict=True))
         inputs = {one.index: tensor for one, tensor in pairs if one.kind == "input"}
         outputs = {one.index: tensor for one, tensor in pairs if one.kind == "output"}
         for k, tensor in zip(which, own.again(inputs, outputs, which), strict=True):
-            made[k] = tensor
-    return made
+            tensors[k] = tensor
+    return tensors
