@@ -28,9 +28,9 @@ def tool():
 
 
 def section(title):
-    found = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE.read_text(), re.S | re.M)
-    assert found, f"docs/reference/api.md has no section {title}: run 'make golden'"
-    return found[2]
+    match = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE.read_text(), re.S | re.M)
+    assert match, f"docs/reference/api.md has no section {title}: run 'make golden'"
+    return match[2]
 
 
 def test_the_page_is_of_these_docstrings(tool, request):

@@ -30,12 +30,12 @@ PASSES = re.compile(r"(<!-- passes(?: of (?P<form>\w+))? -->\n)(?P<text>.*?)(<!-
 INTERNALS = sorted((ROOT / "examples" / "internals").glob("*.py"))
 
 
-def wanted(file, region):
+def text_of(file, region):
     text = (ROOT / file).read_text()
     if region:
-        found = re.search(rf"^[^\n]*\[{region}\][^\n]*\n(.*?)^[^\n]*\[/{region}\]", text, re.S | re.M)
-        assert found, f"{file} has no region [{region}]"
-        text = found[1]
+        match = re.search(rf"^[^\n]*\[{region}\][^\n]*\n(.*?)^[^\n]*\[/{region}\]", text, re.S | re.M)
+        assert match, f"{file} has no region [{region}]"
+        text = match[1]
     return re.sub(r"  # noqa: \w+", "", textwrap.dedent(text).rstrip() + "\n")
 
 
@@ -43,10 +43,10 @@ def wanted(file, region):
 def test_code_is_included_from_files(page, request):
     text = page.read_text()
     if request.config.getoption("--update-golden"):
-        text = BLOCK.sub(lambda m: m[1] + wanted(m["file"], m["region"]) + m[5], text)
+        text = BLOCK.sub(lambda m: m[1] + text_of(m["file"], m["region"]) + m[5], text)
         page.write_text(text)
     for match in BLOCK.finditer(text):
-        assert match["code"] == wanted(match["file"], match["region"]), f"{page.name}: run 'make golden'"
+        assert match["code"] == text_of(match["file"], match["region"]), f"{page.name}: run 'make golden'"
 
 
 def printed(command):

@@ -71,18 +71,18 @@ def test_public_things_have_docstrings():
 
 
 def test_no_leftovers():
-    words = ("TO" + "DO", "FIX" + "ME", "X" + "XX")
+    marks = ("TO" + "DO", "FIX" + "ME", "X" + "XX")
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
-    found = [
+    leftovers = [
         f"{name}: {w}"
         for name in tracked
         if name.endswith((".py", ".cc", ".h", ".md")) and (ROOT / name).exists()
-        for w in words
+        for w in marks
         if w in (ROOT / name).read_text()
     ]
-    assert not found, found
+    assert not leftovers, leftovers
 
 
 def test_the_root_is_small():

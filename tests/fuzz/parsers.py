@@ -143,7 +143,7 @@ NAME = "ops-1.0-py3-none-linux_x86_64.whl"
 
 @cache
 def members() -> list[dict[str, Any]]:
-    """Return what a wheel holds, by name."""
+    """Return the files of a wheel, by name."""
     code = libraries()[0]
     digest = hashlib.sha256(code).hexdigest()
     operator = {"schema": "o::f(Tensor x) -> Tensor", "gradient": True, "implementations": {"CPU": "a.cc:1"}}
@@ -177,7 +177,7 @@ def packed(files: dict[str, Any]) -> bytes:
 
 
 def of_members(random: Any, samples: list[dict[str, Any]]) -> bytes:
-    """Return a wheel in which one file was changed, and packed again."""
+    """Return a wheel in which one file is changed."""
     files = dict(random.choice(samples))
     name = random.choice([*files, "RECORD"])
     content = files.get(name, "ops/loops.py,sha256=0,0\n")
@@ -213,7 +213,7 @@ def _default(sample: str, _: pathlib.Path) -> object:
 
 
 def attempted(function: Callable[..., object], *arguments: object) -> object:
-    """Return what a function gives, or its error where that is polyop's."""
+    """Return a function's result, or the error that it raised if that is polyop's."""
     try:
         return function(*arguments)
     except PolyopError as problem:

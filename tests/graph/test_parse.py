@@ -21,8 +21,8 @@ EVERY = pathlib.Path(__file__).parents[1] / "golden" / "graph" / "every_macro.h"
 
 
 def one(items, name="Op"):
-    [found] = parse(f"REG_OP({name}){items}.OP_END_FACTORY_REG({name})", "h.h")
-    return found
+    [operator] = parse(f"REG_OP({name}){items}.OP_END_FACTORY_REG({name})", "h.h")
+    return operator
 
 
 def default(kind, text):
@@ -266,10 +266,10 @@ def defaults(kind):
     row = ATTRIBUTE_TYPES[kind]
     if row.item == "opaque":
         return st.just(f"{kind}()")
-    found = scalars[row.item]
+    strategy = scalars[row.item]
     for _ in range(row.lists):
-        found = st.lists(found, max_size=3).map(tuple)
-    return found
+        strategy = st.lists(strategy, max_size=3).map(tuple)
+    return strategy
 
 
 attributes = st.sampled_from(sorted(ATTRIBUTE_TYPES)).flatmap(

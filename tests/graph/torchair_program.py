@@ -53,7 +53,7 @@ def meta(*shape, dtype=torch.float32):
 
 @step
 def vocabulary():
-    """What torchair knows beside or instead of what the tables say."""
+    """Return the names that only torchair has, or only the tables."""
     from torchair.ge import attr
     from torchair.ge._ge_graph import TensorType
 
@@ -141,14 +141,14 @@ def converter_of_a_schema():
         "-> (Tensor, Tensor)",
         lambda *arguments: (arguments[0], arguments[0]),
     )
-    made = converters.register(op, promote=["bias"])
+    many = converters.register(op, promote=["bias"])
 
     def build(data):
         x, half = data(), data(DataType.DT_FLOAT16)
         outputs = [meta(2, 3), meta(2, 3)]
-        found = convert(op.torch_overload, x, half, [x, x], 5, torch.bfloat16, eps=0.25, outputs=outputs)
-        assert isinstance(found, tuple) and len(found) == 2
-        made(x, None, [x], 1, torch.int32)
+        results = convert(op.torch_overload, x, half, [x, x], 5, torch.bfloat16, eps=0.25, outputs=outputs)
+        assert isinstance(results, tuple) and len(results) == 2
+        many(x, None, [x], 1, torch.int32)
 
     return nodes(build)
 
@@ -191,11 +191,11 @@ def exported_model():
 @step
 def refusals():
     op = defined("refused(Tensor x, int n) -> Tensor", lambda x, n: x)
-    made = converters.register(op)
+    converter = converters.register(op)
     malformed = pathlib.Path("malformed.h")
     malformed.write_text("REG_OP(A)\n.GRAPH(g).OP_END_FACTORY_REG(A)")
     return {
-        "symbolic": error(nodes, lambda data: made(data(), data(DataType.DT_INT64))),
+        "symbolic": error(nodes, lambda data: converter(data(), data(DataType.DT_INT64))),
         "promote": error(converters.register, op, promote=["n"]),
         "no operator": error(converters.register_fx_node_ge_converter, "graph_tests::refused"),
         "skipped": error(converters.load_header, str(malformed)),

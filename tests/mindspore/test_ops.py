@@ -364,9 +364,9 @@ class TestCustom:
         total, difference = both(Tensor(A), Tensor(B))
         assert np.array_equal(total.asnumpy(), A + B)
         assert type(difference) is Tensor
-        found = ms.grad(lambda x, y: both(x, y)[0], (0, 1))(Tensor(A), Tensor(B))
-        assert np.allclose(found[0].asnumpy(), A - B)
-        assert not found[1].asnumpy().any()
+        gradients = ms.grad(lambda x, y: both(x, y)[0], (0, 1))(Tensor(A), Tensor(B))
+        assert np.allclose(gradients[0].asnumpy(), A - B)
+        assert not gradients[1].asnumpy().any()
 
     def test_bprop_is_given_tensors(self):
         def bprop(x, out, dout):

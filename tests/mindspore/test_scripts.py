@@ -1,4 +1,4 @@
-"""Whole scripts as users write them, each in a process of its own."""
+"""Whole scripts as users write them, each in a new process."""
 
 import os
 import pathlib

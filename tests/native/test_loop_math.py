@@ -49,7 +49,7 @@ def _compiled(source, target, out, *more):
 
 @pytest.fixture(scope="module", params=VECTOR_BYTES)
 def lanes(request, tmp_path_factory):
-    """The library of loop_lanes.c for one target, and its vector bytes."""
+    """Return the library of loop_lanes.c for one target."""
     out = tmp_path_factory.mktemp("lanes") / "lanes.so"
     library = ctypes.CDLL(str(_compiled("loop_lanes.c", request.param, out, "-shared", "-fPIC")))
     assert library.vector_bytes() == VECTOR_BYTES[request.param]
@@ -69,7 +69,7 @@ def _values(rng, dtype, n):
 
 
 class Vectors:
-    """One vector type of a library: calls give what the C function wrote."""
+    """One vector type of a library. A call returns the array that the C function wrote."""
 
     def __init__(self, library, element, width):
         self.library, self.dtype, self.lanes = (

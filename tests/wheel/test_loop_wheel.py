@@ -118,9 +118,9 @@ for dtype in ("float32", "float64"):
     (loopops.softmax(a) * weights).sum().backward()
     (torch.softmax(b, 1) * weights).sum().backward()
     torch.testing.assert_close(a.grad, b.grad)
-    found = jax.jit(jax.grad(lambda v: (loopops.softmax(v) * weights.numpy()).sum()))(x)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, b.grad, rtol=1e-4, atol=1e-6)
+    gradient = jax.jit(jax.grad(lambda v: (loopops.softmax(v) * weights.numpy()).sum()))(x)
+    assert gradient.dtype == dtype
+    np.testing.assert_allclose(gradient, b.grad, rtol=1e-4, atol=1e-6)
 """
     use(loop_installed, program, **without_compilers)
     assert not pathlib.Path(without_compilers["POLYOP_CACHE_DIR"]).exists()
@@ -130,8 +130,8 @@ GRADIENT = """
 import numpy as np, loopops
 for dtype in (np.float32, np.float64):
     x = np.arange(5, dtype=dtype)
-    found = loopops.scale.vjp(x, factor=3.0)[1](x)
-    assert found[0].dtype == dtype and found[0].tolist() == [0.0, 3.0, 6.0, 9.0, 12.0]
+    gradients = loopops.scale.vjp(x, factor=3.0)[1](x)
+    assert gradients[0].dtype == dtype and gradients[0].tolist() == [0.0, 3.0, 6.0, 9.0, 12.0]
 """
 
 

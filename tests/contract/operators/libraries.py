@@ -1,4 +1,4 @@
-"""Prebuilt libraries, opened as anybody's are: one output, two with inference in C++, a workspace."""
+"""Prebuilt libraries, opened like any other's: one output, two with inference in C++, a workspace."""
 
 import pathlib
 
@@ -11,7 +11,7 @@ SOURCES = pathlib.Path(__file__).parents[2] / "sources"
 
 
 def prebuilt(name, function):
-    """Return the kernel of a library that polyop did not build as far as it knows."""
+    """Return a kernel of a library that polyop opens as a prebuilt one."""
     return polyop.library(build([SOURCES / name], language="c++"), function)
 
 

@@ -1,5 +1,6 @@
 """JAX with 64-bit types, which the operators of these tests have; reset after each test."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -22,11 +23,9 @@ def _x64():
 
 @pytest.fixture
 def process(tmp_path):
-    """Run a program in a process of its own; return what it printed. Warnings are errors in it."""
+    """Return a function that runs a program in a new process, where warnings are errors, and returns its output."""
 
     def run(program, *arguments, fails=False, warnings="error", **environment):
-        import os
-
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(program))
         done = subprocess.run(

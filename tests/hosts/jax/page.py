@@ -1,4 +1,4 @@
-"""The code of docs/hosts/jax.md; test_page.py runs it in a process of its own, with four devices."""
+"""The code of docs/hosts/jax.md; test_page.py runs it in a new process with four devices."""
 
 import pathlib
 import tempfile

@@ -63,7 +63,7 @@ print("ran")
 
 @pytest.fixture(scope="module")
 def artefact(tmp_path_factory):
-    """The program, exported by a process of its own."""
+    """Return the file of a program that another process exported."""
     folder = tmp_path_factory.mktemp("artefact")
     (folder / "export.py").write_text(EXPORT)
     subprocess.run([sys.executable, folder / "export.py", folder / "fixed", "fixed"], check=True, timeout=300)

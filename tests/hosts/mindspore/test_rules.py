@@ -73,14 +73,14 @@ class Rules:
         return (dout * self.scale,)
 
 
-def made(rule):
+def operator_with(rule):
     return polyop.operator(
         f"ms_rules::identity_{next(_count)}(Tensor x) -> Tensor", lambda x: x * 1, infer="x", gradient=rule
     )
 
 
 def derivative(rule, mode):
-    op = made(rule)
+    op = operator_with(rule)
 
     @mode
     def call(x):
@@ -113,7 +113,7 @@ def test_rules_that_are_read(rule, expected, mode):
 
 
 def test_two_decorated_rules_in_one_graph():
-    first, second = made(decorated), made(decorated_too)
+    first, second = operator_with(decorated), operator_with(decorated_too)
 
     @ms.jit
     def call(x):
@@ -131,7 +131,7 @@ ON_ARRAYS = {
         2 * np.cos(X),
         "numpy",
     ),
-    "any arguments": (lambda *given: (given[2] * 3,), 3, "its source text cannot be found"),
+    "any arguments": (lambda *arguments: (arguments[2] * 3,), 3, "its source text cannot be found"),
 }
 
 

@@ -16,13 +16,13 @@ SAMPLES = 3
 
 def _checked(kernel, samples, dims, attributes):
     """Compare one run over the samples with a run for each."""
-    made = batched(kernel, dims)
-    assert violations(made) == []
+    kernel_of_batch = batched(kernel, dims)
+    assert violations(kernel_of_batch) == []
     stacked = [
         rows[0] if d is None else np.stack(rows, d)
         for rows, d in zip(zip(*samples, strict=True), dims, strict=True)
     ]
-    got = interpret(made, stacked, attributes)
+    got = interpret(kernel_of_batch, stacked, attributes)
     ones = [
         interpret(kernel, [rows[0] if d is None else rows[k] for rows, d in columns], attributes)
         for k in range(len(samples))
@@ -79,11 +79,11 @@ def test_no_sample_and_one(count):
 
 def test_the_loop_over_samples_is_around_all_others():
     kernel = parse(ends, [("float32", 2)], {})
-    made = batched(kernel, [2])
-    (loop,) = made.body
+    kernel_of_batch = batched(kernel, [2])
+    (loop,) = kernel_of_batch.body
     assert isinstance(loop, For)
     assert (loop.var, loop.hi.buffer, loop.hi.axis, len(loop.body)) == ("sample", "x", 2, len(kernel.body))
-    twice = batched(made, [0])
+    twice = batched(kernel_of_batch, [0])
     assert (twice.body[0].var, twice.body[0].body[0].var) == ("sample_2", "sample")
     assert len(twice.buffers["y"].shape) == 3
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Recurrences whose tapes are beyond the limit: they go backwards in segments, which are gone through again."""
+"""Checkpointing: recurrences whose tapes exceed the limit go backwards in segments, each recomputed."""
 
 import re
 
@@ -98,7 +98,7 @@ KERNELS = (filtered, coupled, backwards, relaxed, branching, twice)
 LENGTHS = (0, 1, 2, 63, 64, 65, 66, 130, 200)
 
 
-def made(function, **attrs):
+def hybrid(function, **attrs):
     return Custom(kernel(function, compile_attrs=attrs), func_type="hybrid")
 
 
@@ -108,23 +108,23 @@ def inputs(rows, length):
     return [torch.randn(s, generator=random, dtype=torch.float64).requires_grad_() for s in shapes]
 
 
-def told(op, rows, length):
+def explained(op, rows, length):
     specs = (Spec((rows, length), dtype("float64")), Spec((length,), dtype("float64")))
     return [line.strip() for line in explain(op, specs).splitlines()]
 
 
 def taped(op, rows, length):
-    (line,) = [line for line in told(op, rows, length) if "tapes take" in line]
+    (line,) = [line for line in explained(op, rows, length) if "tapes take" in line]
     return int(re.search(r"tapes take (\d+) bytes", line)[1])
 
 
 @pytest.mark.parametrize("function", KERNELS)
 def test_the_same_gradient(function):
-    free = made(function)
+    free = hybrid(function)
     limit = taped(free, 3, 1000) // 3
-    limited = made(function, tape_bytes=limit)
-    assert any("goes backwards in segments of 64 iterations" in line for line in told(limited, 3, 1000))
-    assert not any("in segments of" in line for line in told(free, 3, 1000))
+    limited = hybrid(function, tape_bytes=limit)
+    assert any("goes backwards in segments of 64 iterations" in line for line in explained(limited, 3, 1000))
+    assert not any("in segments of" in line for line in explained(free, 3, 1000))
     assert taped(limited, 3, 1000) <= limit
     for length in (1, 130, 1000):
         one, other = inputs(3, length), inputs(3, length)
@@ -143,9 +143,9 @@ def test_every_length(function, length, monkeypatch):
     own = derivation.adjoint
     monkeypatch.setattr(derivation, "adjoint", lambda *a, **k: own(*a, **{**k, "segments": True}))
     one, other = inputs(4, length), inputs(4, length)
-    made(function)(*other).sin().sum().backward()
+    hybrid(function)(*other).sin().sum().backward()
     monkeypatch.undo()
-    made(function)(*one).sin().sum().backward()
+    hybrid(function)(*one).sin().sum().backward()
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(b.grad, a.grad, rtol=1e-11, atol=1e-13)
 
@@ -163,37 +163,37 @@ def test_all_that_has_a_derivative(smooth, helpers, monkeypatch):
 
 def test_some_of_those_have_segments(programs, helpers):
     """The test above is of something."""
-    found = set()
+    with_segments = set()
     for row in programs.PROGRAMS:
         arrays = helpers.arrays(row, helpers.sizes(row))
         typed = helpers.typed(row, arrays)
         notes = derivation.adjoint(typed, [True] * len(typed.outputs), segments=True).notes
-        found |= {row.name} if any(note.kind == "checkpointing" for note in notes) else set()
-    assert len(found) >= 2
+        with_segments |= {row.name} if any(note.kind == "checkpointing" for note in notes) else set()
+    assert len(with_segments) >= 2
 
 
 def test_both_orders_of_differences():
     """The gradient's own gradient has more to tape, and the same limit."""
-    op = made(filtered, tape_bytes=6000)
-    assert any("in segments of" in line for line in told(op, 2, 1000))
-    given = inputs(2, 300)
-    assert torch.autograd.gradcheck(op, given, fast_mode=True)
-    assert torch.autograd.gradgradcheck(op, given, fast_mode=True)
+    op = hybrid(filtered, tape_bytes=6000)
+    assert any("in segments of" in line for line in explained(op, 2, 1000))
+    tensors = inputs(2, 300)
+    assert torch.autograd.gradcheck(op, tensors, fast_mode=True)
+    assert torch.autograd.gradgradcheck(op, tensors, fast_mode=True)
 
 
 def test_jax_has_it_too():
     with jax.enable_x64(True):
-        free, limited = made(filtered), made(filtered, tape_bytes=2000)
+        free, limited = hybrid(filtered), hybrid(filtered, tape_bytes=2000)
         x, w = (t.detach().numpy() for t in inputs(3, 300))
         for wrap in (lambda f: f, jax.jit):
-            found = wrap(jax.grad(lambda a, b: (limited(a, b) ** 2).sum(), (0, 1)))(x, w)
+            grads = wrap(jax.grad(lambda a, b: (limited(a, b) ** 2).sum(), (0, 1)))(x, w)
             expected = jax.grad(lambda a, b: (free(a, b) ** 2).sum(), (0, 1))(x, w)
-            for one, other in zip(found, expected, strict=True):
+            for one, other in zip(grads, expected, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
 
 
 def test_results_repeat():
-    op = made(coupled, tape_bytes=4000)
+    op = hybrid(coupled, tape_bytes=4000)
     x, w = inputs(5, 300)
     first = torch.autograd.grad(op(x, w).sum(), (x, w))
     for _ in range(3):
@@ -213,8 +213,8 @@ def triangular(x, w):
     return y
 
 
-def test_what_has_no_segments_says_what_it_takes():
-    op = made(triangular, tape_bytes=100)
+def test_the_error_names_the_tape_if_segments_cannot_help():
+    op = hybrid(triangular, tape_bytes=100)
     loss = op(*inputs(3, 200)).sum()
     with pytest.raises(GradientError, match="and tape_bytes is 100"):
         loss.backward()
@@ -223,15 +223,15 @@ def test_what_has_no_segments_says_what_it_takes():
 @pytest.mark.parametrize("function", [filtered, coupled, twice])
 def test_segments_cost_no_threads_and_no_copies(function):
     typed = parse(function, [("float64", 2), ("float64", 1)], {})
-    plain, found = (derivation.adjoint(typed, (True,), segments=flag).kernel for flag in (False, True))
-    assert schedule(found).plan.threads == schedule(plain).plan.threads
-    assert schedule(found).plan.vector == schedule(plain).plan.vector
-    own = {b.name for b in found.buffers.values() if b.role == "local" and "_kept" not in b.name}
-    assert not any(len(found.buffers[name].shape) > 1 for name in own)
+    plain, checkpointed = (derivation.adjoint(typed, (True,), segments=flag).kernel for flag in (False, True))
+    assert schedule(checkpointed).plan.threads == schedule(plain).plan.threads
+    assert schedule(checkpointed).plan.vector == schedule(plain).plan.vector
+    own = {b.name for b in checkpointed.buffers.values() if b.role == "local" and "_kept" not in b.name}
+    assert not any(len(checkpointed.buffers[name].shape) > 1 for name in own)
 
 
-def test_what_is_shown_is_what_runs():
-    free, limited = made(filtered), made(filtered, tape_bytes=2000)
+def test_loops_and_source_are_those_that_run():
+    free, limited = hybrid(filtered), hybrid(filtered, tape_bytes=2000)
     specs = Spec((3, 300), dtype("float64")), Spec((300,), dtype("float64"))
     for text in (limited.gradient.loops(*specs), limited.gradient.source(*specs)):
         assert "state_of_segment" in text
@@ -240,7 +240,7 @@ def test_what_is_shown_is_what_runs():
 
 def test_segments_too_may_be_too_much():
     """The error names the author's own value, its line, and the bytes of the segments."""
-    op = made(filtered, tape_bytes=600)
+    op = hybrid(filtered, tape_bytes=600)
     x, w = inputs(3, 1000)
     loss = op(x, w).sum()
     with pytest.raises(GradientError) as caught:

@@ -33,7 +33,7 @@ def expected(x, w, dout):
     return 3 * x * dout, (np.sin(x) * w * dout).sum(0)
 
 
-def made(rule=of_the_author):
+def with_rule(rule=of_the_author):
     return Custom(scaled, func_type="hybrid", bprop=rule)
 
 
@@ -57,42 +57,44 @@ def arrays(count=3):
 
 @pytest.mark.parametrize(("x_dim", "w_dim"), [(0, 0), (0, None), (2, 1), (None, 0), (1, None)])
 def test_torch_calls_it_once(x_dim, w_dim):
-    op = made()
+    op = with_rule()
     xs, ws = arrays()
     x = torch.tensor(xs[0] if x_dim is None else np.moveaxis(xs, 0, x_dim))
     w = torch.tensor(ws[0] if w_dim is None else np.moveaxis(ws, 0, w_dim))
     with Calls() as calls:
-        found = torch.vmap(op, in_dims=(x_dim, w_dim))(x, w)
+        results = torch.vmap(op, in_dims=(x_dim, w_dim))(x, w)
     assert calls.names == ["batched"]
     rows = [(xs[0 if x_dim is None else k], ws[0 if w_dim is None else k]) for k in range(3)]
-    np.testing.assert_allclose(found, np.stack([np.sin(a) * b for a, b in rows]))
+    np.testing.assert_allclose(results, np.stack([np.sin(a) * b for a, b in rows]))
 
 
 @pytest.mark.parametrize(("x_dim", "w_dim"), [(0, 0), (0, None), (2, 1), (None, 0), (1, None)])
 @pytest.mark.parametrize("framework", ["torch", "jax", "jax.jit"])
 def test_the_gradient_of_a_batch_is_the_given_one_of_each_sample(framework, x_dim, w_dim):
-    op = made()
+    op = with_rule()
     xs, ws = arrays()
     x = xs[0] if x_dim is None else np.moveaxis(xs, 0, x_dim)
     w = ws[0] if w_dim is None else np.moveaxis(ws, 0, w_dim)
     dout = np.random.default_rng(1).normal(size=xs.shape)
     if framework == "torch":
-        ask = torch.func.grad(
+        gradient = torch.func.grad(
             lambda a, b: (torch.vmap(op, (x_dim, w_dim))(a, b) * torch.tensor(dout)).sum(), (0, 1)
         )
-        found = ask(torch.tensor(x), torch.tensor(w))
+        results = gradient(torch.tensor(x), torch.tensor(w))
     else:
         with jax.enable_x64(True):
-            ask = jax.grad(lambda a, b: (jax.vmap(op, (x_dim, w_dim))(a, b) * dout).sum(), (0, 1))
-            found = (jax.jit(ask) if framework == "jax.jit" else ask)(jnp.asarray(x), jnp.asarray(w))
+            gradient = jax.grad(lambda a, b: (jax.vmap(op, (x_dim, w_dim))(a, b) * dout).sum(), (0, 1))
+            results = (jax.jit(gradient) if framework == "jax.jit" else gradient)(
+                jnp.asarray(x), jnp.asarray(w)
+            )
     rows = [expected(xs[0 if x_dim is None else k], ws[0 if w_dim is None else k], dout[k]) for k in range(3)]
-    for grad, dim, parts in zip(found, (x_dim, w_dim), zip(*rows, strict=True), strict=True):
+    for grad, dim, parts in zip(results, (x_dim, w_dim), zip(*rows, strict=True), strict=True):
         wanted = np.sum(parts, 0) if dim is None else np.stack(parts, dim)
         np.testing.assert_allclose(np.asarray(grad), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_backward_through_a_batch():
-    op = made()
+    op = with_rule()
     xs, ws = arrays()
     x, w = (torch.tensor(a, requires_grad=True) for a in (xs, ws[0]))
     torch.vmap(op, (0, None))(x, w).sum().backward()
@@ -102,19 +104,19 @@ def test_backward_through_a_batch():
 
 
 def test_a_batch_of_gradients():
-    op = made()
+    op = with_rule()
     xs, ws = arrays()
-    ask = torch.func.grad(lambda a, b: op(a, b).sum())
-    found = torch.func.vmap(ask, (0, None))(torch.tensor(xs), torch.tensor(ws[0]))
-    np.testing.assert_allclose(found, 3 * xs)
+    gradient = torch.func.grad(lambda a, b: op(a, b).sum())
+    results = torch.func.vmap(gradient, (0, None))(torch.tensor(xs), torch.tensor(ws[0]))
+    np.testing.assert_allclose(results, 3 * xs)
     with jax.enable_x64(True):
-        ask = jax.grad(lambda a, b: op(a, b).sum())
-        found = jax.vmap(ask, (0, None))(jnp.asarray(xs), jnp.asarray(ws[0]))
-        np.testing.assert_allclose(found, 3 * xs)
+        gradient = jax.grad(lambda a, b: op(a, b).sum())
+        results = jax.vmap(gradient, (0, None))(jnp.asarray(xs), jnp.asarray(ws[0]))
+        np.testing.assert_allclose(results, 3 * xs)
 
 
 def test_a_batch_of_batches_and_its_second_derivative():
-    op = made()
+    op = with_rule()
     xs, ws = arrays(6)
     x, w = torch.tensor(xs.reshape(2, 3, 2, 4)), torch.tensor(ws[:3])
     twice = torch.vmap(torch.vmap(op), in_dims=(0, None))
@@ -126,7 +128,7 @@ def test_a_batch_of_batches_and_its_second_derivative():
 
 
 def test_no_samples():
-    op = made()
+    op = with_rule()
     x, w = torch.ones(0, 2, 4, requires_grad=True), torch.ones(4, requires_grad=True)
     y = torch.vmap(op, (0, None))(x, w)
     assert y.shape == (0, 2, 4)
@@ -139,7 +141,7 @@ def test_a_rule_that_cannot_be_batched_runs_for_each_sample_and_is_said():
     def rule(x, w, out, dout):
         return x * (3 if float(dout.sum()) > 0 else -3), None
 
-    op = made(rule)
+    op = with_rule(rule)
     xs, ws = arrays()
     x = torch.tensor(xs, requires_grad=True)
     said = "the gradient of a batch runs its rule once per sample, as vmap of it fails"
@@ -193,7 +195,7 @@ def test_a_batch_rule_that_is_given_stays():
 
 
 def test_nothing_else_is_derived_of_a_given_gradient():
-    op = made()
+    op = with_rule()
     op(np.ones((2, 4)), np.ones(4))
     text = explain(op)
     assert "gradient    given" in text
@@ -202,7 +204,7 @@ def test_nothing_else_is_derived_of_a_given_gradient():
 
 
 def test_forward_mode_of_a_batch_transposes_the_given_rule():
-    op = made(lambda x, w, out, dout: (3 * x * dout, None))
+    op = with_rule(lambda x, w, out, dout: (3 * x * dout, None))
     xs, ws = arrays()
     x, w, t = torch.tensor(xs), torch.tensor(ws[0]), torch.ones(3, 2, 4, dtype=torch.float64)
     with warnings.catch_warnings():

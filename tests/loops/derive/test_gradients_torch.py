@@ -16,19 +16,19 @@ NAMES = [row[0].__name__ for row in OPERATORS]
 def tensors(shapes, below, dtype=torch.float64):
     """Return inputs, the last one an index where it is below something."""
     random = torch.Generator().manual_seed(0)
-    found = [torch.randn(s, generator=random, dtype=dtype).requires_grad_() for s in shapes]
+    results = [torch.randn(s, generator=random, dtype=dtype).requires_grad_() for s in shapes]
     if below:
-        found[-1] = torch.randint(below, shapes[-1], generator=random)
-    return found
+        results[-1] = torch.randint(below, shapes[-1], generator=random)
+    return results
 
 
 @pytest.mark.parametrize("row", OPERATORS, ids=NAMES)
 def test_gradcheck_and_gradgradcheck(row):
     function, shapes, below = row
     op = polyop.Custom(function, func_type="hybrid")
-    given = tensors(shapes, below)
-    assert torch.autograd.gradcheck(op, given)
-    assert torch.autograd.gradgradcheck(op, given)
+    inputs = tensors(shapes, below)
+    assert torch.autograd.gradcheck(op, inputs)
+    assert torch.autograd.gradgradcheck(op, inputs)
 
 
 @pytest.mark.parametrize("name", ["layernorm", "gather"])
@@ -52,29 +52,29 @@ def test_the_same_bits_every_time(name, factor):
     function, shapes, below = OPERATORS[NAMES.index(name)]
     op = polyop.Custom(function, func_type="hybrid")
     larger = [(shape[0] * factor, *shape[1:]) if len(shape) > 1 or below else shape for shape in shapes]
-    found = []
+    gradients = []
     before = polyop.get_num_threads()
     try:
         polyop.set_num_threads(3)
         for _ in range(3):
-            given = tensors(larger, below * factor, torch.float32)
-            op(*given).square().sum().backward()
-            found.append([x.grad for x in given if x.requires_grad])
+            inputs = tensors(larger, below * factor, torch.float32)
+            op(*inputs).square().sum().backward()
+            gradients.append([x.grad for x in inputs if x.requires_grad])
     finally:
         polyop.set_num_threads(before)
-    for other in found[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
+    for other in gradients[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(gradients[0], other, strict=True))
 
 
 @pytest.mark.parametrize("sizes", [(0, 5), (1, 1), (5, 0), (7, 17)])
 def test_sizes_of_a_scan(sizes):
     op = polyop.Custom(kernels.gated_scan, func_type="hybrid")
-    given = tensors((sizes, sizes), 0)
-    op(*given).sum().backward()
-    for x in given:
+    inputs = tensors((sizes, sizes), 0)
+    op(*inputs).sum().backward()
+    for x in inputs:
         assert x.grad.shape == x.shape
     if 0 not in sizes:
-        assert torch.autograd.gradcheck(op, given)
+        assert torch.autograd.gradcheck(op, inputs)
 
 
 def squares_and_products(x, w):

@@ -148,14 +148,14 @@ def arrays(n, m):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("function", ALL)
 def test_against_differences(function, size):
-    given = arrays(*size)
-    derived = Derived(function, given)
+    inputs = arrays(*size)
+    derived = Derived(function, inputs)
     derived.backward = schedule(derived.backward).kernel
-    check_elements(derived, given, rough=2e-6)
+    check_elements(derived, inputs, rough=2e-6)
 
 
 @pytest.mark.parametrize("function", [*HOISTED, *KEPT])
-def test_what_is_done(function):
+def test_which_divisions_become_products(function):
     source = source_of(schedule(gradient(function, "float32")), isa.available()[0], "f")
     assert bool(re.search(r"\? \(1\.0f / ", source)) == (function in HOISTED)
 
@@ -164,12 +164,12 @@ def test_what_is_done(function):
 def test_half_types_are_divided(dtype):
     """A reciprocal that is rounded to them would be too far off."""
     kernel = schedule(gradient(by_row, dtype)).kernel
-    found = [e for s in statements(kernel.body) for e in walk(s) if isinstance(e, Op) and e.name == "/"]
-    assert len(found) == 2
-    assert all(isinstance(e.args[1], Load) and e.args[1].buffer == "s" for e in found)
+    divisions = [e for s in statements(kernel.body) for e in walk(s) if isinstance(e, Op) and e.name == "/"]
+    assert len(divisions) == 2
+    assert all(isinstance(e.args[1], Load) and e.args[1].buffer == "s" for e in divisions)
 
 
-def test_what_an_author_divides_is_divided():
+def test_divisions_of_the_author_stay():
     source = source_of(schedule(parse(by_row, [("float32", 2), ("float32", 1)], {})), isa.available()[0], "f")
     assert "1.0f /" not in source
     x = torch.rand(7, 33) + 0.5
@@ -186,8 +186,8 @@ def test_special_divisors(value):
     x = torch.tensor([[1.0, -2, 0, np.inf, np.nan, 3e-38, 7, 8, 9]]).repeat(2, 1).requires_grad_()
     s = torch.tensor([value, 2.0], requires_grad=True)
     above = torch.tensor([1.0, 0, -1, np.inf, np.nan, 1e-30, 2, 3, 4]).repeat(2, 1)
-    (found,) = torch.autograd.grad(op(x, s), x, above)
-    torch.testing.assert_close(found, above / s[:, None].detach(), rtol=1e-6, atol=0, equal_nan=True)
+    (x_grad,) = torch.autograd.grad(op(x, s), x, above)
+    torch.testing.assert_close(x_grad, above / s[:, None].detach(), rtol=1e-6, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("size", [(4, 0), (0, 4), (0, 0)])
@@ -196,8 +196,8 @@ def test_loops_that_never_run_divide_by_nothing(size):
     op = Custom(by_row, func_type="hybrid")
     x, s = torch.zeros(size, requires_grad=True), torch.zeros(0, requires_grad=True)
     y = op(x, s)
-    for found, given in zip(torch.autograd.grad(y, (x, s), torch.ones_like(y)), (x, s), strict=True):
-        assert found.shape == given.shape
+    for grad, tensor in zip(torch.autograd.grad(y, (x, s), torch.ones_like(y)), (x, s), strict=True):
+        assert grad.shape == tensor.shape
 
 
 def test_a_divisor_that_is_not_there_is_an_error():
@@ -211,10 +211,10 @@ def test_the_scheduled_kernel_gives_what_the_derived_one_does(function):
     x, s = arrays(5, 3)
     kernel = gradient(function)
     (out,) = interpret(parse(function, [("float64", 2), ("float64", 1)], {}), [x, s], {})
-    given = [x, s, out, np.random.default_rng(0).normal(size=out.shape)]
+    inputs = [x, s, out, np.random.default_rng(0).normal(size=out.shape)]
     names = [n for n in kernel.parameters if n in kernel.buffers]
     absent = [kernel.buffers[n].dtype == "bool" for n in names]
-    given = [np.zeros((), bool) if gone else a for gone, a in zip(absent, given, strict=True)]
-    rows = (interpret(k, given, {}) for k in (kernel, schedule(kernel).kernel))
+    inputs = [np.zeros((), bool) if flag else a for flag, a in zip(absent, inputs, strict=True)]
+    rows = (interpret(k, inputs, {}) for k in (kernel, schedule(kernel).kernel))
     for one, other in zip(*rows, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-13)

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Exponentials that a division overwrote are had back from the quotient, or computed again."""
+"""Exponentials that a division overwrote are recovered from the quotient, or recomputed."""
 
 import math
 import re
@@ -52,7 +52,7 @@ def by_an_output(x, t):
     return y, z
 
 
-HAD_BACK = (given, each_its_own, of_rows, by_an_output)
+RECOVERED = (given, each_its_own, of_rows, by_an_output)
 
 
 def softmax(x, t):
@@ -192,7 +192,7 @@ COMPUTED += (overwritten_after, overwritten_between, added_to, read_too, root, f
 SPECS = (Spec((4,), dtype("float64")), Spec((4,), dtype("float64")))
 
 
-@pytest.mark.parametrize("function", [*HAD_BACK, softmax, *COMPUTED])
+@pytest.mark.parametrize("function", [*RECOVERED, softmax, *COMPUTED])
 def test_gradients(function):
     for seed in range(3):
         x, t = np.random.default_rng([seed, 1]).normal(size=(2, 4))
@@ -200,15 +200,15 @@ def test_gradients(function):
         differences.check_elements(differences.Derived(function, [x, t]), [x, t], rough=1e-5)
 
 
-@pytest.mark.parametrize("function", HAD_BACK)
-def test_what_is_had_back(function):
+@pytest.mark.parametrize("function", RECOVERED)
+def test_recovered(function):
     op = Custom(function, func_type="hybrid")
     assert len(quotients(op)) == 1
     assert "exp(" not in op.operator.gradient.loops(*SPECS)
 
 
 @pytest.mark.parametrize("function", [softmax, *COMPUTED])
-def test_what_is_computed_again(function):
+def test_recomputed(function):
     op = Custom(function, func_type="hybrid")
     assert quotients(op) == []
     if function not in (root, flat):
@@ -216,13 +216,13 @@ def test_what_is_computed_again(function):
 
 
 @pytest.mark.parametrize(("tape", "exponentials"), [("auto", 0), ("none", 1)])
-def test_by_a_sum_that_is_handed_over(tape, exponentials):
+def test_by_a_saved_sum(tape, exponentials):
     op = Custom(kernel(softmax, compile_attrs={"tape": tape}), func_type="hybrid")
     x, t = torch.randn(2, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    given = (x.requires_grad_(), t.requires_grad_())
-    assert torch.autograd.gradcheck(op, given)
-    assert torch.autograd.gradgradcheck(op, given)
-    part = op.operator.gradient.saving(given)
+    tensors = (x.requires_grad_(), t.requires_grad_())
+    assert torch.autograd.gradcheck(op, tensors)
+    assert torch.autograd.gradgradcheck(op, tensors)
+    part = op.operator.gradient.saving(tensors)
     assert (part is None) == (tape == "none")
     gradient = (part or op).operator.gradient
     assert ("exp(" in gradient.loops(*SPECS)) == bool(exponentials)
@@ -233,10 +233,10 @@ def test_by_a_sum_that_is_handed_over(tape, exponentials):
 def test_divisors_at_the_ends(function, divisor):
     x, t = np.array([-600.0, 1.0, 2.0, -1.0]), np.array([divisor, 1, 1, 1])
     derived = differences.Derived(function, [x, t])
-    handed = [np.ones_like(output) for output in derived.outputs([x, t])]
-    found = derived.gradients([x, t], handed)[0]
+    cotangents = [np.ones_like(output) for output in derived.outputs([x, t])]
+    gradient = derived.gradients([x, t], cotangents)[0]
     expected = np.exp(x) / divisor + (np.exp(x) if function is read_too else 0)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=5e-324)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=5e-324)
 
 
 @pytest.mark.parametrize("divisor", [math.inf, -2.0, 1e30])
@@ -245,9 +245,9 @@ def test_compiled_with_divisors_at_the_ends(divisor):
     for function in (given, read_too):
         outputs, pull = Custom(function, func_type="hybrid").vjp(x, t)
         several = isinstance(outputs, tuple)
-        handed = tuple(map(np.ones_like, outputs)) if several else np.ones_like(outputs)
+        cotangents = tuple(map(np.ones_like, outputs)) if several else np.ones_like(outputs)
         expected = np.exp(x) / divisor + (np.exp(x) if function is read_too else 0)
-        np.testing.assert_allclose(pull(handed)[0], expected, rtol=1e-12)
+        np.testing.assert_allclose(pull(cotangents)[0], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("divisor", [math.inf, 1e30])
@@ -255,15 +255,15 @@ def test_roots_of_which_nothing_is_left(divisor):
     x, t = np.array([1e-3, -1e-3, 2.0, 1e10]), np.array([divisor, 1, 1, 1])
     x, t = x.astype(np.float32), t.astype(np.float32)
     derived = differences.Derived(root, [x, t], present=(True,))
-    found = derived.gradients([x, t], [np.ones(4, np.float32)])[0]
-    np.testing.assert_allclose(found, np.sign(x) / t[0], rtol=1e-5)
+    gradient = derived.gradients([x, t], [np.ones(4, np.float32)])[0]
+    np.testing.assert_allclose(gradient, np.sign(x) / t[0], rtol=1e-5)
 
 
 def test_an_exponential_of_which_nothing_is_left():
     x, t = np.float32([-80, -60, 0, 3]), np.float32([1e38, 1, 1, 1])
     derived = differences.Derived(given, [x, t], present=(True,))
-    found = derived.gradients([x, t], [np.ones(4, np.float32)])[0]
-    np.testing.assert_allclose(found, np.exp(np.float64(x)) / 1e38, rtol=1e-4, atol=2e-45)
+    gradient = derived.gradients([x, t], [np.ones(4, np.float32)])[0]
+    np.testing.assert_allclose(gradient, np.exp(np.float64(x)) / 1e38, rtol=1e-4, atol=2e-45)
 
 
 def test_half_types_are_computed_again():
@@ -274,5 +274,5 @@ def test_half_types_are_computed_again():
 
 
 def quotients(op):
-    """Return which outputs are said to be had back from a quotient."""
+    """Return the outputs that, by ``explain``, are recovered from a quotient."""
     return re.findall(r"(\w+) is recovered from the quotient of line \d+", explain(op, SPECS))

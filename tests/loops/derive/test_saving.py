@@ -1,4 +1,4 @@
-"""What a call hands over to its gradient, what is computed again or taped, the limit of both, and what is said."""
+"""Which values a call saves for its gradient, which are recomputed or taped, their limit, and `explain`."""
 
 # ruff: noqa: F821 - the words of the language
 
@@ -69,7 +69,7 @@ def powers(x):
     return y, z
 
 
-def made(function, **attrs):
+def hybrid(function, **attrs):
     return Custom(kernel(function, compile_attrs=attrs), func_type="hybrid")
 
 
@@ -78,15 +78,15 @@ def inputs(*shapes):
     return [torch.randn(s, generator=random, dtype=torch.float64).requires_grad_() for s in shapes]
 
 
-def told(op, *shapes):
-    """Return what is said of the gradient, a line each, without numbers of lines."""
+def explained(op, *shapes):
+    """Return what ``explain`` says about the gradient, as lines without their numbers."""
     text = explain(op, tuple(Spec(s, dtype("float64")) for s in shapes))
     part = text[text.index("  gradient ") : text.index("\n  forward ")]
     return [re.sub(r"^\d+: ", "", line.strip()) for line in part.splitlines()[1:]]
 
 
 def saved(op, *tensors):
-    """Return the suffixes of the operators that run in PyTorch where a gradient is wanted."""
+    """Return the suffixes of the operators that a call runs in PyTorch if a gradient is wanted."""
     names = []
 
     class Calls(TorchDispatchMode):
@@ -112,19 +112,19 @@ KEEPS = "keeps x, scale for the gradient; tapes take 0 bytes while it runs"
 
 
 @pytest.mark.parametrize("tape", ["auto", "all"])
-def test_what_is_handed_over_is_said(tape):
-    op = made(rms_norm, tape=tape)
-    handed = "saved by the forward, not recomputed: squares (40 bytes), factor (40 bytes)"
-    assert told(op, (5, 4), (4,)) == [*RECOMPUTED, handed, KEEPS]
+def test_explain_names_saved_temporaries(tape):
+    op = hybrid(rms_norm, tape=tape)
+    saved_line = "saved by the forward, not recomputed: squares (40 bytes), factor (40 bytes)"
+    assert explained(op, (5, 4), (4,)) == [*RECOMPUTED, saved_line, KEEPS]
     assert saved(op, *inputs((5, 4), (4,))) == ["saving_float64_2__float64_1"]
 
 
-def test_nothing_is_handed_over_where_that_is_asked_for():
-    op = made(rms_norm, tape="none")
-    assert told(op, (5, 4), (4,)) == [*RECOMPUTED, KEEPS]
-    given = inputs((5, 4), (4,))
-    assert saved(op, *given) == [""]
-    assert torch.autograd.gradcheck(op, given)
+def test_tape_none_saves_nothing():
+    op = hybrid(rms_norm, tape="none")
+    assert explained(op, (5, 4), (4,)) == [*RECOMPUTED, KEEPS]
+    tensors = inputs((5, 4), (4,))
+    assert saved(op, *tensors) == [""]
+    assert torch.autograd.gradcheck(op, tensors)
 
 
 def whole_rows(x):
@@ -141,17 +141,17 @@ def whole_rows(x):
 
 @pytest.mark.parametrize(("tape", "names"), [("auto", [""]), ("all", ["saving_float64_2"])])
 def test_all_is_more_than_auto(tape, names):
-    op = made(whole_rows, tape=tape)
-    given = inputs((3, 4))
-    assert saved(op, *given) == names
-    assert ("not recomputed: sines (96 bytes)" in " ".join(told(op, (3, 4)))) == (tape == "all")
-    assert torch.autograd.gradcheck(op, given)
-    assert torch.autograd.gradgradcheck(op, given)
+    op = hybrid(whole_rows, tape=tape)
+    tensors = inputs((3, 4))
+    assert saved(op, *tensors) == names
+    assert ("not recomputed: sines (96 bytes)" in " ".join(explained(op, (3, 4)))) == (tape == "all")
+    assert torch.autograd.gradcheck(op, tensors)
+    assert torch.autograd.gradgradcheck(op, tensors)
 
 
-def test_what_is_final_is_said():
+def test_explain_names_final_values():
     expected = ["z[i] = h[i] * h[i]", "h is final: the output has it when the kernel ends"]
-    assert told(made(two_results), (5,)) == [
+    assert explained(hybrid(two_results), (5,)) == [
         *expected,
         "keeps h for the gradient; tapes take 0 bytes while it runs",
     ]
@@ -167,18 +167,18 @@ def two_results(x):
     return h, z
 
 
-def test_what_is_taped_is_said_with_the_line_that_overwrites_it():
-    lines = told(made(filtered), (3, 5), (5,))
+def test_explain_names_taped_values_and_the_line_that_overwrites_them():
+    lines = explained(hybrid(filtered), (3, 5), (5,))
     start = filtered.__code__.co_firstlineno
     why = f"and taped at this line, as line {start + 5} overwrites it"
     assert f"state is recomputed, in each iteration of b, {why}" in lines
     assert lines[-1] == "keeps x, decay for the gradient; tapes take 80 bytes while it runs"
-    lines = told(made(softened), (6,))
+    lines = explained(hybrid(softened), (6,))
     assert [line for line in lines if line.startswith("y is recomputed")] != []
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "rule", "seen"),
+    ("options", "kind", "rule", "value"),
     [
         ({"tape": "some"}, ArgumentValueError, "'tape' must be one of ['auto', 'all', 'none']", "'some'"),
         ({"tape": 3}, ArgumentValueError, "'tape' must be one of ['auto', 'all', 'none']", "3"),
@@ -187,11 +187,11 @@ def test_what_is_taped_is_said_with_the_line_that_overwrites_it():
         ({"tape_byte": 1}, ArgumentValueError, "no such option", "did you mean 'tape_bytes'?"),
     ],
 )
-def test_words_that_are_none(given, kind, rule, seen):
+def test_wrong_options_are_refused(options, kind, rule, value):
     with pytest.raises(kind) as caught:
-        kernel(rms_norm, compile_attrs=given)
+        kernel(rms_norm, compile_attrs=options)
     assert rule in str(caught.value)
-    assert seen in str(caught.value)
+    assert value in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -204,30 +204,30 @@ def test_words_that_are_none(given, kind, rule, seen):
         (0, "", ""),
     ],
 )
-def test_what_does_not_fit_is_computed_again(limit, fits, name):
-    op = made(rms_norm, tape_bytes=limit)
-    lines = told(op, (5, 4), (4,))
+def test_what_exceeds_the_limit_is_recomputed(limit, fits, name):
+    op = hybrid(rms_norm, tape_bytes=limit)
+    lines = explained(op, (5, 4), (4,))
     assert (f"saved by the forward, not recomputed: {fits}" in lines) == bool(fits)
-    beyond = [line for line in lines if line.startswith(f"recomputed, as tape_bytes is {limit}:")]
-    assert "".join(beyond).count("40 bytes") == 2 - fits.count("40 bytes")
-    given = inputs((5, 4), (4,))
-    assert saved(op, *given) == [name]
-    assert torch.autograd.gradcheck(op, given)
-    assert torch.autograd.gradgradcheck(op, given)
+    over_limit = [line for line in lines if line.startswith(f"recomputed, as tape_bytes is {limit}:")]
+    assert "".join(over_limit).count("40 bytes") == 2 - fits.count("40 bytes")
+    tensors = inputs((5, 4), (4,))
+    assert saved(op, *tensors) == [name]
+    assert torch.autograd.gradcheck(op, tensors)
+    assert torch.autograd.gradgradcheck(op, tensors)
 
 
-def test_the_largest_is_left_out_first():
-    op = made(powers, tape="all", tape_bytes=50)
-    lines = told(op, (3, 4))
+def test_the_largest_is_omitted_first():
+    op = hybrid(powers, tape="all", tape_bytes=50)
+    lines = explained(op, (3, 4))
     assert "saved by the forward, not recomputed: total (24 bytes)" in lines
     assert any(line.startswith("recomputed, as tape_bytes is 50: rows (") for line in lines)
-    given = inputs((3, 4))
-    assert torch.autograd.gradcheck(op, given)
-    assert torch.autograd.gradgradcheck(op, given)
+    tensors = inputs((3, 4))
+    assert torch.autograd.gradcheck(op, tensors)
+    assert torch.autograd.gradgradcheck(op, tensors)
 
 
 def test_the_sizes_of_each_call_decide():
-    op = made(rms_norm, tape_bytes=48)
+    op = hybrid(rms_norm, tape_bytes=48)
     assert saved(op, *inputs((3, 4), (4,))) == ["saving_float64_2__float64_1"]
     assert saved(op, *inputs((6, 4), (4,))) == ["saving_without_0__float64_2__float64_1"]
     assert saved(op, *inputs((7, 4), (4,))) == [""]
@@ -235,7 +235,7 @@ def test_the_sizes_of_each_call_decide():
 
 
 def test_a_program_that_is_loaded_finds_the_operator_by_its_name():
-    op = made(rms_norm)  # in a process that has called nothing
+    op = hybrid(rms_norm)  # in a process that has called nothing
     part = op.operator.gradient.part("saving_without_0__float64_2__float64_1")
     x, scale = (t.detach() for t in inputs((3, 4), (4,)))
     y, factor = part(x, scale)
@@ -246,7 +246,7 @@ def test_a_program_that_is_loaded_finds_the_operator_by_its_name():
 def test_it_is_decided_once_for_each_set_of_sizes(monkeypatch):
     from polyop.rules.loops import saving as loop_saving
 
-    op = made(rms_norm, tape_bytes=48)
+    op = hybrid(rms_norm, tape_bytes=48)
     calls = []
     over_limit = loop_saving.over_limit
     monkeypatch.setattr(loop_saving, "over_limit", lambda *a: calls.append(a) or over_limit(*a))
@@ -255,8 +255,8 @@ def test_it_is_decided_once_for_each_set_of_sizes(monkeypatch):
     assert len(calls) == 2
 
 
-def test_sizes_that_are_symbols_hand_nothing_over():
-    op = made(rms_norm, tape_bytes=10**6)
+def test_symbolic_sizes_save_nothing():
+    op = hybrid(rms_norm, tape_bytes=10**6)
     whole = torch.compile(lambda x, g: op(x, g).sin().sum(), fullgraph=True, dynamic=True)
     for rows in (3, 5):
         one, other = inputs((rows, 4), (4,)), inputs((rows, 4), (4,))
@@ -268,17 +268,17 @@ def test_sizes_that_are_symbols_hand_nothing_over():
 
 def test_jax_has_the_limit_too():
     with jax.enable_x64(True):
-        op = made(rms_norm, tape_bytes=40)
-        free = made(rms_norm)
+        op = hybrid(rms_norm, tape_bytes=40)
+        free = hybrid(rms_norm)
         x, scale = jax.numpy.ones((5, 4)) * 0.5, jax.numpy.arange(4.0)
         for wrap in (lambda f: f, jax.jit):
-            found = wrap(jax.grad(lambda x, s: (op(x, s) ** 2).sum(), (0, 1)))(x, scale)
+            grads = wrap(jax.grad(lambda x, s: (op(x, s) ** 2).sum(), (0, 1)))(x, scale)
             expected = jax.grad(lambda x, s: (free(x, s) ** 2).sum(), (0, 1))(x, scale)
-            for one, other in zip(found, expected, strict=True):
+            for one, other in zip(grads, expected, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def refused(caught, rows, limit):
+def check_error(caught, rows, limit):
     text = str(caught.value)
     assert "filtered__backward: state changes after this line reads it" in text
     assert f"{rows * 8} bytes, all that is taped {rows * 16}, and tape_bytes is {limit}" in text
@@ -288,22 +288,22 @@ def refused(caught, rows, limit):
 
 
 def test_tapes_beyond_the_limit_are_refused_with_the_line():
-    op = made(filtered, tape_bytes=64)
+    op = hybrid(filtered, tape_bytes=64)
     assert torch.autograd.gradcheck(op, inputs((3, 4), (4,)))
-    lines = told(op, (3, 5), (5,))
+    lines = explained(op, (3, 5), (5,))
     assert lines[-1].endswith("tapes take 80 bytes while it runs, which is an error: tape_bytes is 64")
     loss = op(*inputs((3, 5), (5,))).sum()
     with pytest.raises(GradientError) as caught:
         loss.backward()
-    refused(caught, 5, 64)
+    check_error(caught, 5, 64)
     arrays = [x.detach().numpy() for x in inputs((3, 6), (6,))]
     with pytest.raises(GradientError) as caught:
         op.vjp(*arrays)[1](arrays[0])
-    refused(caught, 6, 64)
+    check_error(caught, 6, 64)
 
 
 def test_tapes_of_a_batch_are_those_of_a_sample():
-    op = made(filtered, tape_bytes=64)
+    op = hybrid(filtered, tape_bytes=64)
 
     def gradients(x, decay):
         return torch.func.vmap(torch.func.grad(lambda a, b: op(a, b).sum()), (0, None))(x, decay)
@@ -314,16 +314,16 @@ def test_tapes_of_a_batch_are_those_of_a_sample():
     x, decay = (t.detach() for t in inputs((2, 3, 5), (5,)))
     with pytest.raises(GradientError) as caught:
         gradients(x, decay)
-    refused(caught, 5, 64)
+    check_error(caught, 5, 64)
 
 
 def test_tapes_beyond_the_limit_in_jax():
     with jax.enable_x64(True):
-        op = made(filtered, tape_bytes=64)
-        ask = jax.grad(lambda x, d: op(x, d).sum())
+        op = hybrid(filtered, tape_bytes=64)
+        gradient = jax.grad(lambda x, d: op(x, d).sum())
         with pytest.raises(Exception, match="and tape_bytes is 64"):
-            ask(jax.numpy.ones((3, 5)), jax.numpy.ones(5))
-        assert ask(jax.numpy.ones((3, 4)), jax.numpy.ones(4)).shape == (3, 4)
+            gradient(jax.numpy.ones((3, 5)), jax.numpy.ones(5))
+        assert gradient(jax.numpy.ones((3, 4)), jax.numpy.ones(4)).shape == (3, 4)
 
 
 def stopped(x):
@@ -334,7 +334,7 @@ def stopped(x):
 
 
 def test_stop_gradient_is_a_constant():
-    op = made(stopped)
+    op = hybrid(stopped)
     (x,) = inputs((5,))
     torch.testing.assert_close(op(x), x * x * x.sin() + x.exp())
     (first,) = torch.autograd.grad(op(x).sum(), x, create_graph=True)
@@ -343,8 +343,8 @@ def test_stop_gradient_is_a_constant():
     torch.testing.assert_close(second, -x * x * x.sin())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # TorchScript, in PyTorch's own forward mode
-        moved = torch.func.jvp(op, (x.detach(),), (torch.ones_like(x),))[1]
-    torch.testing.assert_close(moved, (x * x * x.cos()).detach())
+        tangent = torch.func.jvp(op, (x.detach(),), (torch.ones_like(x),))[1]
+    torch.testing.assert_close(tangent, (x * x * x.cos()).detach())
 
 
 def all_stopped(x):
@@ -356,7 +356,7 @@ def all_stopped(x):
 
 def test_stop_gradient_of_everything_is_zero():
     (x,) = inputs((3,))
-    made(all_stopped)(x).sum().backward()
+    hybrid(all_stopped)(x).sum().backward()
     assert x.grad.tolist() == [0, 0, 0]
 
 
@@ -388,14 +388,19 @@ def test_no_compiler_and_nothing_shipped(call, name, tmp_path):
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(PROGRAM) + call + "\n")
     (tmp_path / "empty").mkdir()
-    alone = {"PATH": str(tmp_path / "empty"), "CC": "", "CXX": "", "POLYOP_CACHE_DIR": str(tmp_path / "c")}
-    done = subprocess.run(
-        [sys.executable, path], capture_output=True, text=True, check=False, env={**os.environ, **alone}
+    environment = {
+        "PATH": str(tmp_path / "empty"),
+        "CC": "",
+        "CXX": "",
+        "POLYOP_CACHE_DIR": str(tmp_path / "c"),
+    }
+    process = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, check=False, env={**os.environ, **environment}
     )
     rule = f"BuildError: loop kernel {name}: needs a compiler: it was not compiled ahead of time"
-    assert rule in done.stderr
-    assert str(path) in done.stderr
-    assert "no C compiler was found (tried cc, gcc, clang)" in done.stderr
+    assert rule in process.stderr
+    assert str(path) in process.stderr
+    assert "no C compiler was found (tried cc, gcc, clang)" in process.stderr
 
 
 @pytest.mark.parametrize("order", [(-0.0, 0.0), (0.0, -0.0)])
@@ -414,10 +419,10 @@ def test_attributes_that_are_equal_and_not_the_same(order):
         assert x.grad.tolist() == [float("-inf" if str(by)[0] == "-" else "inf")] * 2
 
 
-def test_the_source_without_tensors_is_of_what_ran():
-    """Where temporaries are handed over, that is not the gradient of the operator as it was written."""
+def test_source_without_tensors_is_that_of_the_last_call():
+    """If temporaries are saved, it is the gradient of the saving form, not of the operator itself."""
     for tape in ("auto", "none"):
-        op = made(rms_norm, tape=tape)
+        op = hybrid(rms_norm, tape=tape)
         op(*inputs((3, 4), (4,))).sum().backward()
         assert ("rms_norm__saving__backward" in op.gradient.source()) == (tape == "auto")
         assert "rms_norm" in op.gradient.source()

@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Gradients that are handed on as they came: where an input's is an output's, and only there."""
+"""Inputs whose gradient is an output's gradient, unchanged: when it is shared, and when it must not be."""
 
 import jax
 import jax.numpy as jnp
@@ -152,7 +152,7 @@ HANDED = {residual: {0: 0}, added: {0: 0, 1: 0}, two_outputs: {0: 0, 1: 1}, cros
 HANDED |= {broadcast: {0: 0}}
 
 
-def made(function):
+def hybrid(function):
     return Custom(function, func_type="hybrid")
 
 
@@ -170,7 +170,7 @@ def weights(found):
 
 
 @pytest.mark.parametrize("function", PLAIN)
-def test_what_is_handed_on(function):
+def test_which_gradients_are_shared(function):
     typed = parse(function, [("float64", 2), ("float64", 2)], {})
     kernel = adjoint(typed, (True,) * len(typed.outputs)).kernel
     found = {number: row.source for number, row in shared_gradients(kernel).items()}
@@ -178,11 +178,11 @@ def test_what_is_handed_on(function):
     assert found == {k: f"d_{typed.outputs[output]}" for k, output in expected.items()}
 
 
-def test_nothing_is_handed_on_of_another_dtype():
+def test_another_dtype_is_not_shared():
     kernel = adjoint(parse(widened, [("float16", 2), ("float32", 2)], {}), (True,)).kernel
     assert shared_gradients(kernel) == {}
     x = torch.ones(3, 2, dtype=torch.float16, requires_grad=True)
-    made(widened)(x, torch.ones(3, 2)).backward(torch.full((3, 2), 0.1))
+    hybrid(widened)(x, torch.ones(3, 2)).backward(torch.full((3, 2), 0.1))
     assert x.grad.dtype == torch.float16
     assert torch.equal(x.grad, torch.full((3, 2), 0.1).half())
 
@@ -195,7 +195,7 @@ def test_gradients(function, wanted, size):
         size = (0, 0)
     given = [t.detach().requires_grad_(flag) for t, flag in zip(tensors(*size), wanted, strict=True)]
     real = [t for t in given if t.requires_grad]
-    found, expected = listed(made(function)(*given)), listed(PLAIN[function](*given))
+    found, expected = listed(hybrid(function)(*given)), listed(PLAIN[function](*given))
     kept = [k for k, y in enumerate(expected) if y.requires_grad]
     above = weights(expected)
     ours, theirs = (
@@ -213,7 +213,7 @@ def test_gradients(function, wanted, size):
 @pytest.mark.parametrize("function", [two_outputs, crossed, both_outputs])
 def test_one_output_alone(function, number):
     x, z = tensors()
-    found, expected = listed(made(function)(x, z))[number], listed(PLAIN[function](x, z))[number]
+    found, expected = listed(hybrid(function)(x, z))[number], listed(PLAIN[function](x, z))[number]
     (above,) = weights([expected])
     ours, theirs = (torch.autograd.grad(y, (x, z), above, allow_unused=True) for y in (found, expected))
     for one, other in zip(ours, theirs, strict=True):
@@ -226,7 +226,7 @@ def test_a_part_is_no_whole(n, m):
     x, z = tensors()
     z = z[:n, :m].detach().requires_grad_()
     above = torch.randn(n, m, dtype=torch.float64)
-    ours, theirs = (torch.autograd.grad(f(x, z), (x, z), above) for f in (made(part), PLAIN[part]))
+    ours, theirs = (torch.autograd.grad(f(x, z), (x, z), above) for f in (hybrid(part), PLAIN[part]))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
 
@@ -234,12 +234,12 @@ def test_a_part_is_no_whole(n, m):
 @pytest.mark.parametrize("function", [residual, added, two_outputs, crossed, broadcast])
 def test_differences_and_double_backward(function):
     x, z = tensors(3, 2)
-    assert torch.autograd.gradcheck(made(function), (x, z))
-    assert torch.autograd.gradgradcheck(made(function), (x, z))
+    assert torch.autograd.gradcheck(hybrid(function), (x, z))
+    assert torch.autograd.gradgradcheck(hybrid(function), (x, z))
 
 
-def test_nothing_is_called_for_what_is_handed_on():
-    op = made(added)
+def test_no_operator_runs_for_a_shared_gradient():
+    op = hybrid(added)
     x, z = tensors()
     y = op(x, z)
     above = torch.randn_like(y)
@@ -250,7 +250,7 @@ def test_nothing_is_called_for_what_is_handed_on():
 
 def test_gradients_that_accumulate_do_not_share():
     """Two leaves get the same tensor; what is added to one is not added to the other."""
-    op, (x, z) = made(added), tensors()
+    op, (x, z) = hybrid(added), tensors()
     above = torch.ones_like(x)
     for _ in range(3):
         op(x, z).backward(above)
@@ -263,13 +263,13 @@ def test_gradients_that_accumulate_do_not_share():
 
 
 def test_one_tensor_in_both_places():
-    op, (x, _) = made(added), tensors()
+    op, (x, _) = hybrid(added), tensors()
     op(x, x).sum().backward()
     assert torch.equal(x.grad, torch.full_like(x, 2))
 
 
 def test_an_expanded_gradient_is_usable():
-    op, (x, z) = made(added), tensors()
+    op, (x, z) = hybrid(added), tensors()
     op(x, z).sum().backward()
     x.grad += 1
     z.grad.zero_()
@@ -278,7 +278,7 @@ def test_an_expanded_gradient_is_usable():
 
 
 def test_hooks_and_a_graph_that_is_kept():
-    op, (x, z) = made(residual), tensors()
+    op, (x, z) = hybrid(residual), tensors()
     seen = []
     x.register_hook(lambda g: seen.append(g.clone()) or g * 2)
     y = op(x, z)
@@ -295,7 +295,7 @@ def test_hooks_and_a_graph_that_is_kept():
 @pytest.mark.parametrize("function", [residual, added, two_outputs, part])
 def test_compiled_by_torch(function, dynamic):
     torch.compiler.reset()
-    op = made(function)
+    op = hybrid(function)
     call = torch.compile(lambda *given: op(*given), backend="aot_eager", dynamic=dynamic, fullgraph=True)
     for n, m in ((5, 4), (6, 3)):
         x, z = tensors(n, m)
@@ -319,14 +319,14 @@ def test_batches(function, dims):
     def slopes(f):
         return torch.func.grad(lambda *xs: sum((y * y).sum() for y in listed(f(*xs))), argnums=(0, 1))
 
-    ours, theirs = (torch.vmap(slopes(f), in_dims=dims)(*given) for f in (made(function), PLAIN[function]))
+    ours, theirs = (torch.vmap(slopes(f), in_dims=dims)(*given) for f in (hybrid(function), PLAIN[function]))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("function", [residual, added])
 def test_jax(function):
-    op = made(function)
+    op = hybrid(function)
     x, z = (jnp.asarray(t.detach().numpy(), jnp.float32) for t in tensors())
     plain = {residual: lambda x, z: x + z * z, added: lambda x, z: x + z}[function]
 

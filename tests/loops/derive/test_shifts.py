@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Maxima that no output depends on are handed nothing; all others are."""
+"""Maxima that no output depends on get no gradient; all others do."""
 
 import numpy as np
 import pytest
@@ -328,10 +328,10 @@ def test_gradients(function):
 
 
 @pytest.mark.parametrize("function", FREE)
-def test_nothing_is_handed_to_it(function):
+def test_it_gets_no_gradient(function):
     op = Custom(function, func_type="hybrid")
     for name in FREE[function]:
-        assert f"no output depends on {name}: it gets no gradient" in told(op)
+        assert f"no output depends on {name}: it gets no gradient" in explained(op)
     looks = "last = max(last, " in loops(op)
     assert looks == (function is returned_too)  # which element is returned
     assert "d_a" not in loops(op)
@@ -339,13 +339,13 @@ def test_nothing_is_handed_to_it(function):
 
 
 @pytest.mark.parametrize("function", [*BOUND, *CHANGING])
-def test_all_others_are_handed_something(function):
-    assert "no output depends on" not in told(Custom(function, func_type="hybrid"))
+def test_all_others_get_a_gradient(function):
+    assert "no output depends on" not in explained(Custom(function, func_type="hybrid"))
 
 
 @pytest.mark.parametrize("tape", ["auto", "all", "none"])
 @pytest.mark.parametrize("function", [softmax, two, since_the_start])
-def test_with_what_is_handed_over(function, tape):
+def test_with_saved_temporaries(function, tape):
     op = Custom(kernel(function, compile_attrs={"tape": tape}), func_type="hybrid")
     x = torch.randn(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
     assert torch.autograd.gradcheck(op, (x,))
@@ -368,7 +368,7 @@ def of_columns(x):
     return y
 
 
-def test_what_starts_as_zeros_does_so_when_it_is_handed_over():
+def test_a_saved_temporary_that_starts_as_zeros():
     x = np.random.default_rng(0).normal(size=(3, 4))
     derived = differences.Derived(of_columns, [x])
     handing = saving(derived.kernel, "all")
@@ -383,10 +383,10 @@ def test_what_starts_as_zeros_does_so_when_it_is_handed_over():
 def test_half_types(kind, rough):
     op = Custom(softmax, func_type="hybrid")
     x = torch.randn(3, 5, generator=torch.Generator().manual_seed(0)).to(kind).requires_grad_()
-    handed = torch.linspace(-1, 1, 15).reshape(3, 5).to(kind)
-    op(x).backward(handed)
+    cotangent = torch.linspace(-1, 1, 15).reshape(3, 5).to(kind)
+    op(x).backward(cotangent)
     exact = x.detach().double().requires_grad_()
-    torch.softmax(exact, 1).backward(handed.double())
+    torch.softmax(exact, 1).backward(cotangent.double())
     torch.testing.assert_close(x.grad.double(), exact.grad, rtol=0, atol=rough)
 
 
@@ -394,5 +394,5 @@ def loops(op):
     return op.operator.gradient.loops(Spec((3, 4), dtype("float64")))
 
 
-def told(op):
+def explained(op):
     return explain(op, (Spec((3, 4), dtype("float64")),))

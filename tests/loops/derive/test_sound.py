@@ -21,12 +21,12 @@ def test_what_is_derived_is_sound(function, shapes, whole, dtype):
     rows = [("int32" if k >= count else dtype, len(shape)) for k, shape in enumerate(shapes)]
     kernel = parse(function, rows, {})
     moved = (0,) * len(rows)
-    made = {
+    forms = {
         "gradient": adjoint(kernel, (True,) * len(kernel.outputs)).kernel,
         "in segments": adjoint(kernel, (True,) * len(kernel.outputs), segments=True).kernel,
         "saving": saving(kernel, "all"),
         "tangent": tangent(kernel, tuple(k < count for k in range(len(rows)))),
         "batch": batched(kernel, moved),
     }
-    found = {name: violations(part) for name, part in made.items() if part is not None}
-    assert all(wrong == [] for wrong in found.values()), found
+    problems = {name: violations(part) for name, part in forms.items() if part is not None}
+    assert all(wrong == [] for wrong in problems.values()), problems

@@ -186,7 +186,7 @@ def test_gradcheck_by_forward_mode_and_in_batches(cases):
     assert torch.autograd.gradgradcheck(function, xs)
 
 
-def test_what_is_said_of_it(cases):
+def test_explain(cases):
     op = polyop.Custom(cases["matmul"][0], func_type="hybrid")
     op(*cases["matmul"][1])
     text = explain(op)

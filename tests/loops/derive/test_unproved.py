@@ -1,5 +1,5 @@
 # ruff: noqa: F821 - kernels, whose words are no names here
-"""Where isl gives up, a gradient is derived without knowing any index: more is taped, all of it is right."""
+"""If isl exceeds its quota, a gradient is derived with unknown indices: it tapes more, and is correct."""
 
 import warnings
 
@@ -48,7 +48,7 @@ def iterated(x, w):
     return y
 
 
-def test_it_is_said_once_and_can_be_asked_about(unproved):
+def test_one_warning_and_explain(unproved):
     operator = Custom(iterated, func_type="hybrid")
     x = np.linspace(0.5, 1.5, 6)
     with warnings.catch_warnings(record=True) as seen:
@@ -62,7 +62,7 @@ def test_it_is_said_once_and_can_be_asked_about(unproved):
     assert "its gradient tapes whatever may change" in explain(operator, SPECS)
 
 
-def test_what_cannot_be_derived_even_so_is_an_error_with_the_line(monkeypatch):
+def test_the_error_names_the_line_if_that_fails_too(monkeypatch):
     monkeypatch.setattr(derivation, "OPERATIONS", 100)
     operator = Custom(iterated, func_type="hybrid")
     x = np.ones(4)

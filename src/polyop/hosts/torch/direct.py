@@ -46,7 +46,7 @@ def attach(bound: BoundOperator) -> None:
 
 
 def _saving(bound: BoundOperator, apply: Any) -> Any:
-    """Return what calls the operator that also hands temporaries over, where there is such a one."""
+    """Return what calls the operator that also returns temporaries, if there is one."""
     schema, count = bound.schema, len(bound.schema.arguments)
     rule = cast("Rule", bound.operator.gradient)
 
@@ -80,15 +80,15 @@ def _lean(bound: BoundOperator, _: Layout) -> dict[str, Any]:
     @untraced
     def backward(ctx: Any, grad: Any) -> Any:
         inputs = ctx.saved_tensors
-        found = rule(*inputs, UNREAD, grad)
-        if same_shapes(found, inputs):
-            return found
-        if type(found) is not tuple or len(found) != len(names):
-            return apply_rule(operator, inputs, (UNREAD,), (grad,))  # says what is wrong
-        for name, value, given in zip(names, inputs, found, strict=True):
-            if given is not None and (not isinstance(given, torch.Tensor) or given.shape != value.shape):
-                check_gradient(operator, name, given, value.shape, torch.Tensor)
-        return found
+        input_grads = rule(*inputs, UNREAD, grad)
+        if same_shapes(input_grads, inputs):
+            return input_grads
+        if type(input_grads) is not tuple or len(input_grads) != len(names):
+            return apply_rule(operator, inputs, (UNREAD,), (grad,))  # raises
+        for name, value, result in zip(names, inputs, input_grads, strict=True):
+            if result is not None and (not isinstance(result, torch.Tensor) or result.shape != value.shape):
+                check_gradient(operator, name, result, value.shape, torch.Tensor)
+        return input_grads
 
     return {"forward": forward, "backward": backward}
 

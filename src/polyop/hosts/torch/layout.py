@@ -29,18 +29,18 @@ SAVED, UNREAD = Unread(None), Unread(None)
 class Layout:
     """Flat arguments of a ``Function``.
 
-    ``Function`` loses gradients of tensors inside lists without a word, so lists are opened:
+    ``Function`` silently loses the gradients of tensors inside lists, so lists are flattened:
     each becomes its length, then its items.
     """
 
     def __init__(self, bound: BoundOperator) -> None:
-        """Read the schema; the gradient rule is looked at in each call, as it can be replaced."""
+        """Read the schema. The gradient rule is read in each call, because it can be replaced."""
         self.bound = bound
         self.is_list = [a.type.is_tensor and a.type.is_list for a in bound.schema.arguments]
         self.has_lists = any(self.is_list)
 
     def flatten(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return bound arguments with lists opened."""
+        """Return bound arguments with lists flattened."""
         if not self.has_lists:
             return arguments
         flat: list[Any] = []
@@ -146,19 +146,19 @@ class Layout:
         if operator.gradient is None:
             raise no_gradient(operator)
         inputs = self.unflatten(flat)
-        found = apply_rule(operator, inputs, outputs, grads, wanted)
-        made: list[Any] = []
+        by_argument = apply_rule(operator, inputs, outputs, grads, wanted)
+        flat_grads: list[Any] = []
         arguments = operator.schema.arguments
-        for argument, value, grad, is_list in zip(arguments, inputs, found, self.is_list, strict=True):
+        for argument, value, grad, is_list in zip(arguments, inputs, by_argument, self.is_list, strict=True):
             if is_list and value is not None:
-                made.extend((None, *self._list_gradients(argument.name, value, grad)))
+                flat_grads.extend((None, *self._list_gradients(argument.name, value, grad)))
                 continue
             if not argument.type.is_tensor or value is None:
                 grad = None  # noqa: PLW2901 - an attribute has a place in the tuple and no gradient
             elif grad is not None and (not isinstance(grad, torch.Tensor) or grad.shape != value.shape):
                 check_gradient(operator, argument.name, grad, value.shape, torch.Tensor)
-            made.append(grad)
-        return tuple(made)
+            flat_grads.append(grad)
+        return tuple(flat_grads)
 
     @untraced
     def backward(self, ctx: Any, *grads: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The batch rule that polyop derives of a loop kernel: one call of ``<name>__batched``."""
+"""The batch rule that polyop derives from a loop kernel: one call of ``<name>__batched``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class BatchRule(Rule):
     """The ``batch`` of an operator whose kernels are loop kernels.
 
     ``batched`` is the operator ``<name>__batched``, which takes what the operator takes with the samples
-    along any axis of any tensor, and returns outputs with the samples first. What can be derived of the
-    operator can be derived of it; a gradient rule that is given serves both.
+    along any axis of any tensor, and returns outputs with the samples first. Its own
+    rules are derived like the operator's; an author's gradient rule serves both.
     """
 
     is_derived = True
     part_kinds = ("batched",)
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
-        """Take the operator, which is without a batch rule; a gradient rule that it has is a given one."""
+        """Keep the operator, which has no batch rule. If it has a gradient rule, that is an author's."""
         self.schema, self.operator, self._complete = operator.schema, operator, complete
         self._batched: BoundOperator | None = None
         self._lock = threading.RLock()
@@ -38,23 +38,23 @@ class BatchRule(Rule):
             if self._batched is None:
                 kernels = [BatchedKernel.of(k) for k in loop_kernels(self.operator)]
                 attribute, returns = kernels[0].axes_attribute, len(self.schema.returns)
-                given = None if self.operator.gradient is None else GivenRule(self.operator)
+                author_rule = None if self.operator.gradient is None else GivenRule(self.operator)
                 self._batched = make_part(
-                    self.operator, "batched", kernels, (), returns, attribute, self._complete, given
+                    self.operator, "batched", kernels, (), returns, attribute, self._complete, author_rule
                 )
             return self._batched
 
     def parts_made(self) -> list[BoundOperator]:
-        """Return the operators that were made for this one so far."""
+        """Return the parts that exist so far."""
         return [] if self._batched is None else [self._batched]
 
     def part(self, suffix: str) -> BoundOperator | None:
-        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        """Return the part ``<name>__<suffix>``, or None."""
         return self.batched if suffix == "batched" else None
 
     def __call__(self, dims: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, Any]:
-        """Return (outputs, the axis of each that counts samples) of one call."""
-        tensors, numbers = split(self.schema, inputs)
-        places, _ = split(self.schema, dims)
-        made = joined(self.batched(*tensors, axes_text(places), *numbers.values()))
-        return made, (0,) * len(made)
+        """Return (outputs, the batch axis of each)."""
+        tensors, attributes = split(self.schema, inputs)
+        axes, _ = split(self.schema, dims)
+        outputs = joined(self.batched(*tensors, axes_text(axes), *attributes.values()))
+        return outputs, (0,) * len(outputs)

@@ -1,4 +1,4 @@
-"""Operators that polyop makes of an operator of loop kernels: ``<name>__backward`` and the like."""
+"""Parts: operators that polyop makes for a loop operator, such as ``<name>__backward``."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ def make_part(
     arguments += [Argument(_unused(name, taken), _OPTIONAL) for name in more]
     arguments.append(Argument(attribute, Type("str")))
     arguments += [dataclasses.replace(a, keyword_only=False) for _, a in schema.attributes()]
-    made = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
-    return _bound(operator, made, kernels, results, complete, gradient)
+    part_schema = Schema(schema.namespace, f"{schema.name}__{suffix}", tuple(arguments), (_NEW,) * results)
+    return _bound(operator, part_schema, kernels, results, complete, gradient)
 
 
 def _bound(
     operator: Operator,
-    made: Schema,
+    schema: Schema,
     kernels: Sequence[Any],
     results: int,
     complete: Complete,
     gradient: Any = None,
 ) -> BoundOperator:
     values = AttributeValues(operator.attributes, operator.attribute_names)
-    halves = library_halves(made, kernels, values)
+    halves = library_halves(schema, kernels, values)
     assert halves is not None
     whole = Operator(
-        schema=made,
-        infer=ShapeAndDtype(*halves, results, made.qualified_name),
+        schema=schema,
+        infer=ShapeAndDtype(*halves, results, schema.qualified_name),
         kernels=tuple(kernels),
         gradient=gradient,
         attributes=operator.attributes,
@@ -87,17 +87,17 @@ def make_saving(
 ) -> BoundOperator:
     """Return the operator that returns the outputs of another and then further ones, ``results`` in all."""
     schema = operator.schema
-    made = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
-    return _bound(operator, made, kernels, results, complete)
+    saving_schema = dataclasses.replace(schema, name=f"{schema.name}__{suffix}", returns=(_NEW,) * results)
+    return _bound(operator, saving_schema, kernels, results, complete)
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    found, count = name, 1
-    while found in taken:
+    unused, count = name, 1
+    while unused in taken:
         count += 1
-        found = f"{name}_{count}"
-    taken.add(found)
-    return found
+        unused = f"{name}_{count}"
+    taken.add(unused)
+    return unused
 
 
 def split(schema: Schema, arguments: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -106,27 +106,27 @@ def split(schema: Schema, arguments: Sequence[Any]) -> tuple[list[Any], dict[str
     return tensors, {a.name: arguments[i] for i, a in schema.attributes()}
 
 
-def all_attributes(operator: Operator, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a call by the author's names: those of the definition, and ``numbers``.
+def all_attributes(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a call by the author's names: those of the definition, and ``attributes``.
 
-    ``numbers`` has the schema's names, as :func:`split` gives them.
+    ``attributes`` has the schema's names, as :func:`split` gives them.
     """
     names = operator.attribute_names
-    return {**operator.attributes, **{names.get(name, name): value for name, value in numbers.items()}}
+    return {**operator.attributes, **{names.get(name, name): value for name, value in attributes.items()}}
 
 
-def joined(made: Any) -> tuple[Any, ...]:
-    """Return what an operator gave as a tuple."""
-    return tuple(made) if isinstance(made, (tuple, list)) else (made,)
+def joined(result: Any) -> tuple[Any, ...]:
+    """Return the result of an operator as a tuple."""
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
 def specs(values: Iterable[Any]) -> list[Any]:
-    """Return specs of tensors, of those that were not kept too; None stays."""
+    """Return the specs of tensors; None stays None."""
     return [spec(value) for value in values]
 
 
 def spec(value: Any) -> Any:
-    """Return the spec of a tensor, or of one that was not kept."""
+    """Return the spec of a tensor, also of a placeholder for a tensor that was not kept."""
     if isinstance(value, Spec):
         return value
     host = host_of(value)

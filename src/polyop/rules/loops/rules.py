@@ -1,4 +1,4 @@
-"""The gradient rule that polyop derives of a loop kernel: one call of ``<name>__backward``."""
+"""The gradient rule that polyop derives from a loop kernel: one call of ``<name>__backward``."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class DerivedRule(Rule):
     """The gradient rule of an operator whose kernels are loop kernels.
 
     ``backward`` is the operator ``<name>__backward(inputs, outputs, output gradients) -> input gradients``;
-    its own gradient is derived in the same way. Nothing is derived before a gradient is asked for.
+    its own gradient is derived in the same way. Nothing is derived before a gradient is needed.
     """
 
     is_derived = True
     part_kinds = ("backward", "saving")
 
     def __init__(self, operator: Operator) -> None:
-        """Take the operator, which is without a rule."""
+        """Keep the operator, which has no gradient rule."""
         self.schema, self.operator = operator.schema, operator
         self.kernels = loop_kernels(operator)
         self.savings = Savings(operator, self.kernels, with_derived)
@@ -64,15 +64,15 @@ class DerivedRule(Rule):
             return self._backward
 
     def part(self, suffix: str) -> BoundOperator | None:
-        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        """Return the part ``<name>__<suffix>``, or None."""
         return self.backward if suffix == "backward" else self.savings.part(suffix)
 
     def parts_made(self) -> list[BoundOperator]:
-        """Return the operators that were made for this one so far."""
+        """Return the parts that exist so far."""
         return [*([self._backward] if self._backward is not None else []), *self.savings.parts_made()]
 
     def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
-        """Return the operator to call in place of this one where a gradient is wanted, or None.
+        """Return the operator to call instead when a gradient is needed, or None.
 
         It gives the outputs first, then temporaries that its own gradient reads.
         """
@@ -92,8 +92,8 @@ class DerivedRule(Rule):
         return vjp
 
     def _vjp(self, arguments: Sequence[Any]) -> LoopVJP:
-        tensors, numbers = split(self.schema, arguments)
-        return LoopVJP(self.operator, lambda: self.backward, self.savings, specs(tensors), numbers)
+        tensors, attributes_by_name = split(self.schema, arguments)
+        return LoopVJP(self.operator, lambda: self.backward, self.savings, specs(tensors), attributes_by_name)
 
     def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which of the arguments and of the outputs are kept for the gradient."""
@@ -101,16 +101,16 @@ class DerivedRule(Rule):
         return self.at(arguments).uses
 
     def without_gradient(self, arguments: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
-        """Return the outputs that no gradient leads through: none, beside those of whole numbers."""
+        """Return the outputs without a gradient beside those of integers: none."""
         del arguments, outputs
         return []
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Return one gradient or None per argument."""
-        *given, outputs, grads = arguments
+        *inputs, outputs, grads = arguments
         if not self.operator.several:
             outputs, grads = (outputs,), (grads,)
-        return self.at(given)(given, outputs, grads, (True,) * len(given))
+        return self.at(inputs)(inputs, outputs, grads, (True,) * len(inputs))
 
     def loops(self, *inputs: Any, **attributes: Any) -> str:
         """Return the derived loops, before they are scheduled, as Python text, for tensors or specs."""
@@ -122,15 +122,15 @@ class DerivedRule(Rule):
         )
 
     def kernels_made(self) -> Iterator[BackwardKernel]:
-        """Yield the gradients' kernels, those first that are handed temporaries: they run."""
-        for made in self.savings.parts_made():
-            rule = made.operator.gradient
+        """Yield the gradients' kernels, those that read saved temporaries first, as these run."""
+        for part in self.savings.parts_made():
+            rule = part.operator.gradient
             if isinstance(rule, DerivedRule):
                 yield from rule.kernels_made()
         yield self.kernel
 
     def source(self, *inputs: Any, **attributes: Any) -> str:
-        """Return the gradient's C for tensors or specs of the operator; without any, for those seen last."""
+        """Return the gradient's C code for tensors or specs of the operator, or those of the last call."""
         from ...loops.library.make import sources
 
         kernel = self.kernel
@@ -170,5 +170,5 @@ def with_derived(operator: Operator) -> Operator:
 def without_derived(operator: Operator) -> Operator:
     """Return the operator with the rules alone that were given to it."""
     rules = {name: getattr(operator, name) for name in ("gradient", "jvp", "batch")}
-    gone: Any = {name: None for name, rule in rules.items() if isinstance(rule, Rule) and rule.is_derived}
-    return dataclasses.replace(operator, **gone)
+    removed: Any = {name: None for name, rule in rules.items() if isinstance(rule, Rule) and rule.is_derived}
+    return dataclasses.replace(operator, **removed)

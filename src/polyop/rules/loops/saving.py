@@ -1,4 +1,4 @@
-"""The operator that runs in place of another where a gradient is wanted: it also returns temporaries."""
+"""The operator that runs in place of another when a gradient is needed: it also returns temporaries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PREFIX, WITHOUT = "saving_", "without_"
 
 
 class Savings:
-    """``<name>__saving_<dtypes>``, one operator for each set of dtypes and ranks, made when asked for.
+    """``<name>__saving_<dtypes>``, one operator for each set of dtypes and ranks, made at its first use.
 
     ``<name>__saving_without_<numbers>__<dtypes>`` saves fewer temporaries: those are over the limit.
     """
@@ -31,8 +31,8 @@ class Savings:
     def __init__(self, operator: Operator, kernels: Sequence[Any], complete: Complete) -> None:
         """Take the operator and its loop kernels; ``complete`` derives what the new operators lack."""
         self.operator, self.kernels, self._complete = operator, kernels, complete
-        self._known: dict[Any, BoundOperator | None] = {}
-        self._made: dict[tuple[SpecKey, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
+        self._by_call: dict[Any, BoundOperator | None] = {}
+        self._parts: dict[tuple[SpecKey, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
         self._lock = threading.RLock()
 
     def of(self, inputs: Sequence[Spec | None], attributes: dict[str, Any]) -> BoundOperator | None:
@@ -44,77 +44,79 @@ class Savings:
         limited = self.kernels[0].tape_bytes is not None and self.kernels[0].tape != "none"
         if limited:
             key = (*key, _sizes(inputs), *attributes.values())
-        if key not in self._known:
+        if key not in self._by_call:
             with self._lock:
-                left = self._beyond(inputs, attributes) if limited else ()
-                self._known[key] = self.named(SpecKey.of(inputs), attributes, left)
-        return self._known[key]
+                omitted_numbers = self._over_limit(inputs, attributes) if limited else ()
+                self._by_call[key] = self.named(SpecKey.of(inputs), attributes, omitted_numbers)
+        return self._by_call[key]
 
-    def _beyond(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[int, ...]:
-        """Return the numbers of the temporaries that the limit forbids for these sizes."""
+    def _over_limit(self, input_specs: Sequence[Any], attributes: dict[str, Any]) -> tuple[int, ...]:
+        """Return the numbers of the temporaries that are over the limit for these sizes."""
         try:
-            omitted = over_limit(self.kernels[0], seen, all_attributes(self.operator, numbers))
-            return tuple(k for k, name in enumerate(self._names(seen, numbers)) if name in omitted)
-        except PolyopError:  # said when the gradient is asked for
+            omitted = over_limit(self.kernels[0], input_specs, all_attributes(self.operator, attributes))
+            return tuple(k for k, name in enumerate(self._names(input_specs, attributes)) if name in omitted)
+        except PolyopError:  # raised when the gradient runs
             return ()
 
-    def _names(self, seen: Sequence[Any], numbers: dict[str, Any]) -> tuple[str, ...]:
+    def _names(self, input_specs: Sequence[Any], attributes: dict[str, Any]) -> tuple[str, ...]:
         """Return all temporaries that can be saved."""
-        kernel = saving_form(self.kernels[0], seen, all_attributes(self.operator, numbers))
+        kernel = saving_form(self.kernels[0], input_specs, all_attributes(self.operator, attributes))
         return () if kernel is None else kernel.outputs[self.kernels[0].results :]
 
     def parts_made(self) -> list[BoundOperator]:
-        """Return the operators that were made so far."""
-        return [made for _, made in self._made.values()]
+        """Return the operators that exist so far."""
+        return [part for _, part in self._parts.values()]
 
     def part(self, suffix: str) -> BoundOperator | None:
-        """Return the operator of a suffix, in a process that has not made it yet; None for other suffixes."""
+        """Return the operator with this suffix, made now if need be; None for other suffixes."""
         if not re.fullmatch(PARTS["saving"], suffix):
             return None
-        numbers = {
+        attributes = {
             a.name: _SAMPLES.get(a.type.base, 0) if a.default is MISSING else a.default
             for _, a in self.operator.schema.attributes()
         }
         text = suffix.removeprefix(PREFIX)
-        left: tuple[int, ...] = ()
+        omitted_numbers: tuple[int, ...] = ()
         if text.startswith(WITHOUT):
             first, _, text = text.removeprefix(WITHOUT).partition("__")
-            left = tuple(map(int, first.split("_")))
+            omitted_numbers = tuple(map(int, first.split("_")))
         key = SpecKey.parse_word(text)
         fits = len(key.rows) == len(self.operator.schema.tensor_positions)
-        return self.named(key, numbers, left) if fits else None
+        return self.named(key, attributes, omitted_numbers) if fits else None
 
     def named(
-        self, key: SpecKey, numbers: dict[str, Any], left: tuple[int, ...] = ()
+        self, key: SpecKey, attributes: dict[str, Any], omitted_numbers: tuple[int, ...] = ()
     ) -> BoundOperator | None:
-        """Return the operator of a key: one, for attributes of the types that came first.
+        """Return the operator for a key. There is one, for the attribute types of the first call.
 
         With others a kernel may save other temporaries; it is then called as it is.
         """
-        types = tuple(map(type, numbers.values()))
+        types = tuple(map(type, attributes.values()))
         with self._lock:
-            if (key, left) not in self._made:
-                made = self._make(key, numbers, left)
-                if made is None:
+            if (key, omitted_numbers) not in self._parts:
+                new = self._make(key, attributes, omitted_numbers)
+                if new is None:
                     return None
-                self._made[key, left] = (types, made)
-            first, made = self._made[key, left]
-            return made if first == types else None
+                self._parts[key, omitted_numbers] = (types, new)
+            first_types, part = self._parts[key, omitted_numbers]
+            return part if first_types == types else None
 
-    def _make(self, key: SpecKey, numbers: dict[str, Any], left: tuple[int, ...]) -> BoundOperator | None:
-        seen, given = key.specs, all_attributes(self.operator, numbers)
+    def _make(
+        self, key: SpecKey, attributes: dict[str, Any], omitted_numbers: tuple[int, ...]
+    ) -> BoundOperator | None:
+        input_specs, kernel_attributes = key.specs, all_attributes(self.operator, attributes)
         try:
-            names = self._names(seen, numbers) if left else ()
-            without = frozenset(names[k] for k in left if k < len(names))
-            kernel = saving_form(self.kernels[0], seen, given, without)
-        except PolyopError:  # said when the gradient is asked for
+            names = self._names(input_specs, attributes) if omitted_numbers else ()
+            without = frozenset(names[k] for k in omitted_numbers if k < len(names))
+            kernel = saving_form(self.kernels[0], input_specs, kernel_attributes, without)
+        except PolyopError:  # raised when the gradient runs
             return None
         if kernel is None:
             return None
-        fewer = WITHOUT + "_".join(map(str, left)) + "__" if left else ""
+        fewer = WITHOUT + "_".join(map(str, omitted_numbers)) + "__" if omitted_numbers else ""
         suffix = PREFIX + fewer + key.word
-        made = [SavingKernel.of(k, count=len(kernel.outputs), omitted=without) for k in self.kernels]
-        return make_saving(self.operator, suffix, made, len(kernel.outputs), self._complete)
+        kernels = [SavingKernel.of(k, count=len(kernel.outputs), omitted=without) for k in self.kernels]
+        return make_saving(self.operator, suffix, kernels, len(kernel.outputs), self._complete)
 
 
 def _sizes(inputs: Sequence[Spec | None]) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""The forward-mode rule that polyop derives of a loop kernel: one call of ``<name>__tangent``."""
+"""The forward-mode rule that polyop derives from a loop kernel: one call of ``<name>__tangent``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class TangentRule(Rule):
     """The ``jvp`` of an operator whose kernels are loop kernels.
 
     ``tangent`` is the operator ``<name>__tangent(inputs, input tangents) -> output tangents``, whose
-    gradient, tangent and batch are derived in the same way. Nothing is derived before it is asked for.
+    gradient, tangent and batch are derived in the same way. Nothing is derived before the first call.
     """
 
     is_derived = True
     part_kinds = ("tangent",)
 
     def __init__(self, operator: Operator, complete: Complete) -> None:
-        """Take the operator, which is without a rule."""
+        """Keep the operator, which has no ``jvp``."""
         self.schema, self.operator, self._complete = operator.schema, operator, complete
         self._tangent: BoundOperator | None = None
         self._lock = threading.RLock()
@@ -53,11 +53,11 @@ class TangentRule(Rule):
         return cast("TangentKernel", self.tangent.operator.kernels[0])
 
     def parts_made(self) -> list[BoundOperator]:
-        """Return the operators that were made for this one so far."""
+        """Return the parts that exist so far."""
         return [] if self._tangent is None else [self._tangent]
 
     def part(self, suffix: str) -> BoundOperator | None:
-        """Return the operator that belongs to this one under the name ``<name>__<suffix>``, or None."""
+        """Return the part ``<name>__<suffix>``, or None."""
         return self.tangent if suffix == "tangent" else None
 
     def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
@@ -67,7 +67,7 @@ class TangentRule(Rule):
         present = tuple(t is not None and is_real(x) for x, t in zip(tensors, moved, strict=True))
         try:
             read = self._reads(arguments, present)
-        except PolyopError:  # said when the tangent is asked for
+        except PolyopError:  # raised when the tangent runs
             read = (False,) * len(tensors)
         inputs = iter(read)
         flags = tuple(next(inputs) if a.type.is_tensor else True for a in self.schema.arguments)
@@ -75,20 +75,22 @@ class TangentRule(Rule):
 
     def __call__(self, *arguments: Any) -> Any:
         """Return the tangent of the output, or a tuple of them; None is zero."""
-        *given, outputs, tangents = arguments
-        kept = outputs if self.operator.several else (outputs,)
-        tensors, numbers = split(self.schema, given)
-        moved, _ = split(self.schema, tangents)
-        handed = [t if is_real(x) else None for x, t in zip(tensors, moved, strict=True)]
-        if all(t is None for t in handed):
-            return (None,) * len(kept) if self.operator.several else None
-        read = self._reads(given, tuple(t is not None for t in handed))
+        *inputs, outputs, tangents = arguments
+        all_outputs = outputs if self.operator.several else (outputs,)
+        tensors, attributes = split(self.schema, inputs)
+        all_tangents, _ = split(self.schema, tangents)
+        active = [t if is_real(x) else None for x, t in zip(tensors, all_tangents, strict=True)]
+        if all(t is None for t in active):
+            return (None,) * len(all_outputs) if self.operator.several else None
+        read = self._reads(inputs, tuple(t is not None for t in active))
         primals = [x if flag else None for x, flag in zip(tensors, read, strict=True)]
-        made = joined(self.tangent(*primals, *handed, str(SpecKey.of(specs(tensors))), *numbers.values()))
-        real = [is_real(x) if spec(x) is not None else True for x in kept]
-        found = tuple(t if there else None for t, there in zip(made, real, strict=True))
-        return found if self.operator.several else found[0]
+        results = joined(
+            self.tangent(*primals, *active, str(SpecKey.of(specs(tensors))), *attributes.values())
+        )
+        real = [is_real(x) if spec(x) is not None else True for x in all_outputs]
+        by_output = tuple(t if flag else None for t, flag in zip(results, real, strict=True))
+        return by_output if self.operator.several else by_output[0]
 
     def _reads(self, arguments: Sequence[Any], present: tuple[bool, ...]) -> tuple[bool, ...]:
-        tensors, numbers = split(self.schema, arguments)
-        return self.kernel.reads(specs(tensors), all_attributes(self.operator, numbers), present)
+        tensors, attributes = split(self.schema, arguments)
+        return self.kernel.reads(specs(tensors), all_attributes(self.operator, attributes), present)

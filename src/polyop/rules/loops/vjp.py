@@ -1,4 +1,12 @@
-"""What a derived gradient does, settled once for the specs and attributes of a call of its operator."""
+"""The gradient of a loop operator, for calls with the same dtypes, shapes and attributes.
+
+Deriving is expensive, so it happens once per signature. Within it, a *plan* is made for each combination of
+"which output gradients are present" and "which inputs need a gradient":
+
+    the gradient of an input is   not needed                        -> None
+                                  an output's gradient, unchanged   -> shared with it, nothing runs
+                                  anything else                     -> computed by <name>__backward
+"""
 
 from __future__ import annotations
 
@@ -17,7 +25,7 @@ from .saving import Savings
 
 Flags = tuple[bool, ...]
 MAX_PLANS = 64
-"""Plans that are kept: by which gradients are wanted, and by shapes and dtypes of those that come in."""
+"""Cached plans per signature: one for each set of needed gradients, and specs of output gradients."""
 
 
 class BackwardPlan(NamedTuple):
@@ -25,7 +33,7 @@ class BackwardPlan(NamedTuple):
 
     ``shared_with``: the output whose gradient is this tensor's, else None. ``computed``: whether the kernel
     computes it. ``read``: which tensors, and then which outputs, the kernel reads. ``present``: which output
-    gradients it is given. ``key``: the text of the :class:`SpecKey`, with the gradients that are asked for.
+    gradients it is given. ``key``: the text of the :class:`SpecKey`, with the gradients that are needed.
     """
 
     shared_with: tuple[int | None, ...]
@@ -36,20 +44,20 @@ class BackwardPlan(NamedTuple):
 
 
 class LoopVJP:
-    """The gradient of the calls that had tensors of the specs ``seen``, and the attributes ``numbers``."""
+    """The gradient of calls with tensors of these specs, and with these attributes."""
 
     def __init__(
         self,
         operator: Operator,
         backward: Callable[[], BoundOperator],
         savings: Savings,
-        seen: Sequence[Any],
-        numbers: Mapping[str, Any],
+        input_specs: Sequence[Any],
+        attributes: Mapping[str, Any],
     ) -> None:
         """Derive nothing yet; ``backward`` returns the operator that computes the gradients."""
         self.schema, self._backward, self._savings = operator.schema, backward, savings
-        self.seen, self.numbers = tuple(seen), dict(numbers)
-        self.fixed = all_attributes(operator, numbers)
+        self.input_specs, self.attributes = tuple(input_specs), dict(attributes)
+        self.kernel_attributes = all_attributes(operator, attributes)
         self.positions = operator.schema.tensor_positions
         self._plans: dict[Any, Any] = {}
 
@@ -61,16 +69,16 @@ class LoopVJP:
     @functools.cached_property
     def saving(self) -> BoundOperator | None:
         """The operator to call in place of this one where a gradient is requested, or None."""
-        return self._savings.of(self.seen, self.numbers)
+        return self._savings.of(self.input_specs, self.attributes)
 
     @functools.cached_property
     def uses(self) -> Uses:
-        """What of the arguments and of the outputs is kept for the gradient."""
+        """The arguments and outputs that must be kept for the gradient."""
         schema = self.schema
         try:
-            read = self.kernel.saved_for_backward(self.seen, self.fixed)
-        except PolyopError:  # said when the gradient is asked for
-            read = (False,) * (len(self.seen) + len(schema.returns))
+            read = self.kernel.saved_for_backward(self.input_specs, self.kernel_attributes)
+        except PolyopError:  # raised when the gradient runs
+            read = (False,) * (len(self.input_specs) + len(schema.returns))
         inputs = iter(read)
         flags = tuple(next(inputs) if a.type.is_tensor else True for a in schema.arguments)
         return Uses(flags, tuple(inputs))
@@ -83,56 +91,62 @@ class LoopVJP:
         needs_gradient: Sequence[bool],
     ) -> tuple[Any, ...]:
         """Return one gradient per argument; None where none is needed, or where it is zero."""
-        found: list[Any] = [None] * len(inputs)
+        input_grads: list[Any] = [None] * len(inputs)
         plan = self._cached_plan(grads, tuple(needs_gradient))
         if plan is None:
-            return tuple(found)
+            return tuple(input_grads)
         if True in plan.computed:
             tensors = [inputs[i] for i in self.positions]
-            taken = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
-            handed = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
-            made = joined(self._backward()(*taken, *handed, plan.key, *self.numbers.values()))
-            for at, flag, gradient in zip(self.positions, plan.computed, made, strict=True):
+            operands = [x if flag else None for x, flag in zip((*tensors, *outputs), plan.read, strict=True)]
+            present = [g if there else None for g, there in zip(grads, plan.present, strict=True)]
+            results = joined(self._backward()(*operands, *present, plan.key, *self.attributes.values()))
+            for at, flag, gradient in zip(self.positions, plan.computed, results, strict=True):
                 if flag:
-                    found[at] = gradient
+                    input_grads[at] = gradient
         for at, number in zip(self.positions, plan.shared_with, strict=True):
             if number is not None:
-                found[at] = grads[number]
-        return tuple(found)
+                input_grads[at] = grads[number]
+        return tuple(input_grads)
 
-    def _cached_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
-        """Return the plan, or None where no output gradient comes in."""
-        found: BackwardPlan | Literal[False] | None
+    def _cached_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
+        """Return the plan, or None if no output gradient is present."""
+        plan: BackwardPlan | Literal[False] | None
         try:
-            key = (wanted, *[None if g is None else (g.shape, g.dtype) for g in grads])
-            found = self._plans.get(key, False)
+            key = (needs_gradient, *[None if g is None else (g.shape, g.dtype) for g in grads])
+            plan = self._plans.get(key, False)
         except (
             TypeError,
             AttributeError,
         ):  # symbolic sizes cannot be hashed, some gradients have no dtype: no cache
-            return self._make_plan(grads, wanted)
-        if found is False:
+            return self._make_plan(grads, needs_gradient)
+        if plan is False:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
-            found = self._plans[key] = self._make_plan(grads, wanted)
-        return found
+            plan = self._plans[key] = self._make_plan(grads, needs_gradient)
+        return plan
 
-    def _make_plan(self, grads: Sequence[Any], wanted: Flags) -> BackwardPlan | None:
-        above = specs(grads)
+    def _make_plan(self, grads: Sequence[Any], needs_gradient: Flags) -> BackwardPlan | None:
+        grad_specs = specs(grads)
         kernel = self.kernel
-        rows = zip(above, kernel.differentiable_outputs(self.seen, self.fixed), strict=True)
+        rows = zip(
+            grad_specs, kernel.differentiable_outputs(self.input_specs, self.kernel_attributes), strict=True
+        )
         present = tuple(there and g is not None and bool(g.dtype.is_floating) for g, there in rows)
         if not any(present):
             return None
-        asked = tuple(bool(wanted[i]) for i in self.positions)
-        shared = kernel.shared_gradients(self.seen, above, self.fixed, present, asked)
-        same = tuple(k if a else None for k, a in zip(shared, asked, strict=True))
-        asked = tuple(a and k is None for k, a in zip(shared, asked, strict=True))
-        differentiable = kernel.differentiable_inputs(self.seen, self.fixed)
-        computed = tuple(a and flag for a, flag in zip(asked, differentiable, strict=True))
-        read = kernel.reads(self.seen, self.fixed, present, asked) if any(computed) else ()
-        kept = kernel.saved_for_backward(self.seen, self.fixed) if read else ()
+        needed = tuple(bool(needs_gradient[i]) for i in self.positions)
+        shared = kernel.shared_gradients(
+            self.input_specs, grad_specs, self.kernel_attributes, present, needed
+        )
+        shared_with = tuple(k if a else None for k, a in zip(shared, needed, strict=True))
+        needed = tuple(a and k is None for k, a in zip(shared, needed, strict=True))
+        differentiable = kernel.differentiable_inputs(self.input_specs, self.kernel_attributes)
+        computed = tuple(a and flag for a, flag in zip(needed, differentiable, strict=True))
+        read = (
+            kernel.reads(self.input_specs, self.kernel_attributes, present, needed) if any(computed) else ()
+        )
+        kept = kernel.saved_for_backward(self.input_specs, self.kernel_attributes) if read else ()
         if any(flag and not there for flag, there in zip(read, kept, strict=True)):
             rule = "its gradient reads a tensor that the forward call did not keep"
             raise GradientError(kernel.base.name, rule, hint='compile it with tape="none"')
-        return BackwardPlan(same, computed, read, present, str(SpecKey.of(self.seen, asked)))
+        return BackwardPlan(shared_with, computed, read, present, str(SpecKey.of(self.input_specs, needed)))
