@@ -30,6 +30,7 @@ from polyop.binary import open as opening
 from polyop.build.depfile import parse_depfile
 from polyop.build.options import BuildOptions
 from polyop.build.paths import absolute
+from polyop.core.dims.dims import Dims
 from polyop.core.errors import PolyopError
 from polyop.core.information.attribute_types import VALUE_TYPES, parse_default
 from polyop.core.information.information import Information
@@ -64,6 +65,7 @@ SCHEMAS = [
     "f.out(Tensor(a!) self, Tensor? w=None, int[2] k=[3, 3], str s='a\\'b', bool[3] m=[True]) -> (Tensor(a!), Tensor b)",
     "f(Tensor[] xs, int?[] ns=[None, 1], Scalar c=-2.5e-3, ScalarType? d=None, SymInt[] s=[]) -> Tensor[]",
 ]
+DIMS = ["... b i, 3 _ n*, k -> ... b*2//(i-k)+1 n", "b, b i*, -> b b/2", "n k, *, _ ->"]
 HEADERS = [
     (
         "#if 0\n#endif\n/* c */ namespace ge { // d\nREG_OP(Half).INPUT(x, TensorType({DT_FLOAT, BasicType()}))\n"
@@ -204,6 +206,27 @@ def in_file(name: str, function: Callable[[str], object]) -> Callable[[bytes | s
     return run
 
 
+def _dims(text: str, _: pathlib.Path) -> None:
+    schema = parse("f(Tensor x, Tensor[] ys, Tensor? z, int k, float a) -> Tensor")
+    dims = Dims.parse(text, schema)
+    assert Dims.parse(dims.text, schema) == dims
+    shapes = [(3, 2, 4), [(3, 8, 9)], None]
+    attempted(lambda: dims.output_shapes(dims.match(shapes, {"k": 3}), {"k": 3}))
+
+
+def _parallel(text: str, _: pathlib.Path) -> None:
+    schema = parse("f(Tensor x, int k) -> Tensor")
+    dims = Dims.parse("... b i -> ... b i+k", schema, parallel=text)
+    assert Dims.parse(dims.text, schema, **dims.claims()) == dims
+
+
+def _halo(text: str, _: pathlib.Path) -> None:
+    schema = parse("f(Tensor x, int k) -> Tensor")
+    dims = Dims.parse("b i -> b i", schema, halo={"i": (text, 1)})
+    assert Dims.parse(dims.text, schema, **dims.claims()) == dims
+    attempted(dims.halo_widths, "i", {"b": 2, "i": 5}, {"k": 3})
+
+
 def _information(sample: Any, _: pathlib.Path) -> object:
     return Information.from_any(sample, subject="f", func_type="aot")
 
@@ -272,6 +295,9 @@ def _docs() -> list[str]:
 
 PARSERS = [
     Parser("schema", lambda: SCHEMAS, mutate.of_text, lambda text, _: parse(text)),
+    Parser("dims", lambda: DIMS, mutate.of_text, _dims),
+    Parser("names of parallel dimensions", lambda: ["b i", "... b"], mutate.of_text, _parallel),
+    Parser("width of a halo", lambda: ["k//2", "(b+k)*2-i", "3"], mutate.of_text, _halo),
     Parser("REG_OP header", lambda: HEADERS, mutate.of_text, lambda text, _: parse_header(text)),
     Parser(
         "REG_OP header in a file",
