@@ -93,7 +93,7 @@ class Direct(comparison.Direct):
         self.kernel, self.attributes = BackwardKernel.of(base), {}
         input_specs, present = specs(arguments), (True,) * len(results)
         requested = tuple(i in program.smooth(arguments) for i in range(len(arguments)))
-        numbers = {self.kernel.told: str(SpecKey.of(input_specs, requested))}
+        numbers = {self.kernel.key_attribute: str(SpecKey.of(input_specs, requested))}
         everything = [*arguments, *results, *(incoming(r.shape, r.dtype) for r in results)]
         read = [*self.kernel.reads(input_specs, {}, present, requested), *present]
         operands = [a if flag else None for a, flag in zip(everything, read, strict=True)]

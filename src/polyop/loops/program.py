@@ -92,7 +92,7 @@ class Program:
 
     def without_isl(self) -> Program:
         """Return this program without isl's values, whose memory is freed; the kinds of loops stay."""
-        bounds = replace(self.bounds, sizes=[], bad={})
+        bounds = replace(self.bounds, sizes=[], errors={})
         result = replace(self, bounds=bounds, assumed=None, session=IslSession())
         kinds = self.__dict__.get("kinds", {})
         result.__dict__["kinds"] = {loop: replace(kind, because=None) for loop, kind in kinds.items()}

@@ -27,9 +27,9 @@ SIMPLE = 4
 
 @dataclass(frozen=True)
 class Precondition:
-    """A demand on the sizes: where ``condition`` holds, the access of the line is outside its dimension.
+    """A check of the sizes at each call: where ``condition`` holds, the access of the line is out of bounds.
 
-    ``negative``: where it holds, the size of a temporary is negative.
+    ``negative``: where it holds, the size of a temporary is negative instead.
     """
 
     condition: Expr
@@ -53,8 +53,8 @@ class Bounds:
     guarded: set[tuple[str, Any]] = field(default_factory=set)
     sizes: list[Any] = field(default_factory=list)
     """Sets of sizes that each call is checked for: only of constant indices, others are costly to assume."""
-    bad: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
-    """isl's sets of sizes that are an error already, by the tensor and axis of the error."""
+    errors: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
+    """isl's sets of sizes for which a precondition fails, by the tensor and axis that it reports."""
 
     def axes(self, node: Load | Store) -> frozenset[int]:
         """Return the axes of an access that are checked each time."""
@@ -66,26 +66,28 @@ def key(node: Load | Store) -> tuple[str, Any]:
     return (node.buffer, (node.index, node.line))
 
 
-def find_bounds(model: Model, early: Bounds | None = None) -> Bounds:
+def find_bounds(model: Model, original: Bounds | None = None) -> Bounds:
     """Return how every access of the kernel is kept inside its buffer.
 
-    ``early`` are the bounds of the kernel as its author wrote it: a pass may drop a statement, but not its
+    ``original`` are the bounds of the kernel as its author wrote it: a pass may drop a statement, but not its
     error.
     """
-    found = Bounds()
-    if early is not None:
-        found = Bounds([*early.preconditions], bad={at: [*sets] for at, sets in early.bad.items()})
-    seen: set[Any] = set()
+    bounds = Bounds()
+    if original is not None:
+        bounds = Bounds(
+            [*original.preconditions], errors={at: [*sets] for at, sets in original.errors.items()}
+        )
+    decided: set[Any] = set()
     for leaf in model.leaves:
         for access in leaf.accesses:
             if not isinstance(access.node, (Load, Store)):
                 continue
             for axis in range(len(access.node.index)):
-                same = (key(access.node), axis, leaf.constraints, access.around, access.guards)
-                if same not in seen:
-                    seen.add(same)
-                    _decide(model, leaf, access, axis, found)
-    return found
+                access_key = (key(access.node), axis, leaf.constraints, access.around, access.guards)
+                if access_key not in decided:
+                    decided.add(access_key)
+                    _decide(model, leaf, access, axis, bounds)
+    return bounds
 
 
 def negative_sizes(model: Model, bounds: Bounds) -> None:
@@ -94,9 +96,9 @@ def negative_sizes(model: Model, bounds: Bounds) -> None:
     for buffer in model.kernel.buffers.values():
         for axis, size in enumerate(buffer.shape):
             text = affine.text(size, model.affine_names(())) if buffer.role == "local" else None
-            bad = model.parameter_set([f"{text} < 0"]) if text is not None else None
-            if bad is not None and not bad.is_empty():
-                row = (condition_of(model, bad), buffer.line, buffer.name, axis, size)
+            negative = model.parameter_set([f"{text} < 0"]) if text is not None else None
+            if negative is not None and not negative.is_empty():
+                row = (condition_of(model, negative), buffer.line, buffer.name, axis, size)
                 rows.append(Precondition(*row, negative=True))
     bounds.preconditions[:0] = rows
 
@@ -113,7 +115,7 @@ def is_inside_once_checked(model: Model, leaf: Leaf, access: Access, axis: int) 
 
 
 def is_inside(model: Model, leaf: Leaf, access: Access) -> bool:
-    """Whether an access is proved to be inside its buffer, for all sizes that calls are held to."""
+    """Whether an access is proved to be inside its buffer, for all sizes that the session assumes."""
     rows = (_outside(model, access, axis) for axis in range(len(access.index)))
     return all(row is not None and model.sizes_where(leaf, access, row) is None for row in rows)
 
@@ -137,30 +139,33 @@ def _decide(model: Model, leaf: Leaf, access: Access, axis: int, bounds: Bounds)
     if outside is None:
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
-    bad = model.sizes_where(leaf, access, outside)
+    failing = model.sizes_where(leaf, access, outside)
     if access.guards or leaf.ranges != leaf.constraints:
-        anywhere = model.sizes_where_in_loops(leaf, outside)
-        if anywhere is not None and (bad is None or not anywhere.is_subset(bad)):
+        failing_in_loops = model.sizes_where_in_loops(leaf, outside)
+        if failing_in_loops is not None and (failing is None or not failing_in_loops.is_subset(failing)):
             bounds.guarded.add(key(node))
-    if bad is None:
+    if failing is None:
         return
     definite = leaf.definite if access.around is None else access.sure
     if not access.must or not definite:
         bounds.dynamic.setdefault(key(node), set()).add(axis)
         return
-    number = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
-    if number and not model.session.sizes and bad.n_basic_set() <= SIMPLE:
-        fine = bad.gist(model.parameter_set([])).complement()
-        if not any(fine.is_equal(known) for known in bounds.sizes):
-            bounds.sizes.append(fine)
-    here = node.buffer, axis
-    mine = bounds.bad.setdefault(here, [])
-    others = (known for at, sets in bounds.bad.items() if at != here for known in reversed(sets))
-    if any(bad.is_subset(known) for known in itertools.chain(reversed(mine), others)):
-        return  # another precondition reports these sizes before
-    mine.append(bad)
+    is_constant = (affine.linear(node.index[axis]) or {"?": 0}).keys() == {""}
+    if is_constant and not model.session.sizes and failing.n_basic_set() <= SIMPLE:
+        valid = failing.gist(model.parameter_set([])).complement()
+        if not any(valid.is_equal(sizes) for sizes in bounds.sizes):
+            bounds.sizes.append(valid)
+    place = node.buffer, axis
+    reported_here = bounds.errors.setdefault(place, [])
+    reported_elsewhere = (s for at, sets in bounds.errors.items() if at != place for s in reversed(sets))
+    reported = itertools.chain(reversed(reported_here), reported_elsewhere)
+    if any(failing.is_subset(sizes) for sizes in reported):
+        return  # an earlier precondition fails for all these sizes
+    reported_here.append(failing)
     extent = model.kernel.buffers[node.buffer].shape[axis]
-    bounds.preconditions.append(Precondition(condition_of(model, bad), node.line, node.buffer, axis, extent))
+    bounds.preconditions.append(
+        Precondition(condition_of(model, failing), node.line, node.buffer, axis, extent)
+    )
 
 
 def describe(
@@ -185,10 +190,10 @@ def describe(
 
 def demanded_bounds(kernel: Kernel, session: IslSession) -> tuple[Bounds, IslSession]:
     """Return the bounds of the kernel as its author wrote it, and a session that assumes their sizes."""
-    found = find_bounds(model := Model(kernel, session))
-    session = session.assuming(found.sizes)
-    if found.sizes and found.dynamic:
-        found = find_bounds(model := Model(kernel, session), found)
+    bounds = find_bounds(model := Model(kernel, session))
+    session = session.assuming(bounds.sizes)
+    if bounds.sizes and bounds.dynamic:
+        bounds = find_bounds(model := Model(kernel, session), bounds)
     if not kernel.derived:
-        negative_sizes(model, found)
-    return found, session
+        negative_sizes(model, bounds)
+    return bounds, session

@@ -91,18 +91,18 @@ Ranges = Mapping[str, tuple[Expr, Expr]]
 
 def total(body: Sequence[Stmt], ranges: Ranges) -> Expr:
     """Return an expression for the cost of a body; bounds that vary are taken at their middle."""
-    found: Expr = Const(0.0, FLOAT)
+    cost: Expr = Const(0.0, FLOAT)
     for node in body:
         if isinstance(node, For):
             lo, hi = (middle(e, ranges) for e in (node.lo, node.hi))
             trips = Op("cast", (Op("-", (hi, lo), INT),), FLOAT)
-            here: Expr = Op("*", (trips, total(node.body, {**ranges, node.var: (lo, hi)})), FLOAT)
+            node_cost: Expr = Op("*", (trips, total(node.body, {**ranges, node.var: (lo, hi)})), FLOAT)
         elif isinstance(node, If):
-            here = _plus(total(node.body, ranges), total(node.orelse, ranges))
+            node_cost = _plus(total(node.body, ranges), total(node.orelse, ranges))
         else:
-            here = Const(work(node), FLOAT)
-        found = _plus(found, here)
-    return found
+            node_cost = Const(work(node), FLOAT)
+        cost = _plus(cost, node_cost)
+    return cost
 
 
 def _plus(a: Expr, b: Expr) -> Expr:

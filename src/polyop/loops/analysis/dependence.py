@@ -70,17 +70,17 @@ def paths(model: Model) -> Paths:
     leaves = iter(model.leaves)
 
     def visit(body: Sequence[Stmt], path: Path, start: int = 0) -> int:
-        place = start
+        position = start
         for node in body:
             if isinstance(node, For):
-                visit(node.body, (*path, Step(place, node.var, _depth(path))))
-                place += 1
+                visit(node.body, (*path, Step(position, node.var, _depth(path))))
+                position += 1
             elif isinstance(node, If):
-                place = visit(node.orelse, path, visit(node.body, path, place))
+                position = visit(node.orelse, path, visit(node.body, path, position))
             else:
-                result[next(leaves).id] = (*path, Step(place))
-                place += 1
-        return place
+                result[next(leaves).id] = (*path, Step(position))
+                position += 1
+        return position
 
     visit(model.kernel.body, ())
     return result
@@ -125,8 +125,8 @@ def forward(model: Model, conflict: Conflict, where: Paths, *, backward: bool = 
         here = order(kind.in_, one, kind.out, other)
         ordered = here if ordered is None else ordered.union(here)
         equal = equal.equate(kind.in_, one, kind.out, other)
-    place = len(loops)
-    first = a[place].position < b[place].position
+    position = len(loops)
+    first = a[position].position < b[position].position
     if a is not b and first != backward:
         ordered = equal if ordered is None else ordered.union(equal)
     return ordered if ordered is not None else equal.subtract(equal)

@@ -1,7 +1,9 @@
-"""Which reads follow a write of the same element.
+"""Which reads are covered: they follow a write of the same element (definite assignment).
 
-A buffer all of whose reads do needs no zeros at the start. If they do within each iteration of a loop, the
-buffer can be private to the iteration.
+    for j in range(n): t[j] = x[j]          t[0] is covered: t needs no zeros at the start
+    y[0] = t[0] + u[0]                      u[0] is not: u starts as zeros
+
+If all reads of a buffer are covered within each iteration of a loop, it can be private to the iteration.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from .dependence import Conflict, Paths, common, forward, paths
 from .polyhedra import Access, Leaf, Model
 from .session import IslSession
 
-Place = tuple[Leaf, Access]
+Site = tuple[Leaf, Access]
+"""An access, with the leaf that makes it."""
 
 ALWAYS = Const(True, BOOL)
 """The condition that holds for all sizes."""
@@ -35,7 +38,7 @@ class Coverage:
         self.model = model
         self.where: Paths = paths(model)
 
-    def reads(self, target: str) -> list[Place]:
+    def reads(self, target: str) -> list[Site]:
         """Return the reads of a buffer, including those of reductions."""
         return [
             (leaf, a)
@@ -44,28 +47,28 @@ class Coverage:
             if a.target == target and not a.write
         ]
 
-    def writes(self, target: str) -> list[Place]:
+    def writes(self, target: str) -> list[Site]:
         """Return the writes of a buffer."""
         return [
             (leaf, a) for leaf in self.model.leaves for a in leaf.accesses if a.target == target and a.write
         ]
 
-    def uncovered_read(self, target: str, level: int = 0) -> Place | None:
+    def uncovered_read(self, target: str, level: int = 0) -> Site | None:
         """Return a read of an element that may be unwritten, or None.
 
         Only writes in the same iteration of the outer ``level`` loops count (0: all writes of the kernel).
         """
-        return next((place for place, _ in self.uncovered_reads(target, level)), None)
+        return next((site for site, _ in self.uncovered_reads(target, level)), None)
 
-    def uncovered_reads(self, target: str, level: int = 0) -> Iterator[tuple[Place, Any]]:
+    def uncovered_reads(self, target: str, level: int = 0) -> Iterator[tuple[Site, Any]]:
         """Yield each read of elements that may be unwritten, and the isl map from its instances to them."""
-        writes = [place for place in self.writes(target) if place[1].exact]
-        for place in self.reads(target):
-            unwritten = self._unwritten(*place, writes, level)
+        writes = [(leaf, write) for leaf, write in self.writes(target) if write.exact]
+        for site in self.reads(target):
+            unwritten = self._unwritten(*site, writes, level)
             if not unwritten.is_empty():
-                yield place, unwritten
+                yield site, unwritten
 
-    def _unwritten(self, leaf: Leaf, access: Access, writes: Sequence[Place], level: int) -> Any:
+    def _unwritten(self, leaf: Leaf, access: Access, writes: Sequence[Site], level: int) -> Any:
         unwritten = self.model.map(leaf, access)
         for writer, write in writes:
             if unwritten.is_empty():
@@ -75,19 +78,22 @@ class Coverage:
                 unwritten = unwritten.subtract(pairs.apply_range(self.model.map(writer, write)))
         return unwritten
 
-    def needs_zeros(self, buffer: Buffer, early: Sequence[Any]) -> Expr | None:
-        """Return the condition on the sizes that an element is read too early or never written, if any."""
-        incomplete = [instances.domain().params() for instances in early]
+    def needs_zeros(self, buffer: Buffer, uncovered: Sequence[Any]) -> Expr | None:
+        """Return the condition on the sizes under which a buffer has to start as zeros; None if never.
+
+        ``uncovered`` has isl maps from the reading instances to elements that may be unwritten.
+        """
+        incomplete = [instances.domain().params() for instances in uncovered]
         if buffer.role == "output":
-            never = self._never(buffer)
-            if never is None:
+            never_written = self._never_written(buffer)
+            if never_written is None:
                 return ALWAYS
-            incomplete.append(never.params())
-        whole = functools.reduce(lambda one, other: one.union(other), incomplete) if incomplete else None
-        return None if whole is None or whole.is_empty() else self._condition(whole)
+            incomplete.append(never_written.params())
+        sizes = functools.reduce(lambda one, other: one.union(other), incomplete) if incomplete else None
+        return None if sizes is None or sizes.is_empty() else self._condition(sizes)
 
     def _condition(self, sizes: Any) -> Expr:
-        """Return a set of sizes as a condition: always true for all sizes that are not 0, or many pieces."""
+        """Return a set of sizes as a condition; ``ALWAYS`` if it has all sizes but zeros, or many pieces."""
         model = self.model
         usual = model.parameter_set([f"{affine.word(p)} >= 1" for p in model.parameters])
         if sizes.n_basic_set() > PIECES_JOINED:
@@ -97,7 +103,7 @@ class Coverage:
             return ALWAYS
         return condition_of(model, sizes)
 
-    def _never(self, buffer: Buffer) -> Any | None:
+    def _never_written(self, buffer: Buffer) -> Any | None:
         """Return the elements that no statement writes; None where the shape is not affine."""
         known = self.model.affine_names(())
         dims = [f"_e{k}" for k in range(len(buffer.shape))]
@@ -115,12 +121,12 @@ class Coverage:
 
     def shared_loops(self, target: str) -> tuple[str, ...]:
         """Return the loops around all accesses of a target, outermost first."""
-        places = [*self.reads(target), *self.writes(target)]
-        found: Sequence[str] = [step.loop for step in self.where[places[0][0].id] if step.loop]
-        for leaf, _ in places[1:]:
-            both = common(self.where[places[0][0].id], self.where[leaf.id])
-            found = found[: len(both)]
-        return tuple(found)
+        sites = [*self.reads(target), *self.writes(target)]
+        loops: Sequence[str] = [step.loop for step in self.where[sites[0][0].id] if step.loop]
+        for leaf, _ in sites[1:]:
+            shared = common(self.where[sites[0][0].id], self.where[leaf.id])
+            loops = loops[: len(shared)]
+        return tuple(loops)
 
     def _earlier(self, leaf: Leaf, access: Access, writer: Leaf, write: Access, level: int) -> Any:
         """Return the pairs (instance that reads, earlier instance that writes the same element)."""
@@ -142,13 +148,13 @@ def with_initialisation(kernel: Kernel, session: IslSession) -> Kernel:
     for name, buffer in kernel.buffers.items():
         if buffer.role not in ("output", "local"):
             continue
-        early = list(coverage.uncovered_reads(name))
-        condition = coverage.needs_zeros(buffer, [instances for _, instances in early])
-        definite = bool(early) and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
+        uncovered = list(coverage.uncovered_reads(name))
+        condition = coverage.needs_zeros(buffer, [instances for _, instances in uncovered])
+        definite = bool(uncovered) and not kernel.derived and all(w.exact for _, w in coverage.writes(name))
         buffers[name] = replace(
             buffer,
             zeroed=condition is not None,
             zeroed_if=None if condition == ALWAYS else condition,
-            first_read=early[0][0][0].line if definite else 0,
+            first_read=uncovered[0][0][0].line if definite else 0,
         )
     return replace(kernel, buffers=buffers)

@@ -147,12 +147,12 @@ class Model:
         return self._sizes_where(leaf, leaf.ranges, (condition,))
 
     def _sizes_where(self, leaf: Leaf, constraints: tuple[str, ...], more: tuple[str, ...]) -> Any | None:
-        known = self.session.cache
-        at = (self._prefix, self._size_constraints, leaf.vars, constraints, more)
-        if at not in known:
+        cache = self.session.cache
+        key = (self._prefix, self._size_constraints, leaf.vars, constraints, more)
+        if key not in cache:
             instances = self._set(_iteration(leaf.vars), constraints, more)
-            known[at] = None if instances.is_empty() else instances.params().coalesce()
-        return known[at]
+            cache[key] = None if instances.is_empty() else instances.params().coalesce()
+        return cache[key]
 
     def box(self, name: str, dims: Sequence[str], constraints: Sequence[str]) -> Any:
         """Return the isl set of elements ``name[dims]`` with these constraints."""
@@ -173,13 +173,13 @@ class Model:
 
     def _within_assumed_sizes(self, whole: Any, key: Any) -> Any:
         """Return the part of a set for the assumed sizes, unless that splits it into more pieces."""
-        known = self.session.cache
-        if key not in known:
+        cache = self.session.cache
+        if key not in cache:
             for sizes in self.session.sizes:
                 part = whole.intersect_params(sizes).coalesce()
                 whole = part if part.n_basic_set() <= whole.n_basic_set() else whole
-            known[key] = whole
-        return known[key]
+            cache[key] = whole
+        return cache[key]
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
         """Return the isl value of a text.
@@ -188,14 +188,14 @@ class Model:
         """
         body = f"{head} : {' and '.join(constraints)}" if constraints or not head else head
         body = f"{body}0 = 0" if body == " : " else body
-        known = self.session.cache
-        at = (kind, self._prefix, body)
-        if at not in known:
+        cache = self.session.cache
+        key = (kind, self._prefix, body)
+        if key not in cache:
             words = {*_WORD.findall(body)}
             named = [p for p in map(affine.word, self.parameters) if p in words]
-            found = self._isl(kind, f"[{', '.join(named)}] -> {{ {body} }}")
-            known[at] = found.align_params(self._space)
-        return known[at]
+            value = self._isl(kind, f"[{', '.join(named)}] -> {{ {body} }}")
+            cache[key] = value.align_params(self._space)
+        return cache[key]
 
     def _isl(self, kind: str, text: str) -> Any:
         return getattr(self.isl, kind).read_from_str(self.session.context, text)
@@ -203,10 +203,10 @@ class Model:
     @property
     def _space(self) -> Any:
         """Return isl's space of all parameters."""
-        known = self.session.cache
-        if self._prefix not in known:
-            known[self._prefix] = self._isl("Set", f"{self._prefix} -> {{ : }}").get_space()
-        return known[self._prefix]
+        cache = self.session.cache
+        if self._prefix not in cache:
+            cache[self._prefix] = self._isl("Set", f"{self._prefix} -> {{ : }}").get_space()
+        return cache[self._prefix]
 
     @functools.cached_property
     def _prefix(self) -> str:
@@ -284,8 +284,8 @@ class Model:
 
     def _control_reads(self, context: _Context, *exprs: Expr) -> tuple[Access, ...]:
         """Return the reads of a condition or of a loop's bounds: they do not depend on what is inside."""
-        found = (a for e in exprs for a in self._reads(e, context, ()))
-        return tuple(replace(a, around=context.constraints, sure=context.definite) for a in found)
+        reads = (a for e in exprs for a in self._reads(e, context, ()))
+        return tuple(replace(a, around=context.constraints, sure=context.definite) for a in reads)
 
     def _own_accesses(self, node: Store | Assign, context: _Context) -> Iterator[Access]:
         for child in children(node):
@@ -323,15 +323,15 @@ class Model:
         if self.session.blind:
             return (None,) * len(node.index)
         known = self.affine_names(context.loops)
-        found: list[str | None] = []
+        indices: list[str | None] = []
         for i, extent in zip(node.index, self.kernel.buffers[node.buffer].shape, strict=True):
             index, size = affine.text(i, known), affine.text(extent, self.affine_names(()))
             if index is not None and not self.is_nonnegative(i):
                 wraps = f"{index} < 0" + ("" if size is None else f" and {index} + {size} >= 0")
                 if not self._set(_iteration(context.loops), context.constraints, [*guards, wraps]).is_empty():
                     index = None
-            found.append(index)
-        return tuple(found)
+            indices.append(index)
+        return tuple(indices)
 
     def _find_nonnegative(self) -> set[str]:
         """Return the names of sizes, and of the loops that never start below 0: these are not negative."""

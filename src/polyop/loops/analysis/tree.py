@@ -1,4 +1,7 @@
-"""The loop tree of a kernel while loops are rearranged: each leaf keeps the instances that it stands for."""
+"""The loop tree of a kernel while loops are rearranged: each statement keeps its leaf (its instances).
+
+for i, for j: S0          Loop(i, [Loop(j, [StatementNode(S0)])])
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from .polyhedra import Leaf, Model
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """A Store or Assign; ``dims`` maps each loop around it to the dimension of the leaf that it runs."""
+class StatementNode:
+    """A Store or Assign in the tree; ``leaf`` has its instances.
+
+    ``dims`` maps the variable of each loop around it to the dimension of the leaf that the loop runs through.
+    """
 
     leaf: Leaf
     node: Store | Assign
@@ -43,7 +49,7 @@ class Branch:
     orelse: tuple[Node, ...]
 
 
-Node = Place | Loop | Branch
+Node = StatementNode | Loop | Branch
 
 
 def tree_of(model: Model) -> tuple[Node, ...]:
@@ -59,7 +65,7 @@ def tree_of(model: Model) -> tuple[Node, ...]:
                 nodes.append(Branch(node, visit(node.body), visit(node.orelse)))
             else:
                 leaf = next(leaves)
-                nodes.append(Place(leaf, node, {var: k for k, var in enumerate(leaf.vars)}))
+                nodes.append(StatementNode(leaf, node, {var: k for k, var in enumerate(leaf.vars)}))
         return tuple(nodes)
 
     return visit(model.kernel.body)
@@ -70,7 +76,7 @@ def statements_of(tree: Sequence[Node]) -> tuple[Stmt, ...]:
     result: list[Stmt] = []
     for node in tree:
         match node:
-            case Place():
+            case StatementNode():
                 result.append(node.node)
             case Loop():
                 result.append(replace(node.node, body=statements_of(node.body)))
@@ -81,36 +87,36 @@ def statements_of(tree: Sequence[Node]) -> tuple[Stmt, ...]:
     return tuple(result)
 
 
-def places(tree: Sequence[Node]) -> Iterator[Place]:
-    """Yield the leaves of a tree in order."""
+def statement_nodes(tree: Sequence[Node]) -> Iterator[StatementNode]:
+    """Yield the statements of a tree in order."""
     for node in tree:
         match node:
-            case Place():
+            case StatementNode():
                 yield node
             case Loop():
-                yield from places(node.body)
+                yield from statement_nodes(node.body)
             case Branch():
-                yield from places(node.body)
-                yield from places(node.orelse)
+                yield from statement_nodes(node.body)
+                yield from statement_nodes(node.orelse)
 
 
 def paths_of(tree: Sequence[Node]) -> Paths:
     """Return the path of each leaf."""
     result: Paths = {}
 
-    def visit(body: Sequence[Node], path: tuple[Step, ...], loops: tuple[str, ...], place: int = 0) -> int:
+    def visit(body: Sequence[Node], path: tuple[Step, ...], loops: tuple[str, ...], position: int = 0) -> int:
         for node in body:
             match node:
                 case Loop():
-                    visit(node.body, (*path, Step(place, node.var)), (*loops, node.var))
-                    place += 1
+                    visit(node.body, (*path, Step(position, node.var)), (*loops, node.var))
+                    position += 1
                 case Branch():
-                    place = visit(node.orelse, path, loops, visit(node.body, path, loops, place))
-                case Place():
+                    position = visit(node.orelse, path, loops, visit(node.body, path, loops, position))
+                case StatementNode():
                     whole: Path = tuple(replace(step, dim=node.dims[step.loop]) for step in (*path,))
-                    result[node.leaf.id] = (*whole, Step(place))
-                    place += 1
-        return place
+                    result[node.leaf.id] = (*whole, Step(position))
+                    position += 1
+        return position
 
     visit(tree, (), ())
     return result
@@ -183,9 +189,9 @@ def renamed(node: Node, old: str, new: Var) -> Node:
         return new if isinstance(expr, Var) and expr.name == old else expr
 
     match node:
-        case Place(leaf, stmt, dims):
+        case StatementNode(leaf, stmt, dims):
             moved = {new.name if var == old else var: k for var, k in dims.items()}
-            return Place(leaf, substitute(stmt, {old: new}), moved)
+            return StatementNode(leaf, substitute(stmt, {old: new}), moved)
         case Loop(loop, body):
             head = replace(loop, lo=rewrite(loop.lo, change), hi=rewrite(loop.hi, change), body=())
             return Loop(head, tuple(renamed(n, old, new) for n in body))

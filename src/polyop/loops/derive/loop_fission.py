@@ -17,7 +17,15 @@ from dataclasses import replace
 from ..analysis import affine
 from ..analysis.polyhedra import Model
 from ..analysis.session import IslSession
-from ..analysis.tree import Branch, Loop, Node, Place, Rearrangement, statements_of, with_distinct_loops
+from ..analysis.tree import (
+    Branch,
+    Loop,
+    Node,
+    Rearrangement,
+    StatementNode,
+    statements_of,
+    with_distinct_loops,
+)
 from ..ir.grammar import Kernel, Stmt, Store, Var, walk
 from .derivation import Derivation
 from .names import Names
@@ -60,10 +68,10 @@ Chain = tuple[Loop, ...]
 
 def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
     """Return each store of a nest (under its condition, if it has one) with the loops around it."""
-    if isinstance(node, Place):
+    if isinstance(node, StatementNode):
         return [((), node)] if isinstance(node.node, Store) else None
     if isinstance(node, Branch):
-        alone = not node.orelse and len(node.body) == 1 and isinstance(node.body[0], Place)
+        alone = not node.orelse and len(node.body) == 1 and isinstance(node.body[0], StatementNode)
         return [((), node)] if alone else None
     found: list[tuple[Chain, Node]] = []
     for inner in node.body:
@@ -76,7 +84,7 @@ def _paths(node: Node) -> list[tuple[Chain, Node]] | None:
 
 def _store(node: Node) -> Stmt:
     inner = node.body[0] if isinstance(node, Branch) else node
-    assert isinstance(inner, Place)
+    assert isinstance(inner, StatementNode)
     return inner.node
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..analysis.dependence import Conflict, Paths, classify, conflicts, forward, paths
 from ..analysis.polyhedra import Access, Leaf, Model
 from ..analysis.session import IslSession
-from ..analysis.tree import Branch, Loop, Node, Place, tree_of
+from ..analysis.tree import Branch, Loop, Node, StatementNode, tree_of
 from ..ir.grammar import Expr, Kernel, Load, Store
 from .scopes import Scopes
 
@@ -26,15 +26,15 @@ class Order:
         self.tree = tree_of(self.model)
         self.where: Paths = paths(self.model)
         self.around: dict[str, tuple[Loop | Branch, ...]] = {}
-        self.places: dict[str, Place] = {}
+        self.statements: dict[str, StatementNode] = {}
         self._visit(self.tree, ())
 
     def _visit(self, body: tuple[Node, ...], around: tuple[Loop | Branch, ...]) -> None:
         for node in body:
             match node:
-                case Place():
+                case StatementNode():
                     self.around[node.leaf.id] = around
-                    self.places[node.leaf.id] = node
+                    self.statements[node.leaf.id] = node
                 case Loop():
                     self._visit(node.body, (*around, node))
                 case Branch():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...core.errors import GradientError
-from ..analysis.tree import Branch, Loop, Node, Place
+from ..analysis.tree import Branch, Loop, Node, StatementNode
 from ..ir.grammar import (
     INT,
     Buffer,
@@ -93,10 +93,10 @@ class Values:
         for node in body:
             leaf = first_leaf(node)
             around = self.recorded.order.around[leaf]
-            where = None if isinstance(node, Place) else around.index(node)
+            where = None if isinstance(node, StatementNode) else around.index(node)
             stmts += self._stores_to_tapes(leaf, scope, where)
             match node:
-                case Place(node=Store() as store):
+                case StatementNode(node=Store() as store):
                     if leaf in self.recorded.slices.get(scope, ()):
                         stmts.append(self._store(store, leaf, scope))
                 case Loop(head):
@@ -135,7 +135,7 @@ class Values:
             name, index = self._tapes[read]
             place = tuple(self.at(i, leaf, scope, depth) for i in read.load.index)
             value = replace(read.load, buffer=self.memory(read.load.buffer), index=place)
-            line = self.recorded.order.places[leaf].node.line
+            line = self.recorded.order.statements[leaf].node.line
             store: Stmt = Store(name, index, value, "", line)
             test = self.recorded.guard(read)
             stores.append(
@@ -151,7 +151,7 @@ class Values:
         around = self.recorded.order.around[read.leaf][: read.depth]
         loops = [x.node for x in around if isinstance(x, Loop)]
         ranges = {x.var: (x.lo, x.hi) for x in loops}
-        line = self.recorded.order.places[read.leaf].node.line
+        line = self.recorded.order.statements[read.leaf].node.line
         index: list[Expr] = []
         shape: list[Expr] = []
         for loop in loops[len(scope) :]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..analysis.polyhedra import Access, Leaf
-from ..analysis.tree import Loop, Node, places
+from ..analysis.tree import Loop, Node, statement_nodes
 from ..analysis.writes import is_sole_write
 from ..ir.grammar import BOOL, Const, Expr, Load, Op, Store, children, walk
 from .order import Order, heads
@@ -130,7 +130,7 @@ class RecordedValues:
 
         A recomputed operand is not, because it may differ in its last bit.
         """
-        value = self.order.places[leaf].node.value
+        value = self.order.statements[leaf].node.value
         if self.order.kernel.buffers[load.buffer].role != "output" or not isinstance(value, (Load, Const)):
             return False
         if isinstance(value, Load) and not self.is_given(Read(leaf, value)):
@@ -141,7 +141,7 @@ class RecordedValues:
 
     def result_stays(self, leaf: str) -> bool:
         """Whether an output still has, when the kernel ends, the value that a leaf stores."""
-        place = self.order.places[leaf]
+        place = self.order.statements[leaf]
         assert isinstance(place.node, Store)
         if place.node.op or self.order.kernel.buffers[place.node.buffer].role != "output":
             return False
@@ -150,10 +150,10 @@ class RecordedValues:
 
     def _same_updates(self, leaf: str) -> frozenset[str]:
         """Return the leaves that update the same buffer with the same operator."""
-        node = self.order.places[leaf].node
+        node = self.order.statements[leaf].node
         return frozenset(
             p.leaf.id
-            for p in self.order.places.values()
+            for p in self.order.statements.values()
             if isinstance(p.node, Store)
             and isinstance(node, Store)
             and (p.node.buffer, p.node.op) == (node.buffer, node.op)
@@ -189,7 +189,7 @@ class RecordedValues:
     def guard(self, read: Read) -> Expr | None:
         """Return the condition inside a statement under which a value is read, or None if it always is."""
         if read.depth is None:
-            node = self.order.places[read.leaf].node
+            node = self.order.statements[read.leaf].node
             assert isinstance(node, Store)
             return guard_of((*node.index, node.value), read.load)
         return guard_of(heads(self.order.around[read.leaf][read.depth]), read.load)
@@ -221,9 +221,9 @@ class RecordedValues:
         """
         leaves = [read.leaf]
         if read.depth is not None:
-            leaves = [p.leaf.id for p in places((order.around[read.leaf][read.depth],))]
+            leaves = [p.leaf.id for p in statement_nodes((order.around[read.leaf][read.depth],))]
         for leaf in leaves:
-            reader = order.places[leaf].leaf
+            reader = order.statements[leaf].leaf
             yield from ((reader, access) for access in order.reads(reader, read.load))
 
     def in_order(self, load: Load, within: Scope) -> bool:
@@ -240,11 +240,11 @@ class RecordedValues:
     def explain(self) -> Iterator[tuple[int, str]]:
         """Yield (line, text) for each value that the gradient reads and no input has: where it is from."""
         for leaf, load, _ in (read for read, final in self._final.items() if final):
-            line = self.order.places[leaf].node.line
+            line = self.order.statements[leaf].node.line
             yield line, f"{load.buffer} is final: the output has it when the kernel ends"
         for read in self._outside:
             own = self.scope(read.load.buffer)
-            line, name = self.order.places[read.leaf].node.line, read.load.buffer
+            line, name = self.order.statements[read.leaf].node.line, read.load.buffer
             where = f"in each iteration of {', '.join(own)}" if own else "once, before going backwards"
             changed = self.changed.get(read)
             if changed is None:
@@ -255,14 +255,14 @@ class RecordedValues:
 
     def leaf(self, leaf: str) -> Leaf:
         """Return a leaf of ``again``."""
-        return self.again.places[leaf].leaf
+        return self.again.statements[leaf].leaf
 
     def _replay(self, leaf: str, scope: Scope) -> None:
         chosen = self.slices.setdefault(scope, set())
         if leaf in chosen:
             return
         chosen.add(leaf)
-        place = self.again.places[leaf]
+        place = self.again.statements[leaf]
         assert isinstance(place.node, Store)
         for load in loads((*place.node.index, place.node.value)):
             self.request(Read(leaf, load), scope)
@@ -310,4 +310,4 @@ def _tests(expr: Expr, load: Load) -> Iterator[Expr | None]:
 
 def first_leaf(node: Node) -> str:
     """Return the id of the first leaf of a tree: a loop or condition reads its values before it."""
-    return next(place.leaf.id for place in places((node,)))
+    return next(place.leaf.id for place in statement_nodes((node,)))

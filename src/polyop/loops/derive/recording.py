@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..analysis.session import IslSession
-from ..analysis.tree import Place
+from ..analysis.tree import StatementNode
 from ..ir.grammar import Expr, Kernel, Load, Op, Store, Type, rewrite
 from ..ir.operate import operate
 from ..ir.types import cast
@@ -89,13 +89,13 @@ class Recording:
     def quotient(self, leaf: str) -> tuple[str, Expr] | None:
         """Return the statement that divides the exponential of a leaf, and the divisor; see recover_exp."""
         if leaf not in self._quotients:
-            self._quotients[leaf] = recovering_division(self.values, self.order.places[leaf])
+            self._quotients[leaf] = recovering_division(self.values, self.order.statements[leaf])
         return self._quotients[leaf]
 
     def given(self) -> set[str]:
         """Return the inputs and outputs of which the gradient reads elements."""
         results = set()
-        for place in self.order.places.values():
+        for place in self.order.statements.values():
             node, leaf = place.node, place.leaf.id
             assert isinstance(node, Store)
             parts = self.parts(node, leaf) if node.buffer in self.active else ()
@@ -108,7 +108,7 @@ class Recording:
         yield from self.values.explain()
         for leaf, quotient in self._quotients.items():
             if quotient is not None:
-                node, divides = (self.order.places[x].node for x in (leaf, quotient[0]))
+                node, divides = (self.order.statements[x].node for x in (leaf, quotient[0]))
                 assert isinstance(node, Store)
                 yield node.line, f"{node.buffer} is recovered from the quotient of line {divides.line}"
 
@@ -118,15 +118,15 @@ class Recording:
 
     def _collect(self) -> None:
         """Request what the gradient reads, and settle where it comes from."""
-        for place in self.order.places.values():
+        for place in self.order.statements.values():
             self._request(place)
         self.values.settle()
         while leaves := self.values.forget_overwritten_results():
             for leaf in leaves:
-                self._take_stepwise(self.order.places[leaf])
+                self._take_stepwise(self.order.statements[leaf])
             self.values.settle()
 
-    def _request(self, place: Place) -> None:
+    def _request(self, place: StatementNode) -> None:
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         if node.buffer not in self.active:
@@ -143,11 +143,11 @@ class Recording:
             if not self.values.request_result(leaf, own):
                 self._take_stepwise(place)
 
-    def _take_stepwise(self, place: Place) -> None:
+    def _take_stepwise(self, place: StatementNode) -> None:
         self.stepwise.add(place.leaf.id)
         self._request_parts(place)
 
-    def _request_parts(self, place: Place) -> None:
+    def _request_parts(self, place: StatementNode) -> None:
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         for part in self.parts(node, leaf):

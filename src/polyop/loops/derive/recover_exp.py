@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..analysis.polyhedra import Leaf
-from ..analysis.tree import Place
+from ..analysis.tree import StatementNode
 from ..ir.grammar import Const, Expr, Load, Op, Store, Type, Var, walk
 from ..ir.operate import operate
 from .order import Order
@@ -24,7 +24,7 @@ from .recorded_values import Read, RecordedValues, loads
 GREATEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
 
 
-def recovering_division(values: RecordedValues, place: Place) -> tuple[str, Expr] | None:
+def recovering_division(values: RecordedValues, place: StatementNode) -> tuple[str, Expr] | None:
     """Return the leaf that divides the exponential that a statement stores, and the divisor; or None.
 
     The statement stores in an output. Each element that it writes is divided exactly once, and nothing else
@@ -42,7 +42,7 @@ def recovering_division(values: RecordedValues, place: Place) -> tuple[str, Expr
     if len(later) != 1:
         return None
     (leaf,) = later
-    divides = order.places[leaf.id].node
+    divides = order.statements[leaf.id].node
     if not isinstance(divides, Store) or divides.op or not values.result_stays(leaf.id):
         return None
     value, own = divides.value, Load(node.buffer, divides.index, Type(node.value.type.dtype))
@@ -64,7 +64,7 @@ def recovering_division(values: RecordedValues, place: Place) -> tuple[str, Expr
 
 def _is_read(order: Order, buffer: str, writer: Leaf, divides: Leaf, makers: set[str]) -> bool:
     """Whether another statement than the division, and the stores to ``makers``, reads what a leaf stored."""
-    for reader in order.places.values():
+    for reader in order.statements.values():
         node = reader.node
         assert isinstance(node, Store)
         if reader.leaf is divides or node.buffer in makers:

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from ..analysis.cost import HEAVY
 from ..analysis.strides import depends
-from ..analysis.tree import Branch, Loop, Node, Place
+from ..analysis.tree import Branch, Loop, Node, StatementNode
 from ..ir.grammar import (
     BOOL,
     INT,
@@ -119,7 +119,7 @@ class _Sweep:
         stmts: list[Stmt] = []
         for node in reversed(body):
             match node:
-                case Place():
+                case StatementNode():
                     stmts += self._statement(node)
                 case Loop():
                     stmts += self._loop(node, loops)
@@ -148,7 +148,7 @@ class _Sweep:
         leaf = first_leaf(node)
         return self.values.at(expr, leaf, depth=self.order.around[leaf].index(node))
 
-    def _statement(self, place: Place) -> list[Stmt]:
+    def _statement(self, place: StatementNode) -> list[Stmt]:
         node, leaf = place.node, place.leaf.id
         assert isinstance(node, Store)
         if node.buffer not in self.active:
@@ -249,7 +249,7 @@ class _Sweep:
         None if the loop does more than the max. The search is itself a max over the loop, of integers, so its
         iterations may run in any order.
         """
-        if len(loop.body) != 1 or not isinstance(loop.body[0], Place):
+        if len(loop.body) != 1 or not isinstance(loop.body[0], StatementNode):
             return None
         place = loop.body[0]
         node, leaf = place.node, place.leaf.id

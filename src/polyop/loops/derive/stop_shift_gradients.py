@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..analysis.tree import Place
+from ..analysis.tree import StatementNode
 from ..ir.grammar import (
     Const,
     Expr,
@@ -100,7 +100,7 @@ def _is_single(order: Order, name: str) -> bool:
 
 def _is_settled(order: Order, name: str) -> bool:
     """Whether other statements read a buffer only after its last change: there is one t, not several."""
-    for place in order.places.values():
+    for place in order.statements.values():
         node = place.node
         if not isinstance(node, Store) or node.buffer == name:
             continue
@@ -142,7 +142,7 @@ class _Degrees:
         kernel = self.order.kernel
         stores = [
             p
-            for p in self.order.places.values()
+            for p in self.order.statements.values()
             if isinstance(p.node, Store) and p.node.buffer != self.target and is_real(kernel, p.node.buffer)
         ]
         changed = True
@@ -155,7 +155,7 @@ class _Degrees:
         last = [leaf.id for name in outputs for leaf in self.order.written_last(name)]
         return all(self.degrees.get(leaf) in (None, FREE, ZERO) for leaf in last)
 
-    def _stored(self, place: Place) -> MaybeDegree:
+    def _stored(self, place: StatementNode) -> MaybeDegree:
         node = place.node
         degree = self._value(node.value, place.leaf.id)
         if node.op == "*":  # the old value keeps its degree
@@ -183,7 +183,7 @@ class _Degrees:
             return FREE
         key = leaf, load
         if key not in self._sources:
-            self._sources[key] = [x.id for x in self.order.sources(self.order.places[leaf].leaf, load)]
+            self._sources[key] = [x.id for x in self.order.sources(self.order.statements[leaf].leaf, load)]
         degree: MaybeDegree = ZERO if buffer.zeroed else None
         for source in self._sources[key]:
             degree = _both(degree, self.degrees.get(source))

@@ -114,31 +114,31 @@ class _Machine:
         return run
 
     def store(self, node: Store) -> Callable[[Values], None]:
-        place, evaluate = self.index(node), self.expression(node.value)
+        index_of, evaluate = self.index(node), self.expression(node.value)
         array = self.arrays[node.buffer]
         combine = FUNCTIONS[node.op] if node.op else None
 
         def run(values: Values) -> None:
             value = evaluate(values)
-            at = place(values)
-            array[at] = value if combine is None else combine(array[at], value)
+            index = index_of(values)
+            array[index] = value if combine is None else combine(array[index], value)
 
         return run
 
     def index(self, node: Load | Store) -> Callable[[Values], tuple[int, ...]]:
         parts, shape = [self.expression(i) for i in node.index], self.arrays[node.buffer].shape
 
-        def place(values: Values) -> tuple[int, ...]:
-            at = tuple(int(part(values)) for part in parts)
-            for k, size in zip(at, shape, strict=True):
-                if not -size <= k < size:
+        def evaluate(values: Values) -> tuple[int, ...]:
+            index = tuple(int(part(values)) for part in parts)
+            for i, size in zip(index, shape, strict=True):
+                if not -size <= i < size:
                     raise IndexError(
-                        f"{node.buffer}[{', '.join(map(str, at))}] is out of range: its shape is {shape}\n"
+                        f"{node.buffer}[{', '.join(map(str, index))}] is out of range: its shape is {shape}\n"
                         f"  at {self.where(node)}"
                     )
-            return at
+            return index
 
-        return place
+        return evaluate
 
     def expression(self, node: Expr) -> Evaluate:
         make = numpy_type(node.type)
@@ -152,8 +152,8 @@ class _Machine:
                 size = np.int64(self.arrays[buffer].shape[axis])
                 return lambda values: size
             case Load():
-                place, array = self.index(node), self.arrays[node.buffer]
-                return lambda values: array[place(values)]
+                index_of, array = self.index(node), self.arrays[node.buffer]
+                return lambda values: array[index_of(values)]
             case Op():
                 return self.operator(node, make)
 
@@ -167,13 +167,13 @@ class _Machine:
             case "select", [test, one, other]:
                 return lambda values: one(values) if test(values) else other(values)
             case "cast", [one]:
-                to = dtype(node.type.dtype).numpy
-                return lambda values: np.asarray(one(values)).astype(to)[()]
+                target = dtype(node.type.dtype).numpy
+                return lambda values: np.asarray(one(values)).astype(target)[()]
         function = FUNCTIONS[node.name]
         if len(args) == 1:
-            (only,) = args
-            return lambda values: make(function(only(values)))
+            (argument,) = args
+            return lambda values: make(function(argument(values)))
         if len(args) > 2:
             return lambda values: make(function(*(a(values) for a in args)))
-        one, other = args
-        return lambda values: make(function(one(values), other(values)))
+        left, right = args
+        return lambda values: make(function(left(values), right(values)))

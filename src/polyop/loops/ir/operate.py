@@ -80,7 +80,7 @@ def operate(name: str, *arguments: Expr) -> Expr:
                 and argument.type == INT
                 and not fits(int(argument.value), common_type)
             ):
-                return _decided(name, arguments)
+                return _fixed_comparison(name, arguments)
         if any(a.type == INT and not isinstance(a, Const) for a in arguments):
             common_type = (
                 INT if common_type.dtype != "uint64" else common_type
@@ -113,10 +113,13 @@ _COMPARED = {
 }
 
 
-def _decided(name: str, arguments: tuple[Expr, ...]) -> Const:
-    """Return the result of comparing any value with a number beyond its type: NumPy compares exactly."""
-    one, other = (a.value if isinstance(a, Const) else 0 for a in arguments)
-    return Const(bool(_COMPARED[name](one, other)), BOOL)
+def _fixed_comparison(name: str, arguments: tuple[Expr, ...]) -> Const:
+    """Return the result of a comparison with a number that the other operand's type cannot hold.
+
+    NumPy compares exactly, so it is the same for every value of the type: 0 stands for the operand.
+    """
+    left, right = (a.value if isinstance(a, Const) else 0 for a in arguments)
+    return Const(bool(_COMPARED[name](left, right)), BOOL)
 
 
 def _folded(expression: Op) -> Expr:
@@ -136,21 +139,21 @@ def _folded(expression: Op) -> Expr:
 
 def _sum(expression: Op, args: tuple[Expr, ...]) -> Expr:
     """Return ``e + k`` or ``e - k`` with one positive constant, where there is a constant."""
-    one, other = args
-    if isinstance(one, Const) and expression.name == "+":
-        one, other = other, one
-    if not isinstance(other, Const):
-        return other if one == Const(0, INT) and expression.name == "+" else expression
-    step = int(other.value) if expression.name == "+" else -int(other.value)
-    match one:
+    left, right = args
+    if isinstance(left, Const) and expression.name == "+":
+        left, right = right, left
+    if not isinstance(right, Const):
+        return right if left == Const(0, INT) and expression.name == "+" else expression
+    step = int(right.value) if expression.name == "+" else -int(right.value)
+    match left:
         case Op(name="+" | "-", args=(inner, Const(value=value))) if fits(step + abs(int(value)), INT):
-            step += int(value) if one.name == "+" else -int(value)
-            one = inner
+            step += int(value) if left.name == "+" else -int(value)
+            left = inner
     if step == 0:
-        return one
+        return left
     if not fits(abs(step), INT):
         return expression
-    return Op("+" if step > 0 else "-", (one, Const(abs(step), INT)), INT)
+    return Op("+" if step > 0 else "-", (left, Const(abs(step), INT)), INT)
 
 
 def with_gradient(value: Expr, *pairs: Expr) -> Expr:
@@ -158,20 +161,21 @@ def with_gradient(value: Expr, *pairs: Expr) -> Expr:
 
     ``pairs`` alternate: an expression, the derivative with respect to it. Raises ``Refusal`` for integers.
     """
-    for place, one in enumerate((value, *pairs)):
-        if kind(one.type) != "f" and not (one.type.weak and place % 2 == 0):
-            what = "value" if place == 0 else "slope" if place % 2 == 0 else "expression to differentiate by"
-            raise Refusal(f"the {what} of with_gradient must be floating", one.type, "cast it: float32(n)")
+    for position, operand in enumerate((value, *pairs)):
+        if kind(operand.type) != "f" and not (operand.type.weak and position % 2 == 0):
+            role = "slope" if position % 2 == 0 else "expression to differentiate by"
+            rule = f"the {role if position else 'value'} of with_gradient must be floating"
+            raise Refusal(rule, operand.type, "cast it: float32(n)")
     common_type = common((value, *pairs)) if value.type.weak else value.type
     if kind(common_type) != "f":
         common_type = FLOAT
     return Op("with_gradient", tuple(cast(a, common_type) for a in (value, *pairs)), common_type)
 
 
-def whole(expression: Expr, what: str) -> Expr:
+def whole(expression: Expr, subject: str) -> Expr:
     """Return an index, size or bound as an int64; raise ``Refusal`` for a float or a bool."""
     if kind(expression.type) not in "iu":
-        raise Refusal(f"{what} must be an integer", expression.type, "cast it: int(x)")
+        raise Refusal(f"{subject} must be an integer", expression.type, "cast it: int(x)")
     return signed(expression)
 
 

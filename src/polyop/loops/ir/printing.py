@@ -21,8 +21,8 @@ def shown(kernel: Kernel) -> str:
     Casts between dtypes are written as calls, ``float32(x)``; loops run upwards by one.
     """
     inputs = [n for n in kernel.parameters if n not in kernel.buffers or kernel.buffers[n].role != "output"]
-    taken = [n for n in inputs if n not in kernel.buffers or not _is_absent(kernel, n)]
-    lines = [f"def {kernel.name}({', '.join(taken)}):"]
+    parameters = [n for n in inputs if n not in kernel.buffers or not _is_absent(kernel, n)]
+    lines = [f"def {kernel.name}({', '.join(parameters)}):"]
     for buffer in kernel.buffers.values():
         if buffer.role in ("output", "local"):
             word = "output_tensor" if buffer.role == "output" else "allocate"

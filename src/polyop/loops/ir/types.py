@@ -56,17 +56,17 @@ def join(one: Type, other: Type) -> Type:
     if len(names) == 1:
         return one
     if "bfloat16" in names:
-        (met,) = names - {"bfloat16"}
-        if met in _BFLOAT:
-            return Type(_BFLOAT[met])
+        (other_name,) = names - {"bfloat16"}
+        if other_name in _BFLOAT:
+            return Type(_BFLOAT[other_name])
     return Type(dtype(np.result_type(dtype(one.dtype).numpy, dtype(other.dtype).numpy)).name)
 
 
 def is_python_bool(expression: Expr) -> bool:
     """Whether the value is a Python ``bool``, which is an ``int`` in arithmetic."""
     match expression:
-        case Const(type=found, value=bool()):
-            return found == BOOL
+        case Const(type=constant_type, value=bool()):
+            return constant_type == BOOL
         case Op(name="<" | "<=" | ">" | ">=" | "==" | "!=" | "and" | "or" | "not", args=args):
             return all(a.type.weak or is_python_bool(a) for a in args)
     return False

@@ -29,12 +29,12 @@ from ..analysis.tree import (
     Branch,
     Loop,
     Node,
-    Place,
     Rearrangement,
+    StatementNode,
     inside,
     paths_of,
-    places,
     renamed,
+    statement_nodes,
     statements_of,
 )
 from ..ir.grammar import INT, Expr, For, Load, Store, Var, children, walk
@@ -121,7 +121,9 @@ class _Rules:
     def _fused(self, body: tuple[Node, ...], first: Loop, second: Loop) -> tuple[Node, ...] | None:
         start, end = body.index(first), body.index(second)
         between = body[start + 1 : end]
-        if any(not isinstance(node, Place) for node in between) or not _same_range(first.node, second.node):
+        if any(not isinstance(node, StatementNode) for node in between) or not _same_range(
+            first.node, second.node
+        ):
             return None
         if not _shares(first, second):
             return None
@@ -157,8 +159,8 @@ class _Rules:
     def _serialises(self, first: Loop, second: Loop, whole: Sequence[Node], loop: Loop) -> bool:
         """Whether the fused loop would carry a conflict between its two halves, and so run in order."""
         where = paths_of(whole)
-        of_first = {p.leaf.id for p in places((first,))}
-        of_second = {p.leaf.id for p in places((second,))}
+        of_first = {p.leaf.id for p in statement_nodes((first,))}
+        of_second = {p.leaf.id for p in statement_nodes((second,))}
         for conflict in self.legality.conflicts:
             a, b = conflict.a.id, conflict.b.id
             if not ((a in of_first and b in of_second) or (a in of_second and b in of_first)):
@@ -190,16 +192,16 @@ def _nests(tree: Sequence[Node]) -> list[Loop]:
     return nests
 
 
-def _chain_or_none(loop: Loop) -> tuple[list[Loop], Place] | None:
+def _chain_or_none(loop: Loop) -> tuple[list[Loop], StatementNode] | None:
     """Return the loops of a perfect nest and its single leaf, or None."""
     loops = [loop]
     while len(loops[-1].body) == 1 and isinstance(loops[-1].body[0], Loop):
         loops.append(loops[-1].body[0])
     last = loops[-1].body
-    return (loops, last[0]) if len(last) == 1 and isinstance(last[0], Place) else None
+    return (loops, last[0]) if len(last) == 1 and isinstance(last[0], StatementNode) else None
 
 
-def _chain(loop: Loop) -> tuple[list[Loop], Place]:
+def _chain(loop: Loop) -> tuple[list[Loop], StatementNode]:
     chain = _chain_or_none(loop)
     assert chain is not None
     return chain
@@ -244,7 +246,7 @@ def _shares(a: Loop, b: Loop) -> bool:
 
 
 def _touched(loop: Loop) -> set[str]:
-    return {access.target for place in places((loop,)) for access in place.leaf.accesses}
+    return {access.target for place in statement_nodes((loop,)) for access in place.leaf.accesses}
 
 
 def _is_contraction(loop: Loop) -> bool:
@@ -256,7 +258,7 @@ def _is_contraction(loop: Loop) -> bool:
                 return 1 + max(map(depth, node.body), default=0)
             case Branch():
                 return max(map(depth, (*node.body, *node.orelse)), default=0)
-            case Place(node=stmt):
+            case StatementNode(node=stmt):
                 return 0 if stmt.op and list(children(stmt)) else -99
         raise TypeError(type(node).__name__)
 

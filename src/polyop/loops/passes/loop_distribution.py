@@ -21,9 +21,9 @@ from ..analysis.tree import (
     Branch,
     Loop,
     Node,
-    Place,
     Rearrangement,
-    places,
+    StatementNode,
+    statement_nodes,
     statements_of,
     with_distinct_loops,
 )
@@ -79,7 +79,7 @@ def _groups(body: Sequence[Node], around: tuple[Loop, ...]) -> list[list[Node]]:
     """Return a body in groups; a contraction whose operand the loop around it reuses is alone in one."""
     var, groups, after_alone = around[-1].var, list[list[Node]](), False
     contractions = [isinstance(n, Loop) and _is_contraction(n, around) for n in body]
-    only_places = all(c or isinstance(n, Place) for n, c in zip(body, contractions, strict=True))
+    only_places = all(c or isinstance(n, StatementNode) for n, c in zip(body, contractions, strict=True))
     if only_places and sum(contractions) == 1 and _is_free(body, contractions.index(True), var):
         return [list(body)]  # the start and the end of a sum stay with it
     for node, contraction in zip(body, contractions, strict=True):
@@ -93,7 +93,7 @@ def _groups(body: Sequence[Node], around: tuple[Loop, ...]) -> list[list[Node]]:
 
 def _separate_sums(body: Sequence[Node]) -> list[list[Node]]:
     """Return each statement of a body as a group, if all are sums and no two have the same loop variables."""
-    stores = [n.node for n in body if isinstance(n, Place)]
+    stores = [n.node for n in body if isinstance(n, StatementNode)]
     products = [s for s in stores if isinstance(s, Store) and _is_product(s)]
     chosen = {frozenset(_variables(s.index)) for s in products}
     return [[n] for n in body] if len(products) == len(body) and len(chosen) == len(body) > 1 else []
@@ -111,7 +111,7 @@ def _is_contraction(node: Loop, around: tuple[Loop, ...]) -> bool:
             return False
         loops.append(inner[0])
     body = loops[-1].body
-    if len(loops) < MIN_LOOPS or len(body) != 1 or not isinstance(body[0], Place):
+    if len(loops) < MIN_LOOPS or len(body) != 1 or not isinstance(body[0], StatementNode):
         return False
     names, node_ = {loop.var for loop in loops}, body[0].node
     return _is_product(node_) and all(names - _variables(load.index) for load in _loads(node_))
@@ -119,17 +119,17 @@ def _is_contraction(node: Loop, around: tuple[Loop, ...]) -> bool:
 
 def _is_free(body: Sequence[Node], at: int, var: str) -> bool:
     """Whether the loop of ``var`` indexes the element that a sum adds to, or where its scalar is stored."""
-    (first, *_) = places((body[at],))
+    (first, *_) = statement_nodes((body[at],))
     target = first.node
     if isinstance(target, Store):
         return var in _variables(target.index)
-    ends = [n.node for n in body[at + 1 :] if isinstance(n, Place) and isinstance(n.node, Store)]
+    ends = [n.node for n in body[at + 1 :] if isinstance(n, StatementNode) and isinstance(n.node, Store)]
     return any(var in _variables(s.index) and depends(s.value, frozenset({target.name})) for s in ends)
 
 
 def _reuses(node: Node, var: str) -> bool:
     """Whether ``var`` does not index an operand or the target of a contraction: its loop reuses that."""
-    products = [p.node for p in places((node,)) if _is_product(p.node)]
+    products = [p.node for p in statement_nodes((node,)) if _is_product(p.node)]
     indices = [load.index for product in products for load in _loads(product)]
     indices += [product.index for product in products if isinstance(product, Store)]
     return any(var not in _variables(index) for index in indices)
