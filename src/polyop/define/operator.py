@@ -62,15 +62,9 @@ def operator(
     ``batch``     how ``vmap`` is done: a function of (in_dims, inputs) -> (outputs, out_dims), or
                   ``"elementwise"``: an element depends on that element of the inputs alone. They
                   have one shape, unless an ``infer`` function accepts others, to broadcast.
-    ``dims``      the dimensions of each tensor argument and of each output: ``"b i, i o -> b o"``. It gives
-                  the outputs' shapes and checks those of the arguments; ``infer`` then gives only dtypes
-                  (a dtype or an argument's name; without it the first tensor's). The grammar is in
-                  docs/reference/dims.md.
-    ``parallel``  the dimensions of ``dims`` whose slices are computed alone: ``"b o"``. ``vmap`` is one
-                  call where ``...`` or one of them can take the samples.
-    ``sum``       the dimensions along which outputs that lack them are the sum of those of slices;
-                  ``max`` and ``min`` likewise.
-    ``halo``      how many neighbours a slice reads before and after it: ``{"n": (1, 1)}``.
+    ``dims``      the dimensions of the tensors, ``"b i, i o -> b o"``: shapes and their checks follow, and
+                  ``infer`` gives dtypes only. Claims about them are ``parallel``, ``sum``, ``max``, ``min``
+                  and ``halo``; ``vmap`` uses ``parallel``. The grammar is in docs/reference/dims.md.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
 
