@@ -101,7 +101,7 @@ def test_a_wheel_that_is_not_the_checkout_is_found_out(made, tool, tmp_path):
     assert set(tool.differences(changed)) - set(tool.differences(made[0])) == {
         "polyop/wheel/template/ops.cpp.in is missing",
         "polyop/include/polyop/abi.h is not the checkout's",
-        "has files that are not wanted: polyop/left_over.log",
+        "has files that do not belong there: polyop/left_over.log",
         f"{core} has the builder's folder {ROOT} in it",
     }
     with zipfile.ZipFile(changed, "w") as archive:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..call.bound import BoundOperator
 from ..call.library_infer import library_halves
 from ..call.operator import Kernel, Operator
 from ..call.prepare import AttributeValues
+from ..core.dims.claims import Claims
 from ..core.dims.dims import Dims
 from ..core.dims.infer import infer_from_dims
 from ..core.dtypes import dtype
@@ -24,6 +25,9 @@ from ..kernels.base import Accepts, KernelBase, LoopKernelBase
 from ..kernels.python import PythonKernel
 from .custom.loops import definition, for_schema
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 def operator(
     schema: str,
@@ -34,37 +38,27 @@ def operator(
     jvp: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | str | None = None,
     dims: str | None = None,
-    parallel: str = "",
-    sum: str = "",  # noqa: A002 - the word of index notation, as max and min
-    max: str = "",  # noqa: A002
-    min: str = "",  # noqa: A002
-    halo: Mapping[str, Any] | None = None,
     attributes: Mapping[str, Any] | None = None,
     dtypes: Sequence[Any] | None = None,
     autocast: str | None = None,
     reference: Callable[..., Any] | None = None,
     doc: str = "",
+    **claims: Unpack[Claims],
 ) -> BoundOperator:
     """Return an operator that every host present can call.
 
     ``schema``    ``"namespace::name(Tensor x, float alpha=1.0) -> Tensor"``.
-    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, a
-                  loop nest with :func:`polyop.kernel`, what :func:`polyop.source` or
-                  :func:`polyop.library` returns, or a list of these.
-    ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Without it every
-                  dtype is passed on, and the kernel itself must check.
-    ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple
-                  for several), or the name of an argument whose shape and dtype outputs have. Without it
-                  the library's ``<Func>InferShape`` and ``<Func>InferType`` are used.
+    ``kernels``   ``"lib.so:func"``, ``"source.cc:func"``, a Python function over NumPy arrays, or what
+                  :func:`polyop.kernel`, ``source`` or ``library`` returns; or a list of these.
+    ``dtypes``    the dtypes that the kernels take; inputs of others are refused. Else kernels must check.
+    ``infer``     a function from specs and attributes to the output's :class:`Spec` (a tuple for several), or
+                  the argument whose spec outputs have. Else ``<Func>InferShape`` and ``<Func>InferType``.
     ``gradient``  inputs, output, output gradient -> tuple of input gradients.
-    ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Derived
-                  from ``gradient`` if that is itself differentiable.
+    ``jvp``       inputs, output, tuple of tangents (None: zero) -> output tangent. Else from ``gradient``.
     ``batch``     how ``vmap`` is done: a function of (in_dims, inputs) -> (outputs, out_dims), or
-                  ``"elementwise"``: an element depends on that element of the inputs alone. They
-                  have one shape, unless an ``infer`` function accepts others, to broadcast.
-    ``dims``      the dimensions of the tensors, ``"b i, i o -> b o"``: shapes and their checks follow, and
-                  ``infer`` gives dtypes only. Claims about them are ``parallel``, ``sum``, ``max``, ``min``
-                  and ``halo``; ``vmap`` uses ``parallel``. The grammar is in docs/reference/dims.md.
+                  ``"elementwise"``: each element depends on that element of inputs of one shape.
+    ``dims``      the dimensions of the tensors, ``"b i, i o -> b o"``; ``infer`` then gives dtypes only. What
+                  ``parallel=``, ``sum=``, ``max=``, ``min=`` and ``halo=`` say: docs/reference/dims.md.
     ``autocast``  the dtype that autocast regions cast floating inputs to.
     ``reference`` the NumPy definition that :func:`polyop.testing.check` compares with.
 
@@ -77,10 +71,8 @@ def operator(
     """
     origin = caller()
     parsed = checked_schema(parse(schema), {"gradient": gradient, "jvp": jvp}, origin)
-    claims = {"parallel": parallel, "sum": sum, "max": max, "min": min, "halo": halo}
     notation = checked_dims(dims, parsed, claims, batch, origin)
-    kernel_list = tuple(as_kernel(for_schema(item, parsed, origin), dtypes) for item in _listed(kernels))
-    kernel_list += tuple(_for_gpus(kernel_list))
+    kernel_list = _kernels(kernels, parsed, dtypes, origin)
     return _bound(
         Operator(
             schema=parsed,
@@ -99,8 +91,10 @@ def operator(
     )
 
 
-def _listed(kernels: Any) -> Sequence[Any]:
-    return kernels if isinstance(kernels, (list, tuple)) else [kernels]
+def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
+    listed = kernels if isinstance(kernels, (list, tuple)) else [kernels]
+    given = tuple(as_kernel(for_schema(item, schema, origin), dtypes) for item in listed)
+    return (*given, *_for_gpus(given))
 
 
 def _for_gpus(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
@@ -232,11 +226,12 @@ def check_batch(batch: Any, schema: Schema) -> Any:
     raise ArgumentTypeError(schema.qualified_name, "batch must be 'elementwise' or a function", repr(batch))
 
 
-def checked_dims(
-    dims: str | None, schema: Schema, claims: Mapping[str, Any], batch: Any, origin: Any
-) -> Dims | None:
-    """Return the value of ``dims=`` and its claims; None without. Raises ``SchemaError``."""
+def checked_dims(dims: str | None, schema: Schema, claims: Claims, batch: Any, origin: Any) -> Dims | None:
+    """Return the value of ``dims=`` and its claims; None without. Raises ``SchemaError`` or ``TypeError``."""
     subject = schema.qualified_name
+    for name in claims:
+        if name not in Claims.__annotations__:
+            raise TypeError(f"operator() got an unexpected keyword argument {name!r}")
     if dims is None:
         for name, value in claims.items():
             if value:

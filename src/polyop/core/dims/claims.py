@@ -8,7 +8,7 @@ question for a check with numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from ..errors import ArgumentTypeError, SchemaError
 from ..limits import shown
@@ -22,6 +22,16 @@ REDUCTIONS: Final = ("sum", "max", "min")
 """How the results of slices are combined, for outputs without the dimension."""
 Halo = tuple[Expression, Expression]
 """How many neighbours a slice reads before and after it."""
+
+
+class Claims(TypedDict, total=False):
+    """The keywords beside ``dims=``. Names of dimensions are separated by blanks."""
+
+    parallel: str
+    sum: str
+    max: str
+    min: str
+    halo: Mapping[str, Any]
 
 
 class ClaimParser:
