@@ -45,21 +45,22 @@ def test_shapes_follow_from_the_entries(tensor, multiply):
 
 
 @pytest.mark.parametrize(
-    ("x", "w", "words"),
+    ("x", "w", "message"),
     [
         ((2, 3), (4, 5), "dimension i is 4 in argument w and 3 in argument x"),
         ((2, 3), (3,), "argument w has 1 dimension (3,), but its entry 'i o' has 2"),
     ],
 )
-def test_sizes_that_differ_are_an_error_in_every_host(tensor, multiply, x, w, words):
-    with pytest.raises(InferError) as caught:
+def test_sizes_that_differ_are_an_error_in_every_host(tensor, multiply, x, w, message):
+    with pytest.raises(InferError) as excinfo:
         multiply(tensor(np.ones(x, np.float32)), tensor(np.ones(w, np.float32)))
-    assert words in str(caught.value)
-    assert 'dims="b i, i o -> b o"' in str(caught.value)
+    assert message in str(excinfo.value)
+    assert 'dims="b i, i o -> b o"' in str(excinfo.value)
+    assert f"defined at {__file__}:" in str(excinfo.value)
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "message"),
     [
         ({"parallel": "b"}, "parallel= is about dimensions, and the operator has no dims="),
         ({"dims": "n -> n", "batch": "elementwise"}, 'batch="elementwise" repeats what dims= says'),
@@ -68,10 +69,10 @@ def test_sizes_that_differ_are_an_error_in_every_host(tensor, multiply, x, w, wo
         ({"dims": "n -> n", "parallel": "k"}, "'k'"),
     ],
 )
-def test_what_contradicts_is_refused_at_the_definition(more, words):
-    with pytest.raises((SchemaError, InferError)) as caught:
+def test_what_contradicts_is_refused_at_the_definition(more, message):
+    with pytest.raises((SchemaError, InferError)) as excinfo:
         polyop.operator("dims_tests::refused(Tensor x) -> Tensor", lambda x: x, **more)
-    assert words in str(caught.value)
+    assert message in str(excinfo.value)
 
 
 def test_sizes_of_attributes_and_dtypes(tensor):

@@ -241,7 +241,7 @@ def checked_dims(dims: str | None, schema: Schema, claims: Claims, batch: Any, o
     if batch == "elementwise":
         rule = 'batch="elementwise" repeats what dims= says of shapes'
         raise SchemaError(subject, rule, where=origin, hint='give dims="... -> ...", parallel="..." alone')
-    return Dims.parse(dims, schema, **claims)
+    return Dims.parse(dims, schema, **claims, origin=origin)
 
 
 def infer_rule(

@@ -11,7 +11,7 @@ from ..sizes import same_size
 from .claims import REDUCTIONS, ClaimParser, Halo
 from .entry import Entry
 from .expression import Number, Same
-from .match import Evaluator, Sizes, match
+from .match import Definition, Evaluator, Sizes, match
 from .parse import parse_entries
 from .text import Text
 
@@ -23,7 +23,8 @@ class Dims:
     ``parallel`` are dimensions whose slices are computed alone. ``reductions`` maps a dimension to how
     slices are combined in the outputs that lack it: ``"sum"``, ``"max"`` or ``"min"``. ``halo`` maps a
     dimension to how many neighbours a slice reads before and after it. Names are in the order of the
-    entries, and ``"..."`` is one of them. ``operator`` is the name in errors.
+    entries, and ``"..."`` is one of them. ``operator`` and ``origin``, the place of its definition, are for
+    errors.
 
     ``str()`` is the text of the keyword arguments, as an author writes them.
 
@@ -42,6 +43,7 @@ class Dims:
     parallel: tuple[str, ...] = ()
     reductions: Mapping[str, str] = field(default_factory=dict, hash=False)
     halo: Mapping[str, Halo] = field(default_factory=dict, hash=False)
+    origin: object = field(default=None, compare=False)
 
     @classmethod
     def parse(
@@ -54,6 +56,7 @@ class Dims:
         max: str = "",  # noqa: A002
         min: str = "",  # noqa: A002
         halo: Mapping[str, Any] | None = None,
+        origin: object = None,
     ) -> Dims:
         """Return the rule that an author wrote; raises ``SchemaError`` or ``ArgumentTypeError``."""
         operator = schema.qualified_name
@@ -66,6 +69,7 @@ class Dims:
             claims.parallel(parallel),
             claims.reductions({"sum": sum, "max": max, "min": min}),
             claims.halo({} if halo is None else halo),
+            origin,
         )
 
     @property
@@ -111,7 +115,7 @@ class Dims:
 
         Raises ``InferError`` that names the dimension, both sizes and both arguments.
         """
-        return match(self.operator, self.inputs, shapes, attributes or {}, self._hint, same)
+        return match(self._definition, self.inputs, shapes, attributes or {}, same)
 
     def output_shapes(
         self, sizes: Sizes, attributes: Mapping[str, Any] | None = None, same: Same = same_size
@@ -132,11 +136,11 @@ class Dims:
         return evaluator.size(f"halo of {name}", before), evaluator.size(f"halo of {name}", after)
 
     def _evaluator(self, sizes: Sizes, attributes: Mapping[str, Any] | None, same: Same) -> Evaluator:
-        return Evaluator(self.operator, self.inputs, {**(attributes or {}), **sizes}, same, self._hint)
+        return Evaluator(self._definition, self.inputs, {**(attributes or {}), **sizes}, same)
 
     @property
-    def _hint(self) -> str:
-        return f'dims="{self.text}"'
+    def _definition(self) -> Definition:
+        return Definition(self.operator, self.text, self.origin)
 
 
 def elementwise(schema: Schema) -> Dims:

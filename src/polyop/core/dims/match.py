@@ -10,7 +10,7 @@ real sizes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import InferError
 from ..sizes import same_size, shape_text, size_text
@@ -21,11 +21,23 @@ Sizes = dict[str, Any]
 """Name -> its size in one call; ``"..."`` -> a tuple of sizes."""
 
 
+class Definition(NamedTuple):
+    """What errors of a call name: the operator, its entries as text, and where it is defined."""
+
+    operator: str
+    text: str
+    origin: object = None
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise ``InferError``."""
+        raise InferError(self.operator, problem, where=self.origin, hint=f'dims="{self.text}"')
+
+
 class Matcher:
     """The tensors of one call, matched in order. ``sizes`` has what they give so far."""
 
-    def __init__(self, operator: str, attributes: Mapping[str, Any], same: Same, hint: str) -> None:
-        self.operator, self.same, self.hint = operator, same, hint
+    def __init__(self, definition: Definition, attributes: Mapping[str, Any], same: Same) -> None:
+        self.definition, self.same = definition, same
         self.attributes = attributes
         self.sizes: Sizes = {}
         self.sources: dict[str, str] = {}
@@ -44,7 +56,7 @@ class Matcher:
         if len(shape) < count or (len(shape) > count and not entry.ellipsis):
             at_least = "at least " if entry.ellipsis else ""
             rule = f"{label} has {_dimensions(len(shape))} {shape_text(shape)}"
-            self._fail(f"{rule}, but its entry '{str(entry).rstrip('*')}' has {at_least}{count}")
+            self.definition.fail(f"{rule}, but its entry '{str(entry).rstrip('*')}' has {at_least}{count}")
         leading = shape[: len(shape) - count]
         if entry.ellipsis:
             self._leading(label, leading)
@@ -53,7 +65,9 @@ class Matcher:
         ):
             if isinstance(dimension, Number) and not self.same(size, dimension.value):
                 axis = len(leading) + position
-                self._fail(f"dimension {axis} of {label} is {size_text(size)}, but must be {dimension}")
+                self.definition.fail(
+                    f"dimension {axis} of {label} is {size_text(size)}, but must be {dimension}"
+                )
             if isinstance(dimension, Name):
                 self._name(dimension.name, label, size)
 
@@ -64,7 +78,7 @@ class Matcher:
         others = self.sizes["..."]
         if len(sizes) != len(others) or not all(map(self.same, sizes, others)):
             rule = f"dimensions ... are {shape_text(sizes)} in {label} and {shape_text(others)} in"
-            self._fail(f"{rule} {self.sources['...']}")
+            self.definition.fail(f"{rule} {self.sources['...']}")
 
     def _name(self, name: str, label: str, size: Any) -> None:
         if name not in self.sizes:
@@ -75,12 +89,11 @@ class Matcher:
         if self.same(size, self.sizes[name]):
             return
         if self.sources[name] == label:
-            self._fail(f"dimension {name} is {size_text(self.sizes[name])} and {size_text(size)} in {label}")
+            self.definition.fail(
+                f"dimension {name} is {size_text(self.sizes[name])} and {size_text(size)} in {label}"
+            )
         other = f"{size_text(self.sizes[name])} in {self.sources[name]}"
-        self._fail(f"dimension {name} is {size_text(size)} in {label} and {other}")
-
-    def _fail(self, rule: str) -> NoReturn:
-        raise InferError(self.operator, rule, hint=self.hint)
+        self.definition.fail(f"dimension {name} is {size_text(size)} in {label} and {other}")
 
 
 def _labelled(entry: Entry, shape: Any) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -101,9 +114,9 @@ class Evaluator:
     """Evaluates expressions with the sizes and attributes of one call."""
 
     def __init__(
-        self, operator: str, inputs: Sequence[Entry], values: Mapping[str, Any], same: Same, hint: str
+        self, definition: Definition, inputs: Sequence[Entry], values: Mapping[str, Any], same: Same
     ) -> None:
-        self.operator, self.inputs, self.values, self.same, self.hint = operator, inputs, values, same, hint
+        self.definition, self.inputs, self.values, self.same = definition, inputs, values, same
 
     def shape(self, entry: Entry) -> tuple[Any, ...]:
         """Return the shape of an output; raises ``InferError``."""
@@ -131,24 +144,23 @@ class Evaluator:
         names = dict.fromkeys(names_in(expression))
         values = ", ".join(f"{name}={size_text(self.values[name])}" for name in names if name in self.values)
         where = f", for {values}" if values else ""
-        raise InferError(self.operator, f"{label}: the size {expression} {problem}{where}", hint=self.hint)
+        self.definition.fail(f"{label}: the size {expression} {problem}{where}")
 
     def _fail_unknown(self, label: str, name: str) -> NoReturn:
         sources = [entry.label for entry in self.inputs if name in entry.names()]
-        rule = f"{label}: the size {name} is unknown, because no tensor is passed as {' or '.join(sources)}"
-        raise InferError(self.operator, rule, hint=self.hint)
+        reason = f"no tensor is passed as {' or '.join(sources)}"
+        self.definition.fail(f"{label}: the size {name} is unknown, because {reason}")
 
 
 def match(
-    operator: str,
+    definition: Definition,
     inputs: Sequence[Entry],
     shapes: Sequence[Any],
     attributes: Mapping[str, Any],
-    hint: str,
     same: Same = same_size,
 ) -> Sizes:
     """Return the size of each name in one call; raises ``InferError``."""
-    matcher = Matcher(operator, attributes, same, hint)
+    matcher = Matcher(definition, attributes, same)
     for entry, shape in zip(inputs, shapes, strict=True):
         matcher.tensor(entry, shape)
     return matcher.sizes
