@@ -217,6 +217,20 @@ def test_source_edited_while_it_is_compiled(cache, tmp_path, compiles):
     assert answer(build([source])) == 2
 
 
+def test_header_replaced_by_an_old_file_while_it_is_compiled(cache, tmp_path, compiles):
+    """A package manager moves files into place and keeps their old modification times."""
+    header, old = tmp_path / "n.h", tmp_path / "old.h"
+    header.write_text("#define N 1\n")
+    old.write_text("#define N 2\n")
+    os.utime(old, (1e9, 1e9))
+    source = tmp_path / "k.c"
+    source.write_text('#include "n.h"\nint answer(void) { return N; }\n')
+    # the header is replaced after the compiler has read it
+    compiler(tmp_path, f'cc "$@" || exit; test ! -e {old} || {{ sleep 0.05; mv {old} {header}; }}; exit 0')
+    assert answer(build([source])) == 2
+    assert compiles() == 2
+
+
 def test_source_that_changes_during_every_build(cache, tmp_path):
     source = kernel(tmp_path / "k.c", 1)
     compiler(tmp_path, f'sleep 0.05; echo "/* $$ */" >> {source}')

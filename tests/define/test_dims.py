@@ -103,6 +103,10 @@ def doubled(x):
     return x * 2
 
 
+def product(q, k):
+    return q @ k.T
+
+
 MAPS = {
     "torch": lambda function, dims: torch.func.vmap(function, in_dims=dims),
     "jax": lambda function, dims: jax.vmap(function, in_axes=dims),
@@ -118,6 +122,7 @@ MAPS = {
         ("n -> n", {"parallel": "n"}, doubled, [(4, 3)], (0,), [(12,)]),
         ("b i, i o -> b o", {"parallel": "b"}, linear, [(4, 2, 3), (3, 5)], (0, None), [(8, 3), (3, 5)]),
         ("b i, i o -> b o", {"parallel": "b o"}, linear, [(2, 3), (3, 5, 4)], (None, 2), [(2, 3), (3, 20)]),
+        ("b d, c d -> b c", {"parallel": "b c"}, product, [(2, 3), (5, 4, 3)], (None, 1), [(2, 3), (20, 3)]),
         (
             "b i, b -> b",
             {"parallel": "b"},
@@ -140,6 +145,19 @@ def test_vmap_is_one_call(host, dims, claims, function, shapes, in_dims, called)
         function(*(a if d is None else a[k] for a, d in zip(moved, in_dims, strict=True))) for k in range(4)
     ]
     np.testing.assert_allclose(np.asarray(y), np.stack(samples), rtol=1e-6)
+
+
+@pytest.mark.parametrize("host", MAPS)
+def test_vmap_is_one_call_beside_a_list_without_samples(host):
+    counting, calls = calls_of(lambda x, weights: x * sum(weights))
+    op = define(
+        "weighted", "(Tensor x, Tensor[] weights) -> Tensor", counting, "b n, n* -> b n", parallel="b"
+    )
+    x, w = np.ones((4, 2, 3), np.float32), np.ones(3, np.float32)
+    to = HOSTS[host]
+    y = MAPS[host](lambda x: op(x, [to(w), to(w)]), 0)(to(x))
+    np.testing.assert_array_equal(np.asarray(y), 2 * x)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("host", MAPS)

@@ -20,14 +20,14 @@
   POLYOP_FN E mod_##E(E a, E b) { return b ? (E)(a % b) : 0; }      \
   POLYOP_FN E wrap_neg_##E(E a) { return (E)(0u - (u64)a); }        \
   POLYOP_WHOLE_ROW(E, )
-#define POLYOP_WHOLE_ROW(E, BELOW)                                    \
+#define POLYOP_WHOLE_ROW(E, NEGATIVE)                                 \
   POLYOP_FN E wrap_add_##E(E a, E b) { return (E)((u64)a + (u64)b); } \
   POLYOP_FN E wrap_sub_##E(E a, E b) { return (E)((u64)a - (u64)b); } \
   POLYOP_FN E wrap_mul_##E(E a, E b) { return (E)((u64)a * (u64)b); } \
   POLYOP_FN E max_##E(E a, E b) { return a >= b ? a : b; }            \
   POLYOP_FN E min_##E(E a, E b) { return a <= b ? a : b; }            \
   POLYOP_FN E polyop_ipow_##E(E x, E n) {                             \
-    BELOW E power = 1;                                                \
+    NEGATIVE E power = 1;                                             \
     for (u64 bits = (u64)n; bits; bits >>= 1) {                       \
       if (bits & 1) power = wrap_mul_##E(power, x);                   \
       x = wrap_mul_##E(x, x);                                         \
@@ -43,7 +43,7 @@ POLYOP_UNSIGNED_ROW(u16)
 POLYOP_UNSIGNED_ROW(u32)
 POLYOP_UNSIGNED_ROW(u64)
 
-/* Floats: E the element, F the tail of C's names. Division rounds as NumPy's does. */
+/* Floats: E the element, F the tail of C's names. floordiv and mod round as NumPy's do. */
 #define POLYOP_ONE(name, function, E, F) \
   POLYOP_FN E pl_##name##_##E(E x) { return function##F(x); }
 #define POLYOP_FLOAT_ROW(E, F)                                            \
@@ -52,7 +52,7 @@ POLYOP_UNSIGNED_ROW(u64)
   POLYOP_FN int pl_isnan_##E(E x) { return x != x; }                      \
   POLYOP_FN int pl_isinf_##E(E x) { return fabs##F(x) == (E)INFINITY; }   \
   POLYOP_FN int pl_isfinite_##E(E x) { return fabs##F(x) < (E)INFINITY; } \
-  POLYOP_FN E pl_sign_##E(E x) { return x > 0 ? 1 : x < 0 ? -1 : x; }     \
+  POLYOP_FN E pl_sign_##E(E x) { return x != x ? x : (x > 0) - (x < 0); } \
   POLYOP_FN E pl_rsqrt_##E(E x) { return 1 / sqrt##F(x); }                \
   POLYOP_FN E pl_atan2_##E(E y, E x) { return atan2##F(y, x); }           \
   POLYOP_FN E pl_pow_##E(E x, E y) { return pow##F(x, y); }               \

@@ -2,7 +2,7 @@
 
 ``requests/<id>.json``  a manifest: what was built for a request, from which inputs
 ``entries/<key>/``      one result; the key is a hash of the request and of every input's content
-``work/<id>-*/``        a build in progress; becomes an entry by renaming
+``work/<id>-*/``        a build in progress; its result is moved into an entry
 ``code/<digest>/``      source code that was passed as text
 ``locks/<id>``          locked by the process that builds; the kernel unlocks it if that process is killed
 ``in-use``              one shared lock per entry, held by the processes that use it: see ``entry_locks``
@@ -67,10 +67,11 @@ class Cache:
         """Return the result for ``request``: from the cache, or built by ``make(working_folder)``.
 
         ``request`` is any JSON value. The request and the content of the inputs identify the result.
-        ``sources`` are names for listings and errors. ``watch`` are the inputs known before the build; if one
-        changes during the build, it is built again. ``library`` is False for a file that is not loaded, such
-        as a precompiled header: see :func:`look_up`.
-        Raises ``CacheError``, and what ``make`` raises; then nothing is stored.
+        ``sources`` are names for listings and errors. ``watch`` are the inputs known before the build. If
+        one of them, or a header, changes during the build, it is built again. ``library`` is False for a file
+        that is not loaded, such as a precompiled header: see :func:`look_up`.
+        Raises ``CacheError``, ``BuildError`` for inputs that keep changing, and what ``make`` raises; then
+        nothing is stored.
         """
         identity = identity_of(request)
         cached = look_up(str(self.folder), identity, library=library)
@@ -126,9 +127,14 @@ class Cache:
             trust.make_private(str(self.folder / "work"))
             self._sweep(identity)
             work = Path(tempfile.mkdtemp(prefix=f"{identity}-", dir=self.folder / "work"))
+        missing = None
         try:
             for attempt in range(_ATTEMPTS):
-                before = [Input.of(path) for path in watch]
+                try:
+                    before = [Input.of(path) for path in watch]
+                except FileNotFoundError as problem:
+                    missing = problem.filename
+                    break
                 started = time.time_ns()
                 step = work / str(attempt)
                 step.mkdir(mode=0o700)
@@ -136,7 +142,8 @@ class Cache:
                 try:
                     inputs = [Input.of(path) for path in dict.fromkeys([*watch, *output.inputs])]
                     changed = _changed_since(before, inputs, started)
-                except FileNotFoundError:  # a header was removed during the build
+                except FileNotFoundError as problem:  # an input was removed during the build
+                    missing = problem.filename
                     continue
                 if not changed:
                     published = self._publish(identity, sources, output, tuple(inputs))
@@ -145,9 +152,9 @@ class Cache:
                     return published
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        raise BuildError(
-            ", ".join(sources), f"must not change while it is built; it changed {_ATTEMPTS} times"
-        )
+        rule = f"must not change while it is built; it changed {_ATTEMPTS} times"
+        hint = f"{missing} is missing" if missing else None
+        raise BuildError(", ".join(sources), rule, hint=hint)
 
     def _publish(
         self, identity: str, sources: Sequence[str], output: BuildOutput, inputs: tuple[Input, ...]
@@ -193,10 +200,15 @@ class Cache:
 
 
 def _changed_since(before: Sequence[Input], after: Sequence[Input], started: int) -> bool:
-    """Whether an input changed during a build: a watched one by its content, a header by its time."""
+    """Whether an input changed during a build: a watched one by its content, a header by its times."""
     digests = {item.path: item.sha256 for item in after}
     if any(digests[item.path] != item.sha256 for item in before):
         return True
     now = time.time_ns()
     headers = [item.path for item in after if item.path not in {old.path for old in before}]
-    return any(started < Path(path).stat().st_mtime_ns <= now for path in headers)
+    return any(started < _last_change(os.stat(path)) <= now for path in headers)
+
+
+def _last_change(status: os.stat_result) -> int:
+    """Return when a file's content or inode changed: a file moved into its place keeps an old mtime."""
+    return max(status.st_mtime_ns, status.st_ctime_ns)

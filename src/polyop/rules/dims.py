@@ -43,26 +43,30 @@ class DimsBatch(Rule):
         self.schema, self.dims = operator.schema, dims
         self.bound: BoundOperator
 
-    def dimension(self, in_dims: Sequence[int | None]) -> str | None:
+    def dimension_for_samples(self, in_dims: Sequence[int | None]) -> str | None:
         """Return the dimension that takes the samples: ``...`` or a parallel one, else None.
 
         It stands in the entry of every tensor that has samples and of every output, once and by itself.
         ``in_dims`` has the axis of the samples of each tensor argument, or None.
         """
-        entries = [e for e, axis in zip(self.dims.inputs, in_dims, strict=True) if axis is not None]
-        entries += self.dims.outputs
-        attributes = {attribute.name for _, attribute in self.schema.attributes()}
-        for name in (ELLIPSIS, *self.dims.parallel):
-            stands = all(list(e.names()).count(name) == 1 and _axis(e, name) is not None for e in entries)
-            if stands and name not in attributes and not any(entry.each for entry in entries):
-                return name
-        return None
+        rows = list(zip(self.dims.inputs, in_dims, strict=True))
+        entries = [entry for entry, axis in rows if axis is not None] + [*self.dims.outputs]
+        others = [entry for entry, axis in rows if axis is None]
+        names = [name for name in (ELLIPSIS, *self.dims.parallel) if all(_stands(e, name) for e in entries)]
+        if any(entry.each for entry in entries):
+            return None
+        names = [name for name in names if not any(e.each and _stands(e, name) for e in others)]
+        # a tensor without samples that has the dimension must be repeated: rather take another dimension
+        return min(names, key=lambda name: any(_stands(entry, name) for entry in others), default=None)
 
     def __call__(self, in_dims: Sequence[Any], inputs: Sequence[Any]) -> Any:
         """Return (outputs, axes that count samples), or ``NotImplemented`` if no dimension can take them."""
         positions = self.schema.tensor_positions
         axes = [in_dims[i] for i in positions]
-        name = None if any(isinstance(axis, (list, tuple)) for axis in axes) else self.dimension(axes)
+        axes = [
+            None if isinstance(a, (list, tuple)) and not any(x is not None for x in a) else a for a in axes
+        ]
+        name = self.dimension_for_samples(axes)
         if name is None:
             return NotImplemented
         tensors = list(zip(positions, self.dims.inputs, axes, strict=True))
@@ -75,6 +79,11 @@ class DimsBatch(Rule):
         outputs = result if isinstance(result, (tuple, list)) else (result,)
         rows = [_split(e, name, y, (samples, size)) for e, y in zip(self.dims.outputs, outputs, strict=True)]
         return tuple(y for y, _ in rows), tuple(axis for _, axis in rows)
+
+
+def _stands(entry: Entry, name: str) -> bool:
+    """Whether a dimension stands in an entry, once and by itself."""
+    return _axis(entry, name) is not None and list(entry.names()).count(name) == 1
 
 
 def _axis(entry: Entry, name: str) -> int | None:

@@ -83,12 +83,21 @@ def last_exponential(x):
     return y
 
 
+def sum_of_exponentials(x):
+    s = output_tensor((1,), x.dtype)
+    s[0] = 0
+    for i in range(x.shape[0]):
+        s[0] += exp(x[i])
+    return s
+
+
 @pytest.mark.parametrize(
     ("function", "tensors", "names"),
     [
         (product, 2, {"x", "z"}),
         (scaled_sum, 2, {"z"}),  # its size alone: the gradient of z has the shape of z
         (exponential, 1, {"y"}),
+        (sum_of_exponentials, 1, {"x"}),
         (last_exponential, 1, {"x"}),  # iterations overwrite the result
     ],
 )

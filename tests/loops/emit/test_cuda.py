@@ -2,6 +2,7 @@
 
 No GPU is used: what is emitted is compiled, not run on hardware.
 """
+# ruff: noqa: F821 - the words of the language
 
 import functools
 import random
@@ -63,6 +64,22 @@ def test_emulated_is_interpreted(program, table, emulate, batch, programs):
             bits.add(b"".join(a.tobytes() for a in results))
         assert len(bits) == 1, f"{sizes}: the order of threads changes the result"
     assert emulate.count(table, "live") == 0
+
+
+def signs(x):
+    y = output_tensor(x.shape, x.dtype)
+    for i in range(x.shape[0]):
+        y[i] = 1 / sign(x[i])
+    return y
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_sign_of_minus_zero_is_plus_zero(dtype, emulate, batch, programs):
+    program = programs.Program(signs, f"{dtype} n")
+    run = batch.bound(signs, program.rows, {}, emulate.build(emulate.text([typed(program)])), 0)
+    x = np.array([-0.0, 0.0, -2.0, 3.0, np.nan], dtype)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(run(x)[0], 1 / np.sign(x))
 
 
 def test_checked_is_interpreted(program, checked_table, batch, programs):

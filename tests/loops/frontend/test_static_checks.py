@@ -82,6 +82,8 @@ CHECKS = [
     (("y[0] = x.strides",), 3, V, "no attribute called strides.*shape and dtype only"),
     # what that checker does not look at
     (("y[0] = np.sin(x[0])",), 3, V, r"function call id \[np.sin\] not in intrinsics.*write sin\(...\), without the module"),
+    (("y = output_tensor(x.shape[foo(1):], x.dtype)",), 3, V, r"function call id \[foo\] not in intrinsics"),
+    (("y[0] = exp(**x)",), 3, T, r"function \[exp\] takes no keyword arguments, but got \*\*"),
     (("y[0] = exp(x=x[0])",), 3, T, r"function \[exp\] takes no keyword arguments, but got x=.*by position"),
     (("y[0] = x.shape[0]()",), 3, V, "not in intrinsics list"),
     (("y[0] = max(x[0])",), 3, T, r"function \[max\] expects two or more inputs, but get 1.*best = max\(best, x\[i\]\)"),

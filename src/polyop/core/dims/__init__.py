@@ -24,6 +24,7 @@ What is claimed of the dimensions, each with names separated by blanks:
     sum="i"                  in outputs without i, the outputs of slices are added; max= and min= likewise
     halo={"n": (1, "k//2")}  a slice along n reads so many elements before and after it
 
-Nothing is claimed of any other dimension: it has to be whole. A name that occurs twice in one tensor has
+Where every output has ``...``, an operator maps over it: slices are computed alone. Nothing is claimed of any
+other dimension: it has to be whole. A name that occurs twice in one tensor has
 equal sizes there, and has to be whole.
 """

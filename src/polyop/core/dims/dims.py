@@ -101,8 +101,13 @@ class Dims:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """Return the dimensions that cannot be sliced: nothing is claimed about them."""
+        """Return the dimensions that cannot be sliced: nothing is claimed about them.
+
+        ``...`` needs no claim where every output has it: an operator maps over it, by definition.
+        """
         claimed = {*self.parallel, *self.reductions, *self.halo}
+        if all(entry.ellipsis for entry in self.outputs):
+            claimed.add("...")
         return tuple(name for name in self.names if name not in claimed)
 
     def match(

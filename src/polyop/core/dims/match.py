@@ -44,7 +44,7 @@ class Matcher:
         """Name -> the tensor or attribute that gave its size."""
 
     def tensor(self, entry: Entry, shape: Any) -> None:
-        """Match the shape of an argument; raises ``InferError`` that names both sizes and both arguments.
+        """Match the shape of an argument; raises ``InferError`` for a wrong rank, or with both sizes.
 
         ``shape`` is None for an absent tensor, and a sequence of shapes for a list of tensors.
         """
@@ -123,7 +123,11 @@ class Evaluator:
         if entry.ellipsis and "..." not in self.values:
             self._fail_unknown(entry.label, "...")
         leading = self.values["..."] if entry.ellipsis else ()
-        return (*leading, *(self.size(entry.label, size) for size in entry.dimensions if size is not None))
+        sizes = []
+        for dimension in entry.dimensions:
+            assert dimension is not None, "an output has no '_'"
+            sizes.append(self.size(entry.label, dimension))
+        return (*leading, *sizes)
 
     def size(self, label: str, expression: Expression) -> Any:
         """Return the value of an expression; raises ``InferError`` if it is negative, not whole or unknown.

@@ -4,7 +4,7 @@ A framework asks in the forward call which tensors to keep. The derived gradient
 derive it takes long, and a call without a backward would pay for it. A simple kernel needs no proofs:
 
     y[i] = x[i] * z[i]        the partial derivatives are z[i] and x[i]: it keeps x and z
-    y[i] = x[i] + 2 * z[i]    the partial derivatives are constants: it keeps nothing
+    y[i] = x[i] + 2 * z[i]    the partial derivatives are constants: it reads no element
     y[i] = exp(x[i])          the partial derivative is the result: it keeps y
 
 Simple means: it has no temporaries, it reads no element of an output, and it only assigns or adds. So
@@ -100,39 +100,45 @@ def simple_residuals(kernel: Kernel) -> frozenset[str] | None:
     if not is_simple(kernel):
         return None
     values: list[Expr] = []
-    for store, around in _stores(kernel.body, ()):
+    for store, enclosing in _stores(kernel.body, ()):
         if not is_real(kernel, store.buffer):
             continue
-        parts = _partials(kernel, store)
-        if any(_reads(part, store.value) for part in parts):
-            if not is_sole_write(kernel, store, [node for node in around if isinstance(node, For)]):
+        parts = _read_by_partials(kernel, store)
+        if store.op == "" and any(_contains(part, store.value) for part in parts):
+            if not is_sole_write(kernel, store, [node for node in enclosing if isinstance(node, For)]):
                 return None
             result = Load(store.buffer, store.index, store.value.type, store.line)
             parts = [_replaced(part, store.value, result) for part in parts]
-        if parts or store.op != "+":  # an element that is assigned has no adjoint before
-            values += [*parts, *store.index, *(head for node in around for head in _heads(node))]
+        if (
+            parts or store.op != "+"
+        ):  # an assignment clears its element's adjoint, so its index is read anyway
+            values += [
+                *parts,
+                *store.index,
+                *(head for node in enclosing for head in _bounds_or_condition(node)),
+            ]
     return _with_sizes(kernel, values)
 
 
 def _stores(
-    body: Sequence[Stmt], around: tuple[For | If, ...]
+    body: Sequence[Stmt], enclosing: tuple[For | If, ...]
 ) -> Iterator[tuple[Store, tuple[For | If, ...]]]:
-    """Yield each store with the loops and conditions around it, outermost first."""
+    """Yield each store with the loops and conditions enclosing it, outermost first."""
     for node in body:
         match node:
             case Store():
-                yield node, around
+                yield node, enclosing
             case For():
-                yield from _stores(node.body, (*around, node))
+                yield from _stores(node.body, (*enclosing, node))
             case If():
-                yield from _stores((*node.body, *node.orelse), (*around, node))
+                yield from _stores((*node.body, *node.orelse), (*enclosing, node))
 
 
-def _heads(node: For | If) -> tuple[Expr, ...]:
+def _bounds_or_condition(node: For | If) -> tuple[Expr, ...]:
     return (node.lo, node.hi) if isinstance(node, For) else (node.condition,)
 
 
-def _partials(kernel: Kernel, store: Store) -> list[Expr]:
+def _read_by_partials(kernel: Kernel, store: Store) -> list[Expr]:
     """Return the partial derivatives of a store, with the indices and conditions they come with."""
     parts = pull(store.value, number(1.0, store.value.type), lambda load: is_real(kernel, load.buffer))
     return [
@@ -140,7 +146,7 @@ def _partials(kernel: Kernel, store: Store) -> list[Expr]:
     ]
 
 
-def _reads(expr: Expr, value: Expr) -> bool:
+def _contains(expr: Expr, value: Expr) -> bool:
     return isinstance(value, Op) and any(e == value for e in walk(expr))
 
 

@@ -73,6 +73,9 @@ class ExpressionChecker:
         of_shape = isinstance(value, (ast.Attribute, ast.Tuple))
         for item in index.elts if isinstance(index, ast.Tuple) else [index]:
             if isinstance(item, ast.Slice) and of_shape:
+                for bound in (item.lower, item.upper, item.step):
+                    if bound is not None:
+                        self.expression(bound)
                 continue
             if isinstance(item, ast.Constant) and (item.value is None or item.value is ...):
                 self.fail(UnsupportedError, "slices of tensors are not compiled", node, hint=ELEMENTS)
@@ -83,7 +86,7 @@ class ExpressionChecker:
         word = self.word(node)
         inputs = node.args
         if node.keywords:
-            names = ", ".join(f"{k.arg}=" for k in node.keywords)
+            names = ", ".join(f"{k.arg}=" if k.arg else "**" for k in node.keywords)
             rule = f"function [{word.name}] takes no keyword arguments"
             self.fail(ArgumentTypeError, rule, node, names, "pass its inputs by position")
         for item in inputs:
