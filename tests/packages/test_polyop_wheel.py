@@ -15,7 +15,8 @@ from polyop.wheel.audit import audit
 ROOT = pathlib.Path(__file__).parents[2]
 TOOL = ROOT / "tools" / "wheel.py"
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
-pytestmark = pytest.mark.xdist_group("wheels")  # they share build/wheels
+# the core is compiled as for a release; the tests share build/wheels
+pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("wheels")]
 
 
 @pytest.fixture(scope="module")
