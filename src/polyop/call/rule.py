@@ -152,6 +152,20 @@ def wrong_list(operator: Operator, name: str, count: int, length_or_type: int | 
     return GradientError(subject, rule, str(length_or_type), where=of_function(operator.gradient))
 
 
+def list_gradients(operator: Operator, name: str, items: Sequence[Any], grads: Any) -> Sequence[Any]:
+    """Return the gradients of a list argument, one or None per item; None stands for a list of None.
+
+    Raises ``GradientError`` for another length or type.
+    """
+    if grads is None:
+        return (None,) * len(items)
+    if not isinstance(grads, (list, tuple)):
+        raise wrong_list(operator, name, len(items), type(grads).__name__)
+    if len(grads) != len(items):
+        raise wrong_list(operator, name, len(items), len(grads))
+    return grads
+
+
 def check_gradient(
     operator: Operator, name: str, value: Any, shape: Sequence[int], tensor_type: type | None = None
 ) -> None:

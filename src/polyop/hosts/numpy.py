@@ -11,9 +11,9 @@ from .. import _core
 from ..call.host import map_tensors, specs, with_aliases
 from ..call.operator import Operator
 from ..call.overlap import check_overlap
-from ..call.rule import Rule, apply_rule, check_gradient, no_gradient
+from ..call.rule import Rule, apply_rule, check_gradient, list_gradients, no_gradient
 from ..core.dtypes import dtype
-from ..core.errors import ArgumentTypeError, ArgumentValueError, GradientError, HostError
+from ..core.errors import ArgumentTypeError, ArgumentValueError, HostError
 from ..core.schema import Argument
 from ..core.spec import Spec
 from ..kernels.python import PythonKernel
@@ -162,10 +162,8 @@ def _check_gradients(operator: Operator, argument: Argument, value: Any, grad: A
     if not argument.type.is_list:
         check_gradient(operator, argument.name, grad, value.shape)
         return
-    if not isinstance(grad, (list, tuple)) or len(grad) != len(value):
-        rule = f"must be a list of {len(value)} gradients, one per item"
-        raise GradientError(f"{operator.name}: gradient of {argument.name}", rule, type(grad).__name__)
-    for number, (item, item_grad) in enumerate(zip(value, grad, strict=True)):
+    item_grads = list_gradients(operator, argument.name, value, grad)
+    for number, (item, item_grad) in enumerate(zip(value, item_grads, strict=True)):
         if item_grad is not None:
             check_gradient(operator, f"{argument.name}[{number}]", item_grad, item.shape)
 

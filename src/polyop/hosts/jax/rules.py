@@ -13,7 +13,7 @@ import numpy as np
 
 from ...call import batching
 from ...call.operator import Operator
-from ...call.rule import CUSTOM, apply_rule, check_gradient, no_gradient, saving_of
+from ...call.rule import CUSTOM, apply_rule, check_gradient, list_gradients, no_gradient, saving_of
 from ...core.errors import FallbackWarning, GradientError
 from ...core.origin import of_function
 from ...core.spec import Spec
@@ -74,7 +74,7 @@ def gradients(
     input_grads: list[Any] = [None] * len(flat)
     for argument, index, grad in zip(operator.schema.arguments, indices, by_argument, strict=True):
         if isinstance(index, tuple):
-            for i, item in zip(index, _listed(operator, argument.name, index, grad), strict=True):
+            for i, item in zip(index, list_gradients(operator, argument.name, index, grad), strict=True):
                 if i is not None:
                     input_grads[i] = _gradient(operator, f"{argument.name}[{i}]", flat[i], item)
         elif index is not None:
@@ -85,16 +85,6 @@ def gradients(
 def _as_jax(values: Sequence[Any]) -> list[Any]:
     """Return the values as JAX's arrays: constants of a program may be NumPy's, which a rule must not see."""
     return [jnp.asarray(value) if isinstance(value, np.ndarray) else value for value in values]
-
-
-def _listed(operator: Operator, name: str, items: tuple[Any, ...], grads: Any) -> Sequence[Any]:
-    if grads is None:
-        return (None,) * len(items)
-    if not isinstance(grads, (list, tuple)) or len(grads) != len(items):
-        seen = f"{len(grads)}" if isinstance(grads, (list, tuple)) else type(grads).__name__
-        rule = f"must be a list of {len(items)} gradients, one per item"
-        raise GradientError(f"{operator.name}: gradient of {name}", rule, seen)
-    return grads
 
 
 def _gradient(operator: Operator, name: str, value: Any, grad: Any) -> Any:

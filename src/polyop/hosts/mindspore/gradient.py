@@ -15,7 +15,7 @@ from ... import _core
 from ...call.foreign import flatten, written_tensors
 from ...call.host import map_tensors
 from ...call.operator import Operator
-from ...call.rule import apply_rule, check_gradient, no_gradient, wrong_list
+from ...call.rule import apply_rule, check_gradient, list_gradients, no_gradient
 from ...core.errors import ArgumentTypeError, GradientError
 from ...core.schema import Argument
 from ...rules.module.recorded import Recorded, failed
@@ -134,12 +134,10 @@ def _checked(operator: Operator, argument: Argument, value: Any, grad: Any) -> A
         return None  # an attribute has an entry in the tuple, but no gradient
     if not argument.type.is_list:
         return _as_tensor(operator, argument.name, grad, value)
-    seen = len(grad) if isinstance(grad, (list, tuple)) else type(grad).__name__
-    if seen != len(value):
-        raise wrong_list(operator, argument.name, len(value), seen)
+    item_grads = list_gradients(operator, argument.name, value, grad)
     return tuple(
         None if item_grad is None else _as_tensor(operator, f"{argument.name}[{i}]", item_grad, item)
-        for i, (item, item_grad) in enumerate(zip(value, grad, strict=True))
+        for i, (item, item_grad) in enumerate(zip(value, item_grads, strict=True))
     )
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 from ...call.bound import BoundOperator
-from ...call.rule import Rule, apply_rule, check_gradient, no_gradient
+from ...call.rule import Rule, apply_rule, check_gradient, list_gradients, no_gradient
 from ...call.uses import Uses, used_by_rule
-from ...core.errors import GradientError
 from ...core.untraced import untraced
 from .tensors import as_outputs, for_torch, spec
 
@@ -174,13 +173,8 @@ class Layout:
 
     def _list_gradients(self, name: str, values: Any, grads: Any) -> tuple[Any, ...]:
         operator = self.bound.operator
-        if grads is None:
-            return (None,) * len(values)
-        if not isinstance(grads, (list, tuple)) or len(grads) != len(values):
-            seen = f"{len(grads)}" if isinstance(grads, (list, tuple)) else type(grads).__name__
-            rule = f"must be a list of {len(values)} gradients, one per item"
-            raise GradientError(f"{operator.name}: gradient of {name}", rule, seen)
-        for number, (value, grad) in enumerate(zip(values, grads, strict=True)):
+        result = list_gradients(operator, name, values, grads)
+        for number, (value, grad) in enumerate(zip(values, result, strict=True)):
             if grad is not None:
                 check_gradient(operator, f"{name}[{number}]", grad, value.shape, torch.Tensor)
-        return tuple(grads)
+        return tuple(result)
