@@ -192,8 +192,8 @@ assert grown < 8 << 20, grown
 def test_attributes_that_keep_changing(process):
     process(DEFINE + """
 from polyop.hosts.jax import primitive, site
-assert site._sites.most == primitive._programs.most == 128
-site._sites.most = primitive._programs.most = 8
+assert site._sites.capacity == primitive._programs.capacity == 128
+site._sites.capacity = primitive._programs.capacity = 8
 for i in range(20):
     cube(x, float(i))
     cube(x, 0.5)  # used all the time: never made again
