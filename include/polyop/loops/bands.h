@@ -14,7 +14,8 @@ enum { POLYOP_MEMBERS = 8 };
 #ifndef POLYOP_BAND
 #define POLYOP_BAND 32
 #endif
-/* The least cost of the rows of a step, in the unit of polyop_parts; the cost of calling a function is small beside it. */
+/* The least cost of the rows of a step, in the unit of polyop_parts; the cost of calling a function is small
+ * beside it. */
 #ifndef POLYOP_STEP
 #define POLYOP_STEP 4e3
 #endif
@@ -29,8 +30,9 @@ struct polyop_member {
   int64_t lo, hi, behind, inset;
   double cost;
 };
-/* The caller sets `k`, `count` and `members`; polyop_run_bands sets the rest. A member's `cost` is that of all its rows, as for polyop_parts.
- * `size`: rows of a band. `step`: the rows of one loop that run before those of the next. */
+/* The caller sets `k`, `count` and `members`; polyop_run_bands sets the rest. A member's `cost` is that of
+ * all its rows, as for polyop_parts. `size`: rows of a band. `step`: the rows of one loop that run before
+ * those of the next. */
 struct polyop_bands {
   void* k;
   int count;
