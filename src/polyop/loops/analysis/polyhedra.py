@@ -175,11 +175,27 @@ class Model:
         """Return the part of a set for the assumed sizes, unless that splits it into more pieces."""
         cache = self.session.cache
         if key not in cache:
-            for sizes in self.session.sizes:
+            for sizes in self._assumed_sizes:
                 part = whole.intersect_params(sizes).coalesce()
                 whole = part if part.n_basic_set() <= whole.n_basic_set() else whole
             cache[key] = whole
         return cache[key]
+
+    @functools.cached_property
+    def _assumed_sizes(self) -> tuple[Any, ...]:
+        """The sets of sizes that the session assumes, without the parameters that this kernel has not.
+
+        A pass may drop a tensor after its sizes were assumed: what follows for the others stays true.
+        """
+        words = {affine.word(p) for p in self.parameters}
+        kind = self.isl.dim_type.param
+        rows = []
+        for sizes in self.session.sizes:
+            for k in reversed(range(sizes.dim(kind))):
+                if sizes.get_dim_name(kind, k) not in words:
+                    sizes = sizes.project_out(kind, k, 1)  # noqa: PLW2901 - one parameter less each time
+            rows.append(sizes)
+        return tuple(rows)
 
     def _read(self, kind: str, head: str, constraints: tuple[str, ...] = ()) -> Any:
         """Return the isl value of a text.
