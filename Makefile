@@ -16,8 +16,9 @@ SOURCES := pyproject.toml CMakeLists.txt $(NATIVE)
 TESTS ?= tests src
 COVERED ?= src/polyop
 
-# For `make sweep`: the same SEED gives the same random kernels; after MINUTES no new one starts.
+# For `make sweep`: the same SEED gives the same random kernels. It ends after COUNT of them, or after MINUTES.
 SEED ?= $(shell date +%Y%m%d)
+COUNT ?= 1000000
 MINUTES ?= 240
 
 .PHONY: demo wheel test test-main test-mindspore test-all exhaustive-main exhaustive-mindspore sweep lint coverage \
@@ -57,7 +58,7 @@ endif
 
 # For hours: values and gradients of random loop kernels, compared with exact dual numbers.
 sweep: $(VENV)/test-tools
-	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --minutes $(MINUTES) --jobs $(JOBS)
+	$(BIN)/python tests/loops/fuzz.py --seed $(SEED) --count $(COUNT) --minutes $(MINUTES) --jobs $(JOBS)
 
 lint: $(VENV)/test-tools
 	$(BIN)/ruff check .
