@@ -149,7 +149,7 @@ def test_max_with_indices():
 
 
 def test_operations_stay_tensors():
-    x, y = Tensor(ARRAY), torch.from_numpy(ARRAY)
+    x, y = Tensor(ARRAY), torch.from_numpy(ARRAY.copy())
     for result in (
         x + 1,
         1 - x,
