@@ -40,6 +40,7 @@ INSIDE = {
         "schedule",
         "targets",
         "emit",
+        "dims",
         "derive",
         "pipeline",
         "library",

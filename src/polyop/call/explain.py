@@ -44,7 +44,7 @@ def explain(
     first, *more = _gradient(bound, arguments)
     lines += [f"  gradient    {first}", *(f"  {text}" for text in more)]
     lines.append(f"  forward     {_forward(operator)}")
-    lines += _dims(operator)
+    lines += _dims(bound, arguments)
     lines.append(f"  batching    {_batching(operator)}")
     lines.append(f"  infer rule  {_infer(operator.infer)}")
     lines.append(f"  fast call   {_fast(bound)}")
@@ -164,12 +164,33 @@ def _forward(operator: Any) -> str:
     return "the gradient rule, transposed; an error where that is not differentiable itself"
 
 
-def _dims(operator: Operator) -> Iterator[str]:
+def _dims(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
+    """Yield what the author says of dimensions, and what is proved of them from loops."""
+    operator = bound.operator
     if operator.dims is not None:
         yield f"  dimensions  {operator.dims}"
         whole = [name for name in operator.dims.whole if name != "..."]
         if whole:
             yield f"  whole       {', '.join(whole)}: nothing is claimed of slices along them"
+    kernel = next((k for k in operator.kernels if isinstance(k, LoopKernelBase)), None)
+    if kernel is None:
+        return
+    if not arguments:
+        yield "  slices      derived from the loops; give inputs to see which dimensions can be cut"
+        return
+    yield from _slices("slices", kernel, bound, arguments)
+    gradient: Any = operator.gradient
+    if isinstance(operator.gradient, Rule) and gradient.is_derived:
+        yield from _slices("of gradient", gradient.kernel, bound, arguments)
+
+
+def _slices(label: str, kernel: Any, bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
+    try:
+        first, *more = kernel.explain_dims(*split(bound, arguments))
+    except PolyopError as problem:
+        first, more = f"none: {problem}", []
+    yield f"  {label:<11} {first}"
+    yield from (f"                {line}" for line in more)
 
 
 def _batching(operator: Operator) -> str:

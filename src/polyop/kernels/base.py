@@ -63,6 +63,10 @@ class LoopKernelBase(KernelBase, ABC):
     def explain(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
         """Return a line for each loop: what it becomes for these specs, and why."""
 
+    @abstractmethod
+    def explain_dims(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        """Return the dimensions of the tensors, what is proved of slices, and why others are whole."""
+
 
 def flatten(arguments: Sequence[Any]) -> Iterator[Spec | None]:
     """Yield the specs among arguments, also those inside tuples, and None for absent tensors."""

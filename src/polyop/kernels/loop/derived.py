@@ -386,6 +386,16 @@ class BackwardKernel(DerivedKernel):
         lines.append(f"keeps {kept} for the gradient; tapes take {taped} bytes while it runs{more}")
         return lines
 
+    def kernel_and_sizes(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> tuple[Kernel, Callable[[], Mapping[Any, Any]]]:
+        """Return the gradient of all outputs for specs of ``base``, and what is known of its sizes."""
+        from ...loops.dims.derive import sizes_from_forward
+
+        kernel = self.adjoint(inputs, attributes, (True,) * self.base.results).kernel
+        forward = self.base.form(inputs, attributes)
+        return kernel, lambda: sizes_from_forward(forward, kernel)
+
     def _explain_temporaries(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield which temporaries a framework's call saves, and which ``tape_bytes`` does not allow."""
         rows = temporaries(self.base, inputs, attributes)

@@ -27,6 +27,7 @@ from ..base import Accepts, LoopKernelBase, flatten
 from ..library import LibraryKernel
 
 if TYPE_CHECKING:
+    from ...loops.dims.derive import Slicing
     from ...loops.program import Program
     from ...loops.runner import Watch
 
@@ -255,6 +256,25 @@ class LoopKernel(LoopKernelBase):
             lines.append(f"        {text}")
             last = line
         return lines
+
+    def slicings(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Kernel, list[Slicing]]:
+        """Return the IR for these specs, and what is proved of slices along each of its dimensions."""
+        from ...loops.dims.derive import derive_slicing
+
+        kernel, sizes = self.kernel_and_sizes(inputs, attributes)
+        return kernel, self.once(("slicings", id(kernel)), lambda: derive_slicing(kernel, sizes()))
+
+    def kernel_and_sizes(
+        self, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> tuple[Kernel, Callable[[], Mapping[Any, Any]]]:
+        """Return the IR for these specs, and what gives the sizes that follow from those of other inputs."""
+        return self.form(inputs, attributes), dict
+
+    def explain_dims(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[str]:
+        """Return the dimensions of the tensors, what is proved of slices, and why others are whole."""
+        from ...loops.dims.notation import describe
+
+        return list(describe(*self.slicings(inputs, attributes)))
 
     def _typed_or_last(self, inputs: Sequence[Any], attributes: Mapping[str, Any] | None) -> Kernel:
         if not inputs and not self.is_typed:

@@ -180,6 +180,11 @@ class Kernel:
         """Return ``file:line``."""
         return f"{self.file}:{line}"
 
+    def is_absent(self, name: str) -> bool:
+        """Whether a tensor of a derived kernel is not passed: a bool without dimensions stands for it."""
+        buffer = self.buffers[name]
+        return self.derived and not buffer.shape and buffer.dtype == "bool"
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:

@@ -21,7 +21,7 @@ def shown(kernel: Kernel) -> str:
     Casts between dtypes are written as calls, ``float32(x)``; loops run upwards by one.
     """
     inputs = [n for n in kernel.parameters if n not in kernel.buffers or kernel.buffers[n].role != "output"]
-    parameters = [n for n in inputs if n not in kernel.buffers or not _is_absent(kernel, n)]
+    parameters = [n for n in inputs if n not in kernel.buffers or not kernel.is_absent(n)]
     lines = [f"def {kernel.name}({', '.join(parameters)}):"]
     for buffer in kernel.buffers.values():
         if buffer.role in ("output", "local"):
@@ -31,11 +31,6 @@ def shown(kernel: Kernel) -> str:
     lines += _block(kernel.body, 1)
     lines.append(f"    return {', '.join(kernel.outputs)}")
     return "\n".join(lines) + "\n"
-
-
-def _is_absent(kernel: Kernel, name: str) -> bool:
-    buffer = kernel.buffers[name]
-    return kernel.derived and not buffer.shape and buffer.dtype == "bool"
 
 
 def _block(body: Sequence[Stmt], depth: int) -> Iterator[str]:

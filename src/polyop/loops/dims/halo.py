@@ -1,0 +1,144 @@
+"""How many neighbours a slice reads before and after it.
+
+    t[i] = x[i - 1] + x[i + 1]      t: 1 on each side of x
+    y[i] = t[i] + t[i + 1]          y: t with 0 before and 1 after, so x with 1 before and 2 after
+
+A *radius* is how far beyond the slice a buffer has to be right. It is 0 for outputs, and grows with the
+offsets at which statements read. A value that needs all values before it makes it grow without end. A width
+is negative where less than the slice is read on that side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..analysis import affine
+from ..analysis.affine import Linear
+from ..analysis.polyhedra import Access, Model
+from .dimension_sets import DimensionSets
+from .reason import NotSliced
+from .sites import Site, shown
+
+
+class Radius(NamedTuple):
+    """How far before and after a slice, as linear forms of attributes and other sizes."""
+
+    before: Linear
+    after: Linear
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is the slice alone."""
+        return not any(self.before.values()) and not any(self.after.values())
+
+
+ZERO = Radius({}, {})
+
+
+def find_radii(sets: DimensionSets, sites: Sequence[Site], outputs: Sequence[str]) -> dict[str, Radius]:
+    """Return the radius of each buffer that ``outputs`` need; raises :class:`NotSliced`."""
+    radii: dict[str, Radius] = dict.fromkeys(outputs, ZERO)
+    offsets = {site: _offsets(sets, site) for site in sites if site.coordinate is not None}
+    rounds = len({a.target for site in offsets for a, _ in site.accesses}) + 1
+    for _ in range(rounds):
+        if not _grow(radii, offsets):
+            return radii
+    rows = ((site, access, o) for site, accesses in offsets.items() for access, o in accesses if o != ZERO)
+    for site, access, offset in rows:  # one of these makes it grow without end
+        if _depends_on(access.target, site.target, offsets):
+            side = "before" if any(c > 0 for c in offset.before.values()) else "after"
+            raise NotSliced(site.line, f"{shown(access)} needs all elements {side} it")
+    raise AssertionError("radii grow, and no statement needs itself")
+
+
+def _grow(radii: dict[str, Radius], offsets: Mapping[Site, Sequence[tuple[Access, Radius]]]) -> bool:
+    """Widen the radii by what each statement reads; return whether any changed."""
+    before = dict(radii)
+    for site, rows in offsets.items():
+        own = radii.get(site.target) if site.writes_along else ZERO
+        if own is None:
+            continue
+        for access, offset in rows:
+            wider, known = _sum(own, offset), radii.get(access.target)
+            radii[access.target] = wider if known is None else _join(known, wider, site)
+    return radii != before
+
+
+def _depends_on(name: str, other: str, offsets: Mapping[Site, Sequence[tuple[Access, Radius]]]) -> bool:
+    """Whether what is stored in a buffer is computed from another, by any number of statements."""
+    reached, size = {name}, 0
+    while len(reached) != size:
+        size = len(reached)
+        reached |= {a.target for site, rows in offsets.items() if site.target in reached for a, _ in rows}
+    return other in reached
+
+
+def widest(radii: Mapping[str, Radius], names: Sequence[str]) -> Radius:
+    """Return a radius that holds those of the buffers ``names``."""
+    result = ZERO
+    for name in names:
+        if name in radii:
+            result = _join(result, radii[name], None)
+    return result
+
+
+def _offsets(sets: DimensionSets, site: Site) -> list[tuple[Access, Radius]]:
+    """Return for each read along the dimension how far it is from the statement's own coordinate."""
+    rows = []
+    for access, coordinate in site.accesses:
+        if access.write or coordinate == site.coordinate:
+            if not access.write:
+                rows.append((access, ZERO))
+            continue
+        low, high = sets.offset_range(site, access, coordinate)
+        if low is None or high is None:
+            raise NotSliced(site.line, f"{shown(access)} may be any distance away")
+        rows.append((access, Radius({name: -c for name, c in low.items()}, high)))
+    return rows
+
+
+def _sum(one: Radius, other: Radius) -> Radius:
+    return Radius(*(_added(a, b) for a, b in zip(one, other, strict=True)))
+
+
+def _added(a: Linear, b: Linear) -> Linear:
+    form = {name: a.get(name, 0) + b.get(name, 0) for name in (*a, *b)}
+    return {name: c for name, c in form.items() if c}
+
+
+def _join(one: Radius, other: Radius, site: Site | None) -> Radius:
+    return Radius(*(_larger(a, b, site) for a, b in zip(one, other, strict=True)))
+
+
+def _larger(a: Linear, b: Linear, site: Site | None) -> Linear:
+    """Return the larger of two widths, for sizes and attributes of at least 1."""
+    for one, other in ((a, b), (b, a)):
+        more = {name: one.get(name, 0) - other.get(name, 0) for name in {*a, *b}}
+        if sum(more.values()) >= 0 and all(c >= 0 for name, c in more.items() if name):
+            return one
+    line = 0 if site is None else site.line
+    raise NotSliced(line, "which of two widths is the larger depends on sizes")
+
+
+def isl_text(form: Linear) -> str:
+    """Return a linear form in isl's syntax."""
+    terms = [f"{c}*{affine.word(name)}" if name else str(c) for name, c in form.items() if c]
+    return f"({' + '.join(terms)})" if terms else "0"
+
+
+def linear_of(affine_value: Any, model: Model) -> Linear | None:
+    """Return an isl affine expression of parameters as a linear form; None if it has divisions."""
+    kind = model.isl.dim_type
+    if affine_value.dim(kind.div) or not affine_value.get_denominator_val().is_one():
+        return None
+    words = {affine.word(name): name for name in model.parameters}
+    form: Linear = {"": int(affine_value.get_constant_val().to_python())}
+    for k in range(affine_value.dim(kind.param)):
+        coefficient = int(affine_value.get_coefficient_val(kind.param, k).to_python())
+        if coefficient:
+            name = words.get(affine_value.get_dim_name(kind.param, k))
+            if name is None:
+                return None
+            form[name] = coefficient
+    return {name: c for name, c in form.items() if c}

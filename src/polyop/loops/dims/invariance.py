@@ -1,0 +1,92 @@
+"""Prove that a kernel does in a slice what it does there in the whole.
+
+For every slice, each statement runs the same instances, with the same accesses and the same conditions, moved
+by the start of the slice. Only instances that an output of the slice needs are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..analysis.polyhedra import Access
+from .dimension_sets import DimensionSets
+from .halo import ZERO, Radius, isl_text
+from .reason import NotSliced
+from .sites import Site, shown
+from .values import Condition
+
+
+class Invariance:
+    """The proof for one dimension and one halo."""
+
+    def __init__(
+        self,
+        sets: DimensionSets,
+        halo: Radius,
+        radii: Mapping[str, Radius],
+        conditions: Mapping[Site, Sequence[Condition]],
+    ) -> None:
+        self.sets, self.radii, self.conditions = sets, radii, conditions
+        self.slices = sets.slices(isl_text(halo.before), isl_text(halo.after))
+
+    def check(self, site: Site) -> None:
+        """Raise :class:`NotSliced` if a statement may do something else in a slice."""
+        if site.coordinate is None:
+            self._check_apart(site)
+            return
+        if site.writes_along and site.target not in self.radii:
+            return  # no output needs it
+        here, there = self._whole(site, ()), self._sliced(site, ())
+        if not here.is_equal(there):
+            raise NotSliced(site.line, "which iterations run it depends on where the slice is")
+        if self._is_moved(here, site, site.coordinate):
+            raise NotSliced(site.line, f"{site.target} is written at another place in a slice")
+        for access, coordinate in site.accesses:
+            self._check_access(site, access, coordinate)
+        for condition in self.conditions[site]:
+            rows = (*condition.guards, condition.text)
+            if not self._whole(site, rows).is_equal(self._sliced(site, rows)):
+                raise NotSliced(site.line, "a condition in it depends on where the slice is")
+
+    def _whole(self, site: Site, more: Sequence[str]) -> Any:
+        """Return the needed instances in the whole kernel."""
+        assert site.coordinate is not None
+        return self.sets.whole(site, [*self.slices, self._region(site, site.coordinate), *more])
+
+    def _sliced(self, site: Site, more: Sequence[str]) -> Any:
+        """Return the needed instances in a slice; a sum adds all of them, needed or not."""
+        rows = list(self.slices)
+        if site.writes_along:
+            assert site.coordinate is not None
+            rows.append(self._region(site, f"({self.sets.in_slice(site, site.coordinate)} + s_)"))
+        return self.sets.sliced(site, more).intersect(self.sets.instances(site, rows))
+
+    def _region(self, site: Site, coordinate: str) -> str:
+        """Return the constraint that the outputs of a slice need what is computed at a coordinate."""
+        radius = self.radii[site.target] if site.writes_along else ZERO
+        low, high = isl_text(radius.before), isl_text(radius.after)
+        return f"{coordinate} >= a_ - {low} and {coordinate} < b_ + {high}"
+
+    def _is_moved(self, instances: Any, site: Site, coordinate: str) -> bool:
+        """Whether an instance has another coordinate in a slice, apart from where the slice starts."""
+        moved = f"{self.sets.in_slice(site, coordinate)} != {coordinate} - s_"
+        return not instances.intersect(self.sets.instances(site, [*self.slices, moved])).is_empty()
+
+    def _check_access(self, site: Site, access: Access, coordinate: str) -> None:
+        here = self._whole(site, access.guards)
+        if self._is_moved(here, site, coordinate):
+            raise NotSliced(site.line, f"{shown(access)} is another element in a slice")
+        if access.guards and not here.is_equal(self._sliced(site, access.guards)):
+            raise NotSliced(site.line, f"whether {shown(access)} is read depends on where the slice is")
+
+    def _check_apart(self, site: Site) -> None:
+        """Check that a statement that has nothing to do with the dimension runs alike in every slice."""
+        rows = [tuple(site.leaf.constraints), *((*c.guards, c.text) for c in self.conditions[site])]
+        for constraints in rows:
+            if not any(self.sets.size in text for text in constraints):
+                continue
+            here = self.sets.instances(site, [*self.slices, *constraints])
+            there = self.sets.sliced(site, constraints).intersect(self.sets.instances(site, self.slices))
+            if not here.is_equal(there):
+                raise NotSliced(site.line, "whether it runs depends on the size of the slice")

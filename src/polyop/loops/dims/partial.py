@@ -1,0 +1,153 @@
+"""Find the buffers without a dimension that a slice computes in part: sums, maxima, minima over the slice.
+
+    for i in range(x.shape[0]):
+        s += x[i]                  s is a sum over the slice
+    y[0] = 2 * s                   y is one too: it is linear in s
+
+The sum of the slices' results is the whole then. A value that needs the whole sum ends the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..analysis.polyhedra import Model
+from ..ir.grammar import Const, Expr, Load, Op, Store, Var, walk
+from ..ir.printing import expression
+from .reason import NotSliced
+from .sites import Site
+
+REDUCTIONS = {"+": "sum", "max": "max", "min": "min"}
+"""The operators whose partial results can be combined, and the claim's name."""
+
+
+@dataclass
+class Partial:
+    """What is partial: its kind, "sum", "max" or "min", and the line that makes it so, by name."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+
+def find_partial(model: Model, sites: Sequence[Site]) -> Partial:
+    """Return what is partial; raises :class:`NotSliced` if a statement needs what slices have in part."""
+    partial = Partial()
+    for site in sites:
+        if site.coordinate is not None and not site.writes_along:
+            _add(partial, site.target, _reduction(site), site.line)
+    while True:  # values that are linear in partial ones, and values that are linear in these
+        count = len(partial.kinds)
+        for site in sites:
+            if site.coordinate is None:
+                kind = _inherited(site, partial)
+                if kind is not None:
+                    _add(partial, site.target, kind, site.line)
+        if len(partial.kinds) == count:
+            break
+    for site in sites:
+        _check_reads(site, partial)
+        _check_start(site, partial)
+    for name in partial.kinds:
+        buffer = model.kernel.buffers.get(name)
+        if buffer is not None and buffer.role == "inplace" and partial.kinds[name] == "sum":
+            raise NotSliced(
+                partial.lines[name], f"{name} starts with what it holds, which would be added twice"
+            )
+    return partial
+
+
+def _reduction(site: Site) -> str:
+    op = site.leaf.node.op
+    if op not in REDUCTIONS:
+        how = "is a product" if op == "*" else f"keeps a value from one {site.loop} to the next"
+        raise NotSliced(site.line, f"{site.target} {how}")
+    return REDUCTIONS[op]
+
+
+def _add(partial: Partial, name: str, kind: str, line: int) -> None:
+    first = partial.kinds.setdefault(name, kind)
+    partial.lines.setdefault(name, line)
+    if first != kind:
+        raise NotSliced(line, f"{name} is a {first} and a {kind}")
+
+
+def _inherited(site: Site, partial: Partial) -> str | None:
+    """Return the kind of a value outside of the dimension's loops that reads partial values; else None."""
+    value = site.leaf.node.value
+    names = _partial_names(value, partial)
+    if not names:
+        return None
+    kinds = {partial.kinds[name] for name in names}
+    op = site.leaf.node.op
+    kind = kinds.pop()
+    copied = isinstance(_without_casts(value), (Load, Var))
+    if not kinds and ((kind == "sum" and op in ("", "+") and _is_linear(value, partial)) or
+                      (kind != "sum" and op in ("", kind) and copied)):  # fmt: skip
+        return kind
+    name = min(names)
+    raise NotSliced(site.line, f"{expression(value)} needs the whole {partial.kinds[name]} {name} "
+                               f"of line {partial.lines[name]}")  # fmt: skip
+
+
+def _check_reads(site: Site, partial: Partial) -> None:
+    """Refuse a statement along the dimension, or an index, that reads a partial value."""
+    node = site.leaf.node
+    read = {a.target for a in site.leaf.accesses if not a.write and a.node is not node}
+    if site.coordinate is None:  # its value may be linear in them; conditions, bounds and indices may not
+        read = {a.target for a in site.leaf.accesses if a.around is not None}
+        read |= {n for i in _indices(node) for n in _partial_names(i, partial)}
+    for name in sorted(read & partial.kinds.keys()):
+        kind, line = partial.kinds[name], partial.lines[name]
+        raise NotSliced(site.line, f"the whole {kind} {name} of line {line} is read")
+
+
+def _check_start(site: Site, partial: Partial) -> None:
+    """Refuse a sum that starts with anything but 0: each slice would add it."""
+    node = site.leaf.node
+    if site.coordinate is not None or partial.kinds.get(site.target) != "sum":
+        return
+    if _partial_names(node.value, partial):
+        return
+    if not (isinstance(node.value, Const) and node.value.value == 0):
+        raise NotSliced(site.line, f"each slice would add {expression(node.value)} to {site.target}")
+
+
+def _indices(node: object) -> tuple[Expr, ...]:
+    return node.index if isinstance(node, Store) else ()
+
+
+def _partial_names(expr: Expr, partial: Partial) -> set[str]:
+    names = {e.buffer if isinstance(e, Load) else e.name for e in walk(expr) if isinstance(e, (Load, Var))}
+    return names & partial.kinds.keys()
+
+
+def _without_casts(expr: Expr) -> Expr:
+    while isinstance(expr, Op) and expr.name == "cast":
+        expr = expr.args[0]
+    return expr
+
+
+def _is_linear(expr: Expr, partial: Partial) -> bool:
+    """Whether a value is a sum of partial sums, each multiplied by what all slices know."""
+    match expr:
+        case Load() | Var():
+            return bool(_partial_names(expr, partial))
+        case Op(name="+" | "-", args=(a, b)):
+            return _is_linear(a, partial) and _is_linear(b, partial)
+        case Op(name="neg", args=(a,)):
+            return _is_linear(a, partial)
+        case Op(name="cast", args=(a,)):
+            return expr.type.dtype.startswith(("float", "bfloat")) and _is_linear(a, partial)
+        case Op(name="*", args=(a, b)):
+            return any(
+                _is_linear(one, partial) and not _partial_names(other, partial)
+                for one, other in ((a, b), (b, a))
+            )
+        case Op(name="/", args=(a, b)):
+            return _is_linear(a, partial) and not _partial_names(b, partial)
+        case Op(name="select", args=(condition, a, b)):
+            return (
+                not _partial_names(condition, partial) and _is_linear(a, partial) and _is_linear(b, partial)
+            )
+    return False

@@ -1,0 +1,117 @@
+"""Try on numbers what is proved of a kernel's dimensions: a kernel on slices beside the kernel on the whole."""
+
+import itertools
+
+import numpy as np
+
+from polyop.loops.analysis import affine
+from polyop.loops.ir.grammar import Size, rewrite
+from polyop.loops.ir.interpret import interpret
+
+COMBINE = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+CUTS = ((), (1,), (2,), (3,), (1, 2), (2, 4), (3, 4))
+"""Where a dimension is cut; cuts beyond its size are left out."""
+
+
+class Trial:
+    """A kernel with the sizes of its dimensions, and random inputs."""
+
+    def __init__(self, kernel, slicings, sizes, attributes, draw, known=None):
+        self.kernel, self.attributes, self.known = kernel, attributes, known or {}
+        self.tensors = [n for n in kernel.parameters if n in kernel.buffers]
+        self.sizes = {
+            (r.dimension.size.buffer, r.dimension.size.axis): sizes[r.dimension.name] for r in slicings
+        }
+        self.axes = {axis: r.dimension.size for r in slicings for axis in r.dimension.axes}
+        self.inputs = [self.array(name, draw) for name in self.tensors]
+        self.smallest = min(self.sizes.values(), default=1)
+
+    def extent(self, name, axis):
+        """The size of an input along an axis: that of its dimension, or one that follows from it."""
+        expr = self.known.get((name, axis), Size(name, axis))
+
+        def one(e):
+            size = self.axes.get((e.buffer, e.axis)) if isinstance(e, Size) else None
+            return e if size is None else size
+
+        return self.value(rewrite(expr, one))
+
+    def value(self, expr):
+        form = affine.linear(expr)
+        values = {f"{b}.n{a}": n for (b, a), n in self.sizes.items()}
+        return sum(c * (values | self.attributes).get(name, 1) if name else c for name, c in form.items())
+
+    def array(self, name, draw):
+        buffer = self.kernel.buffers[name]
+        shape = tuple(self.extent(name, axis) for axis in range(len(buffer.shape)))
+        if buffer.dtype == "bool":
+            return draw.random(shape) < 0.5
+        if "int" in buffer.dtype:
+            return draw.integers(0, max(1, min(self.sizes.values(), default=1)), shape).astype(buffer.dtype)
+        return draw.uniform(0.5, 1.5, shape).astype(buffer.dtype)
+
+    def run(self, inputs):
+        copies = [np.array(x) for x in inputs]
+        return interpret(self.kernel, copies, self.attributes)
+
+    def mistakes(self, slicing):
+        """Yield what of a dimension is not as proved."""
+        size = slicing.dimension.size
+        n = self.sizes[size.buffer, size.axis]
+        before, after = (self.width(w) for w in slicing.halo)
+        whole = self.run(self.inputs)
+        axes = [
+            (y, slicing.dimension.axis_of(name)) for name, y in zip(self.kernel.outputs, whole, strict=True)
+        ]
+        if any(axis is not None and y.shape[axis] == 0 for y, axis in axes):
+            return  # nothing to compute
+        for cuts in CUTS:
+            if cuts and cuts[-1] >= n:
+                continue
+            places = [0, *cuts, n]
+            slices = [self.slice(slicing, a, b, n, before, after) for a, b in itertools.pairwise(places)]
+            yield from self.compare(slicing, whole, slices, cuts, n)
+
+    def width(self, form):
+        values = {f"{b}.n{a}": n for (b, a), n in self.sizes.items()} | self.attributes
+        return sum(c * values[name] if name else c for name, c in form.items())
+
+    def slice(self, slicing, a, b, n, before, after):
+        """Run a slice with its halo; return the slice's part of each output."""
+        start, end = max(0, a - before), min(n, b + after)
+        inputs = []
+        for name, x in zip(self.tensors, self.inputs, strict=True):
+            axis = slicing.dimension.axis_of(name)
+            if axis is not None:
+                shorter = x.shape[axis] - n
+                x = np.take(x, range(start, end + shorter), axis)  # noqa: PLW2901
+            inputs.append(x)
+        results = []
+        for name, y in zip(self.kernel.outputs, self.run(inputs), strict=True):
+            axis = slicing.dimension.axis_of(name)
+            length = y.shape[axis] if axis is not None else 0
+            results.append(y if axis is None else np.take(y, range(a - start, min(b - start, length)), axis))
+        return results
+
+    def compare(self, slicing, whole, slices, cuts, n):
+        for k, name in enumerate(self.kernel.outputs):
+            axis = slicing.dimension.axis_of(name)
+            parts = [results[k] for results in slices]
+            if axis is not None:
+                joined = np.concatenate(parts, axis)
+            elif slicing.kind in COMBINE:
+                joined = parts[0]
+                for part in parts[1:]:
+                    joined = COMBINE[slicing.kind](joined, part)
+            else:
+                joined = parts[0]
+            tolerance = {2: 0.1, 4: 1e-3}.get(whole[k].dtype.itemsize, 1e-9)
+            largest = max(1.0, float(np.nanmax(np.abs(whole[k].astype(np.float64)), initial=1.0)))
+            if joined.shape != whole[k].shape or not np.allclose(
+                joined.astype(np.float64),
+                whole[k].astype(np.float64),
+                tolerance,
+                tolerance * largest,
+                equal_nan=True,
+            ):
+                yield f"{slicing.dimension.name} is not {slicing.kind}: {name} cut at {cuts} of {n}"
