@@ -177,13 +177,13 @@ def _named(kernel: Kernel, groups: list[list[Node]]) -> list[Dimension]:
         ((k, axes) for k, axes in axes_of.items() if axes), key=lambda row: place(row[1][0])
     ):
         first, along = axes[0], [v for v in loops if ("loop", v) in groups[k]]
-        name = _unused([_author_name(v) for v in along] or [f"{first[0]}_{first[1]}"], used)
+        name = _unused([author_name(v) for v in along] or [f"{first[0]}_{first[1]}"], used)
         size = Size(*first) if first[0] in inputs else None
         dimensions.append(Dimension(name, tuple(axes), frozenset(along), size))
     return dimensions
 
 
-def _author_name(variable: str) -> str:
+def author_name(variable: str) -> str:
     """Return the name that the author gave a loop variable; the front end appends _1 to repeated ones."""
     return re.sub(r"_\d+$", "", variable).strip("_") or variable
 

@@ -41,8 +41,6 @@ class DimensionSets:
 
         None where there is none, or where it depends on the dimension's size.
         """
-        from .halo import linear_of
-
         dims = ", ".join(map(affine.word, site.leaf.vars))
         constraints = [
             *site.leaf.constraints,
@@ -63,7 +61,7 @@ class DimensionSets:
             (values.dim_has_lower_bound, values.dim_min),
             (values.dim_has_upper_bound, values.dim_max),
         ):
-            forms = [] if not bounded(isl.dim_type.set, 0) else _forms(extreme(0), self.model, linear_of)
+            forms = [] if not bounded(isl.dim_type.set, 0) else _forms(extreme(0), self.model)
             bounds.append(forms[0] if len(forms) == 1 else None)
         return bounds[0], bounds[1]
 
@@ -99,8 +97,31 @@ class DimensionSets:
         return [f"0 <= a_ and a_ < b_ and b_ <= {self.size}", f"{before} >= 0 and {after} >= 0", start, end]
 
 
-def _forms(value: Any, model: Model, linear_of: Any) -> list[Linear | None]:
+def _forms(value: Any, model: Model) -> list[Linear | None]:
     """Return the different pieces of a piecewise affine value."""
     forms: list[Linear | None] = []
-    value.foreach_piece(lambda _, piece: forms.append(linear_of(piece, model)))
+    value.foreach_piece(lambda _, piece: forms.append(_linear(piece, model)))
     return [form for k, form in enumerate(forms) if form not in forms[:k]]
+
+
+def _linear(affine_value: Any, model: Model) -> Linear | None:
+    """Return an isl affine expression of parameters as a linear form; None if it has divisions."""
+    kind = model.isl.dim_type
+    if affine_value.dim(kind.div) or not affine_value.get_denominator_val().is_one():
+        return None
+    words = {affine.word(name): name for name in model.parameters}
+    form: Linear = {"": int(affine_value.get_constant_val().to_python())}
+    for k in range(affine_value.dim(kind.param)):
+        coefficient = int(affine_value.get_coefficient_val(kind.param, k).to_python())
+        if coefficient:
+            name = words.get(affine_value.get_dim_name(kind.param, k))
+            if name is None:
+                return None
+            form[name] = coefficient
+    return {name: c for name, c in form.items() if c}
+
+
+def isl_text(form: Linear) -> str:
+    """Return a linear form in isl's syntax."""
+    terms = [f"{c}*{affine.word(name)}" if name else str(c) for name, c in form.items() if c]
+    return f"({' + '.join(terms)})" if terms else "0"

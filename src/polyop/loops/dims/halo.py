@@ -11,11 +11,10 @@ is negative where less than the slice is read on that side.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..analysis import affine
 from ..analysis.affine import Linear
-from ..analysis.polyhedra import Access, Model
+from ..analysis.polyhedra import Access
 from .dimension_sets import DimensionSets
 from .reason import NotSliced
 from .sites import Site, shown
@@ -119,26 +118,3 @@ def _larger(a: Linear, b: Linear, site: Site | None) -> Linear:
             return one
     line = 0 if site is None else site.line
     raise NotSliced(line, "which of two widths is the larger depends on sizes")
-
-
-def isl_text(form: Linear) -> str:
-    """Return a linear form in isl's syntax."""
-    terms = [f"{c}*{affine.word(name)}" if name else str(c) for name, c in form.items() if c]
-    return f"({' + '.join(terms)})" if terms else "0"
-
-
-def linear_of(affine_value: Any, model: Model) -> Linear | None:
-    """Return an isl affine expression of parameters as a linear form; None if it has divisions."""
-    kind = model.isl.dim_type
-    if affine_value.dim(kind.div) or not affine_value.get_denominator_val().is_one():
-        return None
-    words = {affine.word(name): name for name in model.parameters}
-    form: Linear = {"": int(affine_value.get_constant_val().to_python())}
-    for k in range(affine_value.dim(kind.param)):
-        coefficient = int(affine_value.get_coefficient_val(kind.param, k).to_python())
-        if coefficient:
-            name = words.get(affine_value.get_dim_name(kind.param, k))
-            if name is None:
-                return None
-            form[name] = coefficient
-    return {name: c for name, c in form.items() if c}

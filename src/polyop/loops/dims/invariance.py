@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..analysis.polyhedra import Access
-from .dimension_sets import DimensionSets
-from .halo import ZERO, Radius, isl_text
+from .dimension_sets import DimensionSets, isl_text
+from .halo import ZERO, Radius
 from .reason import NotSliced
 from .sites import Site, shown
 from .values import Condition
@@ -35,8 +35,6 @@ class Invariance:
         if site.coordinate is None:
             self._check_apart(site)
             return
-        if site.writes_along and site.target not in self.radii:
-            return  # no output needs it
         here, there = self._whole(site, ()), self._sliced(site, ())
         if not here.is_equal(there):
             raise NotSliced(site.line, "which iterations run it depends on where the slice is")
@@ -64,7 +62,7 @@ class Invariance:
 
     def _region(self, site: Site, coordinate: str) -> str:
         """Return the constraint that the outputs of a slice need what is computed at a coordinate."""
-        radius = self.radii[site.target] if site.writes_along else ZERO
+        radius = self.radii.get(site.target, ZERO)  # what no output needs must still stay inside its tensors
         low, high = isl_text(radius.before), isl_text(radius.after)
         return f"{coordinate} >= a_ - {low} and {coordinate} < b_ + {high}"
 

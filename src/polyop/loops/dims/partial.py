@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ..analysis.polyhedra import Model
 from ..ir.grammar import Const, Expr, Load, Op, Store, Var, walk
 from ..ir.printing import expression
+from .dimension import author_name
 from .reason import NotSliced
 from .sites import Site
 
@@ -60,7 +61,8 @@ def find_partial(model: Model, sites: Sequence[Site]) -> Partial:
 def _reduction(site: Site) -> str:
     op = site.leaf.node.op
     if op not in REDUCTIONS:
-        how = "is a product" if op == "*" else f"keeps a value from one {site.loop} to the next"
+        loop = author_name(site.loop or "")
+        how = "is a product" if op == "*" else f"keeps a value from one {loop} to the next"
         raise NotSliced(site.line, f"{site.target} {how}")
     return REDUCTIONS[op]
 
