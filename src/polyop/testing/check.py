@@ -12,6 +12,7 @@ from . import (
     compiled,
     crash,
     determinism,
+    dims,
     dtypes,
     frameworks,
     gradient,
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     *infer.CHECKS,
     *memory.CHECKS,
     *beyond.CHECKS,
+    *dims.CHECKS,
     *values.CHECKS,
     *dtypes.CHECKS,
     *gradient.CHECKS,
@@ -53,7 +55,8 @@ def check(
     """Run all checks on an operator and return the report.
 
     ``args``       sample inputs, in schema order: arrays, framework tensors, or specs from
-                   which values are drawn. Without any, float32 tensors of shape (3, 4).
+                   which values are drawn. Without any, float32 tensors of shape (3, 4), or of
+                   sizes that fit ``dims=``.
     ``reference``  a NumPy function of the same arguments; the operator's own without it.
     ``hosts``      names among ``"numpy"``, ``"torch"``, ``"jax"``, ``"mindspore"``; all that are
                    installed.

@@ -10,14 +10,18 @@ import numpy as np
 from ..call.host import host_of, map_tensors
 from ..call.operator import Operator
 from ..core.arguments import bind
+from ..core.dims.entry import Entry
+from ..core.dims.expression import evaluate
 from ..core.dtypes import DType, dtype
-from ..core.errors import ArgumentTypeError
+from ..core.errors import ArgumentTypeError, InferError
 from ..core.schema import MISSING
 from ..core.spec import Spec
 from .case import Case
 
 DEFAULT_SHAPE = (3, 4)
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+MAX_ATTEMPTS = 1000
+"""How many sizes are drawn for the dimensions of ``dims=`` before a shape is the default one."""
 
 
 def arguments(
@@ -26,7 +30,8 @@ def arguments(
     """Return arguments in the order of the schema; each tensor is a new NumPy array.
 
     ``args`` are arrays, tensors of a framework, or specs to draw values from. Without any, each
-    required tensor is drawn in the default shape. Raises ``ArgumentTypeError`` for anything else.
+    required tensor is drawn in a shape that fits ``dims=``; without ``dims=``, in the default shape.
+    Raises ``ArgumentTypeError`` for anything else.
     """
     rng = np.random.default_rng(seed)
     samples = args or _from_schema(operator, attributes)
@@ -114,6 +119,7 @@ def reshaped(case: Case, shape_of: Callable[..., tuple[int, ...]]) -> Case:
 def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]:
     kinds = registered_dtypes(operator)
     kind = next((k for k in kinds if k.name == "float32"), kinds[0] if kinds else dtype("float32"))
+    shapes = _shapes_from_dims(operator, attributes)
     samples: list[Any] = []
     for argument in operator.schema.arguments:
         if argument.keyword_only or argument.name in attributes:
@@ -127,8 +133,42 @@ def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]
             samples.append(argument.default)
         elif argument.type.is_optional:
             samples.append(None)
-        elif argument.type.is_list:
-            samples.append([Spec(DEFAULT_SHAPE, kind)] * 2)
         else:
-            samples.append(Spec(DEFAULT_SHAPE, kind))
+            spec = Spec(shapes.get(argument.name, DEFAULT_SHAPE), kind)
+            samples.append([spec] * 2 if argument.type.is_list else spec)
     return samples
+
+
+def _shapes_from_dims(operator: Operator, attributes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each tensor argument in sizes that fit the operator's ``dims``; {} without it.
+
+    The sizes are the first ones for which the rule gives outputs without a size of 0. They differ where
+    the rule lets them.
+    """
+    dims, schema = operator.dims, operator.schema
+    if dims is None:
+        return {}
+    values = {a.name: a.default for _, a in schema.attributes() if a.default is not MISSING} | {**attributes}
+    names = [name for name in dims.names if name not in values and name != "..."]
+    fixed = {"...": (2,), **values}
+    rng = np.random.default_rng(0)
+    for attempt in range(MAX_ATTEMPTS):
+        distinct = [*DEFAULT_SHAPE, *PRIMES]
+        drawn = distinct[: len(names)] if attempt == 0 else rng.permutation(9)[: len(names)] + 1
+        sizes = {**fixed, **dict(zip(names, map(int, drawn), strict=False))}
+        shapes = [_shape_in(entry, sizes) for entry in dims.inputs]
+        try:
+            outputs = dims.output_shapes(sizes, values)
+        except InferError:
+            continue
+        if all(0 not in shape for shape in outputs):
+            arguments = [schema.arguments[i].name for i in schema.tensor_positions]
+            return dict(zip(arguments, shapes, strict=True))
+    return {}
+
+
+def _shape_in(entry: Entry, sizes: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape of an argument; a dimension of any size is ``DEFAULT_SHAPE``'s first."""
+    leading = sizes["..."] if entry.ellipsis else ()
+    known = [DEFAULT_SHAPE[0] if size is None else evaluate(size, sizes) for size in entry.dimensions]
+    return (*leading, *known)

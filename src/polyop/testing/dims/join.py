@@ -1,0 +1,115 @@
+"""Put the results of slices together, as the keyword of a claim says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ..case import Array
+from ..difference import wide
+
+Combine = Callable[[Sequence[Array]], Array]
+
+
+class UntriedError(Exception):
+    """A claim could not be tried; the text is the reason."""
+
+
+class MisfitError(Exception):
+    """The results of slices do not fit together; the text says where."""
+
+
+class Piece(NamedTuple):
+    """A slice ``start:stop`` of a dimension; the operator runs on ``first:last``, which has the halo too."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+
+
+def pieces(bounds: Sequence[int], halo: tuple[int, int]) -> list[Piece]:
+    """Return the pieces between bounds. At the ends of the dimension there is no neighbour to read."""
+    size = bounds[-1]
+    return [
+        Piece(start, stop, max(0, start - halo[0]), min(size, stop + halo[1]))
+        for start, stop in itertools.pairwise(bounds)
+    ]
+
+
+def _total(results: Sequence[Array]) -> Array:
+    kind = results[0].dtype.kind
+    return sum((wide(r) for r in results[1:]), wide(results[0])) if kind not in "biu" else _exact(results)
+
+
+def _exact(results: Sequence[Array]) -> Array:
+    total = results[0]
+    for result in results[1:]:
+        total = np.add(total, result)
+    return total
+
+
+def _equal(results: Sequence[Array]) -> Array:
+    """Return the one array that all slices give; raises ``MisfitError`` if they differ."""
+    for number, result in enumerate(results[1:], 1):
+        if result.shape != results[0].shape or not np.allclose(
+            wide(result), wide(results[0]), equal_nan=True
+        ):
+            raise MisfitError(f"slice {number} gives another result than slice 0")
+    return results[0]
+
+
+COMBINE: Final[dict[str, Combine]] = {
+    "sum": _total,
+    "max": lambda results: np.maximum.reduce(list(results)),
+    "min": lambda results: np.minimum.reduce(list(results)),
+    "parallel": _equal,
+    "halo": _equal,
+}
+"""Keyword -> how the results of slices are combined, for an output that lacks the dimension."""
+
+
+def without_halo(
+    results: Sequence[Array], axis: int, parts: Sequence[Piece], size: int, output_size: Callable[[int], int]
+) -> Array:
+    """Return the results of slices side by side, without the elements that belong to the halo.
+
+    ``size`` is that of the whole dimension, and ``output_size`` gives that of the output for any size of
+    the dimension. Element i of the output belongs to position i of the dimension. Where the size of the
+    output is a multiple or a fraction of the dimension's, it belongs to the position in proportion.
+    Raises ``UntriedError`` for an output of another size, ``MisfitError`` if a slice lacks an element.
+    """
+    total = output_size(size)
+    place = _places(size, output_size, [part.last - part.first for part in parts])
+    kept = []
+    for part, result in zip(parts, results, strict=True):
+        start = min(place(part.start), total)
+        stop = total if part.stop == size else min(place(part.stop), total)
+        origin = place(part.first)
+        if stop - origin > result.shape[axis]:
+            element = origin + result.shape[axis]
+            raise MisfitError(
+                f"the slice {part.start}:{part.stop} with its halo, {part.first}:{part.last}, does not give "
+                f"element {element} of the output, which belongs to it"
+            )
+        kept.append(np.take(result, np.arange(start - origin, stop - origin), axis))
+    return np.concatenate(kept, axis)
+
+
+def _places(size: int, output_size: Callable[[int], int], lengths: Sequence[int]) -> Callable[[int], int]:
+    """Return the function from a position of the dimension to the first element that belongs to it."""
+    total = output_size(size)
+    if all(output_size(length) - length == total - size for length in lengths):
+        return lambda position: position
+    if all(output_size(length) * size == total * length for length in lengths):
+
+        def place(position: int) -> int:
+            if position * total % size:
+                raise UntriedError(f"no element of the output begins at position {position}")
+            return position * total // size
+
+        return place
+    raise UntriedError("the size of the output neither differs by a constant nor is in proportion")

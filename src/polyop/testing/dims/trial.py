@@ -1,0 +1,150 @@
+"""One trial of one claim: the operator on the whole and on slices, and whether both agree."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...core.dims.dims import Dims
+from ...core.dims.entry import Entry
+from ...core.errors import InferError
+from ..case import Array, Case, first_line
+from ..difference import wide
+from ..report import FAILED, NOT_RUN, PASSED
+from .join import COMBINE, MisfitError, Piece, UntriedError, pieces, without_halo
+from .parts import Dimension, cut, result_entries, sizes_of
+
+Result = TypeVar("Result")
+MAX_TEXT = 240
+"""Characters of an array in a report."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A claim of ``dims`` about a dimension, a case, and the bounds of the slices: (0, 1, 3)."""
+
+    dims: Dims
+    keyword: str
+    dimension: Dimension
+    case: Case
+    bounds: tuple[int, ...]
+
+    def difference(self) -> str | None:
+        """Return how the results of slices differ from the whole's, None if they agree.
+
+        Raises ``UntriedError`` with the reason if the operator refuses these sizes, or if no element of
+        the results is finite.
+        """
+        case = self.case
+        whole = results_of(case)
+        parts = pieces(self.bounds, self.halo())
+        slices = [
+            results_of(
+                cut(case, self.dims, self.dimension, part.first, part.last),
+                f"the slice {part.first}:{part.last} of {self.dimension.name}",
+            )
+            for part in parts
+        ]
+        for number, (entry, expected) in enumerate(zip(result_entries(case, self.dims), whole, strict=True)):
+            results = [results[number] for results in slices]
+            try:
+                joined = self.join(number, entry, results, parts)
+            except MisfitError as problem:
+                return f"output {number}: {problem}"
+            if not agree(case, expected, joined, results):
+                return (
+                    f"whole:  output {number} = {shown(expected)}\nslices: output {number} = {shown(joined)}"
+                )
+        if not any(np.isfinite(wide(result)).any() for result in whole):
+            raise UntriedError("the results have no finite element")
+        return None
+
+    def halo(self) -> tuple[int, int]:
+        """Return how many neighbours a slice reads before and after it."""
+        name = self.dimension.name
+        if name not in self.dims.halo:
+            return 0, 0
+        try:
+            return self.dims.halo_widths(name, sizes_of(self.case, self.dims), self.case.attributes())
+        except InferError as problem:
+            raise UntriedError(first_line(problem)) from problem
+
+    def join(self, number: int, entry: Entry, results: Sequence[Array], parts: Sequence[Piece]) -> Array:
+        """Return one output of the slices as one array; raises ``MisfitError`` or ``UntriedError``."""
+        axis = self.dimension.axis(entry)
+        if axis is None:
+            return COMBINE[self.keyword](results)
+        if self.dimension.name in self.dims.halo:
+            output_size = functools.partial(self.output_size, number, axis)
+            return without_halo(results, axis, parts, self.bounds[-1], output_size)
+        return np.concatenate(list(results), axis)
+
+    def output_size(self, number: int, axis: int, size: int) -> int:
+        """Return the size of an axis of a result if the dimension has this size."""
+        sizes = self.dimension.with_size(sizes_of(self.case, self.dims), size)
+        if number >= len(self.dims.outputs):
+            return size  # an argument that is written has the dimension itself
+        try:
+            return int(self.dims.output_shapes(sizes, self.case.attributes())[number][axis])
+        except InferError as problem:
+            raise UntriedError(first_line(problem)) from problem
+
+    def run(self) -> tuple[str, str]:
+        """Return the status, and how the results differ or why the trial could not run."""
+        try:
+            difference = self.difference()
+        except UntriedError as reason:
+            return NOT_RUN, str(reason)
+        return (PASSED, "") if difference is None else (FAILED, difference)
+
+    def fails(self) -> bool:
+        """Whether the slices differ from the whole; a trial that cannot run shows nothing."""
+        return self.run()[0] == FAILED
+
+    def __str__(self) -> str:
+        """Return the sizes, the slices, the inputs and both results."""
+        slices = ", ".join(f"{a}:{b}" for a, b in itertools.pairwise(self.bounds))
+        inputs = [f"{name} = {shown(value)}" for name, value in self.case.tensors()]
+        attributes = [f"{name} = {value!r}" for name, value in self.case.attributes().items()]
+        sizes = ", ".join(f"{name}={size}" for name, size in sizes_of(self.case, self.dims).items())
+        head = f"for {sizes}, the slices {slices} of {self.dimension.name} differ from the whole"
+        return "\n".join([head, *inputs, *attributes, str(self.difference())])
+
+
+def results_of(case: Case, what: str = "the whole") -> list[Array]:
+    """Call the operator; raises ``UntriedError`` if it refuses the call."""
+    return attempted(what, case, case.run)
+
+
+def attempted(what: str, case: Case, call: Callable[[], Result]) -> Result:
+    """Return the result of a call; raises ``UntriedError`` if the operator refuses it in any way."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return call()
+    except Exception as problem:
+        raise UntriedError(f"{what} ({case}) is refused: {first_line(problem)}") from problem
+
+
+def agree(case: Case, expected: Array, joined: Array, results: Sequence[Array]) -> bool:
+    """Whether two results are equal within the tolerance of the dtype, relative to the largest element."""
+    if expected.shape != joined.shape:
+        return False
+    rtol, atol = case.tolerance(expected.dtype)
+    values = [abs(wide(x)) for x in (expected, *results) if x.size]
+    scale = max((float(np.max(v, initial=0.0, where=np.isfinite(v))) for v in values), default=0.0)
+    left, right = (x if x.dtype.kind in "biu" else wide(x) for x in (expected, joined))
+    return bool(np.allclose(left, right, rtol=rtol, atol=max(atol, rtol * scale), equal_nan=True))
+
+
+def shown(value: Any) -> str:
+    """Return an array as one line, shortened."""
+    array = np.asarray(value)
+    text = " ".join(np.array2string(array, precision=5, separator=", ", threshold=60).split())
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}... (shape {array.shape})"
