@@ -67,6 +67,44 @@ def test_shapes_that_do_not_fit(host, x_shape, y_shape):
             cases.MODES[mode][0](frameworks.load(host), case)
 
 
+MISFITS_OF_DIMS = [  # member, the shapes that differ from the sample's, words of the error
+    ("linear", {"w": (4, 4)}, "dimension i is 4 in argument w and 3 in argument x"),
+    ("linear", {"bias": (5,)}, "dimension o is 5 in argument bias and 4 in argument w"),
+    ("linear", {"w": (3,)}, "argument w has 1 dimension (3,), but its entry 'i o' has 2"),
+    ("linear", {"x": (2, 2, 3)}, "argument x has 3 dimensions (2, 2, 3), but its entry 'b i' has 2"),
+    # a tracer's symbols are not compared with 0: PyTorch itself refuses a negative one
+    (
+        "window",
+        {"w": (7,)},
+        "output 0: the size n-k+1 is -1, for n=5, k=7|Trying to create tensor with negative dimension",
+    ),
+    ("window", {"x": ()}, "argument x has 0 dimensions (), but its entry '... n' has at least 1"),
+    ("halves", {"x": (4, 5, 3)}, "dimension n is 4 and 5 in argument x"),
+    ("halves", {"x": (4, 4, 2)}, "dimension 2 of argument x is 2, but must be 3"),
+    ("halves", {"ys[1]": (5, 2)}, "dimension n is 5 in argument ys[1] and 4 in argument x"),
+    ("halves", {"ys[0]": (4, 3)}, "dimension k is 3 in argument ys[0] and 2 in attribute k"),
+    (
+        "halves",
+        {"x": (3, 3, 3), "ys[0]": (3, 2), "ys[1]": (3, 2)},
+        "output 0: the size n/2 is not whole: 3 / 2, for n=3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "message"), MISFITS_OF_DIMS, ids=str)
+@pytest.mark.parametrize("host", list(frameworks.FRAMEWORKS))
+def test_shapes_that_contradict_dims(host, name, shapes, message):
+    """No framework runs a kernel on sizes that do not fit ``dims=``, in any mode; the words are the same."""
+    reason = frameworks.absent(host)
+    if reason:
+        pytest.skip(f"not run: {reason}")
+    case = cases.all_members()[f"contract::dims_{name}"].case
+    case = case.mapped(lambda tensor, value: np.ones(shapes.get(tensor, value.shape), value.dtype))
+    for mode in {"eager", "compiled", "batched"} - cases.ABSENT_MODES.get(host, set()):
+        with pytest.raises(Exception, match="|".join(map(re.escape, message.split("|")))):
+            cases.MODES[mode][0](frameworks.load(host), case)
+
+
 def test_every_kind_of_kernel_has_a_member():
     kinds = set()
     for package in (polyop.kernels, polyop.providers):
