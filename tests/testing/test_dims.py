@@ -84,6 +84,24 @@ def loop_running_sum(x):
     return y
 
 
+@polyop.kernel
+def loop_window(x, w):
+    y = output_tensor((x.shape[0] - w.shape[0] + 1,), x.dtype)  # noqa: F821
+    for n in range(y.shape[0]):
+        y[n] = 0
+        for k in range(w.shape[0]):
+            y[n] += x[n + k] * w[k]
+    return y
+
+
+@polyop.kernel
+def loop_add(x, y):
+    z = output_tensor(x.shape, x.dtype)  # noqa: F821
+    for n in range(x.shape[0]):
+        z[n] = x[n] + y[n]
+    return z
+
+
 INDEX = np.array([[0, 3, 2]])
 TABLE = np.arange(15, dtype=np.float32).reshape(5, 3)
 
@@ -231,6 +249,50 @@ def test_a_false_claim_is_named_with_the_smallest_case(
     assert status == "failed"
     assert detail.startswith(f"{op.name}: ")
     assert text.strip() in detail
+
+
+LOOPS = [  # function, schema, samples, what check says of each row that ran
+    (
+        loop_matmul,
+        LINEAR,
+        (polyop.Spec((2, 3), "float32"), polyop.Spec((3, 4), "float32")),
+        {"parallel": 'derived parallel="i", parallel="j"', "reductions": 'derived sum="k"'},
+    ),
+    (
+        loop_window,
+        LINEAR,
+        (polyop.Spec((6,), "float32"), polyop.Spec((3,), "float32")),
+        {"halo": 'derived halo={"n": (0, "k-1")}'},
+    ),
+    (loop_running_sum, UNARY, (polyop.Spec((5,), "float32"),), {}),
+]
+
+
+@pytest.mark.parametrize(("function", "schema", "args", "expected"), LOOPS)
+def test_what_is_proved_of_loops_is_tried(function, schema, args, expected):
+    op = polyop.operator(f"check_dims::op{next(_numbers)}{schema}", function)
+    results = rows(op, *args)
+    gradients = results.pop("dims, gradient")
+    assert {row: detail for row, (status, detail) in results.items() if status == "passed"} == {
+        f"dims, {row}": text for row, text in expected.items()
+    }
+    assert results["dims, refusals"][0] == "not run"
+    assert gradients[0] == ("passed" if "parallel" in expected else "not run")
+
+
+def test_the_sizes_of_a_sample_that_a_proof_excludes_are_named():
+    add = polyop.operator(f"check_dims::op{next(_numbers)}{LINEAR}", loop_add)
+    status, detail = rows(add, np.ones(3), np.ones(4))["dims, parallel"]
+    assert status == "not run"
+    assert "what is proved of slices holds for equal sizes" in detail
+
+
+def test_claims_of_any_rule_are_tried():
+    op = polyop.operator(f"check_dims::op{next(_numbers)}{UNARY}", loop_running_sum)
+    wrong = Dims.parse("n -> n", op.operator.schema, parallel="n")
+    (outcome,) = outcomes(case_of(op, (np.ones(4, np.float32),)), wrong)
+    assert (outcome.claim, outcome.status) == ('parallel="n"', "failed")
+    assert outcome.detail == CUMULATIVE.split(" is false: ")[1]
 
 
 def test_claims_that_could_not_be_tried_are_reported():

@@ -6,24 +6,20 @@ import functools
 from collections.abc import Iterable
 
 from ...core.dims.claims import REDUCTIONS
-from ...core.dims.dims import Dims
 from ..case import BrokenRuleError, Case, Check, NotRunError
-from ..report import FAILED, NOT_RUN
+from ..report import FAILED, NOT_RUN, PASSED
 from . import gradient
 from .outcome import Outcome, outcomes
 from .refusal import not_refused
-
-
-def dims_of(case: Case) -> Dims:
-    """Return the rule of the operator in index notation; raises ``NotRunError`` without one."""
-    if case.operator.dims is None:
-        raise NotRunError("no dims=")
-    return case.operator.dims
+from .rule import DimsRule, rule_of
 
 
 def refuses_misfits(case: Case) -> str:
     """Enlarge one tensor along each dimension that has to fit; every such call must be refused."""
-    problems, count = not_refused(case, dims_of(case))
+    rule = rule_of(case)
+    if rule.is_derived:
+        raise NotRunError("no dims=: no call is refused for what is proved of loops")
+    problems, count = not_refused(case, rule.dims)
     if problems:
         raise BrokenRuleError("\n".join(problems))
     if not count:
@@ -33,31 +29,33 @@ def refuses_misfits(case: Case) -> str:
 
 def holds(case: Case, keywords: tuple[str, ...]) -> str:
     """Compare slices with the whole for each dimension that one of the keywords claims."""
-    dims = dims_of(case)
-    return judged(dims, outcomes(case, dims, keywords), keywords, "is false")
+    rule = rule_of(case)
+    return judged(rule, outcomes(case, rule.dims, keywords), keywords, "is false")
 
 
 def gradients_hold(case: Case) -> str:
     """Compare gradients of slices with the whole's, for dimensions that are parallel or summed."""
-    dims = dims_of(case)
+    rule = rule_of(case)
     if not case.has_gradient or case.operator.schema.mutates:
         raise NotRunError("no gradient rule")
-    tried = outcomes(case, dims, gradient.KEYWORDS, gradient.GradientTrial)
-    return judged(dims, tried, gradient.KEYWORDS, "does not hold for the gradient")
+    tried = outcomes(case, rule.dims, gradient.KEYWORDS, gradient.GradientTrial)
+    return judged(rule, tried, gradient.KEYWORDS, "does not hold for the gradient")
 
 
-def judged(dims: Dims, results: Iterable[Outcome], keywords: tuple[str, ...], verdict: str) -> str:
+def judged(rule: DimsRule, results: Iterable[Outcome], keywords: tuple[str, ...], verdict: str) -> str:
     """Return the claims that hold; raises ``BrokenRuleError`` or ``NotRunError`` with those that do not."""
     tried = list(results)
     if not tried:
         raise NotRunError(f"no {'= or '.join(keywords)}=")
     false = [f"{o.claim} {verdict}: {o.detail}" for o in tried if o.status == FAILED]
     untried = [f"{o.claim} could not be tried: {o.detail}" for o in tried if o.status == NOT_RUN]
-    passed = ", ".join(o.claim for o in tried if o.status not in (FAILED, NOT_RUN))
+    passed = rule.origin + ", ".join(o.claim for o in tried if o.status == PASSED)
     if false:
-        raise BrokenRuleError("\n".join(f"{dims.operator}: {line}" for line in (*false, *untried)))
+        subject = f"{rule.dims.operator}: {rule.origin}"
+        raise BrokenRuleError("\n".join(subject + line for line in (*false, *untried)))
     if untried:
-        raise NotRunError("; ".join([*untried, *([f"passed: {passed}"] if passed else [])]))
+        held = [f"passed: {passed}"] if len(untried) < len(tried) else []
+        raise NotRunError("; ".join([*untried, *held]))
     return passed
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ...core.dims.claims import REDUCTIONS
 from ...core.dims.dims import Dims
 from ...core.dims.expression import Number
+from ...core.errors import InferError
 from ..case import Case, NotRunError
 from ..crash import signal_of
 from ..report import FAILED, NOT_RUN, PASSED
@@ -76,7 +77,7 @@ def _verdict(case: Case, dims: Dims, keyword: str, name: str, kind: type[Trial])
             if signal:
                 return FAILED, f"{signal} ended the kernel when it ran on slices of {name}"
         failure = tried()
-    except (UntriedError, NotRunError) as reason:
+    except (UntriedError, NotRunError, InferError) as reason:  # InferError: the sample does not fit
         return NOT_RUN, str(reason)
     return (PASSED, "") if failure is None else (FAILED, str(smallest(failure)))
 
