@@ -40,4 +40,4 @@ op = polyop.operator("demo::softmax(Tensor x) -> Tensor", softmax)
 if __name__ == "__main__":
     x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
     print(op(x).sum(1))
-    np.testing.assert_allclose(op(x), softmax(x), rtol=1e-6)
+    np.testing.assert_allclose(op(x), softmax.python(x), rtol=1e-6)

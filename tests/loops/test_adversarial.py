@@ -231,7 +231,7 @@ CASES = [
 def test_equals_its_plain_run(function, make):
     arrays = make()
     with np.errstate(all="ignore"):
-        expected = kernel(function)(*arrays)
+        expected = kernel(function).python(*arrays)
     got = Custom(function, func_type="hybrid")(*arrays)
     for one, other in zip(*(v if isinstance(v, tuple) else (v,) for v in (got, expected)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
@@ -285,7 +285,7 @@ def named_as_a_size(x, x_n0):
 def test_an_index_outside_is_an_error_and_touches_nothing(function, attributes):
     x = np.ones(6)
     with pytest.raises(IndexError):
-        kernel(function)(x, *attributes.values())
+        kernel(function).python(x, *attributes.values())
     info = polyop.CustomRegOp().input(0, "x").output(0, "y")
     for name in attributes:
         info = info.attr(name, "required", "int")
@@ -307,7 +307,7 @@ def test_serial_keeps_its_order_beside_a_neighbour():
         return y, z
 
     x = R.random(100_003).astype(np.float32)
-    assert Custom(both, func_type="hybrid")(x)[1] == kernel(both)(x)[1]
+    assert Custom(both, func_type="hybrid")(x)[1] == kernel(both).python(x)[1]
 
 
 def test_a_refused_registration_is_not_kept():

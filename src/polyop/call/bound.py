@@ -17,6 +17,7 @@ from .. import _core
 from ..core.arguments import bind, check_kinds
 from ..core.dtypes import DTYPES, dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, KernelError, UnsupportedError
+from ..core.origin import Origin, calling_frame
 from ..core.schema import MISSING, Schema
 from ..core.signature import signature_of
 from ..core.spec import Spec
@@ -47,11 +48,14 @@ class BoundOperator(_core.Call):
     operator: Operator
     _by_signature = False
     is_module = False
+    defined_in = ""
+    """The name of the module that defined it, for other processes."""
     torch_overload: Any
     """The operator in ``torch.ops``, once the PyTorch host has registered it."""
 
     def __init__(self, operator: Operator, *, register: bool = True) -> None:
         """Bind an operator; with ``register``, under its name in the registry and in ``torch.ops``."""
+        self.defined_in = self.defined_in or calling_frame().f_globals.get("__name__", "")
         self._set(operator)
         load("numpy")  # not in the first call: a process that is forked during an import waits for ever
         old = registry.add(self) if register else None
@@ -106,6 +110,11 @@ class BoundOperator(_core.Call):
     def name(self) -> str:
         """``namespace::name``."""
         return self.operator.name
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it is defined."""
+        return self.operator.origin
 
     def route_to_torch(self, route: str) -> Any:
         """Return the overload for a traced call; ``route`` matters to operators of several signatures."""
@@ -178,8 +187,14 @@ class BoundOperator(_core.Call):
 
     @staticmethod
     def alive() -> Iterator[BoundOperator]:
-        """Yield all bound operators that still exist."""
-        yield from list(_alive)
+        """Yield all operators that still exist, without those that wait for their first use."""
+        yield from (bound for bound in list(_alive) if "operator" in vars(bound))
+
+    def await_first_use(self) -> None:
+        """Prepare an object that is bound later: calls find it, and read ``operator`` before all else."""
+        self._key = str(id(self))
+        _alive.add(self)
+        self.configure("", (), 0, MISSING, False, PLAIN, PLAIN, False)
 
     def retire(self) -> None:
         """Leave the name to a new definition at the same place. This object can still be called."""

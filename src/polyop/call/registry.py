@@ -1,7 +1,8 @@
 """The operators of this process, by qualified name.
 
 An operator that an author named stays registered (``_named``). One whose name polyop chose (a ``Custom``,
-a part) is registered for as long as it exists (``_generated``). A rule makes further operators,
+a part) is registered for as long as it exists (``_generated``). A loop kernel has reserved its name since
+its definition (``_declared``), and is registered when it is first used. A rule makes further operators,
 its *parts*, as ``f__backward``; :func:`obtain` makes one when it is needed, and their names are reserved.
 """
 
@@ -32,6 +33,7 @@ PARTS = {
 _lock = threading.Lock()
 _named: dict[str, Any] = {}
 _generated: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+_declared: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _frames: dict[str, FrameType] = {}
 _numbers: dict[tuple[str, str], itertools.count[int]] = {}
 
@@ -40,6 +42,37 @@ def add_generated(bound: Any) -> None:
     """Register an operator whose name polyop chose, for as long as it exists."""
     with _lock:
         _generated[bound.operator.name] = bound
+
+
+def declare(kernel: Any) -> None:
+    """Reserve the name of a loop kernel, which is registered when it is first used.
+
+    The last definition of a module has the name. Raises ``SchemaError`` for a name that the author chose
+    and another module has.
+    """
+    with _lock:
+        for other in (_named.get(kernel.name), _declared.get(kernel.name)):
+            if kernel.named and other is not None and other.defined_in != kernel.defined_in:
+                raise _taken(kernel.name, other, kernel.origin)
+        _declared[kernel.name] = kernel
+
+
+def has_name(kernel: Any) -> bool:
+    """Whether a declared loop kernel may be registered under the name that it reserved."""
+    with _lock:
+        old = _named.get(kernel.name)
+        return _declared.get(kernel.name) is kernel and (old is None or _is_redefinition(old, kernel))
+
+
+def _is_redefinition(old: Any, new: Any) -> bool:
+    """Whether the new operator is the last definition of a loop kernel, and the old one is an earlier."""
+    is_last = _declared.get(new.name) is new
+    return is_last and type(old) is type(new) and old.defined_in == new.defined_in
+
+
+def _taken(name: str, other: Any, where: Any) -> SchemaError:
+    rule = f"the name is taken by the operator defined at {other.origin}"
+    return SchemaError(name, rule, where=where, hint="choose another name or namespace")
 
 
 def add(bound: Any) -> Any:
@@ -52,9 +85,11 @@ def add(bound: Any) -> Any:
     frame = calling_frame()
     with _lock:
         old = _named.get(new.name)
-        if old is not None and not _runs_again(new.name, frame):
-            rule = f"the name is taken by the operator defined at {old.operator.origin}"
-            raise SchemaError(new.name, rule, where=new.origin, hint="choose another name or namespace")
+        if old is not None and not (_runs_again(new.name, frame) or _is_redefinition(old, bound)):
+            raise _taken(new.name, old, new.origin)
+        declared = _declared.get(new.name)
+        if declared is not None and declared.named and declared.defined_in != bound.defined_in:
+            raise _taken(new.name, declared, new.origin)
         _check_parts(new)
         _named[new.name] = bound
         if _is_module(frame):
@@ -98,6 +133,7 @@ def _is_free(name: str) -> bool:
     parts = f"{name}__"
     return (
         known(name) is None
+        and name not in _declared
         and _owner(name) is None
         and not any(other.startswith(parts) for other in (*_named, *_generated))
     )

@@ -1,32 +1,33 @@
-"""``@kernel``: mark a loop nest for the compiler; it stays a Python function over NumPy arrays."""
+"""``@kernel``: the decorator that makes an operator of a loop nest."""
 
 from __future__ import annotations
 
-import difflib
 import functools
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..call.host import host_of
-from ..core.errors import ArgumentTypeError, ArgumentValueError
+from ..core.errors import ArgumentTypeError
 from ..core.origin import of_function
-
-COMPILE_ATTRS = ("precise", "debug", "tape", "tape_bytes")
-TAPES = ("auto", "all", "none")
+from .kernel_operator import KernelOperator, check_name
+from .kernel_options import check_attrs, compile_attrs_of
 
 
 def kernel(
     fn: Callable[..., Any] | None = None,
     reg_info: Any = None,
     compile_attrs: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
 ) -> Any:
-    """Return the function, marked as a loop kernel; called on NumPy arrays it runs as plain Python.
+    """Return the loop nest as an operator: called with the tensors of any framework, it runs compiled.
 
-    ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)`` compile it, for the tensors of every
-    framework. The function itself refuses the tensors of frameworks, because its results would be NumPy's.
+    It differentiates, batches and compiles as what :func:`polyop.operator` returns. Parameters that the loops
+    index are tensors. All others are attributes, of the type of their annotation, else of their default.
+    ``f.python(*arrays)`` runs it as plain Python over NumPy arrays: the definition of what it means.
 
-    ``reg_info``       operator information, as ``custom_info_register`` takes it.
+    ``name``           ``"namespace::name"``; else the module, with ``_`` for dots, and the function's name.
+    ``reg_info``       operator information, as ``custom_info_register`` takes it; for ``Custom``.
     ``compile_attrs``  options: ``precise`` (libm's functions instead of polyop's own), ``debug`` (every
                        index is checked), ``tape`` (what a call keeps for its derived gradient: "auto",
                        "all" temporaries or "none"), ``tape_bytes`` (the largest size of that, and of the
@@ -35,21 +36,46 @@ def kernel(
 
     >>> import numpy as np
     >>> @kernel
-    ... def double(x):
+    ... def times(x, factor: float = 2.0):
     ...     y = output_tensor(x.shape, x.dtype)
     ...     for i in range(x.shape[0]):
-    ...         y[i] = x[i] * 2
+    ...         y[i] = x[i] * factor
     ...     return y
-    >>> double(np.ones(2, np.float32))
+    >>> times.python(np.ones(2, np.float32))
     array([2., 2.], dtype=float32)
 
-    A function that is marked already keeps its options, except those given here. Neither the function
-    nor its module is changed. Raises ``ArgumentTypeError`` and ``ArgumentValueError``.
+    The last definition of a name in a module replaces the one before. ``Custom(f, func_type="hybrid")`` and
+    ``operator(schema, f)`` make another operator of the same loops. A function that is marked already keeps
+    its options, except those given here. Neither the function nor its module is changed.
+
+    Raises ``ArgumentTypeError`` and ``ArgumentValueError``; the first call raises ``SchemaError`` if an
+    attribute has no type, and what the loop compiler refuses.
+    """
+    if name is not None:
+        check_name(name)
+    marker = python_kernel(reg_info=reg_info, compile_attrs=compile_attrs)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        return KernelOperator(marker(function), name)
+
+    return decorate if fn is None else decorate(fn)
+
+
+def python_kernel(
+    fn: Callable[..., Any] | None = None,
+    reg_info: Any = None,
+    compile_attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the function, marked as a loop kernel; called on NumPy arrays it runs as plain Python.
+
+    This is MindSpore's ``ops.kernel``. ``Custom(fn, func_type="hybrid")`` and ``operator(schema, fn)``
+    compile it. The function itself refuses the tensors of frameworks, because its results would be NumPy's.
+    Arguments and errors are those of :func:`kernel`.
     """
     if compile_attrs is not None and not isinstance(compile_attrs, Mapping):
         rule = "The input 'compile_attrs' of @kernel must be a dict"
         raise ArgumentTypeError("kernel", rule, type(compile_attrs).__name__)
-    _check_attrs(compile_attrs or {}, "kernel")
+    check_attrs(compile_attrs or {}, "kernel")
     if reg_info is not None and not isinstance(reg_info, (str, Mapping, tuple)):
         rule = "The input 'reg_info' of @kernel must be a str, dict or tuple"
         raise ArgumentTypeError("kernel", rule, type(reg_info).__name__)
@@ -60,6 +86,9 @@ def kernel(
             raise ArgumentTypeError("kernel", rule, type(function).__name__)
         from ..loops.frontend.plain import plain
 
+        given = compile_attrs_of(function)
+        function = getattr(function, "python", function)  # of an operator of @kernel
+
         run = plain(function)
 
         @functools.wraps(function)
@@ -67,7 +96,7 @@ def kernel(
             _refuse_tensors(function, (*args, *kwargs.values()))
             return run(*args, **kwargs)
 
-        decorated.compile_attrs = {**_compile_attrs(function), **(compile_attrs or {})}  # type: ignore[attr-defined]
+        decorated.compile_attrs = {**given, **(compile_attrs or {})}  # type: ignore[attr-defined]
         items = () if reg_info is None else reg_info if isinstance(reg_info, tuple) else (reg_info,)
         if items:
             decorated.reg_info = items  # type: ignore[attr-defined]
@@ -82,58 +111,10 @@ def _refuse_tensors(function: Callable[..., Any], arguments: Sequence[Any]) -> N
         host = host_of(value)
         if host is not None and host.name != "numpy":
             name = function.__name__
-            rule = "called directly, it runs as plain Python over NumPy arrays; it is not yet an operator"
+            rule = "as plain Python it runs over NumPy arrays"
             hint = (
-                f'make an operator once, op = polyop.Custom({name}, func_type="hybrid") or '
-                f"polyop.operator(schema, {name}), and call op: it is compiled, and has a gradient"
+                f"to compile it and to have its gradient, decorate it with @polyop.kernel and call {name}; "
+                f'or make an operator once, op = polyop.Custom({name}, func_type="hybrid"), and call op'
             )
             seen, where = f"a tensor of {host.name}", of_function(function)
             raise ArgumentTypeError(f"the loop kernel {name}", rule, seen, where=where, hint=hint)
-
-
-def options(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options of a loop kernel from a function's ``compile_attrs``; the defaults without any.
-
-    Raises ``ArgumentTypeError`` and ``ArgumentValueError`` for options that ``@kernel`` would refuse.
-    """
-    given = _compile_attrs(function)
-    words = {word: bool(given.get(word)) for word in ("precise", "debug")}
-    return {**words, "tape": given.get("tape", "auto"), "tape_bytes": given.get("tape_bytes")}
-
-
-def _compile_attrs(function: Callable[..., Any]) -> dict[str, Any]:
-    given = getattr(function, "compile_attrs", {})
-    subject = f"kernel {getattr(function, '__name__', function)}"
-    if isinstance(given, str):  # MindSpore's own @kernel keeps JSON
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError) as problem:
-            raise ArgumentTypeError(
-                subject, f"'compile_attrs' must be valid JSON: {problem}", repr(given)
-            ) from None
-    if not isinstance(given, Mapping):
-        rule = "'compile_attrs' must be a dict, or its JSON text"
-        raise ArgumentTypeError(subject, rule, repr(given))
-    _check_attrs(given, subject)
-    return dict(given)
-
-
-def _check_attrs(given: Mapping[str, Any], subject: str) -> None:
-    for name in given:
-        if not isinstance(name, str):
-            raise ArgumentTypeError(subject, "The keys of 'compile_attrs' must be of type str", repr(name))
-        near = difflib.get_close_matches(name, COMPILE_ATTRS, 1, 0.6)
-        if near and name not in COMPILE_ATTRS:
-            rule = "'compile_attrs' has no such option"
-            raise ArgumentValueError(subject, rule, repr(name), hint=f"did you mean {near[0]!r}?")
-    for name in ("precise", "debug"):
-        if not isinstance(given.get(name, False), bool):
-            raise ArgumentTypeError(subject, f"{name!r} must be True or False", repr(given[name]))
-    tape = given.get("tape", "auto")
-    if not isinstance(tape, str) or tape not in TAPES:
-        raise ArgumentValueError(subject, f"'tape' must be one of {list(TAPES)}", repr(tape))
-    limit = given.get("tape_bytes")
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        rule = "'tape_bytes' must be a number of bytes, or None for no limit"
-        kind = ArgumentValueError if isinstance(limit, int) else ArgumentTypeError
-        raise kind(subject, rule, repr(limit))

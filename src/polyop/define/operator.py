@@ -84,11 +84,21 @@ def operator(
             dims=notation,
             attributes=dict(attributes or {}),
             autocast=None if autocast is None else dtype(autocast).name,
-            reference=reference or _reference(kernel_list, parsed, attributes or {}),
+            reference=_reference(reference, kernel_list, parsed, attributes or {}),
             doc=doc,
             origin=origin,
         )
     )
+
+
+def of_loop_kernel(schema: Schema, function: Callable[..., Any], doc: str, origin: Any) -> Operator:
+    """Return the operator of a function of ``@kernel`` with a schema that was derived from it."""
+    from ..rules.loops.rules import with_derived
+
+    kernel_list = _kernels(function, checked_schema(schema, {}, origin), None, origin)
+    infer = infer_rule(schema, None, kernel_list, {}, None)
+    reference = definition(kernel_list[0], schema, {})
+    return with_derived(Operator(schema, infer, kernel_list, reference=reference, doc=doc, origin=origin))
 
 
 def _kernels(kernels: Any, schema: Schema, dtypes: Any, origin: Any) -> tuple[Kernel, ...]:
@@ -111,15 +121,17 @@ def _bound(operator: Operator) -> BoundOperator:
     return with_dims_batch(with_derived(operator))
 
 
-def _reference(kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
-    """Return a loop kernel as a Python function, which defines its meaning; None for other kernels."""
+def _reference(reference: Any, kernels: Sequence[Any], schema: Schema, attributes: Mapping[str, Any]) -> Any:
+    """Return the author's reference, or a loop kernel as a Python function; None for other kernels."""
+    if reference is not None:
+        return getattr(reference, "python", reference)  # of @kernel: not compiled code against itself
     if not kernels or not isinstance(kernels[0], LoopKernelBase):
         return None
     return definition(kernels[0], schema, attributes)
 
 
 _UNSUPPORTED_TYPES = {"complex", "Layout", "MemoryFormat", "Generator"}
-_RESERVED_NAMESPACES = {
+RESERVED_NAMESPACES = {
     "aten",
     "prim",
     "prims",
@@ -170,7 +182,7 @@ def check_rule(name: str, rule: Any, schema: Schema, where: Any) -> None:
 def _check_names(schema: Schema, origin: Any) -> None:
     if not schema.namespace:
         raise SchemaError(schema.name, "the name needs a namespace, as in demo::scale", where=origin)
-    if schema.namespace in _RESERVED_NAMESPACES:
+    if schema.namespace in RESERVED_NAMESPACES:
         rule = f"the namespace {schema.namespace!r} is reserved for PyTorch or polyop"
         raise SchemaError(schema.qualified_name, rule, where=origin, hint="choose another namespace")
     for argument in schema.arguments:

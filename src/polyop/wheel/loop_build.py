@@ -22,7 +22,8 @@ from ..core.abi import ABI_VERSION
 from ..core.dtypes import dtype
 from ..core.errors import ArgumentTypeError, ArgumentValueError, BuildError, FallbackWarning
 from ..core.spec import Spec
-from ..define.kernel import options
+from ..define.kernel_operator import KernelOperator
+from ..define.kernel_options import options
 from ..kernels.loop.derived import BackwardKernel
 from ..kernels.loop.kernel import LoopKernel
 from ..loops.emit.printer import notes
@@ -171,7 +172,7 @@ def _function(extension: LoopExtension, module: ModuleType, name: str) -> Callab
             subject, rule, repr(name), where=module.__file__, hint=f"there are {kernels}"
         )
     function = getattr(module, name)
-    if not isinstance(function, FunctionType):
+    if not isinstance(function, (FunctionType, KernelOperator)):
         rule = f"{name} must be a function of @polyop.kernel; give the operator that it becomes another name"
         raise ArgumentTypeError(subject, rule, type(function).__name__, where=module.__file__)
     return function
@@ -182,7 +183,7 @@ def _defined(module: ModuleType) -> list[str]:
     return [
         name
         for name, value in vars(module).items()
-        if isinstance(value, FunctionType)
+        if isinstance(value, (FunctionType, KernelOperator))
         and hasattr(value, "compile_attrs")
         and value.__module__ == module.__name__
     ]

@@ -77,7 +77,7 @@ def test_a_value_in_the_information_is_no_argument():
 
 def test_from_the_decorator_and_beside_the_python_function():
     function = polyop.kernel(scale(), reg_info=info(ALPHA, N))
-    np.testing.assert_array_equal(function(X, 2.0), X * 2 + 2)
+    np.testing.assert_array_equal(function.python(X, 2.0), X * 2 + 2)
     np.testing.assert_array_equal(Custom(function, func_type="hybrid")(X, 2.0), X * 2 + 2)
     registered = polyop.custom_info_register(info(ALPHA, N))(scale())
     np.testing.assert_array_equal(Custom(registered, func_type="hybrid")(X, 2.0), X * 2 + 2)

@@ -115,6 +115,6 @@ def test_check_finds_the_declared_write():
     from polyop.testing import check
 
     op = Custom(increment, func_type="hybrid")
-    report = check(op, np.arange(4, dtype=np.float32), reference=polyop.kernel(increment))
+    report = check(op, np.arange(4, dtype=np.float32), reference=polyop.kernel(increment).python)
     status = {result.check: result.status for result in report.results}
     assert status["declared writes"] == status["values, reference"] == "passed"

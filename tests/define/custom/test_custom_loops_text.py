@@ -38,7 +38,7 @@ def test_edited_and_reloaded(module, tmp_path):
     assert Custom(before, func_type="akg")(X).tolist() == [0, 2, 4]  # Python runs the old text, too
     importlib.reload(module)
     assert Custom(module.f, func_type="akg")(X).tolist() == [0, 3, 6]
-    assert polyop.kernel(module.f)(X).tolist() == [0, 3, 6]
+    assert polyop.kernel(module.f).python(X).tolist() == [0, 3, 6]
     assert first(X.astype(np.float64)).tolist() == [0, 2, 4]  # compiled only now, from what it was
 
 
@@ -114,7 +114,7 @@ def test_the_function_and_its_module_stay_as_they_are():
     function, names = times(3), set(globals())
     code = function.__code__
     Custom(function, func_type="hybrid")(X)
-    polyop.kernel(function)(X)
+    polyop.kernel(function).python(X)
     assert function.__code__ is code
     assert not hasattr(function, "reg_info")
     assert set(globals()) == names

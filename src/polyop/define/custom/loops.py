@@ -12,7 +12,7 @@ from ...core.information.information import Information
 from ...core.information.parts import AttributeInfo, TensorInfo
 from ...core.schema import MISSING, Schema
 from ...kernels.base import LoopKernelBase
-from ..kernel import options
+from ..kernel_options import options
 
 NUMBERS = ("int", "float", "bool", "all")
 """The value types of attributes that a loop kernel can have."""

@@ -22,7 +22,8 @@ def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     while hasattr(function, "__wrapped__"):
         inner = function.__wrapped__
-        names: dict[str, Any] = getattr(function, "__globals__", {})
+        # of a function made by a decorator, or of an object such as that of @polyop.kernel
+        names: dict[str, Any] = getattr(function, "__globals__", {"__name__": type(function).__module__})
         if str(names.get("__name__", "")).split(".")[0] not in TRANSPARENT:
             raise _refusal(function, inner)
         function = inner

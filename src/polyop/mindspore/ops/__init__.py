@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.information.data_types import DataType
 from ...define.custom.reg_op import CustomRegOp, custom_info_register
-from ...define.kernel import kernel
+from ...define.kernel import python_kernel as kernel
 from ..grad import grad, value_and_grad
 from ..nearest import missing
 from ..tensor import is_tensor

@@ -1,0 +1,213 @@
+"""The object that ``@polyop.kernel`` returns: the operator of a loop kernel, bound at its first use.
+
+::
+
+    @polyop.kernel
+    def times(x, factor: float = 2.0): ...      module shop.prices, x is indexed
+
+    shop_prices::times(Tensor x, float factor=2.0) -> Tensor
+
+To decorate a function must stay cheap, so the loop compiler's front end reads the function only when the
+operator is needed: at the first call, or when an attribute such as ``schema`` is read. From then on the
+object is an ordinary :class:`BoundOperator`, and a call is as fast as that of another.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..call import registry
+from ..call.bound import BoundOperator
+from ..core.errors import ArgumentTypeError, ArgumentValueError, SchemaError
+from ..core.origin import of_function
+from ..core.parse import parse
+from ..core.schema import format_default
+from .operator import RESERVED_NAMESPACES, of_loop_kernel
+
+if TYPE_CHECKING:
+    from ..call.operator import Operator
+    from ..core.schema import Schema
+    from ..loops.frontend.parse import Outline
+
+_BOUND_ATTRIBUTES = ("operator", "native", "torch_overload", "_aliases")
+"""The instance attributes that an operator has once it is bound."""
+_TYPES = {"bool": (bool, np.bool_), "int": (int, np.integer), "float": (float, np.floating)}
+"""The types of attributes, and the Python types of their values; a bool is also an int, so bool is first."""
+_NAME = re.compile(r"[A-Za-z]\w*::[A-Za-z_]\w*", re.ASCII)
+
+
+class KernelOperator(BoundOperator):
+    """A loop kernel as an operator; see :func:`polyop.kernel`.
+
+    ``python``         the function as plain Python over NumPy arrays, which defines what the operator means.
+    ``compile_attrs``  the options of the loop kernel.
+    ``defined_in``     the module of the function. Its last definition has the name.
+    ``named``          whether the author chose the name.
+    """
+
+    def __init__(self, python: Callable[..., Any], name: str | None = None) -> None:
+        """Take a function of ``python_kernel``. Raises ``SchemaError`` if another module has ``name``."""
+        self.python = python
+        self.named = name is not None
+        self.defined_in = python.__module__
+        self.compile_attrs = python.compile_attrs  # type: ignore[attr-defined]
+        if hasattr(python, "reg_info"):
+            self.reg_info = python.reg_info
+        for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__wrapped__"):
+            setattr(self, attribute, getattr(python, attribute))
+        self._reserved_name = name or default_name(python)
+        self._binding = threading.RLock()
+        self.await_first_use()
+        registry.declare(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Bind the operator when one of its attributes is read for the first time."""
+        if name not in _BOUND_ATTRIBUTES or "operator" in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._bind()
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        """Return the schema, or the name of an operator that was not used yet."""
+        if "operator" in vars(self):
+            return super().__repr__()
+        return f"<polyop operator {self.name}{inspect.signature(self.python)}>"
+
+    @property
+    def name(self) -> str:
+        """``namespace::name``; known before the operator is bound."""
+        return self.operator.name if "operator" in vars(self) else self._reserved_name
+
+    @property
+    def origin(self) -> Any:
+        """Where the function is defined."""
+        return of_function(self.python)
+
+    def retire(self) -> None:
+        """Leave the name to the next definition; what is derived from now on has the new name too."""
+        super().retire()
+        self.update(self._derived(self.schema))
+        registry.add_generated(self)
+
+    def _derived(self, schema: Schema) -> Operator:
+        return of_loop_kernel(schema, self.python, self.__doc__ or "", self.origin)
+
+    def _bind(self) -> None:
+        """Make the operator and register it, under another name if the name belongs to a later definition."""
+        with self._binding:
+            if "operator" in vars(self):
+                return  # another thread was faster
+            has_name = registry.has_name(self)
+            namespace, name = self._reserved_name.split("::")
+            if not has_name:
+                name = registry.unique(namespace, name)
+            self.python.compile_attrs = self.compile_attrs  # type: ignore[attr-defined]  # perhaps changed
+            schema = schema_of(self.python, f"{namespace}::{name}")
+            super().__init__(self._derived(schema), register=has_name)
+            if not has_name:
+                registry.add_generated(self)
+
+
+def check_name(name: Any) -> None:
+    """Raise ``ArgumentTypeError`` or ``ArgumentValueError`` unless it is ``"namespace::name"``."""
+    if not isinstance(name, str):
+        raise ArgumentTypeError("kernel", "The input 'name' of @kernel must be a str", type(name).__name__)
+    if not _NAME.fullmatch(name):
+        rule = "The input 'name' of @kernel must be a namespace and a name"
+        raise ArgumentValueError("kernel", rule, repr(name), hint='as in name="shop::times"')
+    namespace = name.partition("::")[0]
+    if namespace in RESERVED_NAMESPACES:
+        rule = f"the namespace {namespace!r} is reserved for PyTorch or polyop"
+        raise SchemaError(name, rule, hint="choose another namespace")
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """Return the operator's name: the function's module, with ``_`` for dots, and its name.
+
+    The script that Python runs is ``main``, also in the processes that multiprocessing starts, where its
+    module is ``__mp_main__``.
+
+    >>> default_name(default_name)
+    'polyop_define_kernel_operator::default_name'
+    """
+    module = function.__module__ or "main"
+    namespace = "main" if module in ("__main__", "__mp_main__") else _identifier(module)
+    if namespace in RESERVED_NAMESPACES:
+        namespace = f"{namespace}_"
+    return f"{namespace}::{_identifier(function.__name__)}"
+
+
+def _identifier(text: str) -> str:
+    clean = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_")
+    clean = re.sub("__+", "_", clean)  # two mark the name of a derived operator, as in f__backward
+    return clean if clean[:1].isalpha() and not keyword.iskeyword(clean) else f"op_{clean}"
+
+
+def schema_of(function: Callable[..., Any], name: str) -> Schema:
+    """Return the schema of a loop kernel: tensors and results from its text, attributes from its signature.
+
+    Raises what the static checks of the loop compiler raise, and ``SchemaError`` for an attribute that has
+    neither an annotation nor a default.
+    """
+    from ..loops.frontend.parse import outline
+
+    signature = outline(function)
+    parameters = inspect.signature(function).parameters
+    where = f"{signature.file}:{signature.line}"
+    _check_order(name, signature, where)
+    arguments = {n: _argument(name, parameters[n], signature, where) for n in signature.parameters}
+    results = ["Tensor"] * len(signature.outputs)
+    for letter, (result, position) in zip("abcdefghijklmnopqrstuvwxyz", signature.inplace, strict=False):
+        results[result] = f"Tensor({letter}!)"
+        argument = signature.parameters[position]
+        arguments[argument] = arguments[argument].replace("Tensor", results[result], 1)
+    returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return parse(f"{name}({', '.join(arguments.values())}) -> {returned}")
+
+
+def _check_order(operator: str, outline: Outline, where: str) -> None:
+    """Raise ``SchemaError`` for a tensor behind an attribute: the loop compiler counts on the order."""
+    is_tensor = [name in outline.tensors for name in outline.parameters]
+    for k in range(1, len(is_tensor)):
+        if is_tensor[k] and not is_tensor[k - 1]:
+            attribute, tensor = outline.parameters[k - 1 : k + 1]
+            rule = "the parameters that are tensors come first, then the attributes"
+            seen, hint = (
+                f"the attribute {attribute} before the tensor {tensor}",
+                f"move {attribute} behind {tensor}",
+            )
+            raise SchemaError(operator, rule, seen, where=where, hint=hint)
+
+
+def _argument(operator: str, parameter: inspect.Parameter, outline: Outline, where: str) -> str:
+    """Return the text of a parameter in the schema."""
+    if parameter.name in outline.tensors:
+        return f"Tensor {parameter.name}"
+    default = outline.defaults.get(parameter.name)
+    kind = _annotated(parameter) or next(
+        (k for k, types in _TYPES.items() if isinstance(default, types)), None
+    )
+    if kind is None:
+        rule = f"the parameter {parameter.name} is never indexed, so it is an attribute, which needs a type"
+        seen = "no annotation and no default"
+        if parameter.annotation is not parameter.empty:
+            seen = f"the annotation {parameter.annotation!r}, which is none of float, int and bool"
+        hint = f"write {parameter.name}: float, or {parameter.name}=1.0; or index it, if it is a tensor"
+        raise SchemaError(operator, rule, seen, where=where, hint=hint)
+    if default is None:
+        return f"{kind} {parameter.name}"
+    return f"{kind} {parameter.name}={format_default(_TYPES[kind][0](default))}"
+
+
+def _annotated(parameter: inspect.Parameter) -> str | None:
+    """Return the attribute type of an annotation, which may be a text; None for any other annotation."""
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return text if text in _TYPES else None
