@@ -10,8 +10,9 @@ from ..schema import Schema
 from ..sizes import same_size
 from .claims import REDUCTIONS, ClaimParser, Halo
 from .entry import Entry
+from .evaluate import Evaluator
 from .expression import Number, Same
-from .match import Definition, Evaluator, Sizes, match
+from .match import Definition, Sizes, match
 from .parse import parse_entries
 from .text import Text
 

@@ -1,4 +1,4 @@
-"""Bind the names of entries to the sizes of a call, and compute the shapes of the outputs.
+"""Bind the names of entries to the sizes of a call.
 
 Sizes are ints, or a tracer's symbols. They are compared only through ``same``, whose default is
 :func:`polyop.core.sizes.same_size`: PyTorch's tracer notes that two symbols are equal, which this rule
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 from ..errors import InferError
 from ..sizes import same_size, shape_text, size_text
 from .entry import Entry
-from .expression import Expression, Name, Number, Same, evaluate, names_in
+from .expression import Name, Number, Same
 
 Sizes = dict[str, Any]
 """Name -> its size in one call; ``"..."`` -> a tuple of sizes."""
@@ -43,15 +43,16 @@ class Matcher:
         self.sources: dict[str, str] = {}
         """Name -> the tensor or attribute that gave its size."""
 
-    def tensor(self, entry: Entry, shape: Any) -> None:
+    def match_tensor(self, entry: Entry, shape: Any) -> None:
         """Match the shape of an argument; raises ``InferError`` for a wrong rank, or with both sizes.
 
         ``shape`` is None for an absent tensor, and a sequence of shapes for a list of tensors.
         """
         for label, item in _labelled(entry, shape):
-            self._one(entry, label, tuple(item))
+            self._match_shape(entry, label, tuple(item))
 
-    def _one(self, entry: Entry, label: str, shape: tuple[Any, ...]) -> None:
+    def _match_shape(self, entry: Entry, label: str, shape: tuple[Any, ...]) -> None:
+        """Match the shape of one tensor: its rank, then its leading and its named dimensions."""
         count = len(entry.dimensions)
         if len(shape) < count or (len(shape) > count and not entry.ellipsis):
             at_least = "at least " if entry.ellipsis else ""
@@ -59,7 +60,7 @@ class Matcher:
             self.definition.fail(f"{rule}, but its entry '{str(entry).rstrip('*')}' has {at_least}{count}")
         leading = shape[: len(shape) - count]
         if entry.ellipsis:
-            self._leading(label, leading)
+            self._match_ellipsis(label, leading)
         for position, (dimension, size) in enumerate(
             zip(entry.dimensions, shape[len(leading) :], strict=True)
         ):
@@ -69,9 +70,9 @@ class Matcher:
                     f"dimension {axis} of {label} is {size_text(size)}, but must be {dimension}"
                 )
             if isinstance(dimension, Name):
-                self._name(dimension.name, label, size)
+                self._match_name(dimension.name, label, size)
 
-    def _leading(self, label: str, sizes: tuple[Any, ...]) -> None:
+    def _match_ellipsis(self, label: str, sizes: tuple[Any, ...]) -> None:
         """Match the dimensions that ``...`` stands for."""
         if "..." not in self.sizes:
             self.sizes["..."], self.sources["..."] = sizes, label
@@ -80,7 +81,8 @@ class Matcher:
             rule = f"dimensions ... are {shape_text(sizes)} in {label} and {shape_text(others)} in"
             self.definition.fail(f"{rule} {self.sources['...']}")
 
-    def _name(self, name: str, label: str, size: Any) -> None:
+    def _match_name(self, name: str, label: str, size: Any) -> None:
+        """Match the size of a named dimension; an attribute of that name takes precedence."""
         if name not in self.sizes:
             self.sizes[name], self.sources[name] = size, label
             if name not in self.attributes:
@@ -110,52 +112,6 @@ def _dimensions(count: int) -> str:
     return "1 dimension" if count == 1 else f"{count} dimensions"
 
 
-class Evaluator:
-    """Evaluates expressions with the sizes and attributes of one call."""
-
-    def __init__(
-        self, definition: Definition, inputs: Sequence[Entry], values: Mapping[str, Any], same: Same
-    ) -> None:
-        self.definition, self.inputs, self.values, self.same = definition, inputs, values, same
-
-    def shape(self, entry: Entry) -> tuple[Any, ...]:
-        """Return the shape of an output; raises ``InferError``."""
-        if entry.ellipsis and "..." not in self.values:
-            self._fail_unknown(entry.label, "...")
-        leading = self.values["..."] if entry.ellipsis else ()
-        sizes = []
-        for dimension in entry.dimensions:
-            assert dimension is not None, "an output has no '_'"
-            sizes.append(self.size(entry.label, dimension))
-        return (*leading, *sizes)
-
-    def size(self, label: str, expression: Expression) -> Any:
-        """Return the value of an expression; raises ``InferError`` if it is negative, not whole or unknown.
-
-        A symbol is not compared with 0: its sign is checked when the call runs, with its real sizes.
-        """
-        try:
-            size = evaluate(expression, self.values, self.same)
-        except KeyError as problem:
-            self._fail_unknown(label, problem.args[0])
-        except ArithmeticError as problem:
-            self._fail(label, expression, str(problem))
-        if isinstance(size, int) and size < 0:
-            self._fail(label, expression, f"is {size}")
-        return size
-
-    def _fail(self, label: str, expression: Expression, problem: str) -> NoReturn:
-        names = dict.fromkeys(names_in(expression))
-        values = ", ".join(f"{name}={size_text(self.values[name])}" for name in names if name in self.values)
-        where = f", for {values}" if values else ""
-        self.definition.fail(f"{label}: the size {expression} {problem}{where}")
-
-    def _fail_unknown(self, label: str, name: str) -> NoReturn:
-        sources = [entry.label for entry in self.inputs if name in entry.names()]
-        reason = f"no tensor is passed as {' or '.join(sources)}"
-        self.definition.fail(f"{label}: the size {name} is unknown, because {reason}")
-
-
 def match(
     definition: Definition,
     inputs: Sequence[Entry],
@@ -166,5 +122,5 @@ def match(
     """Return the size of each name in one call; raises ``InferError``."""
     matcher = Matcher(definition, attributes, same)
     for entry, shape in zip(inputs, shapes, strict=True):
-        matcher.tensor(entry, shape)
+        matcher.match_tensor(entry, shape)
     return matcher.sizes
