@@ -195,3 +195,65 @@ np.testing.assert_array_equal(jax.pmap(cube)(x), x**3)
 np.testing.assert_array_equal(jax.pmap(jax.grad(lambda x: cube(x).sum()))(x), 3 * x**2)
 np.testing.assert_array_equal(jax.pmap(rows)(x), x - x.sum(1, keepdims=True))
 """, **FOUR)  # fmt: skip
+
+
+DIMS = """
+calls = []
+def matmul(x, w):
+    calls.append((x.shape, w.shape))
+    return x @ w
+linear = polyop.operator("sharded::linear(Tensor x, Tensor w) -> Tensor", matmul,
+                         dims="b i, i o -> b o", parallel="b o", sum="i")
+def per_row(x, weights):
+    calls.append(x.shape)
+    return np.cumsum(x, -1) * sum(weights), x.sum(-1)
+scan = polyop.operator("sharded::scan(Tensor x, Tensor[] weights) -> (Tensor, Tensor)", per_row,
+                       dims="... n, n* -> ... n, ...", parallel="...")
+def compiled(f, *inputs):
+    program = jax.jit(f).lower(*inputs).compile()
+    return jax.block_until_ready(program(*inputs)), program.as_text().count("all-gather(")
+"""
+
+
+def test_parallel_dimensions_of_dims_are_split(process):
+    process(DEFINE + DIMS + """
+w = np.arange(32.0).reshape(8, 4)
+cases = [  # how x and w are split, how the output is, what one call gets, the number of gathers
+    (("a",), (), ("a",), ((2, 8), (8, 4)), 0),
+    ((), (None, "b"), (None, "b"), ((4, 8), (8, 2)), 0),
+    (("a",), (None, "b"), ("a", "b"), ((2, 8), (8, 2)), 0),
+    ((("a", "b"),), (), (("a", "b"),), ((1, 8), (8, 4)), 0),
+    (("a", "b"), (), ("a",), ((2, 8), (8, 4)), 1),
+]
+for x_spec, w_spec, spec, shapes, gathers in cases:
+    calls.clear()
+    y, seen = compiled(linear, put(x, *x_spec), put(w, *w_spec))
+    np.testing.assert_allclose(y, x @ w)
+    assert seen == gathers, (x_spec, w_spec, seen)
+    assert set(calls) == {shapes}, (x_spec, w_spec, calls)
+    assert y.sharding.is_equivalent_to(NamedSharding(mesh, P(*spec)), 2), (spec, y.sharding)
+calls.clear()
+one = np.arange(8.0)
+(y, total), gathers = compiled(lambda x, w: scan(x, [w, w]), put(x, "a"), put(one))
+np.testing.assert_allclose(y, np.cumsum(x, -1) * 2 * one)
+np.testing.assert_allclose(total, x.sum(-1))
+assert gathers == 0 and set(calls) == {(2, 8)}, calls
+""", **FOUR)  # fmt: skip
+
+
+def test_parallel_dimensions_on_meshes_with_explicit_axes(process):
+    process(DEFINE + DIMS + """
+w = np.arange(32.0).reshape(8, 4)
+explicit = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
+with jax.set_mesh(explicit):
+    split = lambda value, *spec: jax.device_put(value, NamedSharding(explicit, P(*spec)))
+    y = jax.jit(linear)(split(x, "a"), split(w, None, "b"))
+    assert jax.typeof(y).sharding.spec == P("a", "b"), jax.typeof(y)
+    np.testing.assert_allclose(y, x @ w)
+    try:
+        jax.jit(linear)(split(x, None, "a"), split(w))
+    except polyop.PolyopError as problem:
+        assert "sharded::linear: an operand is sharded" in str(problem), problem
+    else:
+        raise AssertionError
+""", **FOUR)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Operators on sharded arrays: one call per shard if the operator is elementwise, else an error.
+"""Operators on sharded arrays: one call per shard along parallel dimensions, else an error.
 
 XLA's partitioner asks here how a call is split. For a plain custom call it would silently gather
 all operands on every device.
@@ -10,30 +10,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import numpy as np
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ...call.operator import Operator
 from ...core.errors import HostError
+from .dimensions import dimensions_of
 from .emit import emit
 from .site import Site
 from .types import explicit_axes, is_split
-
-Shapes = Sequence[tuple[int, ...]]
 
 
 def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
     """Return the outputs of a call, lowered to custom calls, for any number of devices."""
     if jax.device_count() == 1:
         return emit(site, *flat)
-    elementwise = is_elementwise(site, flat)
+    dimensions = dimensions_of(site, flat)
 
     def partition(mesh: Any, operands: Any, results: Any) -> Any:
         first = results[0]
-        if elementwise and isinstance(first.sharding, NamedSharding):
-            shardings = [NamedSharding(mesh, spec) for spec in specs_like(first, (*operands, *results))]
-        elif elementwise and all(x.shape == first.shape for x in operands):  # the mesh is partly manual
+        if dimensions is not None and isinstance(first.sharding, NamedSharding):
+            axes = axes_by_name(dimensions.outputs[:1], results[:1])
+            shardings = [NamedSharding(mesh, spec) for spec in dimensions.specs(axes)]
+        elif dimensions is not None and dimensions.are_equal:  # the mesh is partly manual
             shardings = [first.sharding] * (len(operands) + len(results))
         else:
             for value in operands:
@@ -48,16 +47,32 @@ def lower(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
             tuple(shardings[:count]),
         )
 
+    def infer_shardings(mesh: Any, operands: Any, results: Any) -> tuple[Any, ...]:
+        """Return the shardings of the results, for GSPMD (JAX's partitioner before Shardy)."""
+        named = all(isinstance(value.sharding, NamedSharding) for value in operands)
+        if dimensions is None or not named:
+            return _as_operands(mesh, operands, results)
+        specs = dimensions.specs(axes_by_name(dimensions.inputs, operands))
+        return tuple(NamedSharding(mesh, spec) for spec in specs[len(operands) :])
+
     wrapped = custom_partitioning(lambda *operands: emit(site, *operands))
-    rule = None
-    if elementwise:
-        rule = sharding_rule([x.shape for x in flat], [x.shape for x in site.outputs(flat)])
     wrapped.def_partition(
         partition,
-        infer_sharding_from_operands=None if jax.config.jax_use_shardy_partitioner else _as_operands,
-        sharding_rule=rule,
+        infer_sharding_from_operands=None if jax.config.jax_use_shardy_partitioner else infer_shardings,
+        sharding_rule=None if dimensions is None else dimensions.rule(),
+        need_replication_factors=() if dimensions is None else dimensions.replicated(),
     )
     return tuple(wrapped(*flat))
+
+
+def axes_by_name(names: Sequence[Sequence[str]], values: Sequence[Any]) -> dict[str, Any]:
+    """Return the mesh axes of each dimension that is split; the first tensor that has it wins."""
+    axes: dict[str, Any] = {}
+    for dimensions, value in zip(names, values, strict=True):
+        for name, split in zip(dimensions, value.sharding.spec, strict=False):
+            if split is not None:
+                axes.setdefault(name, split)
+    return axes
 
 
 def need_one_device(context: Any, site: Site) -> None:
@@ -87,29 +102,21 @@ def needs_devices(*primitives: Any) -> None:
     dispatch.prim_requires_devices_during_lowering.update(primitives)
 
 
-def result_axes(site: Site, flat: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the mesh axes along which each dimension of the outputs is split, on an explicit mesh.
+def result_axes(site: Site, flat: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the mesh axes along which each dimension of each output is split, on an explicit mesh.
 
-    An empty tuple means that no operand is split. Raises ``HostError`` if one is, and the operator
-    needs the whole of it.
+    An empty list means that no operand is split. Raises ``HostError`` if one is split along a dimension
+    that the operator needs the whole of.
     """
     if not any(map(is_split, flat)):
-        return ()
-    if is_elementwise(site, flat):
-        return explicit_axes(site.operator, flat, site.outputs(flat)[0].shape)
-    raise sharding_error(site.operator, next(filter(is_split, flat)).sharding)
-
-
-def is_elementwise(site: Site, flat: Sequence[Any]) -> bool:
-    """Whether an element of the outputs depends on the same element of the operands only."""
-    if site.operator.batch != "elementwise":
-        return False
-    shapes = [tuple(x.shape) for x in flat]
-    try:
-        whole = np.broadcast_shapes(*shapes)
-    except (TypeError, ValueError):  # symbolic sizes, or shapes that do not broadcast
-        return False
-    return all(tuple(output.shape) == whole for output in site.outputs(flat))
+        return []
+    dimensions = dimensions_of(site, flat)
+    if dimensions is None:
+        raise sharding_error(site.operator, next(filter(is_split, flat)).sharding)
+    axes = explicit_axes(site.operator, flat, dimensions.inputs)
+    if not dimensions.parallel.issuperset(axes):
+        raise sharding_error(site.operator, next(filter(is_split, flat)).sharding)
+    return [tuple(axes.get(name) for name in names) for names in dimensions.outputs]
 
 
 def sharding_error(operator: Operator, sharding: Any) -> HostError:
@@ -117,39 +124,9 @@ def sharding_error(operator: Operator, sharding: Any) -> HostError:
     hint = (
         "call it inside jax.shard_map, which runs it once per shard, or give it the whole array "
         '(jax.device_put, jax.lax.with_sharding_constraint); batch="elementwise" declares that an element '
-        "of the outputs depends on the same element of the inputs only"
+        "of the outputs depends on the same element of the inputs only, and dims= with parallel= which "
+        "dimensions may be split"
     )
     rule = "an operand is sharded, and nothing says how the operator is split"
     seen = getattr(sharding, "spec", sharding)
     return HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
-
-
-def specs_like(first: Any, values: Sequence[Any]) -> list[PartitionSpec]:
-    """Return how each value is split to match the first output, with dimensions aligned at the end."""
-    spec = (*first.sharding.spec, *(None,) * (len(first.shape) - len(first.sharding.spec)))
-    specs = []
-    for value in values:
-        skip = len(first.shape) - len(value.shape)
-        rows = zip(value.shape, first.shape[skip:], spec[skip:], strict=True)
-        specs.append(PartitionSpec(*(axes if size == full else None for size, full, axes in rows)))
-    return specs
-
-
-def sharding_rule(inputs: Shapes, outputs: Shapes) -> str:
-    """Return Shardy's rule of an elementwise call: a factor per dimension, another if it is broadcast.
-
-    >>> sharding_rule([(2, 3), (3,), (2, 1)], [(2, 3)])
-    'd0 d1, d1, d0 b0 -> d0 d1'
-    """
-    whole, broadcast = outputs[0], 0
-
-    def names(shape: tuple[int, ...]) -> str:
-        nonlocal broadcast
-        words = []
-        for number, size in enumerate(shape, len(whole) - len(shape)):
-            same = size == whole[number]
-            words.append(f"d{number}" if same else f"b{broadcast}")
-            broadcast += not same
-        return " ".join(words)
-
-    return f"{', '.join(map(names, inputs))} -> {', '.join(map(names, outputs))}"

@@ -61,8 +61,9 @@ def _run(*flat: Any, site: Site) -> Any:
 def _types(*flat: Any, site: Site) -> list[Any]:
     outputs = tensors.structs(site.operator, site.outputs(flat))
     site.check(flat)
-    axes = result_axes(site, flat)
-    return [result_type(flat[0], output.shape, output.dtype, axes) for output in outputs]
+    axes = result_axes(site, flat) or [()] * len(outputs)
+    rows = zip(outputs, axes, strict=True)
+    return [result_type(flat[0], output.shape, output.dtype, split) for output, split in rows]
 
 
 _lower_call = mlir.lower_fun(lambda *flat, site: lower(site, flat), multiple_results=True)

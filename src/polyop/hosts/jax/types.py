@@ -53,24 +53,24 @@ def zeros(kind: Any) -> Any:
     return ad.instantiate_zeros(ad.Zero(kind))
 
 
-def explicit_axes(operator: Operator, operands: Sequence[Any], shape: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the mesh axes of each dimension of an elementwise result; the operands have explicit shardings.
+def explicit_axes(
+    operator: Operator, operands: Sequence[Any], names: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Return the mesh axes of each dimension that is split in the operands, which have explicit shardings.
 
-    Raises ``HostError`` if two operands are split differently.
+    ``names`` has the dimensions of each operand. Raises ``HostError`` if two operands are split differently.
     """
-    result: list[Any] = [None] * len(shape)
-    for operand in operands:
-        skip = len(shape) - len(operand.shape)
-        for number, axes in enumerate(_axes(operand), skip):
+    result: dict[str, Any] = {}
+    for operand, dimensions in zip(operands, names, strict=True):
+        for number, (name, axes) in enumerate(zip(dimensions, _axes(operand), strict=False)):
             if axes is None:
                 continue
-            if result[number] not in (None, axes):
+            if result.setdefault(name, axes) != axes:
                 rule = f"two operands are split along different axes in dimension {number}"
-                seen = f"{result[number]} and {axes}"
+                seen = f"{result[name]} and {axes}"
                 hint = "bring them together with jax.reshard"
                 raise HostError(operator.name, rule, seen, where=operator.origin, hint=hint)
-            result[number] = axes
-    return tuple(result)
+    return result
 
 
 def is_split(operand: Any) -> bool:
