@@ -14,6 +14,7 @@ from polyop.testing import check, samples
 from polyop.testing.case import Case
 from polyop.testing.dims import outcomes
 from polyop.testing.dims.refusal import not_refused
+from polyop.testing.sizes import resized
 
 UNARY = "(Tensor x) -> Tensor"
 LINEAR = "(Tensor x, Tensor w) -> Tensor"
@@ -368,6 +369,28 @@ def test_a_crash_on_slices_is_reported():
     status, detail = rows(define(UNARY, kernel, "n -> n", parallel="n"), even)["dims, parallel"]
     assert status == "failed"
     assert 'parallel="n" is false: SIGSEGV ended the kernel when it ran on slices of n' in detail
+
+
+def test_a_shape_of_the_rule_that_is_wrong_in_another_size():
+    op = define(UNARY, lambda x: np.repeat(x, 2)[: len(x) + (len(x) == 2)], "n -> n", parallel="n")
+    results = rows(op, np.ones(6, np.float32))
+    status, detail = results["dims, shapes"]
+    assert status == "failed"
+    assert detail.startswith("output 0: the infer rule gives float32[2], but got float32[3] from pyfunc ")
+    assert detail.endswith("for x float32[2]")
+    assert results["dims, parallel"] == ("not run", "the shapes of dims= are wrong")
+
+
+def test_other_sizes_fit_the_rule():
+    op = define("(Tensor x, Tensor w, int k) -> Tensor", lambda x, w, k: x, "n n 3, m k -> n n 3")
+    case = case_of(op, (np.ones((4, 4, 3)), np.ones((4, 2))), {"k": 2})
+    assert [[value.shape for _, value in variant.tensors()] for variant in resized(case)] == [
+        [(5, 5, 3), (5, 2)],
+        [(13, 13, 3), (13, 2)],
+    ]
+    halves = define(UNARY, lambda x: x[::2], "n -> n/2")
+    case = case_of(halves, (np.ones(6),))
+    assert [value.shape for variant in resized(case) for _, value in variant.tensors()] == [(12,), (30,)]
 
 
 def test_a_claim_that_is_false_for_large_sizes_only_is_found_in_the_sample():

@@ -12,7 +12,6 @@ from . import (
     compiled,
     crash,
     determinism,
-    dims,
     dtypes,
     frameworks,
     gradient,
@@ -22,6 +21,7 @@ from . import (
     values,
 )
 from .case import BrokenRuleError, Case, Check, NotRunError
+from .dims import checks as dims_checks
 from .report import FAILED, NOT_RUN, PASSED, CheckError, Report, Result
 
 HOSTS = tuple(frameworks.FRAMEWORKS)
@@ -32,7 +32,7 @@ CHECKS: tuple[Check, ...] = (
     *infer.CHECKS,
     *memory.CHECKS,
     *beyond.CHECKS,
-    *dims.CHECKS,
+    *dims_checks.CHECKS,
     *values.CHECKS,
     *dtypes.CHECKS,
     *gradient.CHECKS,

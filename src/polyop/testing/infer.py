@@ -11,7 +11,7 @@ from ..core.spec import Spec
 from ..kernels.python import PythonKernel
 from .case import BrokenRuleError, Case, Check, NotRunError, as_list, first_line, spec_of
 from .crash import must_refuse_politely
-from .samples import resized
+from .sizes import resized
 
 
 def real_against_inferred(case: Case) -> str | None:
@@ -19,7 +19,7 @@ def real_against_inferred(case: Case) -> str | None:
 
     A native kernel writes into outputs of the inferred sizes; the check "guard bands" covers it.
     """
-    _compare(case)
+    compare_specs(case)
     remark = None
     for variant in resized(case):
         must_refuse_politely(variant)
@@ -28,11 +28,16 @@ def real_against_inferred(case: Case) -> str | None:
         except Exception as problem:  # noqa: BLE001 - an infer rule may refuse other sizes in any way
             remark = f"other sizes are refused: {first_line(problem)}"
             continue
-        remark = _compare(variant, lenient=True) or remark
+        remark = compare_specs(variant, lenient=True) or remark
     return remark
 
 
-def _compare(case: Case, *, lenient: bool = False) -> str | None:
+def compare_specs(case: Case, *, lenient: bool = False) -> str | None:
+    """Compare the outputs of a Python kernel and of the reference with the inferred specs.
+
+    Raises ``BrokenRuleError`` if they differ. With ``lenient``, sizes that the kernel or the reference
+    refuses are no error; the remark that is returned says so.
+    """
     prepared = case.prepare()
     expected = prepared.outputs
     produced: list[tuple[str, list[Any]]] = []  # by the kernel, by the reference

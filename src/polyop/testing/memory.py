@@ -12,7 +12,7 @@ from ..kernels.library import LibraryKernel
 from ..kernels.python import PythonKernel
 from .case import BrokenRuleError, Case, Check, NotRunError, first_line, spec_of
 from .native import Guarded, run_guarded
-from .samples import resized
+from .sizes import resized
 
 FILLS = (0xA5, 0x5A)
 """Two fills of fresh memory: a byte that has both, one in each run, was not written by the kernel."""

@@ -1,8 +1,8 @@
-"""Sample arguments: the caller's, or drawn from specs or from the schema; and samples in other sizes."""
+"""Sample arguments: the caller's, or drawn from specs or from the schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from ..core.dtypes import DType, dtype
 from ..core.errors import ArgumentTypeError, InferError
 from ..core.schema import MISSING
 from ..core.spec import Spec
-from .case import Case
 
 DEFAULT_SHAPE = (3, 4)
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
@@ -85,35 +84,6 @@ def registered_dtypes(operator: Operator) -> tuple[DType, ...]:
             if row and row[0].dtype:  # the first input's; an empty name stands for every dtype
                 kinds[row[0].dtype] = dtype(row[0].dtype)
     return tuple(kinds.values())
-
-
-def resized(case: Case) -> Iterator[Case]:
-    """Yield the case twice with larger primes as sizes; equal sizes stay equal, others differ.
-
-    Values are chosen from the sample's, so they stay within the operator's domain.
-    """
-    for skip in (0, 3):
-        sizes = {size for _, value in case.tensors() for size in value.shape if size > 1}
-        if not sizes:
-            return
-        table: dict[int, int] = {}
-        for size in sorted(sizes):
-            free = [p for p in PRIMES if p > size and p not in table.values()]
-            table[size] = free[min(skip, len(free) - 1)] if free else size + skip + 1
-        yield reshaped(case, lambda shape, table=table: tuple(table.get(s, s) for s in shape))
-
-
-def reshaped(case: Case, shape_of: Callable[..., tuple[int, ...]]) -> Case:
-    """Return the case with arrays of other shapes; values are chosen from the sample's."""
-    rng = case.rng("reshaped")
-
-    def change(_: str, value: Any) -> Any:
-        shape = shape_of(value.shape)
-        if value.size == 0:
-            return draw(shape, dtype(value.dtype), rng)
-        return rng.choice(value.reshape(-1), shape) if shape else value.reshape(-1)[0].reshape(()).copy()
-
-    return case.mapped(change)
 
 
 def _from_schema(operator: Operator, attributes: Mapping[str, Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from .case import Case, Check, NotRunError, first_line
 from .compare import close, same_bits, same_specs
 from .crash import must_refuse_politely
 from .layouts import NUMPY_LAYOUTS, TORCH_LAYOUTS, Layout
-from .samples import reshaped, resized
+from .sizes import reshaped, resized
 
 
 def against_reference(case: Case) -> str | None:

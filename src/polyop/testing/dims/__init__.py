@@ -10,7 +10,6 @@ derived ones. Smaller cases are parts of the sample, so their values are valid w
 are tried in the order of their sizes, and a claim that is false is reported with the smallest one.
 """
 
-from .checks import CHECKS
 from .outcome import Outcome, outcomes
 
-__all__ = ["CHECKS", "Outcome", "outcomes"]
+__all__ = ["Outcome", "outcomes"]

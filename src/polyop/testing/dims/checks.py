@@ -12,6 +12,7 @@ from . import gradient
 from .outcome import Outcome, outcomes
 from .refusal import not_refused
 from .rule import DimsRule, rule_of
+from .shapes import compare_shapes
 
 
 def refuses_misfits(case: Case) -> str:
@@ -25,6 +26,14 @@ def refuses_misfits(case: Case) -> str:
     if not count:
         raise NotRunError("no two sizes have to be equal")
     return f"{count} calls are refused"
+
+
+def shapes_hold(case: Case) -> str:
+    """Compare the shapes that are returned with those of the rule, in small sizes."""
+    rule = rule_of(case)
+    if rule.is_derived:
+        raise NotRunError("no dims=")
+    return compare_shapes(case, rule.dims)
 
 
 def holds(case: Case, keywords: tuple[str, ...]) -> str:
@@ -61,6 +70,7 @@ def judged(rule: DimsRule, results: Iterable[Outcome], keywords: tuple[str, ...]
 
 CHECKS = (
     Check("dims, refusals", "numpy", refuses_misfits),
+    Check("dims, shapes", "numpy", shapes_hold, "the shapes of dims= are wrong"),
     Check("dims, parallel", "numpy", functools.partial(holds, keywords=("parallel",))),
     Check("dims, reductions", "numpy", functools.partial(holds, keywords=REDUCTIONS)),
     Check("dims, halo", "numpy", functools.partial(holds, keywords=("halo",))),

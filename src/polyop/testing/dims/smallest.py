@@ -70,12 +70,13 @@ def _sizes(case: Case, dims: Dims, name: str) -> Iterator[tuple[Dimension, Sizes
         for size in (*SIZES, *([largest] if largest > max(SIZES) else [])):
             for limit in OTHER_SIZES:
                 others = {
-                    key: _limited(value, limit if key in shrinkable else None) for key, value in own.items()
+                    key: limited(value, limit if key in shrinkable else None) for key, value in own.items()
                 }
                 yield dimension, dimension.with_size(others, size)
 
 
-def _limited(size: Any, limit: int | None) -> Any:
+def limited(size: Any, limit: int | None) -> Any:
+    """Return a size, or the sizes of ``...``, that is at most the limit."""
     if limit is None:
         return size
     return tuple(min(s, limit) for s in size) if isinstance(size, tuple) else min(size, limit)
