@@ -36,14 +36,14 @@ def parse_axes(text: str) -> Axes:
 class BatchedKernel(DerivedKernel):
     """The loop kernel ``base`` over a batch of samples; see :func:`.derive.batch.batched`.
 
-    Its tensors are those of ``base``, with one more axis where the attribute ``axes_attribute`` says so.
+    Its tensors are those of ``base``, with one more axis where the attribute ``key_attribute`` says so.
     """
 
     SUFFIX: ClassVar[str] = "batched"
     WHAT: ClassVar[str] = "batch"
 
     @property
-    def axes_attribute(self) -> str:
+    def key_attribute(self) -> str:
         """The name of an attribute whose value is the sample axis of each tensor, by :func:`axes_text`."""
         return own_attribute("polyop_samples", self.base)
 
@@ -51,7 +51,7 @@ class BatchedKernel(DerivedKernel):
         """Return the kernel for these specs. Raises what the checks of ``base`` raise."""
         from ...loops.derive.batch import batched
 
-        axes = parse_axes(attributes[self.axes_attribute])
+        axes = parse_axes(attributes[self.key_attribute])
         kernel = self.base.typed(
             _samples(inputs, axes), attributes
         )  # the sizes of one sample decide on checkpointing
@@ -60,7 +60,7 @@ class BatchedKernel(DerivedKernel):
     def check_tapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> None:
         """Raise ``GradientError`` if the tapes of one sample take more than ``tape_bytes``."""
         if isinstance(self.base, DerivedKernel):
-            axes = parse_axes(attributes[self.axes_attribute])
+            axes = parse_axes(attributes[self.key_attribute])
             self.base.check_tapes(_samples(inputs, axes), attributes)
 
 

@@ -36,9 +36,7 @@ def own_attribute(name: str, base: Any) -> str:
     """
     depth = 1
     while base is not None:
-        depth += any(
-            str(getattr(base, field, "")).startswith(name) for field in ("key_attribute", "axes_attribute")
-        )
+        depth += str(getattr(base, "key_attribute", "")).startswith(name)
         base = getattr(base, "base", None)
     return name if depth == 1 else f"{name}_{depth}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -14,7 +13,8 @@ from ...call.uses import Uses
 from ...kernels.base import LoopKernelBase
 from ...kernels.loop.derived import BackwardKernel
 from .batch import BatchRule
-from .parts import loop_kernels, make_part, specs, split
+from .derived import LoopRule
+from .parts import Complete, specs, split
 from .saving import Savings
 from .tangent import TangentRule
 from .vjp import LoopVJP
@@ -23,23 +23,21 @@ MAX_VJPS = 256
 """How many gradients a rule remembers, each by the shapes, dtypes and attributes of its calls."""
 
 
-class DerivedRule(Rule):
+class DerivedRule(LoopRule):
     """The gradient rule of an operator whose kernels are loop kernels.
 
     ``backward`` is the operator ``<name>__backward(inputs, outputs, output gradients) -> input gradients``;
     its own gradient is derived in the same way. Nothing is derived before a gradient is needed.
     """
 
-    is_derived = True
     part_kinds = ("backward", "saving")
+    SUFFIX = "backward"
+    KERNEL = BackwardKernel
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, complete: Complete) -> None:
         """Keep the operator, which has no gradient rule."""
-        self.schema, self.operator = operator.schema, operator
-        self.kernels = loop_kernels(operator)
-        self.savings = Savings(operator, self.kernels, with_derived)
-        self._backward: BoundOperator | None = None
-        self._lock = threading.RLock()
+        super().__init__(operator, complete)
+        self.savings = Savings(operator, self.kernels, complete)
         self._is_tensor = [a.type.is_tensor for a in self.schema.arguments]
         self._vjps: dict[Any, LoopVJP] = {}
 
@@ -51,25 +49,24 @@ class DerivedRule(Rule):
     @property
     def backward(self) -> BoundOperator:
         """The operator that computes the gradients."""
-        with self._lock:
-            if self._backward is None:
-                kernels = [BackwardKernel.of(k) for k in self.kernels]
-                count = len(self.schema.returns)
-                names = [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
-                tensors = len(self.schema.tensor_positions)
-                attribute = kernels[0].key_attribute
-                self._backward = make_part(
-                    self.operator, "backward", kernels, names, tensors, attribute, with_derived
-                )
-            return self._backward
+        return self.main_part()
+
+    def extra_tensors(self) -> list[str]:
+        """Return the names of the outputs and of their gradients."""
+        count = len(self.schema.returns)
+        return [f"out{k}" for k in range(count)] + [f"d_out{k}" for k in range(count)]
+
+    def results(self) -> int:
+        """Return the number of the operator's tensors: each gets a gradient."""
+        return len(self.schema.tensor_positions)
 
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the part ``<name>__<suffix>``, or None."""
-        return self.backward if suffix == "backward" else self.savings.part(suffix)
+        return self.backward if suffix == self.SUFFIX else self.savings.part(suffix)
 
     def parts_made(self) -> list[BoundOperator]:
         """Return the parts that exist so far."""
-        return [*([self._backward] if self._backward is not None else []), *self.savings.parts_made()]
+        return [*super().parts_made(), *self.savings.parts_made()]
 
     def saving(self, arguments: Sequence[Any]) -> BoundOperator | None:
         """Return the operator to call instead when a gradient is needed, or None.
@@ -136,8 +133,8 @@ class DerivedRule(Rule):
         kernel = self.kernel
         if not inputs:
             return next((k for k in self.kernels_made() if k.is_typed), kernel).source()
-        found = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
-        return "\n".join(sources(found.kernel, kernel.options))
+        adjoint = kernel.adjoint_within_limit(specs(inputs), attributes, (True,) * kernel.base.results)
+        return "\n".join(sources(adjoint.kernel, kernel.options))
 
 
 def _cache_key(value: Any, is_tensor: bool) -> Any:
@@ -161,7 +158,7 @@ def with_derived(operator: Operator) -> Operator:
         return dataclasses.replace(operator, batch=BatchRule(operator, with_derived)) if alone else operator
     return dataclasses.replace(
         operator,
-        gradient=DerivedRule(operator),
+        gradient=DerivedRule(operator, with_derived),
         jvp=operator.jvp or TangentRule(operator, with_derived),
         batch=operator.batch or BatchRule(operator, with_derived),
     )

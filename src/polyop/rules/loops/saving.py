@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ...core.spec import Spec
 from ...core.spec_key import SpecKey
 from ...kernels.loop.saving import SavingKernel
 from ...kernels.loop.temporaries import over_limit, saving_form
+from .derived import PartCache
 from .parts import Complete, all_attributes, make_saving
 
 _SAMPLES = {"int": 0, "float": 0.0, "bool": False, "Scalar": 0.0}
@@ -32,8 +32,8 @@ class Savings:
         """Take the operator and its loop kernels; ``complete`` derives what the new operators lack."""
         self.operator, self.kernels, self._complete = operator, kernels, complete
         self._by_call: dict[Any, BoundOperator | None] = {}
-        self._parts: dict[tuple[SpecKey, tuple[int, ...]], tuple[Any, BoundOperator]] = {}
-        self._lock = threading.RLock()
+        self._cache = PartCache()
+        self._attribute_types: dict[tuple[SpecKey, tuple[int, ...]], tuple[type, ...]] = {}
 
     def of(self, inputs: Sequence[Spec | None], attributes: dict[str, Any]) -> BoundOperator | None:
         """Return the operator for calls with these specs and attributes (by the schema's names).
@@ -45,7 +45,7 @@ class Savings:
         if limited:
             key = (*key, _sizes(inputs), *attributes.values())
         if key not in self._by_call:
-            with self._lock:
+            with self._cache.lock:
                 omitted_numbers = self._over_limit(inputs, attributes) if limited else ()
                 self._by_call[key] = self.named(SpecKey.of(inputs), attributes, omitted_numbers)
         return self._by_call[key]
@@ -65,7 +65,7 @@ class Savings:
 
     def parts_made(self) -> list[BoundOperator]:
         """Return the operators that exist so far."""
-        return [part for _, part in self._parts.values()]
+        return self._cache.values()
 
     def part(self, suffix: str) -> BoundOperator | None:
         """Return the operator with this suffix, made now if need be; None for other suffixes."""
@@ -92,14 +92,13 @@ class Savings:
         With others a kernel may save other temporaries; it is then called as it is.
         """
         types = tuple(map(type, attributes.values()))
-        with self._lock:
-            if (key, omitted_numbers) not in self._parts:
-                new = self._make(key, attributes, omitted_numbers)
-                if new is None:
-                    return None
-                self._parts[key, omitted_numbers] = (types, new)
-            first_types, part = self._parts[key, omitted_numbers]
-            return part if first_types == types else None
+        with self._cache.lock:
+            part = self._cache.get(
+                (key, omitted_numbers), lambda: self._make(key, attributes, omitted_numbers)
+            )
+            if part is None:
+                return None
+            return part if self._attribute_types.setdefault((key, omitted_numbers), types) == types else None
 
     def _make(
         self, key: SpecKey, attributes: dict[str, Any], omitted_numbers: tuple[int, ...]

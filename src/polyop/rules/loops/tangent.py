@@ -2,63 +2,42 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
 from ...call.bound import BoundOperator
-from ...call.operator import Operator
-from ...call.rule import Rule
 from ...call.uses import Uses
 from ...core.errors import PolyopError
 from ...core.spec_key import SpecKey
 from ...kernels.loop.tangent import TangentKernel
-from .parts import Complete, all_attributes, is_real, joined, loop_kernels, make_part, spec, specs, split
+from .derived import LoopRule
+from .parts import all_attributes, is_real, joined, spec, specs, split
 
 
-class TangentRule(Rule):
+class TangentRule(LoopRule):
     """The ``jvp`` of an operator whose kernels are loop kernels.
 
     ``tangent`` is the operator ``<name>__tangent(inputs, input tangents) -> output tangents``, whose
     gradient, tangent and batch are derived in the same way. Nothing is derived before the first call.
     """
 
-    is_derived = True
     part_kinds = ("tangent",)
-
-    def __init__(self, operator: Operator, complete: Complete) -> None:
-        """Keep the operator, which has no ``jvp``."""
-        self.schema, self.operator, self._complete = operator.schema, operator, complete
-        self._tangent: BoundOperator | None = None
-        self._lock = threading.RLock()
+    SUFFIX = "tangent"
+    KERNEL = TangentKernel
 
     @property
     def tangent(self) -> BoundOperator:
         """The operator that computes the tangents."""
-        with self._lock:
-            if self._tangent is None:
-                kernels = [TangentKernel.of(k) for k in loop_kernels(self.operator)]
-                arguments = self.schema.arguments
-                names = [f"t_{arguments[i].name}" for i in self.schema.tensor_positions]
-                returns = len(self.schema.returns)
-                attribute = kernels[0].key_attribute
-                self._tangent = make_part(
-                    self.operator, "tangent", kernels, names, returns, attribute, self._complete
-                )
-            return self._tangent
+        return self.main_part()
+
+    def extra_tensors(self) -> list[str]:
+        """Return the names of the inputs' tangents."""
+        return [f"t_{self.schema.arguments[i].name}" for i in self.schema.tensor_positions]
 
     @property
     def kernel(self) -> TangentKernel:
         """The tangent's kernel for the CPU."""
         return cast("TangentKernel", self.tangent.operator.kernels[0])
-
-    def parts_made(self) -> list[BoundOperator]:
-        """Return the parts that exist so far."""
-        return [] if self._tangent is None else [self._tangent]
-
-    def part(self, suffix: str) -> BoundOperator | None:
-        """Return the part ``<name>__<suffix>``, or None."""
-        return self.tangent if suffix == "tangent" else None
 
     def reads(self, arguments: Sequence[Any], outputs: int, tangents: Sequence[Any] | None = None) -> Uses:
         """Return which arguments are read if those that are not None in ``tangents`` have tangents."""
