@@ -29,6 +29,16 @@ polyop_samples = {"cli::pick": (np.ones((4, 2), np.float32), np.array([0, 3, 1])
 """
 
 
+RUNNING = """
+import numpy as np
+import polyop
+
+running = polyop.operator(
+    "cli::running(Tensor x) -> Tensor", lambda x: np.cumsum(x, dtype=x.dtype), dims="n -> n", parallel="n"
+)
+"""
+
+
 def polyop_check(folder, *arguments):
     command = [sys.executable, "-m", "polyop", "check", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
@@ -51,6 +61,22 @@ def test_a_failure_returns_1_and_is_named(tmp_path):
     assert done.returncode == 1
     assert "the reference gives" in done.stdout
     assert "cli::wrong" in done.stdout and "cli::double" in done.stdout
+
+
+def test_a_false_claim_about_a_dimension_is_named_with_its_smallest_case(tmp_path):
+    (tmp_path / "running.py").write_text(RUNNING)
+    done = polyop_check(tmp_path, "running.py", "--host", "numpy")
+    assert done.returncode == 1
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    start = next(k for k, line in enumerate(lines) if line.startswith("dims, parallel "))
+    assert lines[start].endswith(
+        'cli::running: parallel="n" is false: for n=2, the slices 0:1, 1:2 of n differ from the whole'
+    )
+    assert lines[start + 1 : start + 4] == [
+        "x = [1., 0.]",
+        "whole:  output 0 = [1., 1.]",
+        "slices: output 0 = [1., 0.]",
+    ]
 
 
 def test_one_operator_of_a_file_can_be_named(tmp_path):

@@ -66,13 +66,26 @@ def _sizes(case: Case, dims: Dims, name: str) -> Iterator[tuple[Dimension, Sizes
         own = {**own, ELLIPSIS: own[ELLIPSIS] or (2,)}
         dimensions = [Dimension(name, position) for position in range(len(own[ELLIPSIS]))]
     for dimension in dimensions:
-        largest = dimension.size(own)
-        for size in (*SIZES, *([largest] if largest > max(SIZES) else [])):
+        for size in _sizes_to_cut(dimension.size(own), grows=not has_integers(case)):
             for limit in OTHER_SIZES:
                 others = {
                     key: limited(value, limit if key in shrinkable else None) for key, value in own.items()
                 }
                 yield dimension, dimension.with_size(others, size)
+
+
+def _sizes_to_cut(own: int, *, grows: bool) -> list[int]:
+    """Return the sizes of the dimension that is cut, in their order.
+
+    Without ``grows``, they are at most the sample's: a larger tensor would repeat positions, and an operator
+    may need different ones.
+    """
+    return sorted({size for size in SIZES if grows or size <= max(own, 2)} | {max(own, 2)})
+
+
+def has_integers(case: Case) -> bool:
+    """Whether a tensor holds integers, which may be positions in a dimension."""
+    return any(dtype(value.dtype).kind in ("int", "uint") for _, value in case.tensors())
 
 
 def limited(size: Any, limit: int | None) -> Any:
@@ -85,11 +98,10 @@ def limited(size: Any, limit: int | None) -> Any:
 def resizable(case: Case, dims: Dims, name: str) -> set[str]:
     """Return the dimensions that may be smaller than the sample's when the one called ``name`` is cut.
 
-    Integers may be positions in a dimension. So if there is a tensor of them, only parallel dimensions
-    and the one that is cut may be smaller.
+    If there is a tensor of integers, only parallel dimensions and the one that is cut may be smaller.
     """
     names = set(dims.names) - set(case.attributes())
-    if any(dtype(value.dtype).kind in ("int", "uint") for _, value in case.tensors()):
+    if has_integers(case):
         names &= {*dims.parallel, name}
     return names
 
@@ -130,7 +142,7 @@ def _smaller(trial: Trial) -> Trial:
         sizes = sizes_of(trial.case, trial.dims)
         if name not in sizes:
             continue  # only an absent tensor has it
-        for size in range(1, sizes[name]):
+        for size in itertools.islice(range(1, sizes[name]), MAX_ELEMENTS):
             other = {**sizes, name: size}
             if _fits(trial.case, trial.dims, other):
                 candidate = replace(trial, case=resized(trial.case, trial.dims, other))
