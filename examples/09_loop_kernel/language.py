@@ -7,7 +7,6 @@ import os
 import numpy as np
 
 import polyop
-from polyop import Custom, CustomRegOp
 
 
 @polyop.kernel
@@ -19,30 +18,30 @@ def outer(a, b):
     return c
 
 
-op = Custom(outer, func_type="hybrid")
-print(op(np.arange(3.0), np.arange(4.0)))
+print(outer(np.arange(3.0), np.arange(4.0)))  # compiled now; PyTorch, JAX and MindSpore tensors likewise
 # [/first]
-np.testing.assert_array_equal(op(np.arange(3.0), np.arange(4.0)), np.outer(np.arange(3), np.arange(4)))
+np.testing.assert_array_equal(outer(np.arange(3.0), np.arange(4.0)), np.outer(np.arange(3), np.arange(4)))
 
 
 # [attributes]
-def scale(x, alpha, n=2):
+@polyop.kernel
+def scale(x, alpha: float, n=2):
     y = output_tensor(x.shape, x.dtype)
     for i in range(x.shape[0]):
         y[i] = x[i] * alpha + n
     return y
 
 
-information = CustomRegOp().attr("alpha", "required", "float").attr("n", "optional", "int")
-scaled = Custom(scale, func_type="hybrid", reg_info=information.target("CPU").get_op_info())
+print(scale.schema)  # main::scale(Tensor x, float alpha, int n=2) -> Tensor
 x = np.ones(3, np.float32)
-print(scaled(x, 0.5), scaled(x, 0.5, 1), scaled(x, n=1, alpha=0.5))
+print(scale(x, 0.5), scale(x, 0.5, 1), scale(x, n=1, alpha=0.5))
 # [/attributes]
-assert scaled(x, 0.5).tolist() == [2.5] * 3
-assert scaled(x, n=1, alpha=0.5).tolist() == [1.5] * 3
+assert scale(x, 0.5).tolist() == [2.5] * 3
+assert scale(x, n=1, alpha=0.5).tolist() == [1.5] * 3
 
 
 # [inplace]
+@polyop.kernel
 def add_rows(total, rows, index):
     for i in range(index.shape[0]):
         for j in range(rows.shape[1]):
@@ -50,16 +49,16 @@ def add_rows(total, rows, index):
     return total
 
 
-added = Custom(add_rows, func_type="hybrid")
-print(added)  # <polyop operator custom::add_rows(Tensor(a!) total, Tensor rows, ...) -> Tensor(a!)>
+print(add_rows.schema)  # main::add_rows(Tensor(a!) total, Tensor rows, Tensor index) -> Tensor(a!)
 total = np.zeros((2, 3))
-assert added(total, np.ones((4, 3)), np.array([0, 1, 1, -1])) is total
+assert add_rows(total, np.ones((4, 3)), np.array([0, 1, 1, -1])) is total
 print(total)
 # [/inplace]
 assert total.tolist() == [[1, 1, 1], [3, 3, 3]]
 
 
 # [several]
+@polyop.kernel
 def smallest(x):
     value = output_tensor((x.shape[0],), x.dtype)
     position = output_tensor((x.shape[0],), "int64")
@@ -73,7 +72,7 @@ def smallest(x):
     return value, position
 
 
-value, position = Custom(smallest, func_type="hybrid")(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -4.0]]))
+value, position = smallest(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -4.0]]))
 print(value, position)
 # [/several]
 assert value.tolist() == [1, -4]
@@ -81,7 +80,8 @@ assert position.tolist() == [1, 2]
 
 
 # [temporary]
-def smooth(x, sweeps):
+@polyop.kernel
+def smooth(x, sweeps: int):
     y = output_tensor(x.shape, x.dtype)
     old = allocate(x.shape, x.dtype)
     for i in range(x.shape[0]):
@@ -94,14 +94,13 @@ def smooth(x, sweeps):
     return y
 
 
-info = CustomRegOp().attr("sweeps", "required", "int").target("CPU").get_op_info()
-smoothed = Custom(smooth, func_type="hybrid", reg_info=info)
-print(smoothed(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2))
+print(smooth(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2))
 # [/temporary]
-assert smoothed(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2).tolist() == [0, 0.25, 0.375, 0.25, 0]
+assert smooth(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), 2).tolist() == [0, 0.25, 0.375, 0.25, 0]
 
 
 # [debug]
+@polyop.kernel
 def select(x, index):
     y = output_tensor(index.shape, x.dtype)
     for i in range(index.shape[0]):
@@ -111,7 +110,7 @@ def select(x, index):
 
 os.environ["POLYOP_LOOPS_DEBUG"] = "1"  # or @kernel(compile_attrs={"debug": True}); before the first call
 try:
-    Custom(select, func_type="hybrid")(np.ones(3), np.array([0, 5]))
+    select(np.ones(3), np.array([0, 5]))
 except polyop.PolyopError as problem:
     print(problem)  # ... index 5 is outside dimension 0 of x, which has size 3 ...
     message = str(problem)
