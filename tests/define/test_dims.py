@@ -190,9 +190,47 @@ def test_explain_shows_dimensions_and_what_is_whole(multiply):
     assert "derived: one call where '...' or a parallel dimension" in text
     running = define("cumulative", "(Tensor x) -> Tensor", np.cumsum, "n -> n")
     assert "whole       n: nothing is claimed of slices along them" in explain(running)
+    like = polyop.operator("dims_tests::like(Tensor x) -> Tensor", lambda x: x, infer="x")
+    assert "dimensions  output like x; nothing else is claimed" in explain(like)
 
 
 def test_no_warning_where_one_call_is_enough(multiply):
     with warnings.catch_warnings():
         warnings.simplefilter("error", FallbackWarning)
         torch.func.vmap(multiply, in_dims=(0, None))(torch.rand(2, 3, 4), torch.rand(4, 5))
+
+
+TRANSFORMS = {
+    "nested": (lambda m, f: m.vmap(m.vmap(f, (0, None)), (0, None)), lambda x, w: x @ w),
+    "out_dims": (
+        lambda m, f: m.vmap(m.vmap(f, (0, None)), (0, None), 2),
+        lambda x, w: np.moveaxis(x @ w, 0, 2),
+    ),
+    "of the gradient": (
+        lambda m, f: m.vmap(m.vmap(m.grad(lambda x, w: f(x, w).sum()), (0, None)), (0, None)),
+        lambda x, w: np.broadcast_to(w.sum(1), x.shape),
+    ),
+    "the gradient of": (
+        lambda m, f: m.grad(lambda x, w: m.vmap(m.vmap(f, (0, None)), (0, None))(x, w).sum()),
+        lambda x, w: np.broadcast_to(w.sum(1), x.shape),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("host", MAPS)
+def test_transforms_of_vmap_need_one_call(host, name):
+    transform, expected = TRANSFORMS[name]
+    counting, calls = calls_of(linear)
+    op = define(
+        "transformed",
+        "(Tensor x, Tensor w) -> Tensor",
+        counting,
+        "b i, i o -> b o",
+        parallel="b o",
+        gradient=lambda x, w, out, dout: (dout @ w.T, x.T @ dout),
+    )
+    x, w = np.random.default_rng(0).random((2, 3, 4, 5), np.float32), np.ones((5, 6), np.float32)
+    y = transform({"torch": torch.func, "jax": jax}[host], op)(HOSTS[host](x), HOSTS[host](w))
+    np.testing.assert_allclose(np.asarray(y), expected(x, w), rtol=1e-6)
+    assert calls == [((24, 5), (5, 6))]

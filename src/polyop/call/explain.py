@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.errors import ArgumentTypeError, PolyopError
+from ..core.infer import FromSpecs
 from ..core.schema import MISSING
 from ..core.spec import Spec
 from ..kernels.base import LoopKernelBase
@@ -172,6 +173,12 @@ def _dims(bound: BoundOperator, arguments: tuple[Any, ...]) -> Iterator[str]:
         whole = [name for name in operator.dims.whole if name != "..."]
         if whole:
             yield f"  whole       {', '.join(whole)}: nothing is claimed of slices along them"
+    elif (
+        isinstance(operator.infer, FromSpecs)
+        and isinstance(operator.infer.rule, str)
+        and operator.batch != "elementwise"
+    ):
+        yield f"  dimensions  output like {operator.infer.rule}; nothing else is claimed"
     kernel = next((k for k in operator.kernels if isinstance(k, LoopKernelBase)), None)
     if kernel is None:
         return

@@ -99,16 +99,22 @@ def _join(entry: Entry, name: str, tensor: Any, axis: int | None, samples: Any) 
     A tensor without samples is repeated for each of them, because a dimension has one size everywhere.
     """
     xp = array_namespace(tensor)
-    if axis is None:
-        tensor = xp.broadcast_to(tensor, (samples, *tensor.shape))
-    else:
-        tensor = xp.moveaxis(tensor, axis, 0)
+    repeated = (samples, *tensor.shape)
+    tensor = xp.broadcast_to(tensor, repeated) if axis is None else _moved(tensor, axis, 0)
     if name == ELLIPSIS:
         return tensor, None
     place = _place(entry, name, tensor)
     shape = tuple(tensor.shape)
     joined = (*shape[1:place], samples * shape[place], *shape[place + 1 :])
-    return xp.reshape(xp.moveaxis(tensor, 0, place - 1), joined), shape[place]
+    return xp.reshape(_moved(tensor, 0, place - 1), joined), shape[place]
+
+
+def _moved(tensor: Any, source: int, destination: int) -> Any:
+    """Return a tensor with one axis at another place, for ``vmap`` inside ``vmap`` too.
+
+    The axes are tuples, because PyTorch's ``vmap`` has no rule for ``torch.moveaxis`` of two integers.
+    """
+    return array_namespace(tensor).moveaxis(tensor, (source,), (destination,))
 
 
 def _split(entry: Entry, name: str, output: Any, sizes: tuple[Any, Any]) -> tuple[Any, int]:
