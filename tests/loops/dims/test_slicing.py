@@ -21,8 +21,11 @@ from polyop.loops.derive.saving import saving
 from polyop.loops.derive.tangent import tangent
 from polyop.loops.dims.derive import derive_slicing, sizes_from_forward
 from polyop.loops.dims.notation import claims, entries
+from polyop.loops.dims.placed import placed_kernel
 from polyop.loops.frontend.parse import parse
+from polyop.loops.ir.printing import shown
 from polyop.loops.ir.types import is_real
+from polyop.loops.pipeline import schedule
 
 REAL = "float64"
 
@@ -217,11 +220,11 @@ def padded(x, width):
 
 
 CASES = [
-    (mean, [1], {}, {"i": "whole: the size x.shape[0] is used as a value"}),
+    (mean, [1], {}, {"i": "placed sum: the size x.shape[0] is used as a value"}),
     (scaled_sum, [1], {}, {"i": "sum"}),
     (square_of_sum, [1], {}, {"i": "whole: total * total needs the whole sum total"}),
     (count, [1], {}, {"i": "sum"}),
-    (positions, [1], {}, {"i": "whole: the index i is used as a value"}),
+    (positions, [1], {}, {"i": "placed parallel: the index i is used as a value"}),
     (running_sum, [1], {}, {"i": "whole: y[i - 1] needs all elements before it"}),
     (last_positive, [1], {}, {"i": "whole: last keeps a value from one i to the next"}),
     (product, [1], {}, {"i": "whole: y is a product"}),
@@ -231,16 +234,24 @@ CASES = [
     (bias, [2, 1], {}, {"i": "parallel", "k": "whole: each slice would add b[i] to y"}),
     (differences, [1], {}, {"i": "halo 1 0"}),
     (guarded, [1], {}, {"i": "halo 1 1"}),
-    (every_second, [1], {}, {"i": "whole: whether x[i] is read depends on where the slice is"}),
+    (every_second, [1], {}, {"i": "placed parallel: whether x[i] is read depends on where the slice is"}),
     (twice_smoothed, [1], {}, {"i": "halo 2 2"}),
     (time_steps, [1], {"steps": 2}, {"i": "whole: t[i_1 - 1] needs all elements before it"}),
-    (neighbours_summed, [1], {}, {"i": "whole: neighbours of a slice are read, and would be added twice"}),
+    (
+        neighbours_summed,
+        [1],
+        {},
+        {"i": "placed sum: neighbours of a slice are read, and would be added twice"},
+    ),
     (square_matrix, [1], {}, {"i": "whole: two axes of y run along it"}),
     (
         triangle,
         [2],
         {},
-        {"i": "whole: ", "j": "whole: which iterations run it depends on where the slice is"},
+        {
+            "i": "placed parallel: which iterations run it depends on where the slice is",
+            "j": "whole: which iterations run it depends on where the slice is",
+        },
     ),
     (half, [1], {}, {"x_0": "whole: the size of y depends on it along another axis"}),
     (
@@ -259,8 +270,8 @@ def typed(function, ranks, attributes):
 
 
 def words(row):
-    if row.kind == "whole":
-        return f"whole: {row.reason}"
+    if row.kind == "whole" or row.placed:
+        return f"{'placed ' * row.placed}{row.kind}: {row.reason}"
     return (
         f"halo {' '.join(map(str, claims([row])['halo'][row.dimension.name]))}"
         if row.kind == "halo"
@@ -276,7 +287,7 @@ def test_what_is_proved(function, ranks, attributes, expected):
     assert rows.keys() == expected.keys()
     for name, start in expected.items():
         assert words(rows[name]).startswith(start), words(rows[name])
-        assert rows[name].kind != "whole" or rows[name].line, "a reason has a line"
+        assert not rows[name].reason or rows[name].line, "a reason has a line"
 
 
 @pytest.mark.parametrize(
@@ -288,7 +299,7 @@ def test_the_notation_is_that_of_dims(function, ranks, attributes, expected):
     tensors = [f"Tensor {name}" for name in kernel.parameters if name in kernel.buffers]
     schema = parse_schema(f"ns::f({', '.join([*tensors, *(f'int {n}' for n in attributes)])}) -> Tensor")
     dims = Dims.parse(entries(kernel, rows), schema, **claims(rows))
-    assert {*dims.whole} == {name for name, kind in expected.items() if kind.startswith("whole")}
+    assert {*dims.whole} == {name for name, kind in expected.items() if kind.startswith(("whole", "placed"))}
 
 
 SIZES = ((5, 4, 6, 3), (3, 5, 4, 6), (1, 2, 1, 3))
@@ -366,6 +377,15 @@ def test_it_is_true_of_random_kernels(seed, count):
         source = generate.Generator(random.Random(f"{seed} {number}"), real=True)
         tried += try_on_numbers(functional(parse(source.function(), source.types, {})), {})
     assert tried > count / 10
+
+
+def test_a_placed_kernel_is_compiled_in_order_of_the_passes():
+    kernel = typed(neighbours_summed, [1], {})
+    placed, place = placed_kernel(kernel, derive_slicing(kernel)[0])
+    assert (place.begin, place.end, place.start, place.size) == ("i_begin", "i_end", "i_start", "i_size")
+    assert not schedule(placed).fallback
+    assert "for i in range(max(1, i_begin), min(i_size, i_end)):" in shown(placed)
+    assert "y[0] += x[i - i_start] * x[i - 1 - i_start]" in shown(placed)
 
 
 def test_a_wrong_claim_is_found():

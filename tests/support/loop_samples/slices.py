@@ -5,6 +5,7 @@ import operator
 
 import numpy as np
 
+from polyop.loops.dims.placed import placed_kernel
 from polyop.loops.ir.grammar import Const, Op, Size, Var, rewrite
 from polyop.loops.ir.interpret import interpret
 
@@ -69,6 +70,13 @@ class Trial:
         copies = [np.array(x) for x in inputs]
         return interpret(self.kernel, copies, self.attributes)
 
+    def run_slice(self, slicing, inputs, place):
+        if not slicing.placed:
+            return self.run(inputs)
+        kernel, names = placed_kernel(self.kernel, slicing, self.known)
+        values = dict(zip((names.begin, names.end, names.start, names.size), place, strict=True))
+        return interpret(kernel, [np.array(x) for x in inputs], {**self.attributes, **values})
+
     def is_possible(self, slicing):
         """Whether the outputs have an element along the dimension: without, there is nothing to compute."""
         axes = [
@@ -102,6 +110,7 @@ class Trial:
 
     def slice(self, slicing, a, b, n, before, after):
         """Run a slice with its halo; return the slice's part of each output."""
+        before, after = max(0, before), max(0, after)
         start, end = max(0, a - before), min(n, b + after)
         inputs = []
         for name, x in zip(self.tensors, self.inputs, strict=True):
@@ -111,7 +120,9 @@ class Trial:
                 x = np.take(x, range(start, end + shorter), axis)  # noqa: PLW2901
             inputs.append(x)
         results = []
-        for name, y in zip(self.kernel.outputs, self.run(inputs), strict=True):
+        for name, y in zip(
+            self.kernel.outputs, self.run_slice(slicing, inputs, (a, b, start, n)), strict=True
+        ):
             axis = slicing.dimension.axis_of(name)
             length = y.shape[axis] if axis is not None else 0
             results.append(y if axis is None else np.take(y, range(a - start, min(b - start, length)), axis))

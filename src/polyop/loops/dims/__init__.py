@@ -8,6 +8,7 @@
     partial.py       results of slices that are combined: sums, maxima and minima
     halo.py          how many neighbours a slice reads
     invariance.py    the proof that a slice runs the same instances as the whole
+    placed.py        the kernel of a slice that knows where it is in the whole
     derive.py        all of these, in order: the kind of each dimension, or why it has to be whole
     notation.py      the result as the text of ``dims=``
 """

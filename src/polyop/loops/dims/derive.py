@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ..analysis import affine
 from ..analysis.session import IslSession
@@ -27,9 +27,11 @@ PASSES: tuple[Pass[Program], ...] = (
     Pass(strip_gradient_marks, "Only derivatives read the marks of gradients.", needed=True),
     Pass(propagate_indices, "Indices become affine expressions of loops and sizes."),
     Pass(remove_empty_loops, "Each loop needs a statement.", needed=True),
-    Pass(array_privatisation, "A temporary of one iteration belongs to it.", needed=True),
 )
 """What runs before the proof, from the compiler's own table."""
+PRIVATE: tuple[Pass[Program], ...] = (
+    Pass(array_privatisation, "A temporary of one iteration belongs to it.", needed=True),
+)
 MORE = 2
 """How much wider a halo may be than what is read: conditions at borders may look further than indices."""
 
@@ -38,8 +40,9 @@ MORE = 2
 class Slicing:
     """What is proved of one dimension.
 
-    ``kind`` is "parallel", "sum", "max", "min", "halo" or "whole". ``halo`` are the widths of a "halo".
-    ``reason`` and ``line`` say why it is "whole". It holds for calls in which all its axes have one size.
+    ``kind`` is "parallel", "sum", "max", "min", "halo" or "whole". ``halo`` are the widths of a "halo", and
+    of a sum that is ``placed``. ``reason`` and ``line`` say why it is "whole" or ``placed``. It holds for
+    calls in which all its axes have one size.
     """
 
     dimension: Dimension
@@ -47,6 +50,12 @@ class Slicing:
     halo: Radius = ZERO
     reason: str = ""
     line: int = 0
+    placed: bool = False
+    """Whether a slice has to know its place in the whole: :func:`polyop.loops.dims.placed.placed_kernel`."""
+    radii: Mapping[str, Radius] = field(default_factory=dict, compare=False, repr=False)
+    """How far beyond a slice each buffer has to be right."""
+    directions: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """1 for each loop along the dimension, or -1 where its indices fall as it runs."""
 
 
 def derive_slicing(
@@ -56,13 +65,18 @@ def derive_slicing(
 
     ``sizes`` are sizes of inputs that follow from those of others, as those of an output gradient do.
     """
-    kernel = with_known_sizes(kernel, sizes or {})
-    dimensions = find_dimensions(kernel)
-    program = run_passes(
-        Program(with_one_size_each(kernel, dimensions), session or IslSession()), PASSES, None
-    )
+    kernel = prepared(kernel, sizes or {})
+    program = run_passes(Program(kernel, session or IslSession()), PRIVATE, None)
     dimensions = find_dimensions(program.kernel)  # a temporary may have lost axes
-    return [_slicing(program, dimension) for dimension in dimensions if dimension.size is not None]
+    rows = [_slicing(program, dimension) for dimension in dimensions if dimension.size is not None]
+    return [_without_place(kernel, row) if row.placed else row for row in rows]
+
+
+def prepared(kernel: Kernel, sizes: Mapping[Axis, Expr]) -> Kernel:
+    """Return the kernel with affine indices, and with one size for all axes of a dimension."""
+    kernel = with_known_sizes(kernel, sizes)
+    kernel = with_one_size_each(kernel, find_dimensions(kernel))
+    return run_passes(Program(kernel), PASSES, None).kernel
 
 
 def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
@@ -89,37 +103,61 @@ def sizes_from_forward(forward: Kernel, backward: Kernel) -> dict[Axis, Expr]:
     return sizes
 
 
+def _without_place(kernel: Kernel, row: Slicing) -> Slicing:
+    """Return a placed slicing as whole, if a temporary of the author's kernel has the dimension twice."""
+    whole = next(d for d in find_dimensions(kernel) if d.size == row.dimension.size)
+    names = [name for name, _ in whole.axes]
+    if len(names) == len({*names}):
+        return row
+    return Slicing(row.dimension, "whole", ZERO, row.reason, row.line)
+
+
 def _slicing(program: Program, dimension: Dimension) -> Slicing:
     import islpy
 
     try:
-        kind, halo = _prove(program, dimension)
+        return _Proof(program, dimension).slicing()
     except NotSliced as reason:
         return Slicing(dimension, "whole", ZERO, reason.text, reason.line)
     except islpy.Error:
         return Slicing(dimension, "whole", ZERO, "the proof exceeds its quota")
-    return Slicing(dimension, kind, halo)
 
 
-def _prove(program: Program, dimension: Dimension) -> tuple[str, Radius]:
-    kernel = program.kernel
-    _check_axes(kernel, dimension)
-    model = program.model
-    sites = find_sites(model, dimension)
-    values = ValueCheck(dimension, model.affine_names(()))
-    conditions = dict(zip(sites, values.check(kernel.body), strict=True))
-    partial = find_partial(model, sites)
-    kind = _combination(kernel, dimension, partial)
-    sets = DimensionSets(model, dimension)
-    along = [name for name in kernel.outputs if dimension.axis_of(name) is not None]
-    radii = find_radii(sets, sites, along)
-    inputs = [name for name in kernel.parameters if name in kernel.buffers]
-    halo = widest(radii, inputs)
-    if kind != "parallel" and not halo.is_zero:
-        line = next(iter(partial.lines.values()))
-        raise NotSliced(line, "neighbours of a slice are read, and would be added twice")
-    halo = _narrowest(sets, halo, radii, conditions, sites)
-    return (kind if halo.is_zero or kind != "parallel" else "halo"), halo
+class _Proof:
+    """What is known of one dimension, whatever its slices know of their place."""
+
+    def __init__(self, program: Program, dimension: Dimension) -> None:
+        kernel, model = program.kernel, program.model
+        _check_axes(kernel, dimension)
+        self.kernel, self.model, self.dimension = kernel, model, dimension
+        self.sites = find_sites(model, dimension)
+        self.partial = find_partial(model, self.sites)
+        self.kind = _combination(kernel, dimension, self.partial)
+        self.sets = DimensionSets(model, dimension)
+        along = [name for name in kernel.outputs if dimension.axis_of(name) is not None]
+        self.radii = find_radii(self.sets, self.sites, along)
+        self.halo = widest(self.radii, [name for name in kernel.parameters if name in kernel.buffers])
+
+    def slicing(self) -> Slicing:
+        """Return the kind of the dimension; ``placed`` where the kernel as it is would be wrong in slices."""
+        directions = {site.loop: site.sign for site in self.sites if site.loop is not None}
+        kind = "halo" if self.kind == "parallel" and not self.halo.is_zero else self.kind
+        tensors = [name for name, _ in self.dimension.axes]
+        halo = widest(self.radii, tensors)  # the outputs and temporaries of a placed slice are cut too
+        known = Slicing(self.dimension, kind, halo, radii=self.radii, directions=directions)
+        try:
+            return replace(known, halo=self._prove_as_it_is())
+        except NotSliced as reason:
+            return replace(known, reason=reason.text, line=reason.line, placed=True)
+
+    def _prove_as_it_is(self) -> Radius:
+        """Return the halo with which the kernel itself is right on slices; raises :class:`NotSliced`."""
+        values = ValueCheck(self.dimension, self.model.affine_names(()))
+        conditions = dict(zip(self.sites, values.check(self.kernel.body), strict=True))
+        if self.kind != "parallel" and not self.halo.is_zero:
+            line = next(iter(self.partial.lines.values()))
+            raise NotSliced(line, "neighbours of a slice are read, and would be added twice")
+        return _narrowest(self.sets, self.halo, self.radii, conditions, self.sites)
 
 
 def _narrowest(
@@ -165,7 +203,7 @@ def _check_axes(kernel: Kernel, dimension: Dimension) -> None:
             along = (buffer.name, axis) in dimension.axes
             if uses and not along:
                 raise NotSliced(buffer.line, f"the size of {buffer.name} depends on it along another axis")
-            if along and buffer.role in ("output", "local"):
+            if along:
                 _check_extent(buffer, extent, size)
 
 

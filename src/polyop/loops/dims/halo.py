@@ -55,9 +55,7 @@ def _grow(radii: dict[str, Radius], offsets: Mapping[Site, Sequence[tuple[Access
     """Widen the radii by what each statement reads; return whether any changed."""
     before = dict(radii)
     for site, rows in offsets.items():
-        own = radii.get(site.target) if site.writes_along else ZERO
-        if own is None:
-            continue
+        own = radii.get(site.target, ZERO) if site.writes_along else ZERO
         for access, offset in rows:
             wider, known = _sum(own, offset), radii.get(access.target)
             radii[access.target] = wider if known is None else _join(known, wider, site)

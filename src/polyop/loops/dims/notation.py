@@ -43,8 +43,12 @@ def entries(kernel: Kernel, slicings: Sequence[Slicing]) -> str | None:
 
 
 def claims(slicings: Sequence[Slicing]) -> dict[str, Any]:
-    """Return the keyword arguments beside ``dims=``, without those that are empty."""
+    """Return the keyword arguments beside ``dims=``, without those that are empty.
+
+    They are about the kernel as it is: what holds only for a placed slice is no claim.
+    """
     names = _names(slicings)
+    slicings = [row for row in slicings if not row.placed]
     rows: dict[str, Any] = {
         kind: " ".join(row.dimension.name for row in slicings if row.kind == kind) for kind in KINDS
     }
@@ -70,10 +74,18 @@ def describe(kernel: Kernel, slicings: Sequence[Slicing]) -> Iterator[str]:
     for keyword, value in claims(slicings).items():
         yield f"{keyword} {value if isinstance(value, str) else _halo_text(value)}"
     for row in slicings:
-        if row.kind == "whole":
+        if row.kind == "whole" or row.placed:
             source = kernel.source.get(row.line, "").strip()
             where = f", line {row.line}: {source}" if source else ""
-            yield f"{row.dimension.name} is whole: {row.reason}{where}"
+            yield f"{row.dimension.name} is {_placed_kind(row, names)}: {row.reason}{where}"
+
+
+def _placed_kind(row: Slicing, names: Names) -> str:
+    if not row.placed:
+        return row.kind
+    widths = (_width(row.halo.before, names), _width(row.halo.after, names))
+    halo = "" if row.halo.is_zero else f" ({widths[0]} before, {widths[1]} after)"
+    return f"{row.kind}{halo} for slices that know their place"
 
 
 def _halo_text(halo: Mapping[str, tuple[Any, Any]]) -> str:

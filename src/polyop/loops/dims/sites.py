@@ -93,6 +93,9 @@ def _site(
     if written is None and loop is None and accesses:
         raise NotSliced(leaf.line, f"{shown(accesses[0][0])} is read for all slices")
     coordinate = written if written is not None else None if loop is None else coordinates[loop]
+    control = next((access for access, _ in accesses if access.around is not None), None)
+    if loop is None and control is not None:
+        raise NotSliced(leaf.line, f"the condition on {shown(control)} is for all slices")
     return Site(
         leaf, loop, 1 if loop is None else directions[loop], coordinate, accesses, written is not None
     )
