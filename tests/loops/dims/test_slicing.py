@@ -250,7 +250,7 @@ CASES = [
         {},
         {
             "i": "placed parallel: which iterations run it depends on where the slice is",
-            "j": "whole: which iterations run it depends on where the slice is",
+            "j": "placed sum: which iterations run it depends on where the slice is",
         },
     ),
     (half, [1], {}, {"x_0": "whole: the size of y depends on it along another axis"}),

@@ -211,7 +211,7 @@ def _check_extent(buffer: Buffer, extent: Expr, size: str) -> None:
     """Refuse an output that is longer than the dimension, and a buffer whose size is another one."""
     form, name, line = affine.linear(extent), buffer.name, buffer.line
     if form is None or form.get(size) != 1:
-        raise NotSliced(line, f"the size of {name} along it is another one")
+        raise NotSliced(line, f"the size of {name} is not that of an input, or is computed from it")
     if buffer.role == "output" and form.get("", 0) > 0 and len([n for n in form if n]) == 1:
         raise NotSliced(line, f"{name} is longer than its inputs along it")
 
